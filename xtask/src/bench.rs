@@ -18,6 +18,7 @@ mod select;
 mod stats;
 mod synthetic;
 mod tools;
+mod usage;
 
 use std::fs;
 use std::path::Path;
@@ -42,6 +43,8 @@ pub(crate) enum BenchName {
     Select,
     /// A year of use: recalls, what memory adds to a turn and to a start.
     Memory,
+    /// A year of turns: what `recto stats` takes, and what counting adds to writing.
+    Stats,
     /// Calls of declared tools beside their programs alone, and turns with idle MCP servers.
     Tools,
     /// Sessions of 50 turns on the embedded model: how much of each prompt it has read before.
@@ -77,6 +80,7 @@ impl BenchName {
             BenchName::Embed => "embed",
             BenchName::Select => "select",
             BenchName::Memory => "memory",
+            BenchName::Stats => "stats",
             BenchName::Tools => "tools",
             BenchName::Prefix => "prefix",
             BenchName::Embedded => "embedded",
@@ -90,6 +94,7 @@ impl BenchName {
             | BenchName::Embed
             | BenchName::Select
             | BenchName::Memory
+            | BenchName::Stats
             | BenchName::Tools => BenchNeeds::Nothing,
             BenchName::Prefix | BenchName::Embedded | BenchName::Calls => BenchNeeds::Model,
         }
@@ -102,6 +107,7 @@ impl BenchName {
             BenchName::Embed => embed::run(folder),
             BenchName::Select => select::run(),
             BenchName::Memory => memory::run(folder, files),
+            BenchName::Stats => usage::run(),
             BenchName::Tools => tools::run(),
             BenchName::Prefix => prefix::run(&model::find()?),
             BenchName::Embedded => embedded::run(&model::find()?, folder),

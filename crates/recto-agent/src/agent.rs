@@ -1,25 +1,28 @@
 //! The agent that surfaces talk to: sessions, messages and events go through it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use recto_context::{Audience, AudienceKind, Catalog};
 use recto_store::{
     BindingKey, Moment, NewSession, RowId, SessionId, SessionName, SessionNameError, Store,
     StoreError, StoredCompaction, StoredSession, TurnId,
 };
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::oneshot;
 
+use crate::access::can_reach;
+use crate::actor::Actor;
 use crate::agent_catalog::CatalogPurpose;
+use crate::conversation::conversation_scope;
 use crate::error::{AgentError, AgentResult};
-use crate::event::TurnEvent;
+use crate::event::EventNumber;
+use crate::event_stream::{EventCursor, EventListener};
 use crate::inbound::{ArrivedMessage, Inbound};
-use crate::mailbox::{Mailbox, MailboxItem};
+use crate::mailbox::MailboxItem;
+use crate::mailboxes::MailboxRegistry;
 use crate::memories::AgentMemories;
 use crate::options::{AgentParts, CompactionSetting, ModelEntry, SessionSettings};
 use crate::preview::RequestPreview;
-use crate::recover;
+use crate::rights::{Right, is_attended, may_reach};
 use crate::search::Searcher;
 use crate::shared::AgentShared;
 
@@ -27,10 +30,8 @@ use crate::shared::AgentShared;
 #[derive(Debug, Clone)]
 pub struct Agent {
     pub(crate) shared: Arc<AgentShared>,
-    mailboxes: Mailboxes,
+    pub(crate) mailboxes: Arc<MailboxRegistry>,
 }
-
-type Mailboxes = Arc<Mutex<HashMap<SessionId, Mailbox>>>;
 
 /// A conversation: the place where it is held, and who talks there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub struct Conversation {
     pub account: String,
     /// The conversation's name there.
     pub name: String,
+    /// The user, where each of those who talk there has a session of their own.
+    pub user: Option<String>,
     /// Whether it is the owner who talks there, a guest or a group.
     pub who: AudienceKind,
     /// The person, where it is one whom the agent knows.
@@ -54,9 +57,41 @@ impl Conversation {
             surface: surface.to_owned(),
             account: account.to_owned(),
             name: name.to_owned(),
+            user: None,
             who: AudienceKind::Owner,
             person: Some(Audience::OWNER.into()),
         }
+    }
+
+    /// A conversation that somebody holds with the agent in private.
+    pub fn in_private(surface: &str, account: &str, name: &str, with: &Actor) -> Self {
+        let (who, person) = with.as_audience();
+        Conversation { who, person, ..Conversation::with_owner(surface, account, name) }
+    }
+
+    /// A conversation of several people.
+    pub fn in_group(surface: &str, account: &str, name: &str) -> Self {
+        Conversation {
+            who: AudienceKind::Group,
+            person: None,
+            ..Conversation::with_owner(surface, account, name)
+        }
+    }
+
+    /// What the conversation is known by, whichever session it has.
+    pub(crate) fn key(&self, agent: &str) -> BindingKey {
+        BindingKey {
+            agent: agent.to_owned(),
+            surface: self.surface.clone(),
+            account: self.account.clone(),
+            conversation: self.name.clone(),
+            user: self.user.clone(),
+        }
+    }
+
+    /// The name that its memories are filed under, which no other place has.
+    pub fn scope(&self) -> String {
+        conversation_scope(&self.surface, &self.account, self.user.as_deref(), &self.name)
     }
 
     /// All who can read what is said in it.
@@ -68,40 +103,56 @@ impl Conversation {
                 .person
                 .clone()
                 .filter(|id| self.who == AudienceKind::Owner || **id != *Audience::OWNER),
-            conversation: Some(format!("{}-{}", self.surface, self.name).into()),
+            conversation: Some(self.scope().into()),
             agent: Some(agent.clone()),
         }
     }
 }
 
-/// A message that is stored, and the events of what becomes of it.
-#[derive(Debug)]
+/// A message that is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Submission {
-    /// The turn that it begins.
+    /// The turn that it begins, or has begun when it was first delivered.
     pub turn: TurnId,
-    /// What happens in the session from here on; other turns' events are among it.
-    pub events: broadcast::Receiver<TurnEvent>,
+    /// Whether it was delivered for the first time.
+    pub intake: InboundIntake,
+    /// An event before all of that turn that are to come: whoever listens after it hears
+    /// all of them.
+    pub before: EventNumber,
+}
+
+/// Whether a message was delivered for the first time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InboundIntake {
+    /// It begins a turn.
+    New,
+    /// It has begun its turn before, which may be over.
+    Known,
 }
 
 impl Agent {
-    /// Starts the agent, and finishes in the background what an earlier process
-    /// left unfinished. Must be called within a tokio runtime.
+    /// Starts the agent. What other processes left unfinished in its sessions is finished
+    /// in the background, now and as long as it runs; sessions of other agents are theirs.
+    /// Must be called within a tokio runtime.
     pub async fn start(parts: AgentParts) -> AgentResult<Agent> {
         let agent = Agent::idle(parts);
-        for turn in recover::settle_open_turns(agent.store()).await? {
-            let mail = MailboxItem::Open(turn.id, agent.shared.begin_work());
-            agent.with_mailbox(turn.session, |mailbox| mailbox.post(mail));
-        }
+        agent.take_up_open_turns().await?;
+        agent.take_up_regularly();
         Ok(agent)
     }
 
     /// An agent that takes up nothing of what was left unfinished: to be looked
     /// at, not to be talked to.
     pub fn idle(parts: AgentParts) -> Agent {
-        Agent { shared: Arc::new(AgentShared::new(parts)), mailboxes: Mailboxes::default() }
+        Agent { shared: Arc::new(AgentShared::new(parts)), mailboxes: Arc::default() }
     }
 
-    /// The store that keeps its sessions.
+    /// The name that it goes by.
+    pub fn name(&self) -> &str {
+        &self.shared.parts.options.name
+    }
+
+    /// The store that keeps its sessions, and those of other agents.
     pub fn store(&self) -> &Store {
         &self.shared.parts.store
     }
@@ -118,7 +169,12 @@ impl Agent {
 
     /// Brings back the messages of a session that a summary stands for. They would
     /// be summarised again at once, so the session makes no summaries from here on.
-    pub async fn expand(&self, session: SessionId) -> AgentResult<Option<StoredCompaction>> {
+    pub async fn expand(
+        &self,
+        actor: &Actor,
+        session: SessionId,
+    ) -> AgentResult<Option<StoredCompaction>> {
+        self.must_be_allowed(actor, Right::ChangeSettings, session).await?;
         let undone = self.store().expand(session, Moment::now()).await?;
         if undone.is_some() {
             let mut settings = self.settings(session).await?;
@@ -145,18 +201,29 @@ impl Agent {
 
     /// The session of a conversation: the one that it is bound to, or a new one.
     /// What another surface calls the same is another conversation.
-    pub async fn find_or_begin(&self, conversation: &Conversation) -> AgentResult<StoredSession> {
+    pub async fn find_or_begin(
+        &self,
+        actor: &Actor,
+        conversation: &Conversation,
+    ) -> AgentResult<StoredSession> {
+        actor.must_have(Right::Talk)?;
+        self.must_hold(actor, conversation)?;
         self.begin_named(conversation, &conversation.name).await
     }
 
-    /// The session that a person asks for by its name, wherever it began: the
+    /// The session that a person asks for by its name, wherever it began: the agent's
     /// open one of that name, or else as [`Agent::find_or_begin`] has it. A number
-    /// names a session, too, and takes it out of the archive.
+    /// names a session, too, and takes it out of the archive. Sessions of others have no
+    /// name for those who may not see them.
     pub async fn find_named_or_begin(
         &self,
+        actor: &Actor,
         conversation: &Conversation,
     ) -> AgentResult<StoredSession> {
-        match self.store().find_session(&conversation.name).await? {
+        actor.must_have(Right::Talk)?;
+        let named = self.store().find_session(self.name(), &conversation.name).await?;
+        match named.filter(|session| can_reach(actor, session)) {
+            Some(session) if session.agent != self.name() => Err(AgentError::other_agent(&session)),
             Some(session) if session.archived.is_none() => Ok(session),
             Some(session) if conversation.name.trim() == session.id.to_string() => {
                 Ok(self.store().unarchive(session.id).await?)
@@ -166,7 +233,7 @@ impl Agent {
                 Err(_) => {
                     // A number that no session can have is no name either.
                     SessionName::new(&conversation.name)?;
-                    self.find_or_begin(conversation).await
+                    self.find_or_begin(actor, conversation).await
                 }
             },
         }
@@ -175,13 +242,24 @@ impl Agent {
     /// Puts a session into the archive and begins another in its conversation.
     pub async fn renew(
         &self,
+        actor: &Actor,
         conversation: &Conversation,
         session: SessionId,
     ) -> AgentResult<StoredSession> {
+        self.must_be_allowed(actor, Right::BeginSession, session).await?;
+        self.must_hold(actor, conversation)?;
         let old = self.store().archive(session, Moment::now()).await?;
         // It may have been found by its number, or renamed since.
         let name = old.name.map_or_else(|| conversation.name.clone(), String::from);
         self.begin_named(conversation, &name).await
+    }
+
+    /// Passes an actor who can be talking there: nobody begins a session for somebody else.
+    fn must_hold(&self, actor: &Actor, conversation: &Conversation) -> AgentResult {
+        match may_reach(actor, &conversation.audience(&self.shared.parts.options.name)) {
+            true => Ok(()),
+            false => actor.must_have(Right::SeeSessions),
+        }
     }
 
     async fn begin_named(
@@ -189,14 +267,9 @@ impl Agent {
         conversation: &Conversation,
         name: &str,
     ) -> AgentResult<StoredSession> {
-        let agent = self.shared.parts.options.name.to_string();
-        let key = BindingKey {
-            agent: agent.clone(),
-            surface: conversation.surface.clone(),
-            account: conversation.account.clone(),
-            conversation: conversation.name.clone(),
-            user: None,
-        };
+        let agent = self.name().to_owned();
+        let audience = conversation.audience(&self.shared.parts.options.name);
+        let key = conversation.key(&agent);
         let new = NewSession {
             agent,
             name: match SessionName::new(name) {
@@ -206,14 +279,15 @@ impl Agent {
             surface: conversation.surface.clone(),
             at: Moment::now(),
             settings: SessionSettings {
-                audience: Some(conversation.audience(&self.shared.parts.options.name)),
+                audience: Some(audience.clone()),
                 ..SessionSettings::default()
             }
             .to_store(),
         };
         let bound = self.bind(&key, new.clone()).await?;
-        let who = SessionSettings::from_store(&bound.settings).audience().who;
-        if who == conversation.who {
+        let before = SessionSettings::from_store(&bound.settings).audience();
+        let is_same_guest = before.who != AudienceKind::Guest || before.person == audience.person;
+        if before.who == audience.who && is_same_guest {
             return Ok(bound);
         }
         // What was said before others is not for those who are there now, nor the
@@ -233,23 +307,49 @@ impl Agent {
     }
 
     /// Stores a message and begins its turn. When this returns, the message is stored, and nothing
-    /// that happens to this process can lose it.
-    pub async fn submit(&self, session: SessionId, inbound: Inbound) -> AgentResult<Submission> {
+    /// that happens to this process can lose it. Whoever wants to hear of its turn
+    /// [listens](Agent::listen), best from before this call on.
+    ///
+    /// A message that was delivered before begins no other turn: whether it was is decided where it
+    /// is stored, also between processes.
+    pub async fn submit(
+        &self,
+        session: SessionId,
+        mut inbound: Inbound,
+    ) -> AgentResult<Submission> {
         inbound.check()?;
-        let message = ArrivedMessage { session, at: Moment::now(), inbound };
+        inbound.settings.unattended |= !is_attended(inbound.actor.role);
+        let actor = inbound.actor.clone();
+        let delivery = inbound.delivery.as_ref().map(|delivery| delivery.key(self.name()));
+        let message = ArrivedMessage { session, at: Moment::now(), inbound, delivery };
         let (ack, stored) = oneshot::channel();
-        let events = self.with_mailbox(session, |mailbox| {
-            let events = mailbox.subscribe();
-            mailbox.post(MailboxItem::Message(message, ack, self.shared.begin_work()));
-            events
-        });
-        let turn = stored.await.map_err(|_| AgentError::Ended)??;
-        Ok(Submission { turn, events })
+        // Nothing is waited for up to here: messages keep the order in which they were
+        // submitted. The stream is held until the mailbox has it, too: another one would
+        // have other numbers.
+        let stream = self.shared.streams.of_session(session);
+        let before = stream.last();
+        self.post(session, MailboxItem::Message(message, ack, self.shared.begin_work()))?;
+        match stored.await.map_err(|_| self.missing_answer())? {
+            Err(AgentError::Store(StoreError::Delivered { turn })) => {
+                self.known_submission(&actor, turn).await
+            }
+            stored => Ok(Submission { turn: stored?, intake: InboundIntake::New, before }),
+        }
+    }
+
+    /// The answer to a message that was delivered before.
+    async fn known_submission(&self, actor: &Actor, turn: TurnId) -> AgentResult<Submission> {
+        let begun = self.store().turn(turn).await?;
+        let session = begun.ok_or(StoreError::NotFound(RowId::Turn(turn)))?.session;
+        self.must_reach(actor, session).await?;
+        let before = self.shared.streams.of_session(session).last();
+        Ok(Submission { turn, intake: InboundIntake::Known, before })
     }
 
     /// Stops the turn that runs in a session, and says whether one did.
-    pub fn stop(&self, session: SessionId) -> bool {
-        self.mailboxes.lock().get(&session).is_some_and(Mailbox::stop)
+    pub async fn stop(&self, actor: &Actor, session: SessionId) -> AgentResult<bool> {
+        self.must_be_allowed(actor, Right::Stop, session).await?;
+        Ok(self.mailboxes.stop(session, actor))
     }
 
     /// Whether a turn runs or waits.
@@ -262,15 +362,16 @@ impl Agent {
         self.shared.wait_for_idle().await;
     }
 
-    /// All events of a session from here on, for one who must not miss
-    /// any of it: what is not read is kept, so it is for listeners that end.
-    pub fn listen(&self, session: SessionId) -> mpsc::UnboundedReceiver<TurnEvent> {
-        self.with_mailbox(session, Mailbox::listen)
-    }
-
-    /// The events of a session from here on; one who reads too slowly misses some.
-    pub fn subscribe(&self, session: SessionId) -> broadcast::Receiver<TurnEvent> {
-        self.with_mailbox(session, Mailbox::subscribe)
+    /// Listens to what happens in a session, turns of other people included. A listener
+    /// stays for as long as it is held, however long nothing happens.
+    pub async fn listen(
+        &self,
+        actor: &Actor,
+        session: SessionId,
+        cursor: EventCursor,
+    ) -> AgentResult<EventListener> {
+        self.must_reach(actor, session).await?;
+        Ok(self.shared.streams.of_session(session).listen(cursor))
     }
 
     /// The request that a model would be sent for a message. Nothing is stored or called,
@@ -280,38 +381,14 @@ impl Agent {
         session: SessionId,
         inbound: Inbound,
     ) -> AgentResult<RequestPreview> {
+        self.must_be_allowed(&inbound.actor, Right::Inspect, session).await?;
         let (answer, answered) = oneshot::channel();
-        self.with_mailbox(session, |mailbox| mailbox.post(MailboxItem::Preview(inbound, answer)));
-        answered.await.map_err(|_| AgentError::Ended)?
+        self.post(session, MailboxItem::Preview(inbound, answer))?;
+        answered.await.map_err(|_| self.missing_answer())?
     }
 
-    /// The session's mailbox, started if need be. Mail is posted under the same
-    /// lock under which an idle task ends, so that none is lost between the two.
-    pub(crate) fn with_mailbox<T>(&self, session: SessionId, f: impl FnOnce(&Mailbox) -> T) -> T {
-        let mut mailboxes = self.mailboxes.lock();
-        if mailboxes.get(&session).is_some_and(Mailbox::is_closed) {
-            mailboxes.remove(&session);
-        }
-        let mailbox = mailboxes.entry(session).or_insert_with(|| {
-            Mailbox::start(self.shared.clone(), session, forgetter(&self.mailboxes, session))
-        });
-        f(mailbox)
-    }
-}
-
-/// Lets an idle task end, unless mail came in at the last moment.
-fn forgetter(
-    mailboxes: &Mailboxes,
-    session: SessionId,
-) -> impl Fn(&mut mpsc::UnboundedReceiver<MailboxItem>) -> Option<MailboxItem> + Send + use<> {
-    let mailboxes = Arc::downgrade(mailboxes);
-    move |mail| {
-        let mailboxes = mailboxes.upgrade()?;
-        let mut mailboxes = mailboxes.lock();
-        let last = mail.try_recv().ok();
-        if last.is_none() {
-            mailboxes.remove(&session);
-        }
-        last
+    /// Hands in mail for a session.
+    pub(crate) fn post(&self, session: SessionId, mail: MailboxItem) -> AgentResult {
+        self.mailboxes.post(&self.shared, session, mail)
     }
 }

@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use recto_context::{Catalog, ContentHash, ContentSource, FileNotice, Skill, ToolSpec};
+use recto_context::{Catalog, ContentHash, ContentSource, FileNotice, Remedy, Skill, ToolSpec};
 use recto_search::SearchEntry;
 use recto_store::{Moment, TrustUpdate};
 use recto_tools::{ApprovalMode, ServerTools, trust_hash};
 use recto_workspace::WorkspaceSnapshot;
 
+use crate::notice::TurnNotice;
 use crate::options::AgentParts;
 
 /// What an agent has at one moment.
@@ -24,7 +25,7 @@ pub(crate) struct AgentCatalog {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) trusted: TrustedSkills,
     /// What a person should know of tools that are not there.
-    pub(crate) notices: Arc<[String]>,
+    pub(crate) notices: Arc<[TurnNotice]>,
 }
 
 /// What declarations and scripts were when a person last looked at them, by the
@@ -117,7 +118,7 @@ async fn build_catalog(
     let (trusted, new) = check_skills(&mut catalog, trusted).await;
     remove_disabled(&mut catalog, &parts.options.disabled_tools);
     add_tools(&mut catalog, &parts.options.built_in, servers);
-    let notices = catalog.notices[known..].iter().map(|new| new.problem.to_string()).collect();
+    let notices = catalog.notices[known..].iter().map(TurnNotice::from_file).collect();
     (AgentCatalog { catalog: Arc::new(catalog), trusted: Arc::new(trusted), notices }, new)
 }
 
@@ -145,30 +146,36 @@ async fn check_skills(
         let Some(folder) = folder_of(skill) else { continue };
         let look = folder.clone();
         let hash = tokio::task::spawn_blocking(move || trust_hash(&look)).await;
-        let problem = match (hash, trusted.get(&folder)) {
+        let source = skill.tools.first().map_or(ContentSource::BuiltIn, |tool| tool.source.clone());
+        let notice = match (hash, trusted.get(&folder)) {
             (Ok(Ok(hash)), Some(known)) if hash == *known => continue,
             (Ok(Ok(hash)), None) => {
                 new.push((folder.to_string_lossy().into_owned(), hash));
                 trusted.insert(folder, hash);
                 continue;
             }
-            (Ok(Ok(_)), Some(_)) => skill_changed_notice(&skill.name),
-            (Ok(Err(error)), _) => format!("its tools are off, because it can't be read: {error}"),
-            (Err(_), _) => "its tools are off, because reading it broke off".to_owned(),
+            (Ok(Ok(_)), Some(_)) => skill_changed_notice(source, &skill.name),
+            (Ok(Err(error)), _) => {
+                let problem = format!("its tools are off, because it can't be read: {error}");
+                FileNotice::new(source, problem)
+            }
+            (Err(_), _) => {
+                FileNotice::new(source, "its tools are off, because reading it broke off")
+            }
         };
-        let source = skill.tools.first().map_or(ContentSource::BuiltIn, |tool| tool.source.clone());
-        catalog.notices.push(FileNotice { source, problem: problem.into() });
+        catalog.notices.push(notice);
         skill.tools.clear();
     }
     (trusted, new)
 }
 
 /// What a person is told of a skill that changed.
-pub fn skill_changed_notice(skill: &str) -> String {
-    format!(
+pub fn skill_changed_notice(source: ContentSource, skill: &str) -> FileNotice {
+    let problem = format!(
         "the tools of skill `{skill}` are off: its tools.json or a script changed; look at it, \
-         then run `recto tools trust {skill}`"
-    )
+         then trust it again"
+    );
+    FileNotice::new(source, problem).with_remedy(Remedy::TrustSkill { skill: skill.to_owned() })
 }
 
 /// The folder of a skill that was read from a file.
@@ -203,8 +210,7 @@ pub fn add_tools(catalog: &mut Catalog, built_in: &[ToolSpec], servers: &ServerT
                 "the tools of MCP server `{server}` are left out: a skill has the same name; call \
                  one of them otherwise"
             );
-            let notice =
-                FileNotice { source: ContentSource::Server(server), problem: problem.into() };
+            let notice = FileNotice::new(ContentSource::Server(server), problem);
             if !catalog.notices.contains(&notice) {
                 catalog.notices.push(notice);
             }

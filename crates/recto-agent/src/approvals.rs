@@ -8,9 +8,11 @@ use recto_store::{
     TurnOwner,
 };
 
+use crate::actor::Actor;
 use crate::agent::Agent;
 use crate::error::{AgentError, AgentResult};
 use crate::mailbox::MailboxItem;
+use crate::rights::Right;
 
 /// A question with its answer, and what follows from it.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,25 +35,32 @@ pub enum TurnContinues {
 }
 
 impl Agent {
-    /// The questions that wait for an answer in a session, or in all, oldest first.
+    /// The questions that wait for an answer in a session, oldest first.
     pub async fn open_approvals(
         &self,
-        session: Option<SessionId>,
+        actor: &Actor,
+        session: SessionId,
     ) -> AgentResult<Vec<StoredApproval>> {
+        self.must_reach(actor, session).await?;
         let mut open = self.store().open_approvals().await?;
         let now = Moment::now();
-        let is_here = |approval: &StoredApproval| session.is_none_or(|id| id == approval.session);
-        open.retain(|approval| is_here(approval) && approval.question.expires >= now);
+        open.retain(|approval| approval.session == session && approval.question.expires >= now);
         Ok(open)
     }
 
-    /// Answers a question, and lets its turn go on.
+    /// Answers a question, and lets its turn go on. One of another agent's session is
+    /// refused: its turn could not go on here.
     pub async fn answer(
         &self,
+        actor: &Actor,
         id: ApprovalId,
         answer: ApprovalAnswer,
     ) -> AgentResult<AnsweredApproval> {
-        let approval = self.shared.answer_approval(id, answer).await?;
+        actor.must_have(Right::to_answer(answer))?;
+        let not_found = || StoreError::NotFound(RowId::Approval(id));
+        let session = self.store().approval(id).await?.ok_or_else(not_found)?.session;
+        self.must_reach(actor, session).await.map_err(|_| not_found())?;
+        let approval = self.shared.answer_approval(id, answer, Some(actor)).await?;
         let turn = self.store().turn(approval.turn).await?;
         let owner = turn.and_then(|turn| turn.owner);
         let asked = self.store().approvals_of(approval.turn).await?;
@@ -75,8 +84,7 @@ impl Agent {
             turn.session == approval.session && turn.owner == Some(TurnOwner::Gone)
         };
         for turn in open.iter().filter(waits).filter(|turn| turn.id >= approval.turn) {
-            let mail = MailboxItem::Open(turn.id, self.shared.begin_work());
-            self.with_mailbox(approval.session, |mailbox| mailbox.post(mail));
+            self.post(approval.session, MailboxItem::Open(turn.id, self.shared.begin_work()))?;
         }
         Ok(())
     }
@@ -84,11 +92,13 @@ impl Agent {
     /// Answers a question of a session: the one that is named, or the oldest.
     pub async fn answer_in(
         &self,
+        actor: &Actor,
         session: SessionId,
         id: Option<ApprovalId>,
         answer: ApprovalAnswer,
     ) -> AgentResult<AnsweredApproval> {
-        let open = self.open_approvals(Some(session)).await?;
+        self.must_be_allowed(actor, Right::to_answer(answer), session).await?;
+        let open = self.open_approvals(actor, session).await?;
         let asked = match id {
             None => open.first().ok_or(AgentError::NothingAsked)?.id,
             Some(id) if open.iter().any(|approval| approval.id == id) => id,
@@ -100,6 +110,6 @@ impl Agent {
                 _ => id,
             },
         };
-        self.answer(asked, answer).await
+        self.answer(actor, asked, answer).await
     }
 }

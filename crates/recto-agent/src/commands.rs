@@ -6,7 +6,7 @@
 
 mod parse;
 
-use recto_context::{AudienceKind, MemoryMarks, RequestContext};
+use recto_context::{Audience, AudienceKind, MemoryMarks, RequestContext, may_recall};
 use recto_store::{
     ApprovalAnswer, ApprovalId, SessionFilter, SessionId, SessionSummary, StoredSession,
     StoredTurn, TurnOwner,
@@ -15,6 +15,8 @@ use recto_workspace::{AddedMemory, TextMarks};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::access::can_reach;
+use crate::actor::Actor;
 use crate::agent::{Agent, Conversation};
 use crate::approvals::AnsweredApproval;
 use crate::error::AgentResult;
@@ -22,6 +24,8 @@ use crate::items::ItemChange;
 use crate::memories::RememberRequest;
 use crate::options::SessionSettings;
 use crate::record;
+use crate::rights::{Right, is_allowed};
+use crate::stats::{UsageQuery, UsageReport, UsageSpan};
 use crate::why::ItemExplanation;
 
 pub use parse::CommandProblem;
@@ -45,6 +49,8 @@ pub enum ChatCommand {
     Remove(String),
     /// `/why` with the name of an item.
     Why(String),
+    /// `/stats`, or `/stats 7d` for another span of time.
+    Stats(UsageSpan),
     /// `/approve`, `/approve session`, `/approve 3`.
     Approve(Option<ApprovalId>, ApprovalScope),
     /// `/deny`, or `/deny 3` for one of several questions.
@@ -95,6 +101,7 @@ pub const COMMANDS: &[CommandHelp] = &[
     help("/add", "NAME", "add a rule, reference, skill or tool to this session"),
     help("/remove", "NAME", "take one out of this session; it does not come back by itself"),
     help("/why", "NAME", "say why an item was or was not on the last request's page"),
+    help("/stats", "[30d | DATE | all]", "show how the context was used"),
     help("/approve", "[NUMBER] [session]", "let the tool run that was asked about"),
     help("/deny", "[NUMBER]", "don't let it run"),
     help("/remember", "TEXT", "keep something for later conversations"),
@@ -120,6 +127,8 @@ pub enum CommandReply {
     /// Why an item was on the last page or was not; nothing where no item has
     /// the name, or nothing was asked yet.
     Why(Vec<ItemExplanation>),
+    /// How the agent's context was used, and by this session.
+    Usage(Box<UsageReport>),
     /// What is remembered, and whether it was before.
     Remembered(AddedMemory),
     /// A question was answered.
@@ -149,20 +158,58 @@ pub enum StopOutcome {
     NothingRuns,
 }
 
+impl ChatCommand {
+    /// The right that it needs.
+    pub fn right(&self) -> Right {
+        match self {
+            ChatCommand::Help => Right::Talk,
+            ChatCommand::Context
+            | ChatCommand::Why(_)
+            | ChatCommand::Sessions
+            | ChatCommand::Stats(_)
+            | ChatCommand::Model(None)
+            | ChatCommand::Mode(None)
+            | ChatCommand::Set(None) => Right::Inspect,
+            ChatCommand::Model(Some(change))
+            | ChatCommand::Mode(Some(change))
+            | ChatCommand::Set(Some(change)) => change.right(),
+            ChatCommand::Add(_) | ChatCommand::Remove(_) => Right::ChangeItems,
+            ChatCommand::Approve(..) => Right::Approve,
+            ChatCommand::Remember(_) => Right::Remember,
+            ChatCommand::New => Right::BeginSession,
+            ChatCommand::Deny(_) | ChatCommand::Stop => Right::Stop,
+        }
+    }
+}
+
+impl SettingChange {
+    fn right(&self) -> Right {
+        match self.key {
+            // Whoever says when people are asked says what tools may do.
+            "approval" => Right::ChangeRights,
+            _ => Right::ChangeSettings,
+        }
+    }
+}
+
 impl Agent {
-    /// Performs a command in a conversation's session.
+    /// Performs a command in a conversation's session, which must be this agent's.
     pub async fn command(
         &self,
+        actor: &Actor,
         conversation: &Conversation,
         session: SessionId,
         command: ChatCommand,
     ) -> AgentResult<CommandReply> {
+        self.must_be_allowed(actor, command.right(), session).await?;
         Ok(match command {
             ChatCommand::Help => CommandReply::Help,
-            ChatCommand::Stop => CommandReply::Stopped(self.try_to_stop(session).await?),
-            ChatCommand::New => CommandReply::Began(self.renew(conversation, session).await?),
+            ChatCommand::Stop => CommandReply::Stopped(self.try_to_stop(actor, session).await?),
+            ChatCommand::New => {
+                CommandReply::Began(self.renew(actor, conversation, session).await?)
+            }
             ChatCommand::Sessions => {
-                CommandReply::Sessions(self.store().sessions(SessionFilter::default()).await?)
+                CommandReply::Sessions(self.visible_sessions(actor, session).await?)
             }
             ChatCommand::Context => {
                 let last = record::restore_last(self.store(), session).await?;
@@ -172,30 +219,24 @@ impl Agent {
             ChatCommand::Remove(name) => {
                 CommandReply::Item(self.remove_item(session, &name).await?)
             }
-            ChatCommand::Why(name) => {
-                let Some(last) = self.store().last_request(session).await? else {
-                    return Ok(CommandReply::Why(Vec::new()));
-                };
-                let request = record::restore_request(self.store(), &last).await?;
-                // What the session may not see is not there for those who talk in it.
-                let others = &[];
-                CommandReply::Why(
-                    self.memories().explain(self.store(), &last, &request, &name, others).await?,
-                )
+            ChatCommand::Why(name) => CommandReply::Why(self.explain(session, &name).await?),
+            ChatCommand::Stats(span) => {
+                let report = self.usage(UsageQuery::now(span), session).await?;
+                CommandReply::Usage(Box::new(report))
             }
             ChatCommand::Approve(id, scope) => {
                 let answer = match scope {
                     ApprovalScope::Once => ApprovalAnswer::Once,
                     ApprovalScope::Session => ApprovalAnswer::Session,
                 };
-                CommandReply::Answered(self.answer_in(session, id, answer).await?)
+                CommandReply::Answered(self.answer_in(actor, session, id, answer).await?)
             }
             ChatCommand::Deny(id) => {
                 let answer = ApprovalAnswer::Denied;
-                CommandReply::Answered(self.answer_in(session, id, answer).await?)
+                CommandReply::Answered(self.answer_in(actor, session, id, answer).await?)
             }
             ChatCommand::Remember(text) => {
-                CommandReply::Remembered(self.remember(session, &text).await?)
+                CommandReply::Remembered(self.remember(actor, session, &text).await?)
             }
             ChatCommand::Model(None) => self.models_of(session).await?,
             ChatCommand::Model(Some(change)) => {
@@ -211,27 +252,58 @@ impl Agent {
         })
     }
 
-    async fn remember(&self, session: SessionId, text: &str) -> AgentResult<AddedMemory> {
+    /// The sessions that an actor can be told of in this one. What only the owner may see
+    /// is not told before others.
+    async fn visible_sessions(
+        &self,
+        actor: &Actor,
+        session: SessionId,
+    ) -> AgentResult<Vec<SessionSummary>> {
+        let here = self.settings(session).await?.audience();
+        let is_visible = |listed: &SessionSummary| {
+            let of = SessionSettings::from_store(&listed.session.settings).audience();
+            listed.session.agent == self.name()
+                && can_reach(actor, &listed.session)
+                && may_be_told(&here, &of)
+        };
+        let mut sessions = self.store().sessions(SessionFilter::default()).await?;
+        sessions.retain(is_visible);
+        Ok(sessions)
+    }
+
+    async fn explain(&self, session: SessionId, name: &str) -> AgentResult<Vec<ItemExplanation>> {
+        let Some(last) = self.store().last_request(session).await? else {
+            return Ok(Vec::new());
+        };
+        let request = record::restore_request(self.store(), &last).await?;
+        // What the session may not see is not there for those who talk in it.
+        let others = &[];
+        self.memories().explain(self.store(), &last, &request, name, others).await
+    }
+
+    async fn remember(
+        &self,
+        actor: &Actor,
+        session: SessionId,
+        text: &str,
+    ) -> AgentResult<AddedMemory> {
         let audience = self.settings(session).await?.audience();
-        let marks_in_text = match audience.who {
-            AudienceKind::Owner => TextMarks::Taken,
-            // What is shared is for the owner to say.
-            AudienceKind::Guest | AudienceKind::Group | AudienceKind::SubAgent => {
-                TextMarks::Ignored
-            }
+        let marks_in_text = match is_allowed(actor.role, Right::ShareMemories) {
+            true => TextMarks::Taken,
+            false => TextMarks::Ignored,
         };
         let request =
             RememberRequest { text, scope: None, marks: MemoryMarks::default(), marks_in_text };
         Ok(self.memories().remember(&request, &audience).await?)
     }
 
-    async fn try_to_stop(&self, session: SessionId) -> AgentResult<StopOutcome> {
-        if self.stop(session) {
+    async fn try_to_stop(&self, actor: &Actor, session: SessionId) -> AgentResult<StopOutcome> {
+        if self.stop(actor, session).await? {
             return Ok(StopOutcome::Now);
         }
-        let asked = self.open_approvals(Some(session)).await?;
+        let asked = self.open_approvals(actor, session).await?;
         for approval in &asked {
-            self.answer(approval.id, ApprovalAnswer::Denied).await?;
+            self.answer(actor, approval.id, ApprovalAnswer::Denied).await?;
         }
         if !asked.is_empty() {
             return Ok(StopOutcome::Denied);
@@ -276,4 +348,9 @@ impl SessionSettings {
         };
         Self::from_store(&settings)
     }
+}
+
+/// Whether those who read here may be told of a session that is held before others.
+fn may_be_told(here: &Audience, of: &Audience) -> bool {
+    here.who != AudienceKind::Group || may_recall(here, of)
 }

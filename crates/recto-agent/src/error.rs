@@ -1,13 +1,15 @@
 //! The errors between a message and its turn, with their codes and hints.
 
-use recto_context::{Layer, OverBudget};
+use recto_context::{Layer, OverBudget, Remedy, SpeakerName};
 use recto_llm::LlmError;
-use recto_store::{RequestId, SessionNameError, StoreError};
+use recto_store::{RequestId, SessionId, SessionNameError, StoreError, StoredSession, TurnId};
 use strum::EnumMessage;
 
+use crate::actor::ActorRole;
 use crate::event::TurnError;
 use crate::memories::RememberError;
 use crate::options::ModelEntry;
+use crate::rights::{Right, who_may};
 
 /// The result of something that an agent was asked to do.
 pub type AgentResult<T = ()> = Result<T, AgentError>;
@@ -28,6 +30,26 @@ pub enum AgentError {
     #[error("the message has a NUL character at byte {at}")]
     #[strum(message = "remove it; is the input a binary file?")]
     NulInMessage { at: usize },
+    /// The same in what a client brought along with its message.
+    #[error("a {part} that the client sent has a NUL character in it")]
+    #[strum(message = "remove it; is it a binary file?")]
+    NulFromClient { part: &'static str },
+    /// A result that belongs to no call of the session.
+    #[error("no call `{call}` was handed out in this session")]
+    #[strum(message = "send the results of the calls that the last turn handed out")]
+    UnknownCall { call: String },
+    /// A result of a call that has one.
+    #[error("call `{call}` has its result already")]
+    #[strum(message = "send each result once")]
+    AnsweredCall { call: String },
+    /// Results without which a turn can't go on.
+    #[error("results are missing of: {}", calls.join(", "))]
+    #[strum(message = "send the results of all calls that were handed out, or another message")]
+    MissingResults { calls: Vec<String> },
+    /// A turn that handed calls out, in a form that this version does not know.
+    #[error("turn {turn} can't go on: another version of Recto handed its calls out")]
+    #[strum(message = "send another message")]
+    StateLost { turn: TurnId },
     /// There is no model to ask.
     #[error("no model is configured")]
     #[strum(message = "add a [models.NAME] table to the config")]
@@ -38,17 +60,17 @@ pub enum AgentError {
     NoSuchModel { name: String, known: Vec<String> },
     /// No item has this name; the nearest is the one that was probably meant.
     #[error("there is no rule, reference, skill or tool `{name}`")]
-    #[strum(
-        message = "`recto rules list`, `references list`, `skills list` and `tools list` show \
-                       them"
-    )]
+    #[strum(message = "look at those that there are")]
     NoSuchItem { name: String, nearest: Option<String> },
     /// More than one item has this name: all that it could mean, as they can be typed.
     #[error("`{name}` is the name of more than one item")]
     AmbiguousItem { name: String, meant: Vec<String> },
+    /// The actor's role does not allow it.
+    #[error("{name} ({role}) may not {right}")]
+    NotAllowed { name: SpeakerName, role: ActorRole, right: Right },
     /// No question waits for an answer in the session.
     #[error("no tool waits for an answer in this session")]
-    #[strum(message = "`recto approvals list` shows those of all sessions")]
+    #[strum(message = "look at those of all sessions")]
     NothingAsked,
     /// Something could not be remembered.
     #[error(transparent)]
@@ -65,6 +87,10 @@ pub enum AgentError {
     /// An error of the store.
     #[error("{0}")]
     Store(#[from] StoreError),
+    /// The session is for another agent to run.
+    #[error("session {session} belongs to the agent `{agent}`")]
+    #[strum(message = "talk to that agent, or in another session")]
+    OtherAgent { session: SessionId, agent: String },
     /// A name that no session can have.
     #[error("{0}")]
     #[strum(serialize = "session_name")]
@@ -76,6 +102,10 @@ pub enum AgentError {
     #[error("Recto has a fault of its own: {what}")]
     #[strum(message = "please report it; the session can go on")]
     Fault { what: String },
+    /// The agent takes nothing in any more.
+    #[error("Recto is shutting down and takes no messages any more")]
+    #[strum(message = "send it again when Recto has started again")]
+    ShuttingDown,
     /// The session's task ended unexpectedly.
     #[error("the session's task ended before the message was taken")]
     Ended,
@@ -96,11 +126,24 @@ impl AgentError {
             AgentError::AmbiguousItem { meant, .. } => {
                 Some(format!("say which: {}", meant.join(", ")))
             }
+            AgentError::NotAllowed { right, .. } => Some(format!("{} may", who_may(*right))),
             AgentError::Remember(error) => error.hint(),
             AgentError::OverBudget(over) => Some(over.hint()),
             AgentError::Llm(error) | AgentError::Model { error, .. } => error.hint(),
             AgentError::Store(error) => error.hint().map(str::to_owned),
             _ => self.get_message().map(str::to_owned),
+        }
+    }
+
+    /// What Recto can do about it.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            AgentError::NoSuchItem { nearest: None, .. } => Some(Remedy::ListItems),
+            AgentError::NothingAsked => Some(Remedy::ListApprovals),
+            AgentError::Remember(error) => error.remedy(),
+            AgentError::Llm(error) | AgentError::Model { error, .. } => error.remedy(),
+            AgentError::Store(error) => error.remedy(),
+            _ => None,
         }
     }
 
@@ -118,6 +161,11 @@ impl AgentError {
         over.largest().is_some_and(|(layer, _)| layer == Layer::Message)
     }
 
+    /// The error of an agent that is given another one's session.
+    pub(crate) fn other_agent(session: &StoredSession) -> Self {
+        AgentError::OtherAgent { session: session.id, agent: session.agent.clone() }
+    }
+
     /// An error of a model entry's server.
     pub(crate) fn model(entry: &ModelEntry, error: LlmError) -> Self {
         AgentError::Model { name: entry.name.to_string(), error }
@@ -125,7 +173,12 @@ impl AgentError {
 
     /// The error as listeners and the transcript are told of it.
     pub(crate) fn to_turn_error(&self) -> TurnError {
-        TurnError { code: self.code(), message: self.to_string(), hint: self.hint() }
+        TurnError {
+            code: self.code().into(),
+            message: self.to_string(),
+            hint: self.hint(),
+            remedy: self.remedy(),
+        }
     }
 }
 

@@ -1,42 +1,151 @@
 //! Messages on their way in, before the store has them.
 
-use recto_context::ContentPart;
-use recto_store::{Moment, NewTurn, SessionId, StoredTurn};
+use recto_context::{
+    ClientContext, ClientMessage, ClientResult, ContentPart, Message, MessageBody, MessageId,
+};
+use recto_store::{DeliveryKey, Moment, NewTurn, SessionId, StoredTurn};
+use serde::{Deserialize, Serialize};
 
+use crate::actor::Actor;
+use crate::agent::Conversation;
+use crate::commands::{ChatCommand, CommandProblem};
 use crate::error::{AgentError, AgentResult};
 use crate::options::SessionSettings;
+use crate::rights::{Right, is_attended};
 use crate::session_cache::LoadedSession;
 use crate::turn::visible_text;
 
 /// A message on its way in.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Inbound {
     /// The text and images that were sent.
     pub content: Vec<ContentPart>,
-    /// The person who sent it, where there is more than one who could.
-    pub sender: Option<String>,
+    /// Who sent it.
+    pub actor: Actor,
     /// Settings that hold for this turn alone.
     pub settings: SessionSettings,
+    /// The message as its surface knows it, where that could deliver it again.
+    pub delivery: Option<SurfaceMessage>,
+    /// What a client that owns its conversation brings along.
+    pub client: Option<Box<ClientContext>>,
+    /// Results of calls that were handed to the client. Alone, without content, they go on with
+    /// the turn that handed the calls out; its history is that turn's then, whatever the client
+    /// sends of it.
+    pub results: Vec<ClientResult>,
+}
+
+/// A message as its surface knows it: the same id in the same conversation is the same
+/// message, whichever session the conversation has by then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SurfaceMessage {
+    /// The conversation that it was sent in.
+    pub conversation: Conversation,
+    /// The surface's own id of it.
+    pub id: String,
+}
+
+impl SurfaceMessage {
+    /// What the store knows it by.
+    pub(crate) fn key(&self, agent: &str) -> DeliveryKey {
+        DeliveryKey { conversation: self.conversation.key(agent), message: self.id.clone() }
+    }
 }
 
 impl Inbound {
     /// A message that is a text.
-    pub fn text(text: &str) -> Self {
-        Inbound { content: vec![ContentPart::Text(text.into())], ..Inbound::default() }
+    pub fn text(actor: &Actor, text: &str) -> Self {
+        Inbound {
+            content: vec![ContentPart::Text(text.into())],
+            actor: actor.clone(),
+            settings: SessionSettings::default(),
+            delivery: None,
+            client: None,
+            results: Vec::new(),
+        }
     }
 
-    /// Refuses what can be told to be no message before anything is stored.
+    /// The results of calls that were handed to a client.
+    pub fn results(actor: &Actor, results: impl IntoIterator<Item = ClientResult>) -> Self {
+        Inbound {
+            content: Vec::new(),
+            results: results.into_iter().collect(),
+            ..Inbound::text(actor, "")
+        }
+    }
+
+    /// The command that it is; `None` when it is a message for the model. Where no person
+    /// is there who could mean one, everything is a message.
+    pub fn read_command(&self) -> Result<Option<ChatCommand>, CommandProblem> {
+        let is_meant = is_attended(self.actor.role) && !self.settings.unattended;
+        match &self.content[..] {
+            [ContentPart::Text(text)] if is_meant => ChatCommand::parse(text),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether it goes on with a turn, rather than opening one.
+    pub(crate) fn continues_turn(&self) -> bool {
+        self.content.is_empty() && !self.results.is_empty()
+    }
+
+    /// Refuses what its sender may not say, and what can be told to be no message before
+    /// anything is stored.
     pub(crate) fn check(&self) -> AgentResult {
+        self.actor.must_have(Right::Talk)?;
+        if self.settings.approval.is_some() {
+            self.actor.must_have(Right::ChangeRights)?;
+        }
         let has_more = self.content.iter().any(|part| !matches!(part, ContentPart::Text(_)));
         let text = visible_text(&self.content);
-        if text.trim().is_empty() && !has_more {
+        if text.trim().is_empty() && !has_more && !self.continues_turn() {
             return Err(AgentError::EmptyMessage);
+        }
+        if let Some(name) = self.part_with_nul() {
+            return Err(AgentError::NulFromClient { part: name });
         }
         match text.find('\0') {
             Some(at) => Err(AgentError::NulInMessage { at }),
             None => Ok(()),
         }
     }
+}
+
+impl Inbound {
+    /// The part of what a client sent that has a NUL character in it.
+    fn part_with_nul(&self) -> Option<&'static str> {
+        let has_nul = |text: &str| text.contains('\0');
+        let in_body = |body: &MessageBody| {
+            let message = Message { id: MessageId::default(), body: body.clone() };
+            let mut texts = message.content().iter().filter_map(ContentPart::as_text);
+            let mut calls = message.calls().iter();
+            texts.any(|text| has_nul(text)) || calls.any(|call| has_nul(&call.arguments))
+        };
+        let in_message = |message: &ClientMessage| match message {
+            ClientMessage::System(text) => has_nul(text),
+            ClientMessage::Said(body) => in_body(body),
+        };
+        if self.results.iter().any(|result| has_nul(&result.text)) {
+            return Some("result of a call");
+        }
+        let client = self.client.as_deref()?;
+        if client.system.iter().any(|text| has_nul(text)) {
+            Some("system text")
+        } else if client.history.iter().flatten().any(in_message) {
+            Some("history")
+        } else {
+            let mut tools = client.tools.iter();
+            tools.any(|tool| has_nul(&tool.name) || has_nul(&tool.description)).then_some("tool")
+        }
+    }
+}
+
+/// What a client brought, as it is stored until its turn has begun.
+#[derive(Serialize, Deserialize)]
+struct StoredClient {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    context: Option<Box<ClientContext>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    results: Vec<ClientResult>,
 }
 
 /// A message that has arrived in a session. Its settings stay typed until the store
@@ -46,6 +155,8 @@ pub(crate) struct ArrivedMessage {
     pub(crate) session: SessionId,
     pub(crate) at: Moment,
     pub(crate) inbound: Inbound,
+    /// What it is known by, should it be delivered again.
+    pub(crate) delivery: Option<DeliveryKey>,
 }
 
 impl ArrivedMessage {
@@ -58,8 +169,13 @@ impl ArrivedMessage {
             None => stored().map_or_else(Vec::new, |message| message.content().to_vec()),
         };
         let settings = SessionSettings::from_store(&turn.settings);
-        let inbound = Inbound { content, sender: turn.sender.clone(), settings };
-        ArrivedMessage { session: turn.session, at: turn.accepted, inbound }
+        let client = turn.client.clone().and_then(|client| serde_json::from_value(client).ok());
+        let StoredClient { context: client, results } =
+            client.unwrap_or(StoredClient { context: None, results: Vec::new() });
+        let actor = Actor::from_store(&turn.actor);
+        // The store has it, so it can't be taken in once more.
+        let inbound = Inbound { content, actor, settings, delivery: None, client, results };
+        ArrivedMessage { session: turn.session, at: turn.accepted, inbound, delivery: None }
     }
 
     /// The message as the store takes it.
@@ -68,8 +184,19 @@ impl ArrivedMessage {
             session: self.session,
             at: self.at,
             content: self.inbound.content.clone(),
-            sender: self.inbound.sender.clone(),
+            actor: self.inbound.actor.to_store(),
             settings: self.inbound.settings.to_store(),
+            delivery: self.delivery.clone(),
+            client: self.client_to_store(),
         }
+    }
+
+    fn client_to_store(&self) -> Option<serde_json::Value> {
+        let Inbound { client, results, .. } = &self.inbound;
+        if client.is_none() && results.is_empty() {
+            return None;
+        }
+        let stored = StoredClient { context: client.clone(), results: results.clone() };
+        serde_json::to_value(stored).ok()
     }
 }

@@ -80,7 +80,7 @@ pub fn join_mentioned(
     let MessageMentions { items, problems } = MessageMentions::scan(message, catalog);
     let is_new = |id: &ItemId| session.iter().all(|item| item.item != *id);
     let new = items.into_iter().filter(is_new);
-    let new: Vec<_> = new.map(|item| SessionItem { item, joined: ItemOrigin::ByHand }).collect();
+    let new: Vec<_> = new.map(|item| SessionItem { item, joined: ItemOrigin::Mentioned }).collect();
     session.extend(new.iter().cloned());
     MentionedItems { new, problems }
 }
@@ -228,7 +228,7 @@ pub enum ItemOutcome {
 
 impl Agent {
     /// Adds an item to a session by hand.
-    pub async fn add_item(&self, session: SessionId, name: &str) -> AgentResult<ItemChange> {
+    pub(crate) async fn add_item(&self, session: SessionId, name: &str) -> AgentResult<ItemChange> {
         let (item, include, state) = self.item_in(session, name).await?;
         let change = match state {
             Some(ItemState::In(_)) => ItemOutcome::AlreadyThere,
@@ -243,7 +243,11 @@ impl Agent {
     }
 
     /// Takes an item out of a session. What search might bring is kept out, too.
-    pub async fn remove_item(&self, session: SessionId, name: &str) -> AgentResult<ItemChange> {
+    pub(crate) async fn remove_item(
+        &self,
+        session: SessionId,
+        name: &str,
+    ) -> AgentResult<ItemChange> {
         let (item, include, state) = self.item_in(session, name).await?;
         let change = match state {
             Some(ItemState::Removed) => ItemOutcome::NotThere,

@@ -5,61 +5,90 @@
 //! turn gathers, assembles, records, calls and runs tools until the model has
 //! said its last word. What happens next is decided by a pure function
 //! ([`step::TurnState::step`]); what it decides is performed by a thin shell.
-//! Events tell of all of it while it happens.
+//! Events tell of all of it while it happens: [`Agent::listen`] gives a session's,
+//! from now on or from where a listener left off.
 //!
 //! This crate knows no surface: who typed a message, and how a reply is shown,
 //! is decided above it. It knows no vendor's JSON and no SQL either.
 
+mod access;
+mod actor;
 mod agent;
 mod agent_catalog;
 mod approvals;
+mod bindings;
 mod commands;
+mod conversation;
 mod error;
 mod event;
+mod event_log;
+mod event_stream;
 mod exact_counts;
 mod inbound;
 mod items;
 mod mailbox;
+mod mailboxes;
 mod memories;
+mod message_ranges;
+mod notice;
 mod options;
 mod preview;
 mod record;
 mod recover;
+mod rights;
 mod search;
 mod selection;
 mod session_cache;
 mod session_files;
 mod shared;
+mod shutdown;
+mod stats;
 pub mod step;
 mod stop;
+mod tally;
 mod turn;
 mod why;
 
-pub use agent::{Agent, Conversation, Submission};
+pub use actor::{Actor, ActorRole, TokenAccess, TokenHolder, TokenRights};
+pub use agent::{Agent, Conversation, InboundIntake, Submission};
 pub use agent_catalog::{add_tools, remove_disabled, skill_changed_notice};
 pub use approvals::{AnsweredApproval, TurnContinues};
+pub use bindings::{
+    AgentBinding, BindingQuery, BoundAgent, NamePattern, find_bound_agent, find_shadowing,
+};
 pub use commands::{
     ApprovalScope, COMMANDS, ChatCommand, CommandHelp, CommandProblem, CommandReply, StopOutcome,
 };
+pub use conversation::SOLE_ACCOUNT;
 pub use error::{AgentError, AgentResult};
-pub use event::{ApprovalQuestion, EventKind, FinishedTurn, TurnError, TurnEvent, UsageTotals};
+pub use event::{
+    ApprovalQuestion, ClientCall, EventKind, EventNumber, FinishedTurn, RunningCall, TurnError,
+    TurnEvent, TurnSnapshot, UsageTotals,
+};
+pub use event_stream::{EventCursor, EventListener};
 pub use exact_counts::assemble_for;
-pub use inbound::Inbound;
+pub use inbound::{Inbound, SurfaceMessage};
 pub use items::{ItemChange, ItemOutcome, MentionedItems, join_mentioned, typed_name};
 pub use memories::{
     AgentMemories, ChosenMemories, KnownMessages, MemoryCriteria, RecallOutcome, RecallQuery,
     RecalledContent, Recollection, RememberError, memory_tools, runnable_tools,
 };
+pub use notice::{DroppedFact, NoticeFacts, TurnNotice};
 pub use options::{
     AgentOptions, AgentParts, ApprovalSetting, CompactionSetting, ModelEntry, SessionSettings,
 };
 pub use preview::RequestPreview;
 pub use record::{ReplayVerdict, rebuild_body, restore_request, verify_body};
 pub use recover::settle_open_turns;
+pub use rights::{Right, is_allowed, may_reach};
 pub use search::{
-    EmbeddingProgress, IsCandidate, RankedGroups, RankedItems, RankingBasis, SearchParts,
-    SearchPatience, Searcher, WordsOnlyReason,
+    EmbeddingProgress, IsCandidate, LazyEncoder, RankedGroups, RankedItems, RankingBasis,
+    SearchParts, SearchPatience, Searcher, WordsOnlyReason,
 };
 pub use selection::{ItemQuery, SearchOutcome, SearchSetting};
 pub use shared::model_window;
+pub use stats::{
+    ParseSpanError, ReportedItem, UsageQuery, UsageReport, UsageSpan, is_use_visible, report_usage,
+    usage_json,
+};
 pub use why::{ItemExplanation, ItemReason, explain_item};

@@ -17,19 +17,22 @@ use recto_store::{
     Moment, SessionId, StoreError, StoreResult, StoredTurn, TurnEnding, TurnId, TurnOutcome,
     TurnOwner, TurnStatus,
 };
-use tokio::sync::{Notify, broadcast, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::task::JoinHandle;
 
+use crate::access::admit_message;
+use crate::actor::Actor;
 use crate::error::{AgentError, AgentResult};
-use crate::event::{EventKind, TurnError, TurnEvent};
+use crate::event::{EventKind, TurnError};
+use crate::event_stream::EventStream;
 use crate::inbound::{ArrivedMessage, Inbound};
+use crate::notice::NoticeFacts;
 use crate::preview::{RequestPreview, preview_request};
 use crate::session_cache::SessionCache;
 use crate::shared::{AgentShared, WorkGuard};
 use crate::stop::StopSignal;
 use crate::turn::TurnRunner;
 
-/// How many events a listener may be behind before it misses some.
-const EVENTS_KEPT: usize = 512;
 /// How long a task waits for the next message before it ends.
 const IDLE: Duration = Duration::from_secs(300);
 /// How often a turn that another process runs is looked at.
@@ -39,8 +42,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     post: mpsc::UnboundedSender<MailboxItem>,
-    events: EventSender,
     running: RunningTurn,
+    task: JoinHandle<()>,
 }
 
 /// How to stop the turn that runs, if one does.
@@ -74,17 +77,16 @@ impl Mailbox {
         + 'static,
     ) -> Self {
         let (post, mail) = mpsc::unbounded_channel();
-        let events = EventSender::new();
         let running = RunningTurn::default();
         let task = MailboxTask {
+            events: shared.streams.of_session(session),
             shared,
             session: SessionCache::new(session),
             queue: VecDeque::new(),
-            events: events.clone(),
             running: running.clone(),
         };
-        tokio::spawn(task.serve(mail, forget));
-        Mailbox { post, events, running }
+        let task = tokio::spawn(task.serve(mail, forget));
+        Mailbox { post, running, task }
     }
 
     /// Hands in mail. The task is there as long as the mailbox is.
@@ -99,49 +101,17 @@ impl Mailbox {
         self.post.is_closed()
     }
 
-    pub(crate) fn subscribe(&self) -> broadcast::Receiver<TurnEvent> {
-        self.events.broadcast.subscribe()
-    }
-
-    /// Like [`Mailbox::subscribe`], for one who must not miss anything. What is
-    /// not read is kept until it is, or until the receiver is dropped.
-    pub(crate) fn listen(&self) -> mpsc::UnboundedReceiver<TurnEvent> {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        self.events.unbounded.lock().push(sender);
-        receiver
-    }
-
     /// Stops the turn that runs, and says whether one did.
-    pub(crate) fn stop(&self) -> bool {
+    pub(crate) fn stop(&self, actor: &Actor) -> bool {
         let running = self.running.lock();
-        running.as_ref().inspect(|stop| stop.request()).is_some()
-    }
-}
-
-/// The way of a session's events to those who listen.
-#[derive(Debug, Clone)]
-pub(crate) struct EventSender {
-    /// Reaches those who may miss some.
-    broadcast: broadcast::Sender<TurnEvent>,
-    /// Reaches those who may miss none.
-    unbounded: Arc<Mutex<Vec<mpsc::UnboundedSender<TurnEvent>>>>,
-}
-
-impl EventSender {
-    fn new() -> Self {
-        let (broadcast, _) = broadcast::channel(EVENTS_KEPT);
-        EventSender { broadcast, unbounded: Arc::default() }
+        running.as_ref().inspect(|stop| stop.request_by(actor)).is_some()
     }
 
-    fn is_anybody_there(&self) -> bool {
-        let sure = self.unbounded.lock().iter().any(|sender| !sender.is_closed());
-        sure || self.broadcast.receiver_count() > 0
-    }
-
-    /// Sends an event to whoever listens; nobody may be.
-    fn send(&self, event: TurnEvent) {
-        self.unbounded.lock().retain(|sender| sender.send(event.clone()).is_ok());
-        let _ = self.broadcast.send(event);
+    /// Drops the task where it stands, as if the process were killed. What is given
+    /// back ends when all of it is gone.
+    pub(crate) fn abort(self) -> JoinHandle<()> {
+        self.task.abort();
+        self.task
     }
 }
 
@@ -149,7 +119,7 @@ impl EventSender {
 #[derive(Debug)]
 pub(crate) struct TurnListeners {
     session: SessionId,
-    events: EventSender,
+    events: Arc<EventStream>,
     waiting: Mutex<AwaitedStage>,
     /// Rings when the message is stored.
     stored: Notify,
@@ -165,7 +135,7 @@ enum AwaitedStage {
 }
 
 impl TurnListeners {
-    fn new(events: &EventSender, session: SessionId, waiting: AwaitedStage) -> Self {
+    fn new(events: &Arc<EventStream>, session: SessionId, waiting: AwaitedStage) -> Self {
         let (events, waiting) = (events.clone(), Mutex::new(waiting));
         TurnListeners { session, events, waiting, stored: Notify::new() }
     }
@@ -188,21 +158,21 @@ impl TurnListeners {
     /// Tells of what went wrong and could not be stored. Whoever waits hears of
     /// it: as the answer to the message, or as the end of its turn.
     fn failed(self, error: AgentError) {
-        let TurnListeners { session, events, waiting, .. } = self;
+        let TurnListeners { events, waiting, .. } = self;
         match waiting.into_inner() {
             AwaitedStage::ForAck(ack) => {
                 let _ = ack.send(Err(error));
             }
             AwaitedStage::ForEnd(turn) => {
                 let event = EventKind::without_reply(TurnEnding::Failed, error.to_turn_error());
-                events.send(TurnEvent { session, turn, event });
+                events.publish(turn, event);
             }
         }
     }
 
     /// Sends an event of a turn to whoever listens.
     pub(crate) fn emit(&self, turn: TurnId, event: EventKind) {
-        self.events.send(TurnEvent { session: self.session, turn, event });
+        self.events.publish(turn, event);
     }
 
     /// Whether what is told now is heard.
@@ -241,7 +211,7 @@ struct MailboxTask {
     shared: Arc<AgentShared>,
     session: SessionCache,
     queue: VecDeque<QueuedTurn>,
-    events: EventSender,
+    events: Arc<EventStream>,
     running: RunningTurn,
 }
 
@@ -251,12 +221,17 @@ impl MailboxTask {
         mut mail: mpsc::UnboundedReceiver<MailboxItem>,
         forget: impl Fn(&mut mpsc::UnboundedReceiver<MailboxItem>) -> Option<MailboxItem>,
     ) {
-        loop {
+        // What has not begun when the agent is shut down stays in the store.
+        while !self.shared.closing.is_requested() {
             if let Some(work) = self.queue.pop_front() {
                 self.work(work, &mut mail).await;
                 continue;
             }
-            let arrived = match tokio::time::timeout(IDLE, mail.recv()).await {
+            let arrived = tokio::select! {
+                () = self.shared.closing.requested() => return,
+                arrived = tokio::time::timeout(IDLE, mail.recv()) => arrived,
+            };
+            let arrived = match arrived {
                 Ok(arrived) => arrived,
                 Err(_) => forget(&mut mail),
             };
@@ -271,8 +246,16 @@ impl MailboxTask {
                     let asked = preview_request(&self.shared, &mut self.session, &inbound).await;
                     let _ = answer.send(asked);
                 }
-                None => return,
+                None => return self.give_back(),
             }
+        }
+    }
+
+    /// Gives back what others hold for a session that has been idle for long.
+    fn give_back(&self) {
+        self.events.forget_finished();
+        if let Some(files) = &self.shared.session_files {
+            files.forget(self.session.id);
         }
     }
 
@@ -306,9 +289,15 @@ impl MailboxTask {
         let turn = run(&mut runner, origin);
         tokio::pin!(turn);
         let mut open = true;
+        let mut closing = false;
         loop {
             let arrived = tokio::select! {
                 ran = &mut turn => return ran,
+                () = shared.closing.requested(), if !closing => {
+                    closing = true;
+                    self.queue.clear();
+                    continue;
+                }
                 () = listeners.stored.notified(), if !stored => {
                     stored = true;
                     continue;
@@ -316,6 +305,8 @@ impl MailboxTask {
                 arrived = mail.recv(), if open && stored => arrived,
             };
             match arrived {
+                // Whoever waits for its answer hears that there will be none.
+                Some(_) if closing => {}
                 Some(MailboxItem::Message(message, ack, guard)) => {
                     let accepted = accept(shared, &self.events, &message, ack).await;
                     self.queue.extend(accepted.map(|turn| QueuedTurn::open(turn, guard)));
@@ -340,18 +331,22 @@ impl MailboxTask {
 /// Stores a message that has to wait.
 async fn accept(
     shared: &AgentShared,
-    events: &EventSender,
+    events: &Arc<EventStream>,
     message: &ArrivedMessage,
     ack: AckSender,
 ) -> Option<TurnId> {
     let listeners = TurnListeners::new(events, message.session, AwaitedStage::ForAck(ack));
-    match shared.parts.store.accept(message.to_store()).await {
+    let accepted = async {
+        admit_message(shared, message).await?;
+        Ok(shared.parts.store.accept(message.to_store()).await?)
+    };
+    match accepted.await {
         Ok(turn) => {
             listeners.accepted(turn.id);
             Some(turn.id)
         }
         Err(error) => {
-            listeners.failed(error.into());
+            listeners.failed(error);
             None
         }
     }
@@ -362,6 +357,7 @@ async fn run(runner: &mut TurnRunner<'_>, origin: TurnOrigin) -> AgentResult {
     let turn = match origin {
         TurnOrigin::Open(turn) => Some(turn),
         TurnOrigin::Fresh(message) => {
+            admit_message(runner.shared, &message).await?;
             let ran = AssertUnwindSafe(runner.run_fresh(&message)).catch_unwind().await;
             ran.map_err(|panic| fault(&*panic))??
         }
@@ -416,8 +412,8 @@ async fn wait_for(
     turn: TurnId,
     older: TurnId,
 ) -> StoreResult<WaitOutcome> {
-    let text = "another process is talking in this session; this message waits for it";
-    runner.listeners.emit(turn, EventKind::Notice { text: text.to_owned() });
+    let notice = NoticeFacts::WaitsForProcess { older };
+    runner.listeners.emit(turn, EventKind::Notice(notice.into()));
     let store = &runner.shared.parts.store;
     while store.turn(older).await?.is_some_and(|turn| turn.owner == Some(TurnOwner::Elsewhere)) {
         tokio::select! {
@@ -435,7 +431,8 @@ async fn withdraw(runner: &TurnRunner<'_>, turn: TurnId) -> AgentResult {
     let detail = Some(message.to_owned());
     let outcome = TurnOutcome { ending: TurnEnding::Stopped, detail, at: Moment::now() };
     runner.shared.parts.store.withdraw(turn, outcome).await?;
-    let error = TurnError { code: "stopped", message: message.to_owned(), hint: None };
+    let error =
+        TurnError { code: "stopped".into(), message: message.to_owned(), hint: None, remedy: None };
     runner.listeners.emit(turn, EventKind::without_reply(TurnEnding::Stopped, error));
     Ok(())
 }
@@ -457,6 +454,10 @@ fn is_hopeless(error: &AgentError) -> bool {
         error,
         AgentError::NoModel
             | AgentError::NoSuchModel { .. }
+            | AgentError::UnknownCall { .. }
+            | AgentError::AnsweredCall { .. }
+            | AgentError::MissingResults { .. }
+            | AgentError::StateLost { .. }
             | AgentError::Store(StoreError::Damaged { .. })
     )
 }

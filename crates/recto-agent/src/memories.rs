@@ -32,8 +32,8 @@ use past_messages::PastMessages;
 
 pub use past_messages::KnownMessages;
 pub use recall::{RecallOutcome, RecallQuery, RecalledContent, Recollection};
-pub(crate) use tools::RememberRequest;
 pub use tools::{RememberError, memory_tools, runnable_tools};
+pub(crate) use tools::{RememberRequest, recalled_memories};
 
 /// From which cosine on two entries say the same.
 const SAME: f32 = 0.92;

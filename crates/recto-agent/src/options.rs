@@ -55,6 +55,14 @@ pub struct AgentOptions {
     pub compaction: Option<SummaryBy>,
     /// Where sessions are also kept as Markdown, if they are.
     pub session_files: Option<PathBuf>,
+    /// How often it is looked for what other processes left unfinished.
+    pub recovery_interval: Duration,
+}
+
+impl AgentOptions {
+    /// Often enough for a person who waits for a turn of a process that died, and seldom
+    /// enough to cost nothing.
+    pub const RECOVERY_INTERVAL: Duration = Duration::from_secs(30);
 }
 
 /// A model that can answer, and how it wants to be asked.
@@ -189,7 +197,7 @@ impl From<ApprovalSetting> for ApprovalMode {
 impl SessionSettings {
     /// The settings that the store has kept. What can't be read any more counts as
     /// unset, because a setting must not keep a session from going on.
-    pub(crate) fn from_store(settings: &SettingsMap) -> Self {
+    pub fn from_store(settings: &SettingsMap) -> Self {
         if let Ok(settings) = Self::deserialize(settings) {
             return settings;
         }

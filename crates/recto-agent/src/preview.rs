@@ -1,6 +1,8 @@
 //! What a model would be sent: a turn's first request, without the turn.
 
-use recto_context::{MessageId, RequestContext, SummaryBy, TurnNumber};
+use recto_context::{
+    Comparison, MessageId, RequestContext, SummaryBy, TurnNumber, compare_requests,
+};
 use recto_store::{Moment, NewCompaction};
 
 use crate::agent_catalog::CatalogPurpose;
@@ -9,8 +11,8 @@ use crate::inbound::Inbound;
 use crate::session_cache::SessionCache;
 use crate::shared::AgentShared;
 use crate::turn::{
-    CompactedRequest, RequestContent, RequestDraft, TurnInputs, TurnModel, resolve_window, stamp,
-    visible_text,
+    BroughtMessages, CompactedRequest, MessageOrigin, RequestContent, RequestDraft, TurnInputs,
+    TurnModel, resolve_window, stamp, take_in, visible_text,
 };
 
 /// A turn's first request.
@@ -23,6 +25,8 @@ pub struct RequestPreview {
     /// How the turn would have it made. No model is called for a preview: an extract
     /// stands where its words would.
     pub summary_by: Option<SummaryBy>,
+    /// How far it agrees with the session's last request, if there is one.
+    pub comparison: Option<Comparison>,
 }
 
 /// Assembles the request for a message. Nothing is stored.
@@ -33,13 +37,28 @@ pub(crate) async fn preview_request(
 ) -> AgentResult<RequestPreview> {
     let text = visible_text(&inbound.content);
     session.refresh(shared).await?;
+    session.load_previous(shared).await;
     let (session, previous) = session.loaded()?;
     let chosen = TurnModel::choose(shared, session, &inbound.settings)?;
     let window = resolve_window(shared, &chosen.0, session, previous.as_ref()).await;
     let model = TurnModel::prepare(shared, chosen, window).await?;
-    let stamp = stamp(Moment::now());
+    let origin = MessageOrigin {
+        mentions: &text,
+        actor: &inbound.actor,
+        stamp: stamp(Moment::now()),
+        speaker: inbound.actor.speaker(&session.audience()),
+    };
     let catalog = shared.catalog(CatalogPurpose::Look);
-    let mut inputs = TurnInputs::gather(shared, session, model, &text, stamp, catalog).await;
+    let mut inputs = TurnInputs::gather(shared, session, model, origin, catalog).await;
+    let context = inbound.client.as_deref();
+    let tools = context.map(|context| context.tool_specs(&inputs.catalog)).unwrap_or_default();
+    let (client, BroughtMessages(brought)) =
+        take_in(shared, session, context, &inbound.results, tools).await?;
+    inputs.set_client(client);
+    let history = match &inputs.client.history {
+        Some(history) => history.clone(),
+        None => session.messages.iter().chain(&brought).cloned().collect(),
+    };
     let found = inputs.search(shared, session, &text).await;
     let mode = inputs.decide_mode(session, &found, &text);
     let draft = RequestDraft {
@@ -48,11 +67,11 @@ pub(crate) async fn preview_request(
         inputs: &inputs,
         content: RequestContent {
             content: &inbound.content,
-            message: MessageId(session.last.0 + 1),
+            message: MessageId(session.last.0 + brought.len() as u64 + 1),
             number: TurnNumber(session.turns + 1),
             mode: &mode,
             found: &found,
-            history: &session.messages,
+            history: &history,
             rounds: &[],
         },
     };
@@ -62,10 +81,11 @@ pub(crate) async fn preview_request(
         Some(_) => draft.compact(&request, draft.leaving(&request).await?, None).await?,
         None => None,
     };
-    Ok(match compacted {
-        Some(CompactedRequest { request, compaction }) => {
-            RequestPreview { request, compaction: Some(compaction), summary_by }
-        }
-        None => RequestPreview { request, compaction: None, summary_by: None },
-    })
+    let (request, compaction) = match compacted {
+        Some(CompactedRequest { request, compaction }) => (request, Some(compaction)),
+        None => (request, None),
+    };
+    let comparison = previous.as_ref().map(|previous| compare_requests(previous, &request));
+    let summary_by = summary_by.filter(|_| compaction.is_some());
+    Ok(RequestPreview { request, compaction, summary_by, comparison })
 }

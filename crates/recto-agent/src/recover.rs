@@ -16,6 +16,7 @@ use recto_store::{
 
 use crate::error::{AgentError, AgentResult};
 use crate::step::{StepEffect, StepInput, TurnClosing, TurnState};
+use crate::tally::tally_stored_turn;
 use crate::turn::open_calls;
 
 /// Closes what can't be finished, and gives the turns that can, oldest first.
@@ -47,6 +48,18 @@ pub async fn settle_open_turns(store: &Store) -> AgentResult<Vec<StoredTurn>> {
         }
     }
     Ok(unfinished)
+}
+
+/// The same, with those turns alone that an agent can finish: each session's agent
+/// answers from its own files.
+pub(crate) async fn settle_own_turns(store: &Store, agent: &str) -> AgentResult<Vec<StoredTurn>> {
+    let mut own = Vec::new();
+    for turn in settle_open_turns(store).await? {
+        if store.session(turn.session).await?.is_some_and(|session| session.agent == agent) {
+            own.push(turn);
+        }
+    }
+    Ok(own)
 }
 
 /// Turns with questions that somebody may still answer.
@@ -92,7 +105,8 @@ async fn interrupted(store: &Store, turn: &StoredTurn) -> AgentResult<Option<Tur
     };
     let StepEffect::End(closing) = effect else { return Ok(None) };
     let last = messages.last().map_or(first, |message| message.id);
-    Ok(Some(interrupted_commit(&closing, last)))
+    let tally = tally_stored_turn(store, turn).await.into_tally();
+    Ok(Some(TurnCommit { tally: Some(tally), ..interrupted_commit(&closing, last) }))
 }
 
 /// The commit that closes a turn that was interrupted.

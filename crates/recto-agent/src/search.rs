@@ -15,17 +15,15 @@ use std::time::Duration;
 
 use parking_lot::{RwLock, RwLockReadGuard};
 use recto_context::mode::words;
-use recto_context::{ItemId, Pick};
-use recto_search::{
-    Encoder, EncoderFiles, ItemGroup, SearchEntry, SearchIndex, SearchOptions, SearchQuery,
-};
+use recto_context::{ItemId, Pick, Remedy};
+use recto_search::{Encoder, ItemGroup, SearchEntry, SearchIndex, SearchOptions, SearchQuery};
 use recto_store::Store;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use encoder::LazyEncoder;
+pub use encoder::LazyEncoder;
 use vectors::VectorCache;
 
 /// How long a reply may wait for an index and for vectors, and how long for the
@@ -46,8 +44,8 @@ const MOST_QUERY: usize = 64 << 10;
 pub struct SearchParts {
     /// How much a turn takes.
     pub options: SearchOptions,
-    /// The encoder's files, wherever they would be.
-    pub encoder: Option<EncoderFiles>,
+    /// The encoder, which other agents may share.
+    pub encoder: Option<Arc<LazyEncoder>>,
 }
 
 /// How long a search may wait until everything has its vector.
@@ -98,7 +96,12 @@ pub enum WordsOnlyReason {
     /// There is no embedding model.
     NoModel,
     /// There is one, and it can't be used.
-    Unusable { problem: String, hint: String },
+    Unusable {
+        problem: String,
+        hint: String,
+        #[serde(default)]
+        remedy: Option<Remedy>,
+    },
     /// The message is a greeting, thanks or a nod. Whoever says one does not wait for an
     /// encoder to be loaded.
     NothingNamed,
@@ -106,6 +109,28 @@ pub enum WordsOnlyReason {
     NotReady { done: usize, total: usize },
     /// Something in the search itself is broken.
     Failed,
+}
+
+impl RankingBasis {
+    /// What Recto can do so that meaning counts too.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            RankingBasis::Dense => None,
+            RankingBasis::Words(why) => why.remedy(),
+        }
+    }
+}
+
+impl WordsOnlyReason {
+    pub(crate) fn remedy(&self) -> Option<Remedy> {
+        match self {
+            WordsOnlyReason::NoModel => Some(Remedy::PullEncoder),
+            WordsOnlyReason::Unusable { remedy, .. } => remedy.clone(),
+            WordsOnlyReason::NothingNamed
+            | WordsOnlyReason::NotReady { .. }
+            | WordsOnlyReason::Failed => None,
+        }
+    }
 }
 
 impl fmt::Display for RankingBasis {
@@ -120,10 +145,8 @@ impl fmt::Display for RankingBasis {
 impl fmt::Display for WordsOnlyReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WordsOnlyReason::NoModel => {
-                f.write_str("there is no embedding model (`recto models pull minilm` gets it)")
-            }
-            WordsOnlyReason::Unusable { problem, hint } => write!(f, "{problem} ({hint})"),
+            WordsOnlyReason::NoModel => f.write_str("there is no embedding model"),
+            WordsOnlyReason::Unusable { problem, hint, .. } => write!(f, "{problem} ({hint})"),
             WordsOnlyReason::NothingNamed => f.write_str("the message names nothing to look for"),
             WordsOnlyReason::NotReady { total: 0, .. } => f.write_str("items are still being read"),
             WordsOnlyReason::NotReady { done, total } => {
@@ -186,8 +209,7 @@ impl Searcher {
     /// A search of an agent's items. Without a store, vectors last as long as
     /// the process.
     pub fn new(parts: SearchParts, store: Option<Store>, agent: &str) -> Searcher {
-        let encoder = parts.encoder.map(|files| Arc::new(LazyEncoder::new(files)));
-        Searcher::from_parts(parts.options, encoder, VectorCache::new(store, agent, "items"))
+        Searcher::from_parts(parts.options, parts.encoder, VectorCache::new(store, agent, "items"))
     }
 
     /// A search of something else that the agent has: with the same encoder, and an

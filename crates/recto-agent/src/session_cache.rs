@@ -11,13 +11,13 @@ use recto_context::{
     RequestContext, SessionItem,
 };
 use recto_store::{
-    CompactionId, ItemState, ItemsRevision, SessionBasis, SessionCursor, SessionId, StoreResult,
-    StoredSession,
+    CompactionId, ItemState, ItemsRevision, SessionBasis, SessionCursor, SessionId, StoredSession,
 };
 use recto_workspace::{MemoryView, WorkspaceProblem};
 
 use crate::error::{AgentError, AgentResult};
 use crate::options::SessionSettings;
+use crate::record::restore_last;
 use crate::shared::AgentShared;
 
 /// A session as the last look at the store found it, with the last request that
@@ -76,16 +76,28 @@ impl SessionCache {
         Ok((loaded, &mut self.previous))
     }
 
+    /// Reads the session's last request, unless it is the one that is known.
+    pub(crate) async fn load_previous(&mut self, shared: &AgentShared) {
+        let id = self.id;
+        let Ok((session, previous)) = self.loaded() else { return };
+        if previous.as_ref().map(|previous| &previous.carry) != Some(&session.carry) {
+            // A record that is damaged can't be compared with; the turn goes on.
+            let last = restore_last(&shared.parts.store, id).await;
+            *previous = last.unwrap_or_default();
+        }
+    }
+
     /// Lets go of what was read: it may not be what is stored any more.
     pub(crate) fn forget(&mut self) {
         self.loaded = None;
     }
 
-    /// Reads what is new in the store.
+    /// Reads what is new in the store. A session of another agent is refused: this one
+    /// would answer from its own files.
     pub(crate) async fn refresh(
         &mut self,
         shared: &AgentShared,
-    ) -> StoreResult<&mut LoadedSession> {
+    ) -> AgentResult<&mut LoadedSession> {
         let store = &shared.parts.store;
         #[cfg(test)]
         shared.readings.count_session();
@@ -93,6 +105,9 @@ impl SessionCache {
             SessionCursor { messages_up_to: Some(loaded.last), items: Some(loaded.items_revision) }
         });
         let mut state = store.load(self.id, cursor).await?;
+        if *state.session.agent != *shared.parts.options.name {
+            return Err(AgentError::other_agent(&state.session));
+        }
         let mut before = self.loaded.take();
         if before.as_ref().is_some_and(|before| has_moved_back(&before.carry, &state.carry)) {
             // What had left was let go, and is wanted again.

@@ -72,6 +72,17 @@ impl SessionFiles {
         SessionFiles { folder: folder.into().into(), written: Mutex::default() }
     }
 
+    /// Lets go of what is known of a session's file. It is read again when need be.
+    pub(crate) fn forget(&self, session: SessionId) {
+        self.written.lock().remove(&session);
+    }
+
+    /// Of how many files something is known.
+    #[cfg(test)]
+    pub(crate) fn count(&self) -> usize {
+        self.written.lock().len()
+    }
+
     /// Brings a session's file up to date; one that has few messages yet has none.
     pub(crate) async fn update(
         &self,

@@ -11,18 +11,24 @@ use recto_context::{
     Calibration, ObservationOutcome, RequestContext, TokenCounter, TokenRates, Tokens, Window,
     WindowSource,
 };
-use recto_llm::{LlmError, ServerWindow};
-use recto_store::{ApprovalAnswer, ApprovalId, Moment, StoredApproval};
+use recto_llm::{LlmError, ServerWindow, WindowSizes};
+use recto_store::{ApprovalAnswer, ApprovalDecision, ApprovalId, Moment, StoredApproval};
 use tokio::sync::{Notify, watch};
 
+use crate::actor::Actor;
 use crate::agent_catalog::{AgentCatalog, CatalogCache, CatalogPurpose};
 use crate::error::{AgentError, AgentResult};
+use crate::event_stream::EventStreams;
 use crate::exact_counts::ExactCounts;
 use crate::memories::{AgentMemories, runnable_tools};
 use crate::options::{AgentParts, ModelEntry};
 use crate::search::Searcher;
 use crate::session_files::SessionFiles;
+use crate::stop::StopSignal;
 use crate::turn::PendingNotices;
+
+/// Notices on memories that are known to have been told. Beyond it some are told again.
+const MOST_TOLD: usize = 1_000;
 
 /// What all sessions of an agent have in common.
 #[derive(Debug)]
@@ -44,6 +50,10 @@ pub(crate) struct AgentShared {
     pub(crate) session_files: Option<SessionFiles>,
     /// How many messages and turns wait or run, over all sessions.
     work: watch::Sender<usize>,
+    /// The events of the sessions that somebody talks in or watches.
+    pub(crate) streams: EventStreams,
+    /// Given when the agent is shut down.
+    pub(crate) closing: StopSignal,
     #[cfg(test)]
     pub(crate) readings: readings::ReadingCounts,
 }
@@ -67,6 +77,8 @@ impl AgentShared {
             calibrations: Mutex::default(),
             counts: Mutex::default(),
             work: watch::Sender::default(),
+            streams: EventStreams::default(),
+            closing: StopSignal::default(),
             #[cfg(test)]
             readings: readings::ReadingCounts::default(),
         }
@@ -89,9 +101,13 @@ impl AgentShared {
         let PendingNotices { of_catalog, of_memories, .. } = notices;
         let told = &mut *self.told_notices.lock();
         // A skill that was looked at, and then changed once more, is told of once more.
-        told.of_catalog.retain(|text| of_catalog.contains(text));
-        of_catalog.retain(|text| told.of_catalog.insert(text.clone()));
-        of_memories.retain(|text| told.of_memories.insert(text.clone()));
+        told.of_catalog.retain(|text| of_catalog.iter().any(|notice| notice.text == *text));
+        of_catalog.retain(|notice| told.of_catalog.insert(notice.text.clone()));
+        // Each session sees other memories, so nobody can say which are settled.
+        if told.of_memories.len() > MOST_TOLD {
+            told.of_memories.clear();
+        }
+        of_memories.retain(|notice| told.of_memories.insert(notice.text.clone()));
     }
 
     /// Writes an answer, and wakes the turn in this process that waits for it.
@@ -99,8 +115,10 @@ impl AgentShared {
         &self,
         id: ApprovalId,
         answer: ApprovalAnswer,
+        by: Option<&Actor>,
     ) -> AgentResult<StoredApproval> {
-        let stored = self.parts.store.answer_approval(id, answer, Moment::now()).await;
+        let decision = ApprovalDecision { answer, at: Moment::now(), by: by.map(Actor::to_store) };
+        let stored = self.parts.store.answer_approval(id, decision).await;
         self.answered.notify_waiters();
         Ok(stored?)
     }
@@ -133,8 +151,9 @@ impl AgentShared {
         let mut windows = self.windows.lock();
         match reported.filter(|tokens| *tokens > 0) {
             Some(tokens) => {
-                let window = Window { tokens: Tokens::new(tokens), source: WindowSource::Server };
-                windows.insert(entry.name.clone(), window);
+                let before = windows.get(&entry.name).copied().unwrap_or(Window::ASSUMED);
+                let (tokens, source) = (Tokens::new(tokens), WindowSource::Server);
+                windows.insert(entry.name.clone(), Window { tokens, source, ..before });
             }
             None => {
                 windows.remove(&entry.name);
@@ -248,20 +267,24 @@ pub async fn model_window(entry: &ModelEntry, cap: Tokens) -> Result<Window, Llm
     if let Some(tokens) = entry.window {
         return Ok(Window::from_config(tokens));
     }
-    let window = entry.client.server_window(&entry.call.model).await?;
-    Ok(match window {
-        ServerWindow::Loaded(tokens) => {
-            Window { tokens: Tokens::new(tokens), source: WindowSource::Server }
-        }
-        ServerWindow::Trained(tokens) => {
-            Window { tokens: Tokens::new(tokens).min(cap), source: WindowSource::Trained }
-        }
+    Ok(capped_window(entry.client.server_window(&entry.call.model).await?, cap))
+}
+
+/// The window to use of what a server tells. What it has loaded is not capped: that costs
+/// nothing more.
+fn capped_window(sizes: WindowSizes, cap: Tokens) -> Window {
+    let (tokens, source) = match sizes.window {
+        ServerWindow::Loaded(tokens) => (Tokens::new(tokens), WindowSource::Server),
+        ServerWindow::Trained(tokens) => (Tokens::new(tokens).min(cap), WindowSource::Trained),
         ServerWindow::Fits(tokens) if Tokens::new(tokens) < cap => {
-            Window { tokens: Tokens::new(tokens), source: WindowSource::Memory }
+            (Tokens::new(tokens), WindowSource::Memory)
         }
-        ServerWindow::Fits(_) => Window { tokens: cap, source: WindowSource::Trained },
-        ServerWindow::Unknown => Window::ASSUMED,
-    })
+        ServerWindow::Fits(_) => (cap, WindowSource::Trained),
+        ServerWindow::Unknown => (Window::ASSUMED.tokens, WindowSource::Assumed),
+    };
+    let is_capped = matches!(source, WindowSource::Trained | WindowSource::Memory);
+    let cap = is_capped.then_some(cap);
+    Window { tokens, source, trained: sizes.trained.map(Tokens::new), cap }
 }
 
 /// The counter that a calibration makes.

@@ -11,9 +11,12 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use recto_context::{CallId, ContentHash, ContentPart, MessageBody, ModeDecision, ToolCall};
+use recto_context::{
+    CallId, ContentHash, ContentPart, MessageBody, MessageId, ModeDecision, ToolCall, TurnNumber,
+};
 use serde::{Deserialize, Serialize};
 
+use crate::message_ranges::MessageRanges;
 use crate::selection::SearchOutcome;
 
 /// The form of the stored state. Another form is not guessed at: the turn then
@@ -48,6 +51,24 @@ pub struct TurnState {
     /// How often each call was asked for.
     #[serde(default)]
     asked: BTreeMap<String, u32>,
+    /// Calls of the round that are the client's to run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    handed: Vec<PendingCall>,
+    /// What the turn answers, where that is not its own first message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    opening: Option<TurnOpening>,
+    /// The client's history, where it has one: the messages of the transcript that are in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    client_history: Option<MessageRanges>,
+}
+
+/// The message that a turn answers, and the number of the turn that it opened. A turn that
+/// goes on with another answers that one's message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the fields say it")]
+pub struct TurnOpening {
+    pub message: MessageId,
+    pub number: TurnNumber,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,6 +79,8 @@ enum TurnPhase {
     /// A person is asked whether these calls may run.
     Asking(Vec<PendingCall>),
     Running(Vec<PendingCall>),
+    /// The client has calls to run; another turn goes on with their results.
+    HandedOut,
     Ended,
 }
 
@@ -75,8 +98,9 @@ pub struct PendingCall {
 pub enum StepInput<'a> {
     /// The turn is to begin.
     Begin,
-    /// The model replied with calls that it wants run, or with text.
-    Reply { calls: &'a [ToolCall], text: ReplyText },
+    /// The model replied with calls that it wants run, those of the client's tools apart, or
+    /// with text.
+    Reply { calls: &'a [ToolCall], client_calls: &'a [ToolCall], text: ReplyText },
     /// The model could not be asked, or failed to reply.
     CallFailed,
     /// Some calls of the round need a person's word first.
@@ -130,6 +154,8 @@ pub struct TurnClosing {
 pub enum EndReason {
     /// The model said its last word.
     Answered,
+    /// The model wants calls that are the client's to run.
+    HandedOut,
     /// The model's last word was blank.
     #[strum(serialize = "empty_reply")]
     Empty,
@@ -169,16 +195,18 @@ impl EndReason {
                     "not run: the turn ended, because it asked for the same call {SAME_CALL} times"
                 )
             }
-            EndReason::Answered | EndReason::Empty | EndReason::Failed | EndReason::GivenUp => {
-                "not run: the turn is over".to_owned()
-            }
+            EndReason::Answered
+            | EndReason::HandedOut
+            | EndReason::Empty
+            | EndReason::Failed
+            | EndReason::GivenUp => "not run: the turn is over".to_owned(),
         }
     }
 
     /// What the person is told, where the reply itself does not.
     pub fn notice(self) -> Option<String> {
         match self {
-            EndReason::Answered | EndReason::Failed => None,
+            EndReason::Answered | EndReason::HandedOut | EndReason::Failed => None,
             EndReason::Empty => Some("the model's answer was empty".to_owned()),
             EndReason::Stopped => Some("stopped".to_owned()),
             EndReason::Interrupted => Some(
@@ -213,7 +241,42 @@ impl TurnState {
             found: SearchOutcome::default(),
             resumed: 0,
             asked: BTreeMap::new(),
+            handed: Vec::new(),
+            opening: None,
+            client_history: None,
         }
+    }
+
+    /// The state with what the turn answers.
+    pub(crate) fn with_opening(self, opening: TurnOpening) -> Self {
+        TurnState { opening: Some(opening), ..self }
+    }
+
+    /// What the turn answers, where that is known.
+    pub(crate) fn opening(&self) -> Option<TurnOpening> {
+        self.opening
+    }
+
+    /// The state with the messages that the client's history has.
+    pub(crate) fn with_client_history(self, history: Option<MessageRanges>) -> Self {
+        TurnState { client_history: history, ..self }
+    }
+
+    /// The messages that the client's history has, if the history is the client's.
+    pub(crate) fn client_history(&self) -> Option<&MessageRanges> {
+        self.client_history.as_ref()
+    }
+
+    /// The state of the turn that goes on with this one. Its rounds are counted anew: a client
+    /// that brings results wants it to go on.
+    pub(crate) fn continued(self) -> Self {
+        let phase = TurnPhase::HandedOut;
+        TurnState { phase, rounds: 0, resumed: 0, asked: BTreeMap::new(), ..self }
+    }
+
+    /// The calls of the last reply that are the client's to run.
+    pub(crate) fn handed(&self) -> &[PendingCall] {
+        &self.handed
     }
 
     /// The state with what search brought for the turn.
@@ -260,14 +323,22 @@ impl TurnState {
     /// Decides what to do now, from where the turn stands and what came in.
     pub fn step(&mut self, input: StepInput<'_>) -> StepEffect {
         match (input, std::mem::replace(&mut self.phase, TurnPhase::Ended)) {
+            (StepInput::Results, TurnPhase::Running(_)) if !self.handed.is_empty() => {
+                self.hand_out()
+            }
             (StepInput::Begin, TurnPhase::Calling)
-            | (StepInput::Results, TurnPhase::Running(_)) => self.call(),
+            | (StepInput::Results, TurnPhase::Running(_) | TurnPhase::HandedOut) => self.call(),
             (StepInput::Resume, TurnPhase::Calling) => self.resume(),
-            (StepInput::Reply { calls: [], text }, TurnPhase::Calling) => end(match text {
-                ReplyText::Something => EndReason::Answered,
-                ReplyText::Nothing => EndReason::Empty,
-            }),
-            (StepInput::Reply { calls, .. }, TurnPhase::Calling) => self.run(calls),
+            (StepInput::Reply { calls: [], client_calls: [], text }, TurnPhase::Calling) => {
+                end(match text {
+                    ReplyText::Something => EndReason::Answered,
+                    ReplyText::Nothing => EndReason::Empty,
+                })
+            }
+            (StepInput::Reply { calls, client_calls, .. }, TurnPhase::Calling) => {
+                self.handed = client_calls.iter().map(PendingCall::from_call).collect();
+                if calls.is_empty() { self.hand_out() } else { self.run(calls) }
+            }
             (StepInput::Asked, TurnPhase::Running(calls)) => self.wait(calls),
             (StepInput::Decided, TurnPhase::Asking(calls)) => {
                 self.phase = TurnPhase::Running(calls);
@@ -277,11 +348,11 @@ impl TurnState {
             (StepInput::Resume, TurnPhase::Asking(calls)) => self.wait(calls),
             (StepInput::CallFailed, _) => end(EndReason::Failed),
             (StepInput::Stop, TurnPhase::Running(calls) | TurnPhase::Asking(calls)) => {
-                end_with(EndReason::Stopped, calls)
+                self.end_round(EndReason::Stopped, calls)
             }
             (StepInput::Stop, _) => end(EndReason::Stopped),
             (StepInput::Resume, TurnPhase::Running(calls)) => {
-                end_with(EndReason::Interrupted, calls)
+                self.end_round(EndReason::Interrupted, calls)
             }
             // A turn that is over stays so; what comes in between is not for it.
             (
@@ -296,7 +367,20 @@ impl TurnState {
         }
     }
 
+    /// Ends the turn with the calls that are the client's to run.
+    fn hand_out(&mut self) -> StepEffect {
+        self.phase = TurnPhase::HandedOut;
+        end(EndReason::HandedOut)
+    }
+
+    /// Ends the turn in the middle of a round: what was the client's to run is not run either.
+    fn end_round(&mut self, outcome: EndReason, mut calls: Vec<PendingCall>) -> StepEffect {
+        calls.append(&mut self.handed);
+        end_with(outcome, calls)
+    }
+
     fn call(&mut self) -> StepEffect {
+        self.handed.clear();
         self.phase = TurnPhase::Calling;
         StepEffect::Call
     }
@@ -317,10 +401,11 @@ impl TurnState {
     fn run(&mut self, calls: &[ToolCall]) -> StepEffect {
         let pending: Vec<PendingCall> = calls.iter().map(PendingCall::from_call).collect();
         if self.rounds >= self.max_rounds {
-            return end_with(EndReason::TooManyRounds { limit: self.max_rounds }, pending);
+            let outcome = EndReason::TooManyRounds { limit: self.max_rounds };
+            return self.end_round(outcome, pending);
         }
         if self.is_repetition(calls) {
-            return end_with(EndReason::Repeated, pending);
+            return self.end_round(EndReason::Repeated, pending);
         }
         self.rounds += 1;
         self.phase = TurnPhase::Running(pending);

@@ -1,22 +1,43 @@
-//! The signal to stop a turn.
+//! The signal to stop: a turn, or the whole agent.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 
-/// The signal to stop a turn. Once given it stays, for whatever is done on behalf of
-/// that turn: also for an older one that has to be finished first.
+use crate::actor::Actor;
+
+/// The signal to stop a turn, or the whole agent. Once given it stays, for whatever is
+/// done on behalf of that turn: also for an older one that has to be finished first.
 #[derive(Debug, Default)]
 pub(crate) struct StopSignal {
     is_requested: AtomicBool,
+    /// Who asked for it first.
+    by: OnceLock<Actor>,
     notify: Notify,
 }
 
 impl StopSignal {
-    /// Asks the turn to stop.
+    /// Asks for the stop, in an actor's name.
+    pub(crate) fn request_by(&self, actor: &Actor) {
+        let _ = self.by.set(actor.clone());
+        self.request();
+    }
+
+    /// Asks for the stop.
     pub(crate) fn request(&self) {
         self.is_requested.store(true, Ordering::SeqCst);
         self.notify.notify_waiters();
+    }
+
+    /// Who has asked for the stop, if somebody has.
+    pub(crate) fn requested_by(&self) -> Option<&Actor> {
+        self.by.get()
+    }
+
+    /// Whether the stop was requested.
+    pub(crate) fn is_requested(&self) -> bool {
+        self.is_requested.load(Ordering::SeqCst)
     }
 
     /// Waits until the stop is requested.
@@ -25,7 +46,7 @@ impl StopSignal {
         tokio::pin!(notify);
         // From here on no request goes unnoticed.
         notify.as_mut().enable();
-        if !self.is_requested.load(Ordering::SeqCst) {
+        if !self.is_requested() {
             notify.await;
         }
     }

@@ -8,6 +8,7 @@
 
 mod approvals;
 mod assemble;
+mod client;
 mod compact;
 mod inputs;
 mod model_call;
@@ -15,6 +16,7 @@ mod notices;
 mod start;
 mod tools;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use recto_context::{
@@ -33,6 +35,7 @@ use crate::error::{AgentError, AgentResult};
 use crate::event::{EventKind, FinishedTurn, TurnError, UsageTotals};
 use crate::inbound::ArrivedMessage;
 use crate::mailbox::TurnListeners;
+use crate::notice::{NoticeFacts, TurnNotice};
 use crate::options::ModelEntry;
 use crate::record::pieces;
 use crate::session_cache::LoadedSession;
@@ -41,9 +44,11 @@ use crate::step::{
     EndReason, PendingCall, ReplyText, StepEffect, StepInput, TurnClosing, TurnState,
 };
 use crate::stop::StopSignal;
+use crate::tally::TallyBuilder;
 pub(crate) use assemble::{RequestContent, RequestDraft};
+pub(crate) use client::{BroughtMessages, TurnClient, take_in};
 pub(crate) use compact::CompactedRequest;
-pub(crate) use inputs::{PendingNotices, TurnInputs, TurnModel, today};
+pub(crate) use inputs::{MessageOrigin, PendingNotices, TurnInputs, TurnModel, today};
 use model_call::{CallOutcome, StreamedReply};
 use notices::PromptCut;
 pub(crate) use start::{TurnRunner, open_calls, resolve_window};
@@ -92,6 +97,8 @@ pub(crate) struct TurnRun<'a> {
     pub(crate) never_fits: bool,
     /// The tokens of all requests so far.
     pub(crate) usage: UsageTotals,
+    /// What the turn counts as in the statistics, from its first request on.
+    pub(crate) tally: TallyBuilder,
 }
 
 impl TurnRun<'_> {
@@ -180,13 +187,15 @@ impl TurnRun<'_> {
             ToolCalls::Native => (content, calls),
             ToolCalls::Text => calls_from_text(content, calls, self.next_message()),
         };
+        let mut calls = calls;
+        let (own_calls, client_calls) = self.part_calls(request, &mut calls);
         let text = visible_text(&content);
         if request.tool_calls == ToolCalls::Text {
             self.show_words(streamed, &text);
         }
         let words = if text.trim().is_empty() { ReplyText::Nothing } else { ReplyText::Something };
         self.reply_text = (words == ReplyText::Something).then_some(text);
-        self.calls.clone_from(&calls);
+        self.tally.add_calls(request, &calls);
         let is_blank = words == ReplyText::Nothing && calls.is_empty();
         let message =
             (!is_blank).then(|| self.push_message(MessageBody::Assistant { content, calls }));
@@ -196,9 +205,10 @@ impl TurnRun<'_> {
             "prompt_cut": cut == PromptCut::Probably,
         });
         self.store_answer(id, message, &usage, result);
-        let calls = std::mem::take(&mut self.calls);
-        let effect = self.state.step(StepInput::Reply { calls: &calls, text: words });
-        self.calls = calls;
+        let input =
+            StepInput::Reply { calls: &own_calls, client_calls: &client_calls, text: words };
+        let effect = self.state.step(input);
+        self.calls = own_calls;
         effect
     }
 
@@ -225,6 +235,7 @@ impl TurnRun<'_> {
     ) {
         let TokenUsage { prompt, cached, completion } = *usage;
         let usage = RequestUsage { prompt, cached, completion };
+        self.tally.add_usage(&usage);
         self.pending.answer =
             Some(RequestAnswer { request, at: Moment::now(), reply, usage, result });
     }
@@ -243,9 +254,10 @@ impl TurnRun<'_> {
         }
         if self.error.is_none() {
             self.error = closing.outcome.notice().map(|message| TurnError {
-                code: closing.outcome.into(),
+                code: Cow::Borrowed(closing.outcome.into()),
                 message,
                 hint: None,
+                remedy: None,
             });
         }
         if let Some(error) = &self.error {
@@ -255,6 +267,11 @@ impl TurnRun<'_> {
         let status = closing.outcome.status();
         let detail = self.error.as_ref().map(TurnError::text);
         self.pending.outcome = Some(TurnOutcome { ending: status, detail, at: Moment::now() });
+        self.pending.tally = Some(std::mem::take(&mut self.tally).into_tally());
+        let calls = match status {
+            TurnEnding::HandedOut => self.handed_calls(),
+            _ => Vec::new(),
+        };
         self.commit().await?;
         self.tell_notices();
         self.update_session_file().await;
@@ -263,6 +280,7 @@ impl TurnRun<'_> {
             reply: self.reply_text.clone(),
             error: self.error.clone(),
             usage: self.usage,
+            calls,
         }));
         Ok(())
     }
@@ -273,7 +291,7 @@ impl TurnRun<'_> {
         let Some(files) = &self.shared.session_files else { return };
         let updated = files.update(&self.shared.parts.store, self.session.session.id).await;
         if let Err(error) = updated {
-            self.notify(error.to_string());
+            self.notify(NoticeFacts::SessionFileFailed { problem: error.to_string() });
         }
     }
 
@@ -289,7 +307,7 @@ impl TurnRun<'_> {
         self.emit(EventKind::Result {
             id: call.id.clone(),
             name: call.name.clone(),
-            outcome: ToolOutcome::Refused.name(),
+            outcome: ToolOutcome::Refused,
             text,
         });
         self.push_message(call.closing_result(outcome));
@@ -317,6 +335,7 @@ impl TurnRun<'_> {
         let user = UserMessage {
             content: self.arrived.inbound.content.clone(),
             stamp: Some(self.inputs.stamp.clone()),
+            speaker: self.inputs.speaker.clone(),
             framing: if self.never_fits { Framing::Unsent } else { Framing::Plain },
             ..UserMessage::default()
         };
@@ -327,10 +346,13 @@ impl TurnRun<'_> {
     /// Stores what is pending, together with the state of the turn.
     pub(crate) async fn commit(&mut self) -> AgentResult<Option<RequestId>> {
         let mut commit = std::mem::take(&mut self.pending);
-        if commit.outcome.is_none() {
+        // Whoever brings the results of calls that were handed out goes on from there.
+        let goes_on = |outcome: &TurnOutcome| outcome.ending == TurnEnding::HandedOut;
+        if commit.outcome.as_ref().is_none_or(goes_on) {
             commit.state = serde_json::to_value(&self.state).ok();
         }
-        let messages: Vec<_> = commit.messages.iter().map(|new| new.message.clone()).collect();
+        let messages = commit.brought.iter().chain(&commit.messages);
+        let messages: Vec<_> = messages.map(|new| new.message.clone()).collect();
         let carry = commit.carry.clone();
         let request = self.store_commit(commit).await?;
         self.session.append(&messages);
@@ -370,8 +392,8 @@ impl TurnRun<'_> {
     }
 
     /// Tells the person something that they should know.
-    pub(crate) fn notify(&self, text: String) {
-        self.emit(EventKind::Notice { text });
+    pub(crate) fn notify(&self, notice: impl Into<TurnNotice>) {
+        self.emit(EventKind::Notice(notice.into()));
     }
 
     /// Sends an event to whoever listens, once the turn is stored.
@@ -387,6 +409,7 @@ impl EndReason {
     fn status(self) -> TurnEnding {
         match self {
             EndReason::Answered => TurnEnding::Done,
+            EndReason::HandedOut => TurnEnding::HandedOut,
             EndReason::Stopped => TurnEnding::Stopped,
             EndReason::Interrupted | EndReason::GivenUp => TurnEnding::Interrupted,
             EndReason::Empty

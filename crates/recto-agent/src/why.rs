@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use recto_context::{
-    AudienceKind, DropReason, IncludeMode, ItemId, ItemKind, Layer, PartReason, Pick,
+    AudienceKind, DropReason, IncludeMode, ItemId, ItemKind, ItemUse, Layer, PartReason, Pick,
     RequestContext, Scores, Tokens, TypedMemory,
 };
 use serde::Serialize;
@@ -40,6 +40,8 @@ pub enum ItemReason {
     /// It stands on the page.
     OnPage {
         layer: Layer,
+        /// How it came in.
+        include: IncludeMode,
         reason: PartReason,
         /// What search said of it, where search brought it.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -159,12 +161,21 @@ fn on_page(
             continue;
         }
         let found = request.found.iter().find(|pick| pick.item == item.id).cloned();
-        let reason = ItemReason::OnPage { layer, reason: reason.clone(), found };
+        let (include, reason) = (item.include, reason.clone());
+        let found = found.or_else(|| found_earlier(item, &reason));
+        let reason = ItemReason::OnPage { layer, include, reason, found };
         match answers.iter_mut().find(|why| why.item == item.id && why.is_at(layer)) {
             Some(known) => known.tokens += tokens,
             None => answers.push(ItemExplanation { item: item.id.clone(), tokens, reason }),
         }
     }
+}
+
+/// What search said of a tool in the turn in which it found it.
+fn found_earlier(item: &ItemUse, reason: &PartReason) -> Option<Pick> {
+    let is_earlier = matches!(reason, PartReason::FoundInTurn(_));
+    let scores = item.scores.filter(|_| is_earlier)?;
+    Some(Pick { item: item.id.clone(), scores, best_chunk: None })
 }
 
 fn left_out(request: &RequestContext, wanted: &NamedItem<'_>, answers: &mut Vec<ItemExplanation>) {
@@ -213,7 +224,7 @@ fn add(
 }
 
 /// The item that a cut names, as [`ItemId`] is displayed.
-fn item_of(what: &str) -> Option<ItemId> {
+pub(crate) fn item_of(what: &str) -> Option<ItemId> {
     let (kind, name) = what.split_once(' ')?;
     let kinds =
         [ItemKind::Rule, ItemKind::Reference, ItemKind::Skill, ItemKind::Tool, ItemKind::Memory];
@@ -234,8 +245,8 @@ impl fmt::Display for ItemExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ItemExplanation { item, tokens, reason } = self;
         match reason {
-            ItemReason::OnPage { layer, reason, found } => {
-                write!(f, "{item} was on the page ({layer}, {tokens} tokens): ")?;
+            ItemReason::OnPage { layer, include, reason, found } => {
+                write!(f, "{item} was on the page ({layer}, {include}, {tokens} tokens): ")?;
                 f.write_str(&reason.describe())?;
                 found.as_ref().map_or(Ok(()), |pick| write!(f, "; {}", ScoresText(pick)))
             }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::budget::OverBudget;
 use crate::compose::sent_message;
 use crate::context::{RequestContext, ToolChoice};
+use crate::description::collect_descriptions;
 use crate::fit::{FittedPlan, fit_plan};
 use crate::inputs::AssemblyInputs;
 use crate::page::render_messages;
@@ -26,6 +27,7 @@ pub fn assemble(inputs: &AssemblyInputs<'_>) -> Result<RequestContext, OverBudge
         budget,
         counted: inputs.counter.kind(&parts, &plan.tools),
         messages: render_messages(&parts),
+        descriptions: collect_descriptions(inputs, &parts),
         parts,
         tool_calls: inputs.layout.tool_calls,
         tool_choice: tool_choice(&plan),

@@ -15,6 +15,13 @@ pub struct Window {
     pub tokens: Tokens,
     /// Where the number comes from.
     pub source: WindowSource,
+    /// What the model was trained for, where anybody says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trained: Option<Tokens>,
+    /// The most that is used of what a model was trained for (`window.cap`), where that was
+    /// considered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cap: Option<Tokens>,
 }
 
 /// Where the size of a window comes from.
@@ -48,12 +55,16 @@ impl WindowSource {
 
 impl Window {
     /// The window to use when nothing is known about the model.
-    pub const ASSUMED: Window =
-        Window { tokens: Tokens::new(4_096), source: WindowSource::Assumed };
+    pub const ASSUMED: Window = Window::new(Tokens::new(4_096), WindowSource::Assumed);
+
+    /// A window of which nothing else is known.
+    pub const fn new(tokens: Tokens, source: WindowSource) -> Self {
+        Window { tokens, source, trained: None, cap: None }
+    }
 
     /// A window that the person set.
     pub fn from_config(tokens: Tokens) -> Self {
-        Window { tokens, source: WindowSource::Config }
+        Window::new(tokens, WindowSource::Config)
     }
 }
 

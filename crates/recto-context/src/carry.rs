@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::item::ItemId;
+use crate::item::{ItemId, Scores};
 use crate::memory::MemorySnapshot;
-use crate::message::MessageId;
+use crate::message::{MessageId, TurnNumber};
 use crate::tokens::Tokens;
 
 /// The state that one request hands to the next. The default is a fresh session's.
@@ -31,7 +31,7 @@ pub struct Carry {
     /// Picks kept with messages before this one have left.
     pub picks_from: Option<MessageId>,
     /// Tools that search found and that stay offered, in the order they came.
-    pub found_tools: Vec<ItemId>,
+    pub found_tools: Vec<FoundTool>,
     /// The memories that stand on the page; absent until some are chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<MemorySnapshot>,
@@ -46,6 +46,20 @@ pub struct Carry {
     pub condensed: BTreeSet<MessageId>,
     /// Results that are shown shortened.
     pub shortened: BTreeSet<MessageId>,
+}
+
+/// A tool that search found and that stays offered until the next trim.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FoundTool {
+    /// The identity of the tool.
+    #[serde(flatten)]
+    pub item: ItemId,
+    /// The turn in which search found it last; absent where an older version found it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurnNumber>,
+    /// What search said of it then; absent if it came with its skill.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scores: Option<Scores>,
 }
 
 /// The model that a request was made for, with its window.

@@ -13,6 +13,7 @@ use crate::item::{
     ContentSource, IncludeMode, ItemId, ItemKind, ItemOrigin, Priority, SessionItem,
 };
 use crate::memory::Memory;
+use crate::remedy::Remedy;
 use crate::text::Text;
 
 /// The rules, skills, tools, memories and files that an agent has.
@@ -64,7 +65,7 @@ pub struct CatalogDocument {
     /// Its name, unique among its kind.
     pub name: Arc<str>,
     /// What it is about.
-    pub description: Option<Arc<str>>,
+    pub description: Option<Text>,
     /// Its place among the others.
     pub priority: Priority,
     /// When it is included.
@@ -81,7 +82,7 @@ pub struct Skill {
     /// Its name, unique among skills.
     pub name: Arc<str>,
     /// When to use it.
-    pub description: Option<Arc<str>>,
+    pub description: Option<Text>,
     /// When its body is included.
     pub include: IncludeMode,
     /// SKILL.md without its frontmatter.
@@ -108,7 +109,7 @@ impl Skill {
         let entry = format!("- **{name}**: {}", description.unwrap_or("(no description)"));
         Skill {
             name,
-            description: description.map(Arc::from),
+            description: description.map(Text::from),
             include: IncludeMode::Always,
             body,
             heading: heading.into(),
@@ -127,8 +128,8 @@ pub struct ToolSpec {
     /// The name by which models call it: its own, unless that would be taken or
     /// is none that their servers accept.
     pub called: Arc<str>,
-    /// What it does, as the model reads it.
-    pub description: Arc<str>,
+    /// What it does, as the model reads it; nothing is sent where nobody said it.
+    pub description: Option<Arc<str>>,
     /// The JSON schema of its parameters.
     pub parameters: Arc<Value>,
     /// The tool as compact JSON, about as wires carry it: what is counted, compared and kept in
@@ -143,9 +144,11 @@ pub struct ToolSpec {
 impl ToolSpec {
     /// A tool that is always offered, and called by its own name.
     pub fn new(id: ItemId, description: impl Into<Arc<str>>, parameters: Value) -> Self {
-        let (called, description) = (id.name.clone(), description.into());
+        let called = id.name.clone();
+        let description =
+            Some(description.into()).filter(|text: &Arc<str>| !text.trim().is_empty());
         ToolSpec {
-            schema: schema_of(&called, &description, &parameters),
+            schema: schema_of(&called, description.as_deref(), &parameters),
             id,
             called,
             description,
@@ -158,7 +161,7 @@ impl ToolSpec {
     /// The same tool, called by another name.
     pub fn with_called(self, called: impl Into<Arc<str>>) -> Self {
         let called = called.into();
-        let schema = schema_of(&called, &self.description, &self.parameters);
+        let schema = schema_of(&called, self.description.as_deref(), &self.parameters);
         ToolSpec { called, schema, ..self }
     }
 
@@ -167,19 +170,23 @@ impl ToolSpec {
         let mut value: Value = serde_json::from_str(&schema).ok()?;
         let function = value.get_mut("function")?;
         let called = function.get("name")?.as_str()?.into();
-        let description = function.get("description")?.as_str()?.into();
+        let description = match function.get("description") {
+            Some(text) => Some(text.as_str()?.into()),
+            None => None,
+        };
         let parameters = Arc::new(function.get_mut("parameters")?.take());
         let (include, source) = (IncludeMode::Always, ContentSource::BuiltIn);
         Some(ToolSpec { id, called, description, parameters, schema, include, source })
     }
 }
 
-fn schema_of(called: &str, description: &str, parameters: &Value) -> Text {
-    let function = serde_json::json!({
-        "name": called,
-        "description": description,
-        "parameters": parameters,
-    });
+fn schema_of(called: &str, description: Option<&str>, parameters: &Value) -> Text {
+    let mut function = serde_json::Map::new();
+    function.insert("name".to_owned(), called.into());
+    if let Some(description) = description {
+        function.insert("description".to_owned(), description.into());
+    }
+    function.insert("parameters".to_owned(), parameters.clone());
     serde_json::json!({"type": "function", "function": function}).to_string().into()
 }
 
@@ -190,6 +197,21 @@ pub struct FileNotice {
     pub source: ContentSource,
     /// What is wrong with it, in one sentence.
     pub problem: Arc<str>,
+    /// What Recto can do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<Remedy>,
+}
+
+impl FileNotice {
+    /// A notice of something that Recto itself can do nothing about.
+    pub fn new(source: ContentSource, problem: impl Into<Arc<str>>) -> Self {
+        FileNotice { source, problem: problem.into(), remedy: None }
+    }
+
+    /// The same, with what Recto can do about it.
+    pub fn with_remedy(self, remedy: impl Into<Option<Remedy>>) -> Self {
+        FileNotice { remedy: remedy.into(), ..self }
+    }
 }
 
 /// A skill's tools come no sooner than the skill itself.
@@ -208,20 +230,45 @@ impl Catalog {
 
     /// Every item that a session can hold, with its include mode.
     pub fn items(&self) -> impl Iterator<Item = (ItemId, IncludeMode)> + '_ {
-        let item = |kind, name: &Arc<str>, include| (ItemId::new(kind, name.clone()), include);
-        let rules = self.rules.iter();
-        let rules = rules.map(move |rule| item(ItemKind::Rule, &rule.name, rule.include));
-        let references = self.references.iter();
-        let references = references.map(move |r| item(ItemKind::Reference, &r.name, r.include));
+        let documents = self.documents().map(|(id, document)| (id, document.include));
         let skills = self.skills.iter();
-        let skills = skills.map(move |skill| item(ItemKind::Skill, &skill.name, skill.include));
+        let skills =
+            skills.map(|skill| (ItemId::new(ItemKind::Skill, skill.name.clone()), skill.include));
         let tools = self.tools.iter().map(|tool| (tool.id.clone(), tool.include));
         let of_skills = self.skills.iter().flat_map(tools_of);
-        rules.chain(references).chain(skills).chain(tools).chain(of_skills)
+        documents.chain(skills).chain(tools).chain(of_skills)
+    }
+
+    /// The rules, then the references, with their identities.
+    pub(crate) fn documents(&self) -> impl Iterator<Item = (ItemId, &CatalogDocument)> {
+        let rules = self.rules.iter().map(|rule| (ItemKind::Rule, rule));
+        let references = self.references.iter().map(|reference| (ItemKind::Reference, reference));
+        let documents = rules.chain(references);
+        documents.map(|(kind, document)| (ItemId::new(kind, document.name.clone()), document))
     }
 
     /// Built-in and server tools, then those of the skills, in a fixed order.
     pub fn all_tools(&self) -> impl Iterator<Item = &ToolSpec> {
         self.tools.iter().chain(self.skills.iter().flat_map(|skill| &skill.tools))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Promise: `request-kept-as-sent`
+    #[test]
+    fn a_description_that_was_sent_empty_stays_so_in_its_record() {
+        let schema = |description: &str| {
+            format!(
+                r#"{{"type":"function","function":{{"name":"now"{description},"parameters":{{}}}}}}"#
+            )
+        };
+        for (written, description) in [(r#","description":"""#, Some("")), ("", None)] {
+            let text = Text::from(schema(written));
+            let spec = ToolSpec::from_schema(ItemId::tool(None, "now"), text).unwrap();
+            assert_eq!(spec.description.as_deref(), description);
+        }
     }
 }

@@ -6,8 +6,9 @@
 //! that differs, and names the layer, the item and the cause.
 
 mod cause;
+mod excerpt;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::Serialize;
 
@@ -20,6 +21,7 @@ use crate::text::ContentHash;
 use crate::tokens::Tokens;
 
 pub use cause::ChangeCause;
+pub use excerpt::ChangeExcerpt;
 
 /// How far two requests agree from their start, and what changed between them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -30,6 +32,8 @@ pub struct Comparison {
     pub agreed_tokens: Tokens,
     /// What has to be read from there on.
     pub fresh_tokens: Tokens,
+    /// What of that had been read before: it stood behind the change, in the same words.
+    pub reread_tokens: Tokens,
     /// Parts of the earlier request that are wholly in the agreement.
     pub agreed_parts: usize,
     /// Where and why the agreement ends; absent when the earlier request is
@@ -58,6 +62,8 @@ pub struct PromptChange {
     pub source: Option<ContentSource>,
     /// Why the agreement ends there.
     pub cause: ChangeCause,
+    /// The text around the place, of both.
+    pub excerpt: ChangeExcerpt,
 }
 
 /// Compares a request with one before it.
@@ -69,6 +75,7 @@ pub fn compare_requests(before: &RequestContext, after: &RequestContext) -> Comp
         agreed_bytes: point.agreed_bytes,
         agreed_tokens,
         fresh_tokens: after.prompt_tokens() - agreed_tokens,
+        reread_tokens: reread_tokens(before, after, &point),
         agreed_parts: point.before_part,
         change: point.place.map(|place| describe(before, after, &point, place)),
         added,
@@ -147,7 +154,7 @@ fn same_message(a: &ChatMessage, b: &ChatMessage) -> bool {
     a.role == b.role && a.content == b.content && a.calls == b.calls && a.answers == b.answers
 }
 
-fn text_bytes(message: &ChatMessage) -> usize {
+pub(crate) fn text_bytes(message: &ChatMessage) -> usize {
     let texts = message.content.iter().filter_map(ContentPiece::as_text).map(str::len);
     texts.chain(message.calls.iter().map(|call| call.name.len() + call.arguments.len())).sum()
 }
@@ -187,6 +194,19 @@ fn agreed_tokens(after: &RequestContext, point: &Divergence) -> Tokens {
     tools + parts
 }
 
+/// The tokens of what stands behind the change and stood there before. Nothing is read again
+/// where the later request only goes on.
+fn reread_tokens(before: &RequestContext, after: &RequestContext, point: &Divergence) -> Tokens {
+    if point.place.is_none() {
+        return Tokens::ZERO;
+    }
+    let shown = |part: &Part| (part.role, part.lead.hash(), part.hash());
+    let read: HashSet<_> = before.parts[point.before_part..].iter().map(shown).collect();
+    let parts = after.parts[point.after_part..].iter().filter(|part| read.contains(&shown(part)));
+    let tools = after.tools[point.agreed_tools..].iter().filter(|tool| offers(before, tool));
+    parts.map(|part| part.tokens).chain(tools.map(|tool| tool.tokens)).sum()
+}
+
 fn describe(
     before: &RequestContext,
     after: &RequestContext,
@@ -201,7 +221,8 @@ fn describe(
             let item = named.map(|tool| tool.spec.id.clone());
             let source = named.map(|tool| tool.spec.source.clone());
             let cause = cause::tools_cause(before, after, a, b);
-            PromptChange { message: None, byte, layer: Layer::Tools, item, source, cause }
+            let excerpt = excerpt::around_tool([a, b]);
+            PromptChange { message: None, byte, layer: Layer::Tools, item, source, cause, excerpt }
         }
         DivergencePlace::Message { message, byte } => {
             let old = before.parts.get(point.before_part);
@@ -211,7 +232,9 @@ fn describe(
             let part = concerned_part(before, old, new, layer);
             let item = part.and_then(item_id).cloned();
             let source = part.map(|part| part.source.clone());
-            PromptChange { message: Some(message), byte, layer, item, source, cause }
+            let sides = [before, after].map(|context| context.messages.get(message));
+            let excerpt = excerpt::around_byte(sides, byte);
+            PromptChange { message: Some(message), byte, layer, item, source, cause, excerpt }
         }
     }
 }

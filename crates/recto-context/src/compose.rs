@@ -11,7 +11,7 @@ mod text_calls;
 use std::sync::{Arc, LazyLock};
 
 use crate::carry::Carry;
-use crate::inputs::AssemblyInputs;
+use crate::inputs::{AssemblyInputs, HistoryOwner};
 use crate::item::{ContentSource, ItemKind};
 use crate::layer::Layer;
 use crate::layout::{PickPlacement, SystemMessages, ToolCalls};
@@ -32,8 +32,8 @@ const CALL_TOOLS: &str = "You must respond by calling one or more of the provide
     User request: ";
 
 /// What a person said, out of a user message as a model gets it: without the
-/// stamp and the instruction that stand in front of it. For those who answer in a
-/// model's place.
+/// stamp and the instruction that stand in front of it. Who said it, in a group, stays
+/// there. For those who answer in a model's place.
 ///
 /// ```
 /// assert_eq!(recto_context::spoken_text("[2026-11-15 08:07] hello"), "hello");
@@ -128,7 +128,11 @@ impl<'a> Composer<'a> {
         let user = message.as_user().filter(|_| shown);
         let mut parts = user.map(|user| self.kept_picks(&user.picks)).unwrap_or_default();
         let join = self.join_behind(!parts.is_empty());
-        parts.push(Part { join, ..self.message_part(message, Layer::History, PartReason::Recent) });
+        let reason = match self.inputs.history_owner {
+            HistoryOwner::Session => PartReason::Recent,
+            HistoryOwner::Client => PartReason::ClientHistory,
+        };
+        parts.push(Part { join, ..self.message_part(message, Layer::History, reason) });
         parts.into_iter().map(|part| self.price(part)).collect()
     }
 
@@ -174,17 +178,19 @@ impl<'a> Composer<'a> {
         }
     }
 
-    /// What stands in front of a user message: its stamp, and in minimal mode
-    /// the instruction it was sent with. Full turns leave that out: it asks for
-    /// tool calls, and belongs to the turn that it opened.
+    /// What stands in front of a user message: its stamp, in minimal mode the
+    /// instruction it was sent with, and next to its words who wrote them. Full turns
+    /// leave the instruction out: it asks for tool calls, and belongs to the turn that
+    /// it opened.
     fn user_lead(&self, user: &UserMessage) -> Text {
         let stamp = user.stamp.as_ref().filter(|_| self.inputs.layout.preset.has_stamps());
         let instructed = user.framing == Framing::CallTools && self.inputs.mode.chosen.is_minimal();
-        match (stamp, instructed) {
-            (None, false) => EMPTY.clone(),
-            (None, true) => CALL_TOOLS.into(),
-            (Some(stamp), false) => format!("[{}] ", stamp.as_str()).into(),
-            (Some(stamp), true) => format!("[{}] {CALL_TOOLS}", stamp.as_str()).into(),
+        let stamp = stamp.map_or_else(String::new, |stamp| format!("[{}] ", stamp.as_str()));
+        let instruction = if instructed { CALL_TOOLS } else { "" };
+        let speaker = user.speaker.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+        match [stamp.as_str(), instruction, speaker.as_str()].concat() {
+            lead if lead.is_empty() => EMPTY.clone(),
+            lead => lead.into(),
         }
     }
 

@@ -12,12 +12,13 @@ use crate::budget::{Budget, OverBudget, Window};
 use crate::carry::Carry;
 use crate::catalog::{FileNotice, ToolSpec};
 use crate::counter::CountKind;
+use crate::description::ItemDescription;
 use crate::item::{IncludeMode, ItemId, Pick};
 use crate::layer::Layer;
 use crate::layout::ToolCalls;
 use crate::message::Message;
 use crate::mode::ModeDecision;
-use crate::page::{ChatMessage, ItemUse, Part, PartReason};
+use crate::page::{ChatMessage, ItemUse, Part, PartPlace, PartReason, locate_parts};
 use crate::tokens::Tokens;
 
 /// All that goes into a request, and what was left out of it.
@@ -55,6 +56,8 @@ pub struct RequestContext {
     pub found: Vec<Pick>,
     /// What search looked at and did not take.
     pub candidates: Vec<Pick>,
+    /// What the items on the page and those that search ranked say of themselves.
+    pub descriptions: Vec<ItemDescription>,
     /// Files that could not be used.
     pub notices: Vec<FileNotice>,
     /// What the next request needs to know of this one.
@@ -76,6 +79,11 @@ impl RequestContext {
     /// The parts of a layer, in order.
     pub fn layer(&self, layer: Layer) -> impl Iterator<Item = &Part> {
         self.parts.iter().filter(move |part| part.layer == layer)
+    }
+
+    /// Where each part stands in the messages, in the order of the parts.
+    pub fn part_places(&self) -> Vec<PartPlace> {
+        locate_parts(&self.parts, &self.messages)
     }
 
     /// The page as one that does not fit: for whoever counts it as a whole, and

@@ -11,7 +11,7 @@ use crate::carry::{Carry, TrimTotals};
 use crate::compose::{compose, shorten};
 use crate::context::{DropReason, DroppedEntry, OfferedTool};
 use crate::inputs::{AssemblyInputs, ContextLimits};
-use crate::item::{ItemId, ItemKind};
+use crate::item::{IncludeMode, ItemId, ItemKind};
 use crate::layer::Layer;
 use crate::message::{Message, MessageBody};
 use crate::page::{Part, PartReason};
@@ -132,7 +132,7 @@ fn at_trim(inputs: &AssemblyInputs<'_>) -> Carry {
         // Those that search brings again keep their places.
         carry
             .found_tools
-            .retain(|tool| inputs.picks.iter().any(|pick| pick_brings_tool(pick, tool)));
+            .retain(|tool| inputs.picks.iter().any(|pick| pick_brings_tool(pick, &tool.item)));
         // Minimal turns don't show what was shed, so they can't bring it back.
         if !inputs.mode.chosen.is_minimal() {
             carry.shed.clear();
@@ -318,13 +318,11 @@ fn cut_picks(plan: &mut Plan<'_>, over: Tokens) -> bool {
 /// Tools that search found leave, the last found first; not in the middle of a
 /// turn, when the model may be about to call one.
 fn cut_found_tools(plan: &mut Plan<'_>, _over: Tokens) -> bool {
-    let found = |tool: &OfferedTool| {
-        matches!(tool.reason, PartReason::Found | PartReason::FoundEarlier | PartReason::OfSkill(_))
-    };
+    let found = |tool: &OfferedTool| tool.item.include == IncludeMode::Agent;
     let last = plan.tools.iter().rposition(found).filter(|_| plan.inputs.rounds.is_empty());
     let Some(at) = last else { return false };
     let tool = plan.tools.remove(at);
-    plan.carry.found_tools.retain(|id| *id != tool.spec.id);
+    plan.carry.found_tools.retain(|found| found.item != tool.spec.id);
     plan.drop(tool.spec.id.to_string(), Layer::Tools, tool.tokens, DropReason::NoRoom);
     plan.carry.cut_picks.insert(tool.spec.id);
     true

@@ -5,14 +5,17 @@ use std::sync::Arc;
 use crate::assemble::assemble;
 use crate::budget::{OverBudget, Window};
 use crate::carry::Carry;
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, ToolSpec};
 use crate::context::RequestContext;
 use crate::counter::TokenCounter;
 use crate::item::{ItemId, Pick, SessionItem};
 use crate::layout::PageLayout;
-use crate::message::{ContentPart, Message, MessageId, MessageStamp, TurnNumber, UserMessage};
+use crate::message::{
+    ContentPart, Message, MessageId, MessageStamp, SpeakerName, TurnNumber, UserMessage,
+};
 use crate::mode::ModeDecision;
 use crate::summary::HistorySummary;
+use crate::text::Text;
 use crate::tokens::Tokens;
 
 /// All that an assembly needs. Everything but the catalog and the message has a
@@ -50,6 +53,19 @@ pub struct AssemblyInputs<'a> {
     pub(crate) bootstrap: Bootstrap,
     pub(crate) carry: Carry,
     pub(crate) turn: TurnNumber,
+    pub(crate) client_system: &'a [Text],
+    pub(crate) client_tools: &'a [ToolSpec],
+    pub(crate) history_owner: HistoryOwner,
+}
+
+/// Who says which earlier messages the conversation has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HistoryOwner {
+    /// The session's transcript.
+    #[default]
+    Session,
+    /// The client, which sends all of them each time.
+    Client,
 }
 
 /// Every limit on what a request may hold, in one place.
@@ -103,7 +119,8 @@ impl ContextLimits {
 }
 
 /// Where the agent runs, as the page tells it. No clock: a minute that changes
-/// here would make the server read the whole prompt again.
+/// here would make the server read the whole prompt again. Preset `layered` wants
+/// one all the same, and takes it from the stamp of the message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bootstrap {
     /// The name of the agent; `main` if empty.
@@ -122,7 +139,7 @@ pub struct Bootstrap {
 
 impl<'a> AssemblyInputs<'a> {
     /// Begins with a fresh session's first message and nothing but the catalog.
-    pub fn new(catalog: &'a Catalog, message: impl Into<crate::text::Text>) -> Self {
+    pub fn new(catalog: &'a Catalog, message: impl Into<Text>) -> Self {
         AssemblyInputs {
             catalog,
             message_id: MessageId(u64::MAX),
@@ -143,6 +160,9 @@ impl<'a> AssemblyInputs<'a> {
             bootstrap: Bootstrap::default(),
             carry: Carry::default(),
             turn: TurnNumber(1),
+            client_system: &[],
+            client_tools: &[],
+            history_owner: HistoryOwner::Session,
         }
     }
 
@@ -161,6 +181,12 @@ impl<'a> AssemblyInputs<'a> {
     /// Sets the date and time that stand in front of the message.
     pub fn stamp(mut self, stamp: MessageStamp) -> Self {
         self.message.stamp = Some(stamp);
+        self
+    }
+
+    /// Sets who wrote the message, where several people talk.
+    pub fn speaker(mut self, speaker: Option<SpeakerName>) -> Self {
+        self.message.speaker = speaker;
         self
     }
 
@@ -257,6 +283,24 @@ impl<'a> AssemblyInputs<'a> {
     /// Sets the number of this turn in its session.
     pub fn turn(mut self, turn: TurnNumber) -> Self {
         self.turn = turn;
+        self
+    }
+
+    /// Sets the system texts of the client, which follow Recto's own.
+    pub fn client_system(mut self, texts: &'a [Text]) -> Self {
+        self.client_system = texts;
+        self
+    }
+
+    /// Sets the tools of the client, which are offered behind all others.
+    pub fn client_tools(mut self, tools: &'a [ToolSpec]) -> Self {
+        self.client_tools = tools;
+        self
+    }
+
+    /// Sets whose list of earlier messages the history is.
+    pub fn history_owner(mut self, owner: HistoryOwner) -> Self {
+        self.history_owner = owner;
         self
     }
 

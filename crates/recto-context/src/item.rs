@@ -48,7 +48,7 @@ pub struct ItemId {
     pub kind: ItemKind,
     /// Its name, unique within the kind (and the server).
     pub name: Arc<str>,
-    /// The MCP server or skill that a tool comes from.
+    /// The MCP server or skill that a tool comes from; `client` for a client's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Arc<str>>,
 }
@@ -154,7 +154,7 @@ impl fmt::Display for Priority {
     }
 }
 
-/// The origin of a text: a file, Recto, the session or a server.
+/// The origin of a text: a file, Recto, the session, a server or a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContentSource {
@@ -166,6 +166,8 @@ pub enum ContentSource {
     Session,
     /// An MCP server, by its name.
     Server(Arc<str>),
+    /// The client that sent the message.
+    Client,
 }
 
 impl ContentSource {
@@ -192,6 +194,7 @@ impl fmt::Display for ContentSource {
             ContentSource::BuiltIn => f.write_str("built-in"),
             ContentSource::Session => f.write_str("session"),
             ContentSource::Server(name) => write!(f, "server {name}"),
+            ContentSource::Client => f.write_str("client"),
         }
     }
 }
@@ -251,6 +254,8 @@ pub enum ItemOrigin {
     Late,
     /// A person added it.
     ByHand,
+    /// A person named it in a message, as in `@rule:name`.
+    Mentioned,
 }
 
 impl ItemOrigin {
@@ -258,7 +263,12 @@ impl ItemOrigin {
     pub fn include(self) -> IncludeMode {
         match self {
             ItemOrigin::AtStart | ItemOrigin::Late => IncludeMode::Always,
-            ItemOrigin::ByHand => IncludeMode::Manual,
+            ItemOrigin::ByHand | ItemOrigin::Mentioned => IncludeMode::Manual,
         }
+    }
+
+    /// Whether a person brought it, and not its include mode.
+    pub fn is_manual(self) -> bool {
+        self.include() == IncludeMode::Manual
     }
 }

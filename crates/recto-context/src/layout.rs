@@ -16,7 +16,8 @@ pub enum LayoutPreset {
     Plain,
     /// Rules and references as user messages behind the history.
     Attached,
-    /// Seven layers, a system message each, picks in their layers.
+    /// Seven layers, a system message each, picks in their layers, a clock in front of them:
+    /// each minute in which something is said costs the whole prompt once more.
     Layered,
 }
 
@@ -61,6 +62,11 @@ impl LayoutPreset {
     /// Whether the page says where the agent runs.
     pub(crate) fn has_bootstrap(self) -> bool {
         matches!(self, LayoutPreset::Recto | LayoutPreset::Layered)
+    }
+
+    /// Whether the page says what time it is, instead of the messages.
+    pub(crate) fn has_clock(self) -> bool {
+        self == LayoutPreset::Layered
     }
 
     /// Whether messages are stamped with their time.

@@ -13,13 +13,16 @@
 
 mod assemble;
 mod budget;
+mod cached;
 mod carry;
 mod catalog;
+mod client;
 mod compact;
 mod compare;
 mod compose;
 mod context;
 mod counter;
+mod description;
 mod exchange;
 mod fit;
 mod inputs;
@@ -33,6 +36,7 @@ mod nearest;
 mod page;
 mod plan;
 mod record;
+mod remedy;
 mod report;
 mod room;
 mod skill_texts;
@@ -43,19 +47,25 @@ mod word_list;
 
 pub use assemble::assemble;
 pub use budget::{Budget, OverBudget, Window, WindowSource};
-pub use carry::{Carry, TargetModel, TrimTotals};
+pub use cached::{CachedPrefix, ServedTokens};
+pub use carry::{Carry, FoundTool, TargetModel, TrimTotals};
 pub use catalog::{
     Catalog, CatalogDocument, FileNotice, Skill, SystemFiles, ToolSpec, WorkspaceFile,
+};
+pub use client::{
+    CLIENT, ClientContext, ClientMessage, ClientResult, ClientTool, ReconciledHistory,
+    reconcile_history,
 };
 pub use compact::{
     CompactionInput, Fact, FactKind, complete_summary, extract_summary, find_facts, lost_facts,
     summary_prompt,
 };
-pub use compare::{ChangeCause, Comparison, PromptChange, compare_requests};
+pub use compare::{ChangeCause, ChangeExcerpt, Comparison, PromptChange, compare_requests};
 pub use compose::{read_calls, spoken_text, text_before_calls};
 pub use context::{DropReason, DroppedEntry, OfferedTool, RequestContext, ToolChoice};
 pub use counter::{CountKind, CountTable, TokenCounter};
-pub use inputs::{AssemblyInputs, Bootstrap, ContextLimits};
+pub use description::ItemDescription;
+pub use inputs::{AssemblyInputs, Bootstrap, ContextLimits, HistoryOwner};
 pub use item::{
     ContentSource, IncludeMode, ItemId, ItemKind, ItemOrigin, Pick, Priority, Scores, SessionItem,
 };
@@ -71,19 +81,20 @@ pub use memory::{
 pub use message::{
     CallId, ContentPart, Framing, HistoryProblem, Image, KeptPick, MarkdownHeader, MarkdownMessage,
     MarkdownSession, Message, MessageBody, MessageId, MessageStamp, Opaque, OpaqueKind,
-    PickDisplay, TimedMessage, ToolCall, TurnNumber, UserMessage, from_markdown, more_markdown,
-    read_jsonl, to_markdown,
+    PickDisplay, SpeakerName, TimedMessage, ToolCall, TurnNumber, UserMessage, from_markdown,
+    more_markdown, read_jsonl, to_markdown,
 };
-pub use mode::{ContextMode, Mode, ModeDecision, ModeReason};
+pub use mode::{ContextMode, Mode, ModeDecision, ModeReason, ModeSource};
 pub use nearest::{fold_name, nearest_name};
 pub use page::{
-    ChatMessage, ChatRole, ContentPiece, ItemUse, Part, PartContent, PartJoin, PartReason,
-    PartSpan, render_messages,
+    ChatMessage, ChatRole, ContentPiece, ItemUse, Part, PartContent, PartJoin, PartPlace,
+    PartReason, PartSpan, render_messages,
 };
 pub use plan::has_tools;
 pub use record::{
     ContentRef, ContextRecord, MessageRef, RecordBundle, RecordContents, RestoreError,
 };
+pub use remedy::Remedy;
 pub use summary::{HistorySummary, SummaryBy, summary_room};
 pub use text::{ContentHash, ParseHashError, Text};
 pub use tokens::{Calibration, ObservationOutcome, TextProfile, TokenClass, TokenRates, Tokens};

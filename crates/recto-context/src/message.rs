@@ -9,6 +9,7 @@
 mod hash;
 mod json;
 mod markdown;
+mod speaker;
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ pub use markdown::{
     MarkdownHeader, MarkdownMessage, MarkdownSession, TimedMessage, from_markdown, more_markdown,
     to_markdown,
 };
+pub use speaker::SpeakerName;
 
 /// A message's number. It grows within a session.
 #[derive(
@@ -88,6 +90,8 @@ pub struct UserMessage {
     pub content: Vec<ContentPart>,
     /// Date and time in front of it. Stored with the message and never changed.
     pub stamp: Option<MessageStamp>,
+    /// Who wrote it, where several people talk: as they were called then.
+    pub speaker: Option<SpeakerName>,
     /// Whether it was sent behind the instruction to call tools.
     pub framing: Framing,
     /// Picks that stay in front of it (`context.picks = "kept"`).

@@ -6,11 +6,14 @@
 //! The decision carries its reason and the words that matched: a person who
 //! wonders about it can read both. No model is asked.
 
+mod source;
 pub mod words;
 
 use serde::{Deserialize, Serialize};
 
 use crate::item::Pick;
+
+pub use source::{ModeMark, ModeSource};
 
 /// What a turn's page holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -58,6 +61,26 @@ pub enum ContextMode {
     Minimal,
     /// Decided by each message.
     Auto,
+}
+
+impl ContextMode {
+    /// The name that the config uses.
+    pub fn name(self) -> &'static str {
+        match self {
+            ContextMode::Full => "full",
+            ContextMode::Minimal => "minimal",
+            ContextMode::Auto => "auto",
+        }
+    }
+
+    /// The mode that it asks for, unless each message decides.
+    fn fixed(self) -> Option<Mode> {
+        match self {
+            ContextMode::Full => Some(Mode::Full),
+            ContextMode::Minimal => Some(Mode::Minimal),
+            ContextMode::Auto => None,
+        }
+    }
 }
 
 /// What *auto* does when the message does not tell.
@@ -115,6 +138,8 @@ pub enum ModeSetting {
     Unset,
     /// Always this mode when there are tools.
     Fixed(Mode),
+    /// The same, as the older pair alone says it.
+    Pair(Mode),
     /// Decided by each message.
     Auto,
 }
@@ -147,16 +172,13 @@ pub fn resolve(
     pair: OlderPair,
 ) -> Result<ResolvedMode, ModeContradiction> {
     let is_auto = context_mode == Some(ContextMode::Auto);
-    let asked = match context_mode {
-        Some(ContextMode::Full) => Some(Mode::Full),
-        Some(ContextMode::Minimal) => Some(Mode::Minimal),
-        Some(ContextMode::Auto) | None => None,
-    };
+    let asked = context_mode.and_then(ContextMode::fixed);
     let setting = match (asked, pair.mode()) {
         (Some(asked), Some(pair)) if asked != pair => {
             return Err(ModeContradiction { asked, pair });
         }
-        (Some(mode), _) | (None, Some(mode)) => ModeSetting::Fixed(mode),
+        (Some(mode), _) => ModeSetting::Fixed(mode),
+        (None, Some(mode)) => ModeSetting::Pair(mode),
         (None, None) if is_auto => ModeSetting::Auto,
         (None, None) => ModeSetting::Unset,
     };
@@ -171,7 +193,7 @@ pub struct ModeQuestion<'a> {
     /// What *auto* does when nothing else decides.
     pub uncertain: UncertainMode,
     /// What a person marked this turn or session with.
-    pub mark: Option<ContextMode>,
+    pub mark: Option<ModeMark>,
     /// Whether there is any tool to offer.
     pub has_tools: bool,
     /// The tool or skill that search finds probable, if there is one.
@@ -190,6 +212,9 @@ pub struct ModeDecision {
     /// The words of the message that decided, if words did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub matched: Vec<String>,
+    /// The setting that held. Older records don't have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<ModeSource>,
 }
 
 /// Why a mode was chosen. Records keep the names of the variants.
@@ -230,8 +255,9 @@ impl ModeReason {
 }
 
 impl ModeDecision {
-    fn new(chosen: Mode, reason: ModeReason) -> Self {
-        ModeDecision { chosen, reason, matched: Vec::new() }
+    /// A mode for a reason, whatever is set.
+    pub fn new(chosen: Mode, reason: ModeReason) -> Self {
+        ModeDecision { chosen, reason, matched: Vec::new(), source: None }
     }
 
     /// Full, because nothing can be called.
@@ -242,16 +268,21 @@ impl ModeDecision {
 
 /// Decides the mode of a turn.
 pub fn decide(question: &ModeQuestion<'_>) -> ModeDecision {
-    if !question.has_tools {
-        return ModeDecision::without_tools();
-    }
-    match (question.mark, question.setting) {
-        (Some(ContextMode::Full), _) => ModeDecision::new(Mode::Full, ModeReason::Marked),
-        (Some(ContextMode::Minimal), _) => ModeDecision::new(Mode::Minimal, ModeReason::Marked),
-        (None, ModeSetting::Unset) => ModeDecision::new(Mode::Full, ModeReason::Default),
-        (None, ModeSetting::Fixed(mode)) => ModeDecision::new(mode, ModeReason::Configured),
-        (Some(ContextMode::Auto), _) | (None, ModeSetting::Auto) => decide_by_evidence(question),
-    }
+    let source = question.source();
+    let decision = match source {
+        _ if !question.has_tools => ModeDecision::without_tools(),
+        ModeSource::Default => ModeDecision::new(Mode::Full, ModeReason::Default),
+        ModeSource::Pair(mode) => ModeDecision::new(mode, ModeReason::Configured),
+        ModeSource::Model(asked) => match asked.fixed() {
+            Some(mode) => ModeDecision::new(mode, ModeReason::Configured),
+            None => decide_by_evidence(question),
+        },
+        ModeSource::Session(asked) | ModeSource::Turn(asked) => match asked.fixed() {
+            Some(mode) => ModeDecision::new(mode, ModeReason::Marked),
+            None => decide_by_evidence(question),
+        },
+    };
+    ModeDecision { source: Some(source), ..decision }
 }
 
 /// Words that are certain come first, then what search found, then words that
@@ -277,5 +308,6 @@ fn decide_by_evidence(question: &ModeQuestion<'_>) -> ModeDecision {
 }
 
 fn by_words(chosen: Mode, reading: words::MessageReading) -> ModeDecision {
-    ModeDecision { chosen, reason: ModeReason::Words(reading.sign), matched: reading.matched }
+    let reason = ModeReason::Words(reading.sign);
+    ModeDecision { matched: reading.matched, ..ModeDecision::new(chosen, reason) }
 }

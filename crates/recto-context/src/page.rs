@@ -78,7 +78,8 @@ pub struct ItemUse {
     /// The identity of the item.
     #[serde(flatten)]
     pub id: ItemId,
-    /// How it came in.
+    /// How it came in: by itself, by a person's hand, or by search. The item's own setting may
+    /// be another.
     pub include: IncludeMode,
     /// Its place among others, for rules and references.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -106,6 +107,8 @@ pub enum PartReason {
     JoinedLate,
     /// A person added it to the session.
     AddedByHand,
+    /// A person named it in a message.
+    Mentioned,
     /// Only its name and description: its include mode keeps the body out.
     Listed,
     /// Only its name and description: the body did not fit.
@@ -118,8 +121,12 @@ pub enum PartReason {
     Snapshot,
     /// It is in the session's snapshot of memories, chosen for this reason.
     Pinned(PinReason),
+    /// The client sent it along with its message.
+    FromClient,
     /// An earlier message, within the limits.
     Recent,
+    /// An earlier message of the history that the client sent, within the limits.
+    ClientHistory,
     /// A summary of messages that have left.
     Summary {
         /// The first of those messages.
@@ -135,7 +142,9 @@ pub enum PartReason {
     StandsAbove(TurnNumber),
     /// Search found that it fits the message.
     Found,
-    /// Search found it in an earlier turn; tools stay until the next trim.
+    /// Search found it in that turn; tools stay until the next trim.
+    FoundInTurn(TurnNumber),
+    /// The same, where the record does not say in which turn.
     FoundEarlier,
     /// The message of this turn.
     Current,
@@ -146,6 +155,16 @@ pub enum PartReason {
 }
 
 impl PartReason {
+    /// The turn since which it has been there, where that is another than this one.
+    pub fn since(&self) -> Option<TurnNumber> {
+        match self {
+            PartReason::KeptSince(turn)
+            | PartReason::StandsAbove(turn)
+            | PartReason::FoundInTurn(turn) => Some(*turn),
+            _ => None,
+        }
+    }
+
     /// The reason in words.
     pub fn describe(&self) -> String {
         match self {
@@ -160,6 +179,7 @@ impl PartReason {
                 "always included, joined while the session was open".to_owned()
             }
             PartReason::AddedByHand => "added by hand".to_owned(),
+            PartReason::Mentioned => "named in a message".to_owned(),
             PartReason::Listed => "listed by name; its body is not always included".to_owned(),
             PartReason::ListedForRoom => "listed by name; its body did not fit".to_owned(),
             PartReason::OfSkill(skill) => format!("comes with skill {skill}"),
@@ -168,7 +188,9 @@ impl PartReason {
             PartReason::Pinned(why) => {
                 format!("in the session's memory snapshot: {}", why.describe())
             }
+            PartReason::FromClient => "sent along by the client".to_owned(),
             PartReason::Recent => "recent message".to_owned(),
+            PartReason::ClientHistory => "in the history that the client sent".to_owned(),
             PartReason::Summary { first, last, how } => {
                 let by = match how {
                     SummaryBy::Extract => "by extraction",
@@ -179,6 +201,9 @@ impl PartReason {
             PartReason::KeptSince(turn) => format!("kept from turn {turn} until the next trim"),
             PartReason::StandsAbove(turn) => format!("found again; stands above since turn {turn}"),
             PartReason::Found => "found by search".to_owned(),
+            PartReason::FoundInTurn(turn) => {
+                format!("found by search in turn {turn}, offered until the next trim")
+            }
             PartReason::FoundEarlier => "found by search in an earlier turn".to_owned(),
             PartReason::Current => "the message".to_owned(),
             PartReason::Round => "this turn".to_owned(),
@@ -244,6 +269,33 @@ pub struct PartSpan {
     pub part: usize,
     /// The bytes, joining line breaks included.
     pub bytes: Range<usize>,
+}
+
+/// The place of a part in the messages of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartPlace {
+    /// The index of the message.
+    pub message: usize,
+    /// The bytes of the message's first text that are the part's: its lead and its text, without
+    /// the line breaks that join it to the part before. Images and what else a message holds
+    /// stand behind that text, in pieces of their own.
+    pub bytes: Range<usize>,
+}
+
+/// Finds each of the parts in the messages that were rendered from them.
+pub(crate) fn locate_parts(parts: &[Part], messages: &[ChatMessage]) -> Vec<PartPlace> {
+    let mut places = Vec::with_capacity(parts.len());
+    for (index, message) in messages.iter().enumerate() {
+        for (at, span) in message.spans.iter().enumerate() {
+            let join = match parts.get(span.part) {
+                Some(part) if at > 0 => part.join.text().len(),
+                _ => 0,
+            };
+            let bytes = span.bytes.start + join..span.bytes.end;
+            places.push(PartPlace { message: index, bytes });
+        }
+    }
+    places
 }
 
 impl Part {

@@ -124,6 +124,7 @@ fn reason(joined: ItemOrigin) -> PartReason {
         ItemOrigin::AtStart => PartReason::Always,
         ItemOrigin::Late => PartReason::JoinedLate,
         ItemOrigin::ByHand => PartReason::AddedByHand,
+        ItemOrigin::Mentioned => PartReason::Mentioned,
     }
 }
 
@@ -246,7 +247,8 @@ impl<'a> Plan<'a> {
                 Some(joined) => (SkillForm::Listed, reason(joined)),
                 None => (SkillForm::Listed, PartReason::Listed),
             };
-            let include = joined.map_or(skill.include, ItemOrigin::include);
+            // Every skill is listed, whatever its own include mode says of its body.
+            let include = joined.map_or(IncludeMode::Always, ItemOrigin::include);
             self.skills.push(PlannedSkill { skill, form, include, reason });
         }
         let names = ["skill", "skills"];

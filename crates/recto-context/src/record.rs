@@ -66,6 +66,8 @@ pub struct ContextRecord {
     found: Vec<CandidateRow>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     candidates: Vec<CandidateRow>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    descriptions: Vec<(ItemId, TextRef)>,
     mode: ModeDecision,
     tool_choice: ToolChoice,
     sent: SentRow,
@@ -197,7 +199,9 @@ impl ContextRecord {
         let ranked = self.found.iter().chain(&self.candidates);
         let chunks = ranked.filter_map(|candidate| candidate.chunk.as_ref());
         let picks = self.sent.picks.iter().filter_map(|pick| pick.text.as_ref());
-        parts.chain(schemas).chain(chunks).chain(picks).filter_map(TextRef::hash).collect()
+        let described = self.descriptions.iter().map(|(_, text)| text);
+        let texts = parts.chain(schemas).chain(chunks).chain(picks).chain(described);
+        texts.filter_map(TextRef::hash).collect()
     }
 
     /// The messages that it refers to.

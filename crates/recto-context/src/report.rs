@@ -3,27 +3,31 @@
 
 use serde_json::{Value, json};
 
+use crate::cached::{CachedPrefix, CachedShare, CachedShares};
 use crate::context::{DroppedEntry, OfferedTool, RequestContext};
 use crate::item::{ContentSource, IncludeMode, ItemId, Pick};
 use crate::layer::Layer;
 use crate::layout::ToolCalls;
 use crate::message::{call_json, part_json};
-use crate::page::{ChatMessage, ContentPiece, ItemUse, Part, PartContent, PartReason};
+use crate::mode::{ModeDecision, ModeSource};
+use crate::page::{ChatMessage, ContentPiece, ItemUse, Part, PartContent, PartPlace, PartReason};
 use crate::text::ContentHash;
 use crate::tokens::Tokens;
 
 impl RequestContext {
     /// All of it as JSON. Every layer is listed, in order, also when empty.
     pub fn report(&self) -> Value {
-        let layers: Vec<Value> =
-            Layer::ALL.into_iter().map(|layer| self.layer_json(layer)).collect();
+        self.report_cached(&CachedPrefix::default())
+    }
+
+    /// The same, with what was cached of each row and layer.
+    pub fn report_cached(&self, prefix: &CachedPrefix) -> Value {
+        let (shares, places) = (self.cached_shares(prefix), self.part_places());
+        let rows = LayerRows { request: self, prefix, shares, places };
+        let layers: Vec<Value> = Layer::ALL.into_iter().map(|layer| rows.layer(layer)).collect();
         json!({
             "model": &*self.model,
-            "mode": {
-                "chosen": self.mode.chosen,
-                "reason": self.mode.reason.describe(),
-                "matched": self.mode.matched,
-            },
+            "mode": mode_json(&self.mode),
             "window": self.window,
             "budget": self.budget,
             "counted": self.counted,
@@ -34,57 +38,134 @@ impl RequestContext {
             "dropped": self.dropped.iter().map(dropped_json).collect::<Vec<_>>(),
             "available": self.available.iter().map(available_json).collect::<Vec<_>>(),
             "removed": self.removed.iter().map(item_json).collect::<Vec<_>>(),
-            "found": self.found.iter().map(candidate_json).collect::<Vec<_>>(),
-            "candidates": self.candidates.iter().map(candidate_json).collect::<Vec<_>>(),
+            "found": self.found.iter().map(|pick| self.ranked_json(pick)).collect::<Vec<_>>(),
+            "candidates":
+                self.candidates.iter().map(|pick| self.ranked_json(pick)).collect::<Vec<_>>(),
             "notices": self.notices.iter().map(|notice| json!({
                 "source": notice.source.to_string(),
                 "problem": &*notice.problem,
+                "remedy": notice.remedy,
             })).collect::<Vec<_>>(),
             "carry": self.carry,
         })
     }
 
-    fn layer_json(&self, layer: Layer) -> Value {
-        let parts = self.layer(layer).map(part_row);
-        // Tools that are sent as text are parts of the page already.
-        let as_schemas = layer == Layer::Tools && self.tool_calls == ToolCalls::Native;
-        let tools = self.tools.iter().filter(|_| as_schemas).map(tool_row);
-        let items: Vec<Value> = parts.chain(tools).collect();
-        json!({"layer": layer, "tokens": self.layer_tokens(layer), "items": items})
+    fn ranked_json(&self, pick: &Pick) -> Value {
+        let mut json = item_json(&pick.item);
+        json["description"] = json!(self.description(&pick.item));
+        json["scores"] = json!(pick.scores);
+        json["best_chunk"] = json!(pick.best_chunk.as_deref());
+        json
     }
 }
 
-fn part_row(part: &Part) -> Value {
-    let Part { source, item, tokens, reason, .. } = part;
-    row(part.kind(), &part.name(), source, item.as_ref(), *tokens, reason, part.hash())
+/// The rows of the layers, with all that they need to be written.
+struct LayerRows<'a> {
+    request: &'a RequestContext,
+    prefix: &'a CachedPrefix,
+    shares: CachedShares,
+    places: Vec<PartPlace>,
 }
 
-fn tool_row(OfferedTool { spec, item, tokens, reason }: &OfferedTool) -> Value {
-    let hash = spec.schema.hash();
-    row("tool", &item.id.name, &spec.source, Some(item), *tokens, reason, hash)
+impl LayerRows<'_> {
+    fn layer(&self, layer: Layer) -> Value {
+        let RequestContext { parts, tools, tool_calls, .. } = self.request;
+        let parts = parts.iter().zip(&self.places).zip(&self.shares.parts);
+        let parts = parts.filter(|((part, _), _)| part.layer == layer);
+        let mut rows = Vec::new();
+        let mut cached = CachedShare::default();
+        for ((part, place), share) in parts {
+            let mut row = self.row(&PageRow::from_part(part), share);
+            row["message"] = place.message.into();
+            row["bytes"] = json!([place.bytes.start, place.bytes.end]);
+            rows.push(row);
+            cached = cached.and(share);
+        }
+        // Tools that are sent as text are parts of the page already.
+        let as_schemas = layer == Layer::Tools && *tool_calls == ToolCalls::Native;
+        for (tool, share) in tools.iter().zip(&self.shares.tools).filter(|_| as_schemas) {
+            rows.push(self.row(&PageRow::from_tool(tool), share));
+            cached = cached.and(share);
+        }
+        json!({
+            "layer": layer,
+            "tokens": self.request.layer_tokens(layer),
+            "cached": self.cached(&cached),
+            "items": rows,
+        })
+    }
+
+    fn row(&self, row: &PageRow<'_>, share: &CachedShare) -> Value {
+        let item = row.item;
+        json!({
+            "kind": row.kind,
+            "name": row.name,
+            "server": item.and_then(|item| item.id.server.as_deref()),
+            "description": item.and_then(|item| self.request.description(&item.id)),
+            "source": row.source.to_string(),
+            "include": item.map(|item| item.include),
+            "priority": item.and_then(|item| item.priority),
+            "scores": item.and_then(|item| item.scores),
+            "since": row.reason.since(),
+            "tokens": row.tokens,
+            "cached": self.cached(share),
+            "reason": row.reason.describe(),
+            "hash": row.hash,
+            "message": null,
+            "bytes": null,
+        })
+    }
+
+    /// What is known to have been cached; each figure only where there is a witness for it.
+    fn cached(&self, share: &CachedShare) -> Value {
+        let agreed = self.prefix.agreed_bytes;
+        json!({
+            "bytes": agreed.map(|_| share.bytes),
+            "agreed": agreed.map(|_| share.agreed),
+            "served": self.prefix.served.map(|_| share.served),
+        })
+    }
 }
 
-/// A row of a layer.
-fn row(
-    kind: &str,
-    name: &str,
-    source: &ContentSource,
-    item: Option<&ItemUse>,
+/// A row of a layer: a part of the page, or a tool.
+struct PageRow<'a> {
+    kind: &'static str,
+    name: String,
+    source: &'a ContentSource,
+    item: Option<&'a ItemUse>,
     tokens: Tokens,
-    reason: &PartReason,
+    reason: &'a PartReason,
     hash: ContentHash,
-) -> Value {
+}
+
+impl<'a> PageRow<'a> {
+    fn from_part(part: &'a Part) -> Self {
+        let Part { source, item, tokens, reason, .. } = part;
+        let (kind, name, hash) = (part.kind(), part.name(), part.hash());
+        PageRow { kind, name, source, item: item.as_ref(), tokens: *tokens, reason, hash }
+    }
+
+    fn from_tool(tool: &'a OfferedTool) -> Self {
+        let OfferedTool { spec, item, tokens, reason } = tool;
+        PageRow {
+            kind: item.id.kind.name(),
+            name: item.id.name.to_string(),
+            source: &spec.source,
+            item: Some(item),
+            tokens: *tokens,
+            reason,
+            hash: spec.schema.hash(),
+        }
+    }
+}
+
+fn mode_json(mode: &ModeDecision) -> Value {
     json!({
-        "kind": kind,
-        "name": name,
-        "server": item.and_then(|item| item.id.server.as_deref()),
-        "source": source.to_string(),
-        "include": item.map(|item| item.include),
-        "priority": item.and_then(|item| item.priority),
-        "scores": item.and_then(|item| item.scores),
-        "tokens": tokens,
-        "reason": reason.describe(),
-        "hash": hash,
+        "chosen": mode.chosen,
+        "reason": mode.reason.describe(),
+        "matched": mode.matched,
+        "setting": mode.source.map(ModeSource::setting),
+        "setting_from": mode.source.map(ModeSource::name),
     })
 }
 
@@ -95,6 +176,7 @@ impl Part {
             (Some(item), _, _) => item.id.kind.name(),
             (None, PartContent::Message(_), _) => "message",
             (None, PartContent::Text(_), ContentSource::File(_)) => "file",
+            (None, PartContent::Text(_), ContentSource::Client) => "client",
             (None, PartContent::Text(_), _) => "built_in",
         }
     }
@@ -109,7 +191,7 @@ impl Part {
             (None, PartContent::Message(message), _) => {
                 format!("{} {}", self.role.name(), message.id.0)
             }
-            (None, _, ContentSource::File(_)) => self.source.name(),
+            (None, _, ContentSource::File(_) | ContentSource::Client) => self.source.name(),
             _ => self.reason.describe(),
         }
     }
@@ -148,7 +230,7 @@ fn tool_json(tool: &OfferedTool) -> Value {
         "name": &*spec.id.name,
         "server": spec.id.server.as_deref(),
         "called": &*spec.called,
-        "description": &*spec.description,
+        "description": spec.description.as_deref(),
         "parameters": &*spec.parameters,
     })
 }
@@ -171,12 +253,5 @@ fn item_json(item: &ItemId) -> Value {
 fn available_json((item, include): &(ItemId, IncludeMode)) -> Value {
     let mut json = item_json(item);
     json["include"] = json!(include);
-    json
-}
-
-fn candidate_json(candidate: &Pick) -> Value {
-    let mut json = item_json(&candidate.item);
-    json["scores"] = json!(candidate.scores);
-    json["best_chunk"] = json!(candidate.best_chunk.as_deref());
     json
 }

@@ -127,6 +127,11 @@ impl EmbeddedModel {
         })
     }
 
+    /// What the model was trained for, if its file says so.
+    pub(crate) fn trained(&self) -> Option<u32> {
+        self.model.as_ref().ok()?.file.trained
+    }
+
     /// Whether it could answer, as far as that can be told without loading it.
     pub(crate) fn check(&self) -> Result<(), LlmError> {
         self.window()?;

@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use recto_context::Remedy;
 use strum::EnumMessage;
 
 use crate::api_key::ApiKey;
@@ -27,9 +28,7 @@ use crate::wire::Wire;
 pub enum LlmError {
     /// No connection came about.
     #[error("cannot reach the model server at `{url}`: {cause}")]
-    #[strum(
-        message = "start the model server or correct `base_url`, then run `recto models check`"
-    )]
+    #[strum(message = "start the model server or correct `base_url`, then check it")]
     Unreachable { url: String, cause: String },
     /// The server is there, but no encrypted connection came about: something is
     /// wrong with its certificate, or it sent something else instead.
@@ -39,7 +38,7 @@ pub enum LlmError {
     Handshake { url: String, cause: String },
     /// The server was silent for too long.
     #[error("the model server at `{url}` {waiting_for} within {after:?}")]
-    #[strum(message = "see with `recto models check` whether the server answers at all")]
+    #[strum(message = "check whether the server answers at all")]
     TimedOut { url: String, waiting_for: WaitingFor, after: Duration },
     /// The key is missing or wrong.
     #[error("the model server does not accept the key: {message}")]
@@ -69,8 +68,7 @@ pub enum LlmError {
     /// The prompt is larger than the server's window: its tokens as the server counts
     /// them, and the tokens that there is room for.
     #[error("the prompt is larger than the model server's window: {message}")]
-    #[strum(message = "set the model entry's `window` to what the server has; \
-                       `recto models check` shows what it says")]
+    #[strum(message = "set the model entry's `window` to what the server says it has")]
     ContextOverflow { sent: Option<u32>, window: Option<u32>, message: String },
     /// The server is busy or starting (status 503 or 529).
     #[error(
@@ -86,7 +84,7 @@ pub enum LlmError {
     ToolsUnsupported { model: String },
     /// The server finds fault with the request.
     #[error("the model server refused the request (status {status}): {message}")]
-    #[strum(message = "see what was sent with `recto show --body`")]
+    #[strum(message = "look at what was sent")]
     Refused { status: u16, message: String },
     /// The server failed; without a status when that was in the middle of a reply.
     #[error("the model server failed{}: {message}", in_parentheses(*status))]
@@ -115,7 +113,7 @@ pub enum LlmError {
     /// An embedded model is named whose file is not there.
     #[error("the file of the embedded model is not there")]
     #[strum(serialize = "no_model_file")]
-    #[strum(message = "run `recto models pull NAME`; `recto models list` shows what is there")]
+    #[strum(message = "pull the model")]
     NoFile,
     /// This build has no engine for embedded models.
     #[error("this build of Recto cannot run models itself")]
@@ -143,8 +141,7 @@ pub enum LlmError {
     Template { problem: String },
     /// The embedded engine failed.
     #[error("the embedded engine failed: {problem}")]
-    #[strum(message = "if it happens again, choose another model file; \
-                       `recto doctor` shows what there is")]
+    #[strum(message = "if it happens again, choose another model file of those that are there")]
     Engine { problem: String },
     /// A script cannot be played; lines count from 1.
     #[error("cannot play the script {}{}: {problem}", path.display(), at_line(*line))]
@@ -198,6 +195,21 @@ impl LlmError {
         }
     }
 
+    /// What Recto can do about it.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            LlmError::Unreachable { .. }
+            | LlmError::TimedOut { .. }
+            | LlmError::ContextOverflow { .. }
+            | LlmError::NoSuchModel { .. } => Some(Remedy::CheckModels),
+            LlmError::Refused { .. } => Some(Remedy::ShowRequest),
+            LlmError::NoFile => Some(Remedy::PullModel),
+            LlmError::Engine { .. } => Some(Remedy::InspectSetup),
+            LlmError::File { problem } => problem.remedy(),
+            _ => None,
+        }
+    }
+
     /// How long the server wants to be left alone.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -243,7 +255,7 @@ impl LlmError {
 }
 
 fn no_such_model(model: &str, wire: Wire) -> String {
-    let other = "set `model` to one that the server has: `recto models check` lists them";
+    let other = "set `model` to one that the server has";
     match wire {
         Wire::Ollama => format!("run `ollama pull {model}`, or {other}"),
         Wire::OpenAi | Wire::Anthropic | Wire::Embedded => other.to_owned(),

@@ -47,7 +47,7 @@ pub use embedded::gguf::{GuessedFormat, ModelFileProblem};
 pub use embedded::memory::MemoryShortage;
 pub use embedded::{IS_BUILT_IN, ModelTokenizer, PromptCacheKey, check_file};
 pub use error::{LlmError, WaitingFor};
-pub use probe::{FeatureSupport, ModelHealth, ModelPresence, ServerWindow};
+pub use probe::{FeatureSupport, ModelHealth, ModelPresence, ServerWindow, WindowSizes};
 pub use provider::Provider;
 pub use reply::{FinishReason, ModelReply, StreamEvent, TokenUsage};
 pub use retry::RetryPolicy;

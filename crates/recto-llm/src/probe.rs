@@ -37,6 +37,15 @@ pub enum ServerWindow {
     Unknown,
 }
 
+/// The window of a model as its server tells it, beside what the model was trained for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WindowSizes {
+    /// The window that can be used, not capped yet.
+    pub window: ServerWindow,
+    /// What the model was trained for, where the server says so.
+    pub trained: Option<u32>,
+}
+
 /// What a check has found out about a model and its server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelHealth {
@@ -78,18 +87,25 @@ pub enum FeatureSupport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct ProbedWindow {
     window: ServerWindow,
+    /// What the model was trained for, where it was found beside the window.
+    trained: Option<u32>,
     source: Option<&'static str>,
 }
 
 impl ProbedWindow {
     fn loaded(tokens: Option<u32>, source: &'static str) -> Option<Self> {
         let window = ServerWindow::Loaded(tokens?);
-        Some(ProbedWindow { window, source: Some(source) })
+        Some(ProbedWindow { window, trained: None, source: Some(source) })
     }
 
     fn trained(tokens: Option<u32>, source: &'static str) -> Option<Self> {
         let window = ServerWindow::Trained(tokens?);
-        Some(ProbedWindow { window, source: Some(source) })
+        Some(ProbedWindow { window, trained: tokens, source: Some(source) })
+    }
+
+    /// The same window, beside what the model was trained for.
+    fn beside(self, trained: Option<u32>) -> Self {
+        ProbedWindow { trained, ..self }
     }
 }
 
@@ -97,8 +113,9 @@ impl ModelClient {
     /// The window of `model`, as far as the server tells. Fails when the server
     /// gave no answer that could be relied on later: it is not there, hangs, is
     /// still loading, or does not take the key.
-    pub async fn server_window(&self, model: &str) -> Result<ServerWindow, LlmError> {
-        Ok(self.features(model).await?.0.window)
+    pub async fn server_window(&self, model: &str) -> Result<WindowSizes, LlmError> {
+        let ProbedWindow { window, trained, .. } = self.features(model).await?.0;
+        Ok(WindowSizes { window, trained })
     }
 
     /// Checks that the server can be reached and takes the key, and returns what it
@@ -176,7 +193,8 @@ impl ModelClient {
             Transport::Script(_) => return Ok((ProbedWindow::default(), FeatureSupport::Yes)),
             Transport::Embedded(model) => {
                 let source = Some("the model file and the memory of this machine");
-                return Ok((ProbedWindow { window: model.window()?, source }, FeatureSupport::Yes));
+                let (window, trained) = (model.window()?, model.trained());
+                return Ok((ProbedWindow { window, trained, source }, FeatureSupport::Yes));
             }
         };
         self.redact(match self.provider() {

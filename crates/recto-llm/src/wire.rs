@@ -123,14 +123,11 @@ fn must_call(request: &RequestContext) -> bool {
 fn function_tools(request: &RequestContext) -> Vec<Value> {
     let function = |tool: &OfferedTool| {
         let spec = &tool.spec;
-        json!({
-            "type": "function",
-            "function": {
-                "name": &*spec.called,
-                "description": &*spec.description,
-                "parameters": &*spec.parameters,
-            },
-        })
+        let function = JsonObject::new()
+            .with("name", &*spec.called)
+            .with_some("description", spec.description.as_deref())
+            .with("parameters", Value::clone(&spec.parameters));
+        json!({"type": "function", "function": Value::from(function)})
     };
     native_tools(request).iter().map(function).collect()
 }

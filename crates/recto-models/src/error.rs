@@ -7,6 +7,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use recto_context::Remedy;
 use strum::EnumMessage;
 
 use crate::checksum::Checksum;
@@ -144,17 +145,31 @@ impl ModelsError {
             }
             ModelsError::NotInstalled { nearest, installed, .. } => {
                 let there = match installed.len() {
-                    0 => "none is there: get one with `recto models pull`".to_owned(),
+                    0 => "none is there: pull one".to_owned(),
                     _ => format!("there are {}", installed.join(", ")),
                 };
                 Some(meant(nearest.as_deref(), &there))
             }
-            ModelsError::Taken { name } => Some(format!(
-                "give it another name with `--name`, or remove the other first: \
-                 `recto models remove {name}`"
-            )),
+            ModelsError::Taken { .. } => {
+                Some("give it another name, or remove the other first".to_owned())
+            }
             ModelsError::Failed { failures, files, .. } => Some(failed(failures, files)),
             _ => self.get_message().map(str::to_owned),
+        }
+    }
+
+    /// What Recto can do about it.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            ModelsError::NotInstalled { installed, .. } => {
+                installed.is_empty().then_some(Remedy::PullModel)
+            }
+            ModelsError::Taken { name } => Some(Remedy::FreeModelName { name: name.clone() }),
+            ModelsError::Failed { failures, .. } => match &failures[..] {
+                [only] => only.error.remedy(),
+                _ => Some(Remedy::PullModelFile),
+            },
+            _ => None,
         }
     }
 
@@ -183,12 +198,12 @@ impl SourceError {
         match self {
             SourceError::Unreachable { .. } | SourceError::Silent { .. } => {
                 "check the address and the network; or fetch the file by other means, \
-                 and run `recto models pull PATH`"
+                 and pull it from where it is"
             }
             SourceError::Cut { .. } => "run the command again: it goes on where it ended",
             SourceError::Status { status: 401 | 403 } => {
                 "the server wants to know who asks: fetch the file with a browser, \
-                 and run `recto models pull PATH`"
+                 and pull it from where it is"
             }
             SourceError::Status { status: 404 | 410 } => "check the address",
             SourceError::WebPage => {
@@ -198,7 +213,19 @@ impl SourceError {
             SourceError::Mismatch { .. } | SourceError::WrongSize { .. } => {
                 "check the SHA-256, and whom the file comes from"
             }
-            _ => "fetch the file by other means, and run `recto models pull PATH`",
+            _ => "fetch the file by other means, and pull it from where it is",
+        }
+    }
+
+    /// What Recto can do about it when this was the only source.
+    fn remedy(&self) -> Option<Remedy> {
+        match self {
+            SourceError::Cut { .. }
+            | SourceError::Status { status: 404 | 410 }
+            | SourceError::WebPage
+            | SourceError::Mismatch { .. }
+            | SourceError::WrongSize { .. } => None,
+            _ => Some(Remedy::PullModelFile),
         }
     }
 }
@@ -219,7 +246,7 @@ fn failed(failures: &[SourceFailure], files: &[String]) -> String {
     hints.push("name another hub with HF_ENDPOINT".to_owned());
     let files: Vec<String> = files.iter().map(|file| format!("`{file}`")).collect();
     hints.push(format!(
-        "bring {} from another machine, and run `recto models pull PATH`",
+        "bring {} from another machine, and pull it from where it is",
         files.join(" and ")
     ));
     format!("connect this machine and try again, or {}", hints.join(", or "))

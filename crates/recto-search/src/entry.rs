@@ -41,13 +41,13 @@ impl SearchEntry {
     /// A rule or a reference.
     pub fn document(kind: ItemKind, document: &CatalogDocument) -> SearchEntry {
         let item = ItemId::new(kind, document.name.clone());
-        SearchEntry::new(item, document.description.clone(), document.text.clone())
+        SearchEntry::new(item, share_text(&document.description), document.text.clone())
     }
 
     /// A skill, with the whole of its SKILL.md.
     pub fn skill(skill: &Skill) -> SearchEntry {
         let item = ItemId::new(ItemKind::Skill, skill.name.clone());
-        SearchEntry::new(item, skill.description.clone(), skill.body.clone())
+        SearchEntry::new(item, share_text(&skill.description), skill.body.clone())
     }
 
     /// A tool, with the names and descriptions of its parameters.
@@ -55,8 +55,7 @@ impl SearchEntry {
         let server = tool.id.server.as_ref().map(|server| format!("Server: {server}."));
         let parameters = parameters(&tool.parameters).map(|list| format!("Parameters: {list}"));
         let lines: Vec<String> = server.into_iter().chain(parameters).collect();
-        let description = Some(tool.description.clone()).filter(|text| !text.trim().is_empty());
-        SearchEntry::new(tool.id.clone(), description, lines.join("\n").into())
+        SearchEntry::new(tool.id.clone(), tool.description.clone(), lines.join("\n").into())
     }
 
     /// Something remembered. Only those of a day's notes are a thread: what stands side by
@@ -89,6 +88,10 @@ impl SearchEntry {
     fn new(item: ItemId, description: Option<Arc<str>>, text: Text) -> SearchEntry {
         SearchEntry { item, description, text, thread: None, when: None }
     }
+}
+
+fn share_text(text: &Option<Text>) -> Option<Arc<str>> {
+    text.as_deref().map(Arc::from)
 }
 
 /// `name: description; name: description`, or nothing where there are none.

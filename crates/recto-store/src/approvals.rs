@@ -6,7 +6,8 @@
 
 use recto_context::{ContentHash, ItemId};
 use rusqlite::{Connection, Row, params};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::codec;
 use crate::error::{DbError, RowId, StoreError, StoreResult};
@@ -27,6 +28,8 @@ pub struct NewApproval {
     pub title: String,
     /// All that the person is shown.
     pub detail: String,
+    /// The same as fields. A question of a Recto that kept none has none.
+    pub fields: Option<Value>,
     /// The hash of what would be done.
     pub action: ContentHash,
     /// The hash of what the tool is.
@@ -59,12 +62,23 @@ pub struct StoredApproval {
     pub turn: TurnId,
     /// What was asked, as it was shown.
     pub question: NewApproval,
-    /// What was said, and when.
-    pub answer: Option<(ApprovalAnswer, Moment)>,
+    /// What was said, or became of it.
+    pub answer: Option<ApprovalDecision>,
+}
+
+/// The answer to a question, with who gave it and when.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApprovalDecision {
+    /// What was said.
+    pub answer: ApprovalAnswer,
+    /// When it was said.
+    pub at: Moment,
+    /// Who said it: JSON that the store does not read. `None` where nobody did.
+    pub by: Option<Value>,
 }
 
 /// What was said to a question, or became of it without anybody saying something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalAnswer {
     /// This call may run.
@@ -148,14 +162,14 @@ impl Store {
     pub async fn answer_approval(
         &self,
         id: ApprovalId,
-        answer: ApprovalAnswer,
-        at: Moment,
+        decision: ApprovalDecision,
     ) -> StoreResult<StoredApproval> {
         self.write(move |db| {
             let approval = find(db, id)?.ok_or(StoreError::NotFound(RowId::Approval(id)))?;
-            if let Some((answer, _)) = approval.answer {
+            if let Some(ApprovalDecision { answer, .. }) = approval.answer {
                 return Err(StoreError::Decided { approval: id, answer }.into());
             }
+            let ApprovalDecision { answer, at, by } = decision.clone();
             let answer = match answer {
                 ApprovalAnswer::Withdrawn => answer,
                 _ if at > approval.question.expires => ApprovalAnswer::Expired,
@@ -164,9 +178,13 @@ impl Store {
                 }
                 _ => answer,
             };
-            let sql = "UPDATE approvals SET answer = ?2, answered = ?3 WHERE id = ?1";
-            rows::execute(db, sql, params![id.0, answer.name(), at.microseconds()])?;
-            Ok(StoredApproval { answer: Some((answer, at)), ..approval })
+            // What came too late was nobody's answer.
+            let by = by.filter(|_| answer != ApprovalAnswer::Expired);
+            let person = by.as_ref().map(rows::to_json).transpose()?;
+            let sql = "UPDATE approvals SET answer = ?2, answered = ?3, answered_by = ?4
+                       WHERE id = ?1";
+            rows::execute(db, sql, params![id.0, answer.name(), at.microseconds(), person])?;
+            Ok(StoredApproval { answer: Some(ApprovalDecision { answer, at, by }), ..approval })
         })
         .await
     }
@@ -182,8 +200,8 @@ pub(crate) fn insert_questions(
     let mut insert = db.prepare_cached(
         "INSERT INTO approvals
              (session, turn, round, place, tool, title, detail, action, identity, single,
-              asked, expires)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+              asked, expires, fields)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     )?;
     for question in questions {
         insert.execute(params![
@@ -199,6 +217,7 @@ pub(crate) fn insert_questions(
             question.extent == ApprovalExtent::Call,
             question.asked.microseconds(),
             question.expires.microseconds(),
+            question.fields.as_ref().map(|fields| codec::pack(&fields.to_string())),
         ])?;
     }
     Ok(())
@@ -222,7 +241,11 @@ fn read(row: &Row<'_>) -> DbResult<StoredApproval> {
     let answer =
         answer.map(|name| ApprovalAnswer::from_name(&name).ok_or_else(damaged)).transpose()?;
     let answered = rows::optional_moment(row, "answered")?;
-    let detail: Vec<u8> = row.get("detail")?;
+    let by = rows::optional_json(row, "answered_by")?;
+    let text = |packed: Vec<u8>| codec::unpack(&packed).map_err(|_| damaged());
+    let fields: Option<Vec<u8>> = row.get("fields")?;
+    let fields = fields.map(text).transpose()?;
+    let fields = fields.map(|text| serde_json::from_str(&text).map_err(|_| damaged()));
     Ok(StoredApproval {
         id,
         session: SessionId(row.get("session")?),
@@ -232,13 +255,14 @@ fn read(row: &Row<'_>) -> DbResult<StoredApproval> {
             place: row.get("place")?,
             tool: rows::json(row, "tool")?,
             title: row.get("title")?,
-            detail: codec::unpack(&detail).map_err(|_| damaged())?,
+            detail: text(row.get("detail")?)?,
+            fields: fields.transpose()?,
             action: ContentHash::from_bytes(row.get("action")?),
             identity: ContentHash::from_bytes(row.get("identity")?),
             extent: if row.get("single")? { ApprovalExtent::Call } else { ApprovalExtent::Tool },
             asked: rows::moment(row, "asked")?,
             expires: rows::moment(row, "expires")?,
         },
-        answer: answer.zip(answered),
+        answer: answer.zip(answered).map(|(answer, at)| ApprovalDecision { answer, at, by }),
     })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use recto_context::{Carry, ContentPart, ItemId, Message, MessageId, TurnNumber};
+use recto_context::{Carry, ContentPart, ItemId, Message, MessageBody, MessageId, TurnNumber};
 use rusqlite::{Connection, params};
 use serde_json::Value;
 
@@ -15,8 +15,9 @@ use crate::ids::{CompactionId, Moment, RequestId, SessionId, TurnId};
 use crate::items::{self, ItemState};
 use crate::records::RequestAnswer;
 use crate::rows::{self, DbResult};
-use crate::transcript;
+use crate::transcript::{self, MessagePlace};
 use crate::turns::TurnEnding;
+use crate::usage::{self, TurnTally};
 
 /// What one step of a turn adds. What is absent stays as it is.
 #[derive(Debug, Clone, Default)]
@@ -24,8 +25,13 @@ pub struct TurnCommit {
     /// Appended to the transcript. Their numbers are the caller's choice and
     /// must lie above the session's last.
     pub messages: Vec<NewMessage>,
-    /// The state of the running turn, to take it up again after a crash.
-    /// Forgotten when the turn ends.
+    /// Appended in front of the messages, as belonging to no turn: what the client of this one
+    /// said elsewhere.
+    pub brought: Vec<NewMessage>,
+    /// The turn that this one goes on with, whose kept state is this one's from now on.
+    pub continues: Option<TurnId>,
+    /// The state of the running turn, to take it up again after a crash. Forgotten when the
+    /// turn ends, unless it comes with the outcome.
     pub state: Option<Value>,
     /// What came back for a request.
     pub answer: Option<RequestAnswer>,
@@ -47,6 +53,8 @@ pub struct TurnCommit {
     pub approvals: Vec<NewApproval>,
     /// What was learned about a model's tokens: the model entry and its state.
     pub calibration: Option<(String, Value)>,
+    /// What the turn used. It is counted with the outcome, and not before.
+    pub tally: Option<TurnTally>,
 }
 
 /// The end of a session's transcript and the summary that stood in it, as somebody
@@ -93,7 +101,7 @@ pub struct StartedTurn {
 impl TurnCommit {
     /// About how many bytes are to be packed.
     pub(crate) fn size(&self) -> usize {
-        let messages = self.messages.iter().flat_map(|new| {
+        let messages = self.brought.iter().chain(&self.messages).flat_map(|new| {
             let calls = new.message.calls().iter().map(|call| call.arguments.len());
             new.message.content().iter().map(content_size).chain(calls)
         });
@@ -119,6 +127,7 @@ fn content_size(part: &ContentPart) -> usize {
 pub(crate) struct PackedCommit {
     pub(crate) commit: Arc<TurnCommit>,
     messages: Vec<PackedMessage>,
+    brought: Vec<PackedMessage>,
     state: Option<Vec<u8>>,
     /// The result of the answer.
     result: Option<Vec<u8>>,
@@ -133,15 +142,21 @@ pub(crate) struct PackedMessage {
     pub(crate) id: MessageId,
     pub(crate) at: Moment,
     pub(crate) body: Vec<u8>,
-    pub(crate) is_user: bool,
+    /// Whether it is what a turn begins with.
+    pub(crate) is_inbound: bool,
 }
 
 impl PackedMessage {
     pub(crate) fn new(new: &NewMessage) -> StoreResult<Self> {
         let NewMessage { message, at } = new;
         let body = codec::pack(&rows::to_json(message)?);
-        Ok(PackedMessage { id: message.id, at: *at, body, is_user: message.is_user() })
+        Ok(PackedMessage { id: message.id, at: *at, body, is_inbound: is_inbound(message) })
     }
+}
+
+/// Whether a turn begins with such a message: a person's, or a result that a client brings.
+pub(crate) fn is_inbound(message: &Message) -> bool {
+    message.is_user() || matches!(message.body, MessageBody::Tool { .. })
 }
 
 impl PackedCommit {
@@ -155,6 +170,7 @@ impl PackedCommit {
         Ok(PackedCommit {
             commit: commit.clone(),
             messages: commit.messages.iter().map(PackedMessage::new).collect::<Result<_, _>>()?,
+            brought: commit.brought.iter().map(PackedMessage::new).collect::<Result<_, _>>()?,
             state: commit.state.as_ref().map(pack).transpose()?,
             result: commit.answer.as_ref().map(|answer| pack(&answer.result)).transpose()?,
             request,
@@ -172,6 +188,10 @@ pub(crate) fn apply(
     packed: &PackedCommit,
 ) -> DbResult<Option<RequestId>> {
     let commit = &packed.commit;
+    if let Some(before) = commit.continues {
+        continue_turn(db, turn, before)?;
+    }
+    transcript::append(db, session, MessagePlace::BroughtBy(turn), &packed.brought)?;
     append_messages(db, session, turn, &packed.messages)?;
     if let Some(answer) = &commit.answer {
         record_answer(db, turn, answer, packed.result.as_deref())?;
@@ -191,14 +211,27 @@ pub(crate) fn apply(
         rows::execute(db, sql, params![model, rows::to_json(state)?])?;
     }
     match (&commit.outcome, &packed.state) {
-        (Some(outcome), _) => end_turn(db, turn, outcome)?,
-        (None, Some(state)) => {
-            let sql = "UPDATE turns SET state = ?2 WHERE id = ?1";
-            rows::execute(db, sql, params![turn.0, state])?;
+        (Some(outcome), state) => {
+            end_turn(db, turn, outcome, commit.tally.as_ref())?;
+            if let Some(state) = state {
+                keep_state(db, turn, state)?;
+            }
         }
+        (None, Some(state)) => keep_state(db, turn, state)?,
         (None, None) => {}
     }
     Ok(request)
+}
+
+fn keep_state(db: &Connection, turn: TurnId, state: &[u8]) -> DbResult<()> {
+    let sql = "UPDATE turns SET state = ?2 WHERE id = ?1";
+    rows::execute(db, sql, params![turn.0, state]).map(drop)
+}
+
+/// Writes which turn this one goes on with. What that one kept for it is of no more use.
+fn continue_turn(db: &Connection, turn: TurnId, before: TurnId) -> DbResult<()> {
+    rows::execute(db, "UPDATE turns SET continues = ?2 WHERE id = ?1", [turn.0, before.0])?;
+    rows::execute(db, "UPDATE turns SET state = NULL WHERE id = ?1", [before.0]).map(drop)
 }
 
 /// Appends the turn's messages. The inbound is forgotten once its message is in
@@ -210,11 +243,12 @@ fn append_messages(
     messages: &[PackedMessage],
 ) -> DbResult<()> {
     let Some(first) = messages.first() else { return Ok(()) };
-    transcript::append(db, session, Some(turn), messages)?;
+    transcript::append(db, session, MessagePlace::Turn(turn), messages)?;
     let sql = "UPDATE turns SET inbound = CASE WHEN ?3 THEN NULL ELSE inbound END,
+                   client = CASE WHEN ?3 THEN NULL ELSE client END,
                    first_message = ?2
                WHERE id = ?1 AND first_message IS NULL";
-    let values = params![turn.0, rows::message_column(first.id)?, first.is_user];
+    let values = params![turn.0, rows::message_column(first.id)?, first.is_inbound];
     rows::execute(db, sql, values).map(drop)
 }
 
@@ -253,12 +287,18 @@ fn answer_error(db: &Connection, turn: TurnId, request: RequestId) -> DbResult<D
     Ok(error.into())
 }
 
-/// Writes how a turn ended, and takes back what it asked.
-pub(crate) fn end_turn(db: &Connection, turn: TurnId, outcome: &TurnOutcome) -> DbResult<()> {
+/// Writes how a turn ended, counts it, and takes back what it asked.
+pub(crate) fn end_turn(
+    db: &Connection,
+    turn: TurnId,
+    outcome: &TurnOutcome,
+    tally: Option<&TurnTally>,
+) -> DbResult<()> {
     let TurnOutcome { ending, detail, at } = outcome;
     let sql = "UPDATE turns SET status = ?2, detail = ?3, ended = ?4, owner = NULL, state = NULL
                WHERE id = ?1";
     rows::execute(db, sql, params![turn.0, ending.name(), detail, at.microseconds()])?;
+    usage::count_turn(db, turn, outcome, tally)?;
     approvals::withdraw(db, turn, *at)
 }
 

@@ -6,7 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use recto_context::MessageId;
+use recto_context::{MessageId, Remedy};
 use rusqlite::ErrorCode;
 
 use crate::approvals::ApprovalAnswer;
@@ -47,6 +47,9 @@ pub enum StoreError {
     /// The question has its answer already.
     #[error("approval {approval} is {} already", .answer.name())]
     Decided { approval: ApprovalId, answer: ApprovalAnswer },
+    /// The message was delivered before, and has begun this turn.
+    #[error("the message has begun turn {turn} already")]
+    Delivered { turn: TurnId },
     /// An open session has this name.
     #[error("an open session is named `{name}` already")]
     NameTaken { name: String },
@@ -106,9 +109,9 @@ impl StoreError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             StoreError::Busy { .. } => Some("wait for its reply, or send `/stop`"),
-            StoreError::NameTaken { .. } => Some(
-                "choose another name, or give that session another one with `recto sessions rename`",
-            ),
+            StoreError::NameTaken { .. } => {
+                Some("choose another name, or give that session another one")
+            }
             StoreError::Newer { .. } => Some("use the newer Recto that wrote it"),
             StoreError::NotADatabase { .. } | StoreError::Foreign { .. } => {
                 Some("move the file away, or choose another home with `--home`")
@@ -123,6 +126,11 @@ impl StoreError {
             StoreError::Locked { .. } => Some("look for another program that has it open"),
             _ => None,
         }
+    }
+
+    /// What Recto can do about it.
+    pub fn remedy(&self) -> Option<Remedy> {
+        matches!(self, StoreError::NameTaken { .. }).then_some(Remedy::RenameSession)
     }
 }
 

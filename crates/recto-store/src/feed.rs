@@ -69,7 +69,7 @@ fn message_at(
     position: MessagePosition,
     unpacker: &mut Unpacker,
 ) -> DbResult<Option<FeedEntry>> {
-    let sql = "SELECT session, id, turn, at, body FROM messages WHERE position = ?1";
+    let sql = "SELECT session, id, turn, brought_by, at, body FROM messages WHERE position = ?1";
     rows::first(db, sql, [position.0], |row| {
         Ok((position, SessionId(row.get("session")?), transcript::read(row, unpacker)?))
     })

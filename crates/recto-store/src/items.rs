@@ -25,6 +25,11 @@ pub enum ItemState {
 pub struct ItemsRevision(i64);
 
 impl Store {
+    /// A session's items, and those that a person removed, in the order they came.
+    pub async fn items(&self, session: SessionId) -> StoreResult<Vec<(ItemId, ItemState)>> {
+        self.read(move |db| load(db, session)).await
+    }
+
     /// Adds an item to a session, or removes it, by hand.
     pub async fn set_item(
         &self,

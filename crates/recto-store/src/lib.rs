@@ -30,6 +30,7 @@ mod checkpoint;
 mod codec;
 mod commit;
 mod compactions;
+mod deliveries;
 mod documents;
 mod embeddings;
 mod error;
@@ -49,11 +50,15 @@ mod store;
 mod transcript;
 mod trusted;
 mod turns;
+mod usage;
 mod writer;
 
-pub use approvals::{ApprovalAnswer, ApprovalExtent, NewApproval, StoredApproval};
+pub use approvals::{
+    ApprovalAnswer, ApprovalDecision, ApprovalExtent, NewApproval, StoredApproval,
+};
 pub use commit::{NewMessage, SessionBasis, StartedTurn, TurnCommit, TurnOutcome};
 pub use compactions::{NewCompaction, StoredCompaction};
+pub use deliveries::DeliveryKey;
 pub use documents::{Fidelity, NewRequest};
 pub use embeddings::EmbeddingKey;
 pub use error::{RowId, StoreError, StoreResult};
@@ -71,3 +76,7 @@ pub use store::{Store, StoreOptions};
 pub use transcript::{SessionCursor, SessionState, StoredMessage};
 pub use trusted::TrustUpdate;
 pub use turns::{NewTurn, OpenTurns, StoredTurn, TurnEnding, TurnStatus};
+pub use usage::{
+    DayUsage, EndingCounts, ItemCounts, ItemPlace, ItemTally, ItemUsage, LastUse, SELECTION_BINS,
+    SearchVerdict, SelectionBin, SessionUsage, TokenCounts, TurnTally, UsageSummary,
+};

@@ -11,11 +11,16 @@ use crate::error::StoreError;
 use crate::rows::DbResult;
 
 /// One after the other; the database's version is how many have run.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 9] = [
     include_str!("../migrations/001.sql"),
     include_str!("../migrations/002.sql"),
     include_str!("../migrations/003.sql"),
     include_str!("../migrations/004.sql"),
+    include_str!("../migrations/005.sql"),
+    include_str!("../migrations/006.sql"),
+    include_str!("../migrations/007.sql"),
+    include_str!("../migrations/008.sql"),
+    include_str!("../migrations/009.sql"),
 ];
 
 /// The version of a database on which all of them have run.

@@ -12,7 +12,7 @@ use crate::ids::{Moment, SessionId};
 use crate::names::SessionName;
 use crate::rows::{self, DbResult};
 use crate::store::Store;
-use crate::transcript;
+use crate::transcript::{self, MessagePlace};
 
 /// A session's own settings, over those of its agent: a JSON object.
 pub type SettingsMap = Map<String, Value>;
@@ -115,13 +115,30 @@ impl Store {
         self.read(move |db| find(db, id)).await
     }
 
-    /// A session by its name, open ones first, then the one archived last; or
-    /// else by its number.
-    pub async fn find_session(&self, name: &str) -> StoreResult<Option<StoredSession>> {
-        let name = name.trim().to_owned();
-        self.read(move |db| match by_name(db, &name)? {
+    /// A session of an agent by its name, open ones first, then the one archived
+    /// last; or else any agent's by its number.
+    pub async fn find_session(
+        &self,
+        agent: &str,
+        name: &str,
+    ) -> StoreResult<Option<StoredSession>> {
+        let (agent, name) = (agent.to_owned(), name.trim().to_owned());
+        self.read(move |db| match by_name(db, &agent, &name)? {
             Some(session) => Ok(Some(session)),
             None => name.parse().ok().map_or(Ok(None), |id| find(db, id)),
+        })
+        .await
+    }
+
+    /// The sessions that have a name, at most one of each agent: the open one, or
+    /// else the one archived last.
+    pub async fn sessions_named(&self, name: &str) -> StoreResult<Vec<StoredSession>> {
+        let name = name.trim().to_owned();
+        self.read(move |db| {
+            let sql = "SELECT DISTINCT agent FROM sessions WHERE name = ?1 ORDER BY agent";
+            let agents: Vec<String> = rows::all(db, sql, [&name], |row| Ok(row.get("agent")?))?;
+            let found = agents.iter().map(|agent| by_name(db, agent, &name));
+            Ok(found.collect::<DbResult<Vec<_>>>()?.into_iter().flatten().collect())
         })
         .await
     }
@@ -197,14 +214,14 @@ impl Store {
         let key = key_column(&key)?;
         self.write(move |db| {
             let session = bind_new(db, &key, &new)?;
-            transcript::append(db, session.id, None, &messages)?;
+            transcript::append(db, session.id, MessagePlace::NoTurn, &messages)?;
             Ok(session)
         })
         .await
     }
 }
 
-fn key_column(key: &BindingKey) -> StoreResult<String> {
+pub(crate) fn key_column(key: &BindingKey) -> StoreResult<String> {
     let BindingKey { agent, surface, account, conversation, user } = key;
     rows::to_json(&(agent, surface, account, conversation, user))
 }
@@ -281,14 +298,14 @@ fn find(db: &Connection, id: SessionId) -> DbResult<Option<StoredSession>> {
     rows::first(db, "SELECT * FROM sessions WHERE id = ?1", [id.0], read)
 }
 
-fn by_name(db: &Connection, name: &str) -> DbResult<Option<StoredSession>> {
-    let open = "SELECT * FROM sessions WHERE name = ?1 AND archived IS NULL";
-    if let Some(session) = rows::first(db, open, [name], read)? {
+fn by_name(db: &Connection, agent: &str, name: &str) -> DbResult<Option<StoredSession>> {
+    let open = "SELECT * FROM sessions WHERE name = ?1 AND agent = ?2 AND archived IS NULL";
+    if let Some(session) = rows::first(db, open, [name, agent], read)? {
         return Ok(Some(session));
     }
-    let archived = "SELECT * FROM sessions WHERE name = ?1 AND archived IS NOT NULL
+    let archived = "SELECT * FROM sessions WHERE name = ?1 AND agent = ?2 AND archived IS NOT NULL
                     ORDER BY archived DESC, id DESC LIMIT 1";
-    rows::first(db, archived, [name], read)
+    rows::first(db, archived, [name, agent], read)
 }
 
 /// Reads a session from its row.

@@ -26,8 +26,11 @@ pub struct StoredMessage {
     pub message: Arc<Message>,
     /// When it was said.
     pub at: Moment,
-    /// In which turn; an imported message has none.
+    /// In which turn; an imported message has none, nor has one that a client brought.
     pub turn: Option<TurnId>,
+    /// The turn whose client brought it, where it was not said in a turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub brought_by: Option<TurnId>,
 }
 
 /// How far a caller has read a session already.
@@ -144,7 +147,7 @@ fn messages_behind(
     let column = |id: MessageId| i64::try_from(id.0).unwrap_or(i64::MAX);
     // No number is below zero.
     let known = known.map_or(-1, column);
-    let sql = "SELECT id, turn, at, body FROM messages
+    let sql = "SELECT id, turn, brought_by, at, body FROM messages
                WHERE session = ?1 AND id > ?2 AND id <= ?3 ORDER BY id";
     let mut unpacker = Unpacker::default();
     rows::all(db, sql, [session.0, known, column(last)], |row| read(row, &mut unpacker))
@@ -154,7 +157,7 @@ fn messages_at(
     db: &Connection,
     places: &[(SessionId, MessageId)],
 ) -> DbResult<Vec<(SessionId, StoredMessage)>> {
-    let sql = "SELECT id, turn, at, body FROM messages WHERE session = ?1 AND id = ?2";
+    let sql = "SELECT id, turn, brought_by, at, body FROM messages WHERE session = ?1 AND id = ?2";
     let mut unpacker = Unpacker::default();
     let mut found = Vec::with_capacity(places.len());
     for (session, message) in places {
@@ -165,12 +168,13 @@ fn messages_at(
     Ok(found)
 }
 
-/// Reads `id`, `turn`, `at` and `body` of a message.
+/// Reads `id`, `turn`, `brought_by`, `at` and `body` of a message.
 pub(crate) fn read(row: &Row<'_>, unpacker: &mut Unpacker) -> DbResult<StoredMessage> {
     Ok(StoredMessage {
         message: Arc::new(read_message(row, unpacker)?),
         at: rows::moment(row, "at")?,
         turn: row.get::<_, Option<i64>>("turn")?.map(TurnId),
+        brought_by: row.get::<_, Option<i64>>("brought_by")?.map(TurnId),
     })
 }
 
@@ -196,17 +200,34 @@ pub(crate) fn last_message(db: &Connection, session: SessionId) -> DbResult<Opti
     Ok(rows::first(db, sql, [session.0], |row| rows::message_id(row, "id"))?.flatten())
 }
 
+/// Where a message belongs that is appended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum MessagePlace {
+    /// It was said before the session was this store's.
+    NoTurn,
+    /// It was said in this turn.
+    Turn(TurnId),
+    /// The client of this turn brought it.
+    BroughtBy(TurnId),
+}
+
 /// Appends messages. Their numbers lie above the last one and grow; that they
 /// do not is how a second writer of the same session is found out.
 pub(crate) fn append(
     db: &Connection,
     session: SessionId,
-    turn: Option<TurnId>,
+    place: MessagePlace,
     messages: &[PackedMessage],
 ) -> DbResult<()> {
+    let (turn, brought_by) = match place {
+        MessagePlace::NoTurn => (None, None),
+        MessagePlace::Turn(turn) => (Some(turn.0), None),
+        MessagePlace::BroughtBy(turn) => (None, Some(turn.0)),
+    };
     let mut last = last_message(db, session)?;
     let mut insert = db.prepare_cached(
-        "INSERT INTO messages (session, id, turn, at, body) VALUES (?1, ?2, ?3, ?4, ?5)",
+        "INSERT INTO messages (session, id, turn, brought_by, at, body)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
     for PackedMessage { id, at, body, .. } in messages {
         if last.is_some_and(|last| *id <= last) {
@@ -214,8 +235,8 @@ pub(crate) fn append(
             return Err(StoreError::OutOfOrder { message: *id, last }.into());
         }
         let column = rows::message_column(*id)?;
-        let turn = turn.map(TurnId::get);
-        insert.execute(params![session.0, column, turn, at.microseconds(), body])?;
+        let values = params![session.0, column, turn, brought_by, at.microseconds(), body];
+        insert.execute(values)?;
         last = Some(*id);
     }
     Ok(())

@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::codec;
 use crate::commit::{self, PackedCommit, SessionBasis, StartedTurn, TurnCommit, TurnOutcome};
 use crate::compactions;
+use crate::deliveries::{self, DeliveryKey};
 use crate::error::{DbError, RowId, StoreError, StoreResult};
 use crate::ids::{Moment, RequestId, SessionId, TurnId};
 use crate::owner::{OwnerId, OwnerRegistry, TurnOwner};
@@ -32,10 +33,15 @@ pub struct NewTurn {
     pub at: Moment,
     /// What the message holds.
     pub content: Vec<ContentPart>,
-    /// Who said it, where several people can.
-    pub sender: Option<String>,
+    /// Who said it: JSON that the store does not read.
+    pub actor: Value,
     /// What holds for this turn alone: a JSON object.
     pub settings: SettingsMap,
+    /// The message as its surface knows it. One that was taken in before is refused as
+    /// [`StoreError::Delivered`]; `None` can't be known again.
+    pub delivery: Option<DeliveryKey>,
+    /// What the client brought along, as JSON.
+    pub client: Option<Value>,
 }
 
 /// A turn as it is stored: one message that came in, and all that was done for it.
@@ -51,13 +57,17 @@ pub struct StoredTurn {
     pub status: TurnStatus,
     /// Who runs it or is to run it; nobody once it has ended.
     pub owner: Option<TurnOwner>,
-    /// Who asked for it, where several people can.
-    pub sender: Option<String>,
+    /// Who asked for it: JSON that the store does not read.
+    pub actor: Value,
     /// What holds for this turn alone: a JSON object.
     pub settings: SettingsMap,
     /// What was received, until it stands in the transcript as the turn's first
     /// message.
     pub inbound: Option<Vec<ContentPart>>,
+    /// What the client brought along, as long as the inbound is kept.
+    pub client: Option<Value>,
+    /// The turn that it goes on with, where a client has run calls of that one.
+    pub continues: Option<TurnId>,
     /// When it was accepted.
     pub accepted: Moment,
     /// When it began to run.
@@ -66,7 +76,8 @@ pub struct StoredTurn {
     pub ended: Option<Moment>,
     /// The first message that it added to the transcript.
     pub first_message: Option<MessageId>,
-    /// The state of the running turn, as it was last written.
+    /// The state of the running turn, as it was last written; and of one that handed calls
+    /// out, until another goes on with it.
     pub state: Option<Value>,
     /// More about its end, for people.
     pub detail: Option<String>,
@@ -104,11 +115,18 @@ pub enum TurnEnding {
     Stopped,
     /// Its process ended first.
     Interrupted,
+    /// With calls that are its client's to run.
+    HandedOut,
 }
 
 impl TurnEnding {
-    const ALL: [TurnEnding; 4] =
-        [TurnEnding::Done, TurnEnding::Failed, TurnEnding::Stopped, TurnEnding::Interrupted];
+    const ALL: [TurnEnding; 5] = [
+        TurnEnding::Done,
+        TurnEnding::Failed,
+        TurnEnding::Stopped,
+        TurnEnding::Interrupted,
+        TurnEnding::HandedOut,
+    ];
 
     /// The name that records and people use.
     pub fn name(self) -> &'static str {
@@ -117,6 +135,7 @@ impl TurnEnding {
             TurnEnding::Failed => "failed",
             TurnEnding::Stopped => "stopped",
             TurnEnding::Interrupted => "interrupted",
+            TurnEnding::HandedOut => "handed_out",
         }
     }
 }
@@ -154,9 +173,10 @@ impl Store {
     /// Stores what came in, to be run later by this process.
     pub async fn accept(&self, inbound: NewTurn) -> StoreResult<StoredTurn> {
         let owners = self.owners();
-        let content = pack_content(&inbound.content)?;
+        let packed = PackedInbound::new(&inbound)?;
         self.write(move |db| {
-            let (id, _) = insert(db, owners.own(), &inbound, TurnStatus::Queued, Some(&content))?;
+            deliveries::must_be_new(db, inbound.delivery.as_ref())?;
+            let (id, _) = insert(db, owners.own(), &inbound, TurnStatus::Queued, &packed)?;
             must_exist(db, &owners, id)
         })
         .await
@@ -167,11 +187,13 @@ impl Store {
     /// inbound can be [accepted](Store::accept).
     pub async fn begin(&self, inbound: NewTurn, commit: TurnCommit) -> StoreResult<StartedTurn> {
         // Where the commit has the message itself, it need not be stored twice.
-        let has_message = commit.messages.first().is_some_and(|new| new.message.is_user());
-        let content = (!has_message).then(|| pack_content(&inbound.content)).transpose()?;
+        let packed = match commit.messages.first().map(|new| commit::is_inbound(&new.message)) {
+            Some(true) => PackedInbound::default(),
+            _ => PackedInbound::new(&inbound)?,
+        };
         let owners = self.owners();
-        self.commit(Some(inbound.session), commit, move |db, packed| {
-            let started = begin(db, &owners, &inbound, content.as_deref(), packed)?;
+        self.commit(Some(inbound.session), commit, move |db, commit| {
+            let started = begin(db, &owners, &inbound, &packed, commit)?;
             Ok((started, started.request))
         })
         .await
@@ -213,7 +235,8 @@ impl Store {
         let owners = self.owners();
         self.write(move |db| {
             must_be_ours(&owners, turn, standing(db, turn)?, TurnStatus::Queued)?;
-            commit::end_turn(db, turn, &outcome)
+            let nothing_used = None;
+            commit::end_turn(db, turn, &outcome, nothing_used)
         })
         .await
     }
@@ -228,7 +251,10 @@ impl Store {
                 .prepare_cached("SELECT owner FROM turns WHERE id = ?1")?
                 .query_row([turn.0], rows::only)?;
             match owner.map(|id| owners.look_up(OwnerId(id))) {
-                Some(TurnOwner::Gone) => commit::end_turn(db, turn, &outcome),
+                Some(TurnOwner::Gone) => {
+                    let unknown = None;
+                    commit::end_turn(db, turn, &outcome, unknown)
+                }
                 Some(owner) => Err(StoreError::NotOurs { turn, owner }.into()),
                 None => Err(StoreError::NotFound(RowId::Turn(turn)).into()),
             }
@@ -280,13 +306,14 @@ fn begin(
     db: &Connection,
     owners: &OwnerRegistry,
     inbound: &NewTurn,
-    content: Option<&[u8]>,
+    packed: &PackedInbound,
     commit: &PackedCommit,
 ) -> DbResult<StartedTurn> {
     let session = inbound.session;
+    deliveries::must_be_new(db, inbound.delivery.as_ref())?;
     must_be_idle(db, owners, session)?;
     must_be_unchanged(db, session, commit.commit.basis)?;
-    let (turn, number) = insert(db, owners.own(), inbound, TurnStatus::Running, content)?;
+    let (turn, number) = insert(db, owners.own(), inbound, TurnStatus::Running, packed)?;
     let request = commit::apply(db, session, turn, commit)?;
     Ok(StartedTurn { turn, number, request })
 }
@@ -400,7 +427,7 @@ fn insert(
     owner: OwnerId,
     inbound: &NewTurn,
     status: TurnStatus,
-    content: Option<&[u8]>,
+    packed: &PackedInbound,
 ) -> DbResult<(TurnId, TurnNumber)> {
     sessions::must_exist(db, inbound.session)?;
     let last = last_number(db, inbound.session)?.map_or(0, |last| last.0);
@@ -412,28 +439,48 @@ fn insert(
     let id = db
         .prepare_cached(
             "INSERT INTO turns
-                 (session, number, status, owner, sender, inbound, accepted, started, settings)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                 (session, number, status, owner, actor, inbound, accepted, started, settings,
+                  client)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         )?
         .insert(params![
             inbound.session.0,
             number.0,
             status.name(),
             owner.0,
-            inbound.sender,
-            content,
+            rows::to_json(&inbound.actor)?,
+            packed.content,
             at,
             started,
             settings,
+            packed.client,
         ])?;
-    Ok((TurnId(id), number))
+    let turn = TurnId(id);
+    if let Some(delivery) = &inbound.delivery {
+        deliveries::insert(db, delivery, turn)?;
+    }
+    Ok((turn, number))
 }
 
-/// Packs content in the form of a user's message, which is what it becomes.
-fn pack_content(content: &[ContentPart]) -> StoreResult<Vec<u8>> {
-    let user = UserMessage { content: content.to_vec(), ..UserMessage::default() };
-    let message = Message { id: MessageId::default(), body: MessageBody::User(user) };
-    rows::to_json(&message).map(|json| codec::pack(&json))
+/// What came in, in the form in which it is written; nothing where the transcript has it.
+#[derive(Default)]
+struct PackedInbound {
+    content: Option<Vec<u8>>,
+    client: Option<Vec<u8>>,
+}
+
+impl PackedInbound {
+    /// Packs the content in the form of a user's message, which is what it becomes.
+    fn new(inbound: &NewTurn) -> StoreResult<Self> {
+        let user = UserMessage { content: inbound.content.clone(), ..UserMessage::default() };
+        let message = Message { id: MessageId::default(), body: MessageBody::User(user) };
+        let client = inbound.client.as_ref();
+        let pack = |json: String| codec::pack(&json);
+        Ok(PackedInbound {
+            content: Some(pack(rows::to_json(&message)?)),
+            client: client.map(|client| rows::to_json(client).map(pack)).transpose()?,
+        })
+    }
 }
 
 /// The number of the session's last turn.
@@ -477,9 +524,11 @@ fn read(row: &Row<'_>, owners: &OwnerRegistry) -> DbResult<StoredTurn> {
         number: rows::turn_number(row, "number")?,
         status: read_status(row, id)?,
         owner: owner.map(|id| owners.look_up(OwnerId(id))),
-        sender: row.get("sender")?,
+        actor: rows::json(row, "actor")?,
         settings: rows::optional_json(row, "settings")?.unwrap_or_default(),
         inbound: inbound.map(|message| message.content().to_vec()),
+        client: rows::packed_json(row, "client")?,
+        continues: row.get::<_, Option<i64>>("continues")?.map(TurnId),
         accepted: rows::moment(row, "accepted")?,
         started: rows::optional_moment(row, "started")?,
         ended: rows::optional_moment(row, "ended")?,

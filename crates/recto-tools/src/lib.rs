@@ -16,6 +16,7 @@
 //! outside the workspace unless a person granted it, and no program outlives the
 //! call that ran it.
 
+mod action;
 mod arguments;
 mod blocking;
 mod clip;
@@ -34,6 +35,7 @@ mod skill;
 mod tool;
 mod toolbox;
 
+pub use action::{ActionFields, CallFields, FileChange, FileFields, ProgramFields, ServerFields};
 pub use arguments::CallArguments;
 pub use declared::{DeclarationFlaw, check_declaration, trust_hash};
 pub use launch::launch_if_asked;
@@ -45,7 +47,7 @@ pub use options::{
     ServerOptions, ServerTransport, ToolOptions,
 };
 pub use policy::{ApprovalMode, ToolPermission, ToolPolicy};
-pub use sandbox::{Guards, guards};
+pub use sandbox::{Guards, ProgramReach, guards};
 pub use shorten::shorten;
 pub use tool::{
     ApprovalNeed, CallContext, Caller, Consent, Tool, ToolAction, ToolClass, ToolError,

@@ -205,7 +205,7 @@ impl ServerSet {
         for server in &self.servers {
             let mut notice = |problem: String| {
                 let source = ContentSource::Server(server.name().clone());
-                notices.push(FileNotice { source, problem: problem.into() });
+                notices.push(FileNotice::new(source, problem));
             };
             if let Some(trouble) = server.trouble() {
                 notice(trouble.to_string());
@@ -245,8 +245,9 @@ impl ServerSet {
         let include = options.tool_includes.get(&tool.name).copied().unwrap_or(options.include);
         let id = ItemId::tool(Some(server.clone()), tool.name);
         // So that a model and a person see whose words these are.
-        let description = format!("[server {server}] {}", tool.description);
-        let spec = ToolSpec::new(id, description, tool.parameters).with_called(called);
+        let description = tool.description.map(|words| format!("[server {server}] {words}"));
+        let spec =
+            ToolSpec::new(id, description.unwrap_or_default(), tool.parameters).with_called(called);
         ToolSpec { include, source: ContentSource::Server(server.clone()), ..spec }
     }
 }

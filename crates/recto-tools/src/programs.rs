@@ -19,6 +19,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 use recto_context::{Catalog, ContentHash, ContentSource, ItemId, ToolSpec};
 use serde_json::{Value, json};
 
+use crate::action::{ActionFields, ProgramFields};
 use crate::arguments::CallArguments;
 use crate::blocking::{Stop, blocking};
 use crate::declared::{Invocation, InvocationScope, PreparedInvocation, SkillTools, report_result};
@@ -141,53 +142,21 @@ impl ProgramRun {
         let (declared, prepared) = self.prepare(arguments)?;
         let hash = self.action_hash(declared, &prepared);
         let invocation = prepared.preview();
-        let steps: Vec<Vec<String>> = prepared.steps().map(argv_of).collect();
-        let argv = argv_of(invocation);
         let confinement = self.bounds(invocation, Path::new(""), &self.protected()).confinement();
-        let limit = self.time(invocation);
-        let mut detail = String::new();
-        for step in &steps {
-            detail += &format!("first: {}\n", json!(step));
-        }
-        detail += &format!("argv: {}\n", json!(argv));
-        if !steps.is_empty() {
-            detail += "not final: what is marked `‹resolved from …›` is resolved by the command \
-                       above when it runs\n";
-        }
-        if let Some(stdin) = &invocation.stdin {
-            detail += &format!("stdin: {}\n", json!(stdin));
-        }
-        let environment = self.shown_environment();
-        let variables: Vec<String> =
-            environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        detail += &format!("in: {}\n", invocation.working_dir.display());
-        detail += &format!("environment: {}\n", variables.join(" "));
-        detail += &confinement.describe();
-        detail += &format!("time limit: {} s\n", limit.as_secs());
-        if !guards().all_hold() {
-            detail += &format!("warning: not all guards hold here: {}\n", guards());
-        }
-        Ok(ToolAction {
-            title: argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
-            needs: ApprovalNeed::Leave,
-            hash,
-            data: json!({
-                "argv": argv,
-                "first": steps,
-                "stdin": invocation.stdin,
-                "working_dir": invocation.working_dir.to_string_lossy(),
-                "environment": environment.into_iter().collect::<BTreeMap<_, _>>(),
-                "sandbox": {
-                    "read": lossy(&confinement.read),
-                    "write": lossy(&confinement.write),
-                    "execute": lossy(&confinement.execute),
-                    "network": confinement.network == NetworkAccess::Granted,
-                },
-                "guards": guards().to_string(),
-                "time_limit": limit.as_secs(),
-            }),
-            detail,
-        })
+        let fields = ProgramFields {
+            program: invocation.program.to_string_lossy().into_owned(),
+            argv: argv_of(invocation),
+            first: prepared.steps().map(argv_of).collect(),
+            stdin: invocation.stdin.clone(),
+            folder: invocation.working_dir.to_string_lossy().into_owned(),
+            environment: self.shown_environment(),
+            reach: confinement.reach(),
+            time_limit_seconds: self.time(invocation).as_secs(),
+            guards: guards().to_string(),
+            all_guards_hold: guards().all_hold(),
+        };
+        let fields = ActionFields::Program(Box::new(fields));
+        Ok(ToolAction::new(fields, ApprovalNeed::Leave, hash))
     }
 
     /// The hash of all that decides what is run and how far it reaches. It does not change
@@ -280,7 +249,7 @@ impl ProgramRun {
         if self.context.trusted.get(&self.folder) != Some(&declared.hash()) {
             return Err(ToolError::new(format!(
                 "the tools.json or a script of skill `{0}` is not the one that was approved; a \
-                 person has to look at it and run `recto tools trust {0}`",
+                 person has to look at it and trust it again",
                 self.id.server.as_deref().unwrap_or_default()
             )));
         }
@@ -385,7 +354,7 @@ impl ProgramRun {
 
     /// The environment as people and records see it: of the variables that a person
     /// granted only the names, because keys are among them.
-    fn shown_environment(&self) -> Vec<(String, String)> {
+    fn shown_environment(&self) -> BTreeMap<String, String> {
         let hidden = |(name, _): &(String, String)| (name.clone(), "…".to_owned());
         let granted = self.grants.environment.iter().map(hidden);
         base_environment("(a folder of its own)").into_iter().chain(granted).collect()
@@ -407,11 +376,6 @@ fn base_environment(own: &str) -> [(String, String); 5] {
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
 }
 
-/// Paths for people, who can't read what is no text.
-fn lossy(paths: &[PathBuf]) -> Vec<String> {
-    paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
-}
-
 /// Paths such that no two of them are the same text.
 fn exact(paths: &[PathBuf]) -> Vec<String> {
     paths.iter().map(|path| format!("{path:?}")).collect()
@@ -421,15 +385,6 @@ fn exact(paths: &[PathBuf]) -> Vec<String> {
 fn argv_of(invocation: &Invocation) -> Vec<String> {
     let program = invocation.program.to_string_lossy().into_owned();
     [program].into_iter().chain(invocation.arguments.iter().cloned()).collect()
-}
-
-/// A word as a shell would have to be given it, so that people see where it ends.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
 }
 
 #[cfg(test)]

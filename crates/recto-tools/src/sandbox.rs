@@ -15,10 +15,11 @@ pub(crate) mod seccomp_rules;
 mod system_paths;
 
 use std::fmt::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 pub(crate) use bounds::{Bounds, WHAT_IT_IS, without_links};
+use serde::{Deserialize, Serialize};
 
 use crate::options::NetworkAccess;
 
@@ -123,13 +124,48 @@ impl Default for ResourceLimits {
 }
 
 impl Confinement {
+    /// The same as people and programs are told of it.
+    pub(crate) fn reach(&self) -> ProgramReach {
+        ProgramReach {
+            reads: lossy(&self.read),
+            writes: lossy(&self.write),
+            executes: lossy(&self.execute),
+            network: self.network == NetworkAccess::Granted,
+            processes: self.resources.processes,
+            memory_bytes: self.resources.memory,
+            file_bytes: self.resources.file_size,
+        }
+    }
+}
+
+/// How far a program reaches, as it is told: paths that are no text are shown as
+/// near to it as they can be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramReach {
+    /// May be read, besides the system's programs and libraries.
+    pub reads: Vec<String>,
+    /// May be read and written.
+    pub writes: Vec<String>,
+    /// May be read and executed, besides the system's programs.
+    pub executes: Vec<String>,
+    /// Whether the network may be used.
+    pub network: bool,
+    /// Processes at a time.
+    pub processes: usize,
+    /// Bytes of memory in use, by all its processes together.
+    pub memory_bytes: u64,
+    /// Bytes of a single file.
+    pub file_bytes: u64,
+}
+
+impl ProgramReach {
     /// Describes it to a person, with a line for each kind.
     pub(crate) fn describe(&self) -> String {
-        let network = if self.network == NetworkAccess::Granted { "allowed" } else { "none" };
-        let ResourceLimits { processes, memory, file_size, .. } = self.resources;
-        let (memory, file) = (memory / MIB, file_size / MIB);
-        let writes = if self.write.is_empty() { "nothing" } else { &listed(&self.write, "") };
-        let (reads, executes) = (listed(&self.read, ", "), listed(&self.execute, ", "));
+        let ProgramReach { reads, writes, executes, processes, .. } = self;
+        let network = if self.network { "allowed" } else { "none" };
+        let (memory, file) = (self.memory_bytes / MIB, self.file_bytes / MIB);
+        let writes = if writes.is_empty() { "nothing" } else { &listed(writes, "") };
+        let (reads, executes) = (listed(reads, ", "), listed(executes, ", "));
         format!(
             "reads: the system's programs and libraries{reads}\n\
              writes: {writes}\n\
@@ -141,7 +177,7 @@ impl Confinement {
 }
 
 /// Paths in one line, after `before` if there are any.
-fn listed(paths: &[PathBuf], before: &str) -> String {
+fn listed(paths: &[String], before: &str) -> String {
     let (shown, rest) = paths.split_at(paths.len().min(SHOWN_PATHS));
     let mut text = String::new();
     for path in shown {
@@ -155,12 +191,15 @@ fn listed(paths: &[PathBuf], before: &str) -> String {
 }
 
 /// A path that can't pass for more than one, or for a line of its own.
-fn escaped(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    match text.contains(|c: char| c.is_control() || c == ',') {
-        true => format!("{text:?}"),
-        false => text.into_owned(),
+fn escaped(path: &str) -> String {
+    match path.contains(|c: char| c.is_control() || c == ',') {
+        true => format!("{path:?}"),
+        false => path.to_owned(),
     }
+}
+
+fn lossy(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
 }
 
 #[cfg(test)]

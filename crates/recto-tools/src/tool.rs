@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use recto_context::{Audience, CallId, Catalog, ContentHash, ItemId, MessageId, ToolSpec};
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
+use crate::action::{ActionFields, CallFields};
 use crate::arguments::CallArguments;
 
 /// Something that a model can call.
@@ -88,31 +89,33 @@ impl ToolClass {
 }
 
 /// The action that a call would do, as a person is shown it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ToolAction {
     /// The action in one line, such as the program with its arguments.
     pub title: String,
     /// The whole action: the exact argv and the guards, or a diff, or the arguments.
     pub detail: String,
+    /// The same as fields; the words above are made of these.
+    pub fields: ActionFields,
     /// Whether settings may allow it, or only a person.
     pub needs: ApprovalNeed,
     /// The hash of everything that the person was shown or that decides what is run.
     pub hash: ContentHash,
-    /// The whole action as JSON, for programs.
-    pub data: Value,
 }
 
 impl ToolAction {
+    /// Makes an action of its fields. The hash is of all that they tell, and of what
+    /// else decides what is run.
+    pub fn new(fields: ActionFields, needs: ApprovalNeed, hash: ContentHash) -> Self {
+        ToolAction { title: fields.title(), detail: fields.detail(), fields, needs, hash }
+    }
+
     /// Makes an action of which the arguments say everything.
     pub fn from_arguments(title: &str, arguments: &CallArguments) -> Self {
-        let data = arguments.as_value();
-        ToolAction {
-            title: title.to_owned(),
-            detail: format!("{data:#}"),
-            needs: ApprovalNeed::Leave,
-            hash: ContentHash::of_bytes(data.to_string().as_bytes()),
-            data: data.clone(),
-        }
+        let arguments = arguments.as_value().clone();
+        let hash = ContentHash::of_bytes(arguments.to_string().as_bytes());
+        let fields = ActionFields::Call(CallFields { what: title.to_owned(), arguments });
+        ToolAction::new(fields, ApprovalNeed::Leave, hash)
     }
 }
 
@@ -188,7 +191,8 @@ pub struct ToolResult {
 }
 
 /// The outcome of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ToolOutcome {
     /// It did what it was asked.
     Done,

@@ -60,7 +60,7 @@ pub struct SessionLeave {
 }
 
 /// The judgement on one call: it runs, a person is asked, or it can't be made.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ToolCallVerdict {
     /// The call may run.
     Go(Consent),
@@ -72,7 +72,7 @@ pub enum ToolCallVerdict {
 }
 
 /// A question to a person: whether this action may be done.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ApprovalRequest {
     /// The tool that was called.
     pub tool: ItemId,

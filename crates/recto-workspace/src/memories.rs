@@ -4,7 +4,7 @@
 //! memory/MEMORY.md                          the owner's
 //! memory/2026-03-01.md                      a daily note, the owner's, too
 //! memory/people/anna.md                     one person's
-//! memory/conversations/telegram-4711.md     one conversation's
+//! memory/conversations/telegram@bot-4711.md one conversation's
 //! agents/ops/memory.md                      one agent's
 //! memory/archive/…                          what was forgotten
 //! ```

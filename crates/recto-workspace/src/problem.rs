@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use recto_context::{ContentSource, FileNotice};
+use recto_context::{ContentSource, FileNotice, Remedy};
 
 /// Something wrong with one file or folder.
 ///
@@ -22,6 +22,8 @@ pub struct WorkspaceProblem {
     pub what: String,
     /// What would be right.
     pub hint: Option<String>,
+    /// What Recto can do about it.
+    pub remedy: Option<Remedy>,
     /// How bad it is.
     pub severity: Severity,
     /// What became of the file or of the part that is wrong.
@@ -54,6 +56,7 @@ impl WorkspaceProblem {
             line: None,
             what: what.into(),
             hint: None,
+            remedy: None,
             severity: Severity::Error,
             effect: ProblemEffect::LeftOut,
         }
@@ -77,6 +80,10 @@ impl WorkspaceProblem {
         WorkspaceProblem { hint: Some(hint.into()), ..self }
     }
 
+    pub(crate) fn with_remedy(self, remedy: Remedy) -> Self {
+        WorkspaceProblem { remedy: Some(remedy), ..self }
+    }
+
     pub(crate) fn left_out(self) -> Self {
         WorkspaceProblem { effect: ProblemEffect::LeftOut, ..self }
     }
@@ -89,7 +96,7 @@ impl WorkspaceProblem {
         };
         let source = ContentSource::File(self.path.clone());
         (self.effect == ProblemEffect::LeftOut)
-            .then(|| FileNotice { source, problem: problem.into() })
+            .then(|| FileNotice::new(source, problem).with_remedy(self.remedy.clone()))
     }
 }
 

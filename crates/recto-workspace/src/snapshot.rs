@@ -214,7 +214,7 @@ impl SnapshotBuilder {
     /// Leaves an item out, on the record: a turn without it should say why.
     fn skip(&mut self, item: ItemId, path: &Arc<Path>, reason: SkipReason) {
         let source = ContentSource::File(path.clone());
-        let notice = reason.notice().map(|why| FileNotice { source, problem: why.into() });
+        let notice = reason.notice().map(|why| FileNotice::new(source, why));
         self.snapshot.catalog.notices.extend(notice);
         self.snapshot.skipped.push(SkippedItem { item, path: path.clone(), reason });
     }

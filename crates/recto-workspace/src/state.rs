@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use recto_context::ContentHash;
+use recto_context::{ContentHash, Remedy};
 
 use crate::folder::{Folder, Refresh};
 use crate::options::WorkspaceOptions;
@@ -167,8 +167,10 @@ impl RootStatus {
             PathState::DeadLink => "the workspace is a link to nothing".to_owned(),
             PathState::Unreachable(failure) => format!("the workspace cannot be read: {failure}"),
         };
-        let hint = "run `recto init`, or set the path of the workspace";
-        RootStatus::Unusable(WorkspaceProblem::error(&path.into(), what).hint(hint))
+        let problem = WorkspaceProblem::error(&path.into(), what)
+            .hint("make a workspace, or set the path of one")
+            .with_remedy(Remedy::InitWorkspace);
+        RootStatus::Unusable(problem)
     }
 
     fn problem(&self) -> Option<&WorkspaceProblem> {

@@ -154,7 +154,7 @@ mod tests {
               ], "allowlist": {"grep": ["x"]}, "execution": [{}] }"#,
             &expect![[r#"
                 {"type":"function","function":{"name":"search","description":"Finds.","parameters":{"type":"object","properties":{"z":{},"a":{}}}}}
-                {"type":"function","function":{"name":"list","description":"","parameters":{"type":"object","properties":{}}}}
+                {"type":"function","function":{"name":"list","parameters":{"type":"object","properties":{}}}}
             "#]],
         );
         check("{}", &expect![]);
@@ -167,8 +167,8 @@ mod tests {
              {\"name\": \"d\", \"parameters\": []},\n  {\n    \"description\": \"no name\"\n  },\n  \
              {\n    \"name\":\n      5\n  },\n  \"text\",\n  {\"name\": \"z\"}\n]}",
             &expect![[r#"
-                {"type":"function","function":{"name":"a","description":"","parameters":{"type":"object","properties":{}}}}
-                {"type":"function","function":{"name":"z","description":"","parameters":{"type":"object","properties":{}}}}
+                {"type":"function","function":{"name":"a","parameters":{"type":"object","properties":{}}}}
+                {"type":"function","function":{"name":"z","parameters":{"type":"object","properties":{}}}}
                 tools.json:3: `b c` is not a tool name: 1 to 64 letters, digits, `_` and `-` are
                 tools.json:4: there are two tools `a`
                 tools.json:5: the parameters of tool `d` are not a JSON object

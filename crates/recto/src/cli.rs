@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{NonEmptyStringValueParser, RangedU64ValueParser};
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use recto_agent::{UsageQuery, UsageSpan};
 use recto_context::{AudienceKind, ContextMode, IncludeMode, ItemKind};
 use recto_models::Checksum;
 use recto_store::ApprovalId;
@@ -49,8 +50,10 @@ pub enum CliCommand {
     /// Send a turn's request again, or prove that its record is whole
     Replay(ReplayArgs),
     /// Look at sessions
+    Sessions(SessionArgs),
+    /// Look at the agents of the config, and where each of them answers
     #[command(subcommand)]
-    Sessions(SessionCommand),
+    Agents(AgentCommand),
     /// Look at models
     #[command(subcommand)]
     Models(ModelCommand),
@@ -58,24 +61,21 @@ pub enum CliCommand {
     Search(SearchArgs),
     /// Tell why an item was or was not on the page of a turn
     Why(WhyArgs),
+    /// Show how the context was used over time, and what nothing uses
+    Stats(StatsArgs),
     /// Look at skills, and say how they come into a session
-    #[command(subcommand)]
-    Skills(ItemCommand),
+    Skills(ItemArgs),
     /// Look at rules, and say how they come into a session
-    #[command(subcommand)]
-    Rules(ItemCommand),
+    Rules(ItemArgs),
     /// Look at references, and say how they come into a session
-    #[command(subcommand)]
-    References(ItemCommand),
+    References(ItemArgs),
     /// Look at tools, run them by hand, and say how they come into a session
-    #[command(subcommand)]
-    Tools(ToolCommand),
+    Tools(ToolArgs),
     /// Look at the MCP servers whose tools the agent uses, or be one
     #[command(subcommand)]
     Mcp(McpCommand),
     /// Look at what the agent remembers, and change it
-    #[command(subcommand)]
-    Memory(MemoryCommand),
+    Memory(MemoryArgs),
     /// Look at the questions whether a tool may run, and answer them
     #[command(subcommand)]
     Approvals(ApprovalCommand),
@@ -97,9 +97,12 @@ pub struct ChatArgs {
     /// Without it, messages are typed, or read from standard input, one a line.
     #[arg(short, long)]
     pub message: Option<String>,
-    /// The session to talk in, by name or number; a new name begins a new one
-    #[arg(long, value_name = "NAME", default_value = "default")]
-    pub session: String,
+    /// Whom to talk to [default: whose session it is, or whom the config binds to it]
+    #[command(flatten)]
+    pub agent: AgentArg,
+    /// The session to talk in, by name or number; a new name begins a new one [default: default]
+    #[arg(long, value_name = "NAME")]
+    pub session: Option<String>,
     /// Go on with a session in a file, as `recto sessions import` reads it
     ///
     /// The same file again goes on with the session that it became, as long as that has
@@ -125,6 +128,9 @@ pub struct ChatArgs {
 pub struct ContextArgs {
     /// The message; read from standard input when it is `-` or left out
     pub message: Option<String>,
+    /// For which agent.
+    #[command(flatten)]
+    pub agent: AgentArg,
     /// As the next message of this session, by name or number
     #[arg(long, value_name = "NAME", conflicts_with = "history")]
     pub session: Option<String>,
@@ -207,6 +213,42 @@ pub struct ReplayArgs {
     pub json: bool,
 }
 
+/// The arguments of `recto sessions`.
+#[derive(Debug, Args)]
+pub struct SessionArgs {
+    /// Whose sessions.
+    #[command(flatten)]
+    pub agent: AgentArg,
+    /// What to do with them.
+    #[command(subcommand)]
+    pub command: SessionCommand,
+}
+
+/// The commands of `recto agents`.
+#[derive(Debug, Subcommand)]
+pub enum AgentCommand {
+    /// List the agents, the default marked
+    List(JsonArg),
+    /// Show what one has: its files, its own settings, its items and where it answers
+    Show {
+        /// Its name
+        name: String,
+        /// How to print it
+        #[command(flatten)]
+        json: JsonArg,
+    },
+    /// Report what keeps agents from answering, and bindings that never decide
+    Check(JsonArg),
+}
+
+/// The agent that a command is about.
+#[derive(Debug, Clone, Default, Args)]
+pub struct AgentArg {
+    /// The agent, by its name in the config
+    #[arg(long, global = true, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub agent: Option<String>,
+}
+
 /// The commands of `recto sessions`.
 #[derive(Debug, Subcommand)]
 pub enum SessionCommand {
@@ -249,6 +291,10 @@ pub enum SessionCommand {
         /// How to write it [default: by the file's name; jsonl unless that ends in .md]
         #[arg(long)]
         format: Option<SessionFormat>,
+        /// Behind the messages, a line of JSON for each request that was sent: the exact body, all
+        /// that was on its page and why, what came back and what it cost; not as Markdown
+        #[arg(long)]
+        records: bool,
     },
     /// Read a session that was exported, a history of one JSON message a line, or Markdown with a
     /// heading for each message
@@ -330,6 +376,9 @@ pub enum ModelCommand {
 pub struct SearchArgs {
     /// What is searched for, as a message would say it; `-` reads standard input
     pub query: String,
+    /// Whose items.
+    #[command(flatten)]
+    pub agent: AgentArg,
     /// Only items of this kind
     #[arg(long)]
     pub kind: Option<KindArg>,
@@ -374,6 +423,23 @@ pub struct WhyArgs {
     pub json: bool,
 }
 
+/// The arguments of `recto stats`.
+#[derive(Debug, Args)]
+pub struct StatsArgs {
+    /// The time to look at: a number of days up to today, from a date on, or `all`
+    #[arg(long, value_name = "DAYSd|DATE|all", default_value = "30d")]
+    pub since: UsageSpan,
+    /// List items that nothing has used for so many days
+    #[arg(long, value_name = "DAYS", default_value_t = UsageQuery::USUAL_UNUSED)]
+    pub unused: u16,
+    /// The agent whose turns are counted
+    #[command(flatten)]
+    pub agent: AgentArg,
+    /// Print all of it as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// The commands of `recto bench`.
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
@@ -403,6 +469,17 @@ pub enum BenchCommand {
     },
 }
 
+/// The arguments of `recto skills`, `recto rules` and `recto references`.
+#[derive(Debug, Args)]
+pub struct ItemArgs {
+    /// Whose items.
+    #[command(flatten)]
+    pub agent: AgentArg,
+    /// What to do with them.
+    #[command(subcommand)]
+    pub command: ItemCommand,
+}
+
 /// `recto skills`, `recto rules`, `recto references`, and half of `recto tools`.
 #[derive(Debug, Subcommand)]
 pub enum ItemCommand {
@@ -420,6 +497,17 @@ pub enum ItemCommand {
     Check(JsonArg),
     /// Write into the config how one comes into a session
     Set(SetArgs),
+}
+
+/// The arguments of `recto tools`.
+#[derive(Debug, Args)]
+pub struct ToolArgs {
+    /// Whose tools.
+    #[command(flatten)]
+    pub agent: AgentArg,
+    /// What to do with them.
+    #[command(subcommand)]
+    pub command: ToolCommand,
 }
 
 /// The commands of `recto tools`.
@@ -477,7 +565,18 @@ pub enum McpCommand {
         json: JsonArg,
     },
     /// Serve the index and the record to other agents, over standard input and output
-    Serve,
+    Serve(AgentArg),
+}
+
+/// The arguments of `recto memory`.
+#[derive(Debug, Args)]
+pub struct MemoryArgs {
+    /// Whose memories.
+    #[command(flatten)]
+    pub agent: AgentArg,
+    /// What to do with them.
+    #[command(subcommand)]
+    pub command: MemoryCommand,
 }
 
 /// The commands of `recto memory`.
@@ -563,12 +662,12 @@ pub struct AudienceArgs {
     /// With the memories of this person, as far as these may see them
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub person: Option<String>,
-    /// With the memories of this conversation, such as `telegram-4711`
+    /// With the memories of this conversation, such as `telegram@bot-4711`
     #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
     pub conversation: Option<String>,
-    /// With the memories of this agent [default: the one that is configured]
+    /// With the memories of this sub-agent in place of the agent's own
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
-    pub agent: Option<String>,
+    pub sub_agent: Option<String>,
 }
 
 /// Who can talk to an agent.
@@ -609,12 +708,12 @@ pub struct ScopeArgs {
     /// Of this person
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub person: Option<String>,
-    /// Of this conversation, such as `telegram-4711`
+    /// Of this conversation, such as `telegram@bot-4711`
     #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
     pub conversation: Option<String>,
-    /// Of this agent
+    /// Of this sub-agent, or of the agent itself
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
-    pub agent: Option<String>,
+    pub sub_agent: Option<String>,
 }
 
 /// The commands of `recto approvals`.
@@ -622,6 +721,14 @@ pub struct ScopeArgs {
 pub enum ApprovalCommand {
     /// List the questions that wait for an answer, oldest first
     List(JsonArg),
+    /// Show one, with all that would be done, and who answered it
+    Show {
+        /// The question's number
+        id: ApprovalId,
+        /// Print as JSON: what would be done is `action`, field by field
+        #[arg(long)]
+        json: bool,
+    },
     /// Answer one; where no Recto runs any more that waits for it, its turn goes on here
     Answer {
         /// The question's number

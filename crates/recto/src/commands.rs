@@ -1,5 +1,6 @@
 //! What the commands do, one file each.
 
+pub(crate) mod agents;
 pub(crate) mod approvals;
 pub(crate) mod bench;
 pub(crate) mod chat;
@@ -13,6 +14,7 @@ pub(crate) mod memory;
 pub(crate) mod models;
 pub(crate) mod search;
 pub(crate) mod sessions;
+pub(crate) mod stats;
 pub(crate) mod tools;
 pub(crate) mod turns;
 

@@ -49,19 +49,19 @@ pub use choices::{
     PickMessages, PickPlacement, Provider, Reload, SandboxPolicy, SearchPreset, SkillRender,
     SystemMessages, ToolCalls, ToolPermission, ToolTurnContext, UncertainMode,
 };
-pub use edit::set_include;
+pub use edit::{ItemsTable, set_include};
 pub use env::ConfigFlag;
 pub use problem::{ConfigProblem, ConfigProblems, SettingOrigin};
 pub use settings::{
-    AgentSettings, ContextSettings, GrantSettings, HistorySettings, ItemSettings, MemorySettings,
-    ModelSettings, PlacedValue, SearchGroupSettings, SearchSettings, ServerSettings, Settings,
-    SkillSettings, StoreSettings, ToolSettings, TranscriptSettings, TransportSettings,
+    AgentSettings, BindingSettings, ContextSettings, GrantSettings, HistorySettings, ItemSettings,
+    MemorySettings, ModelSettings, PlacedValue, SearchGroupSettings, SearchSettings,
+    ServerSettings, Settings, SkillSettings, StoreSettings, ToolSettings, TranscriptSettings,
+    TransportSettings,
 };
 
 use keys::KeyKind;
 use raw::ParsedConfig;
-use resolve::SettingsResolver;
-use setting::LayerSetting;
+use setting::{KeyPath, LayerSetting};
 use value::SettingValue;
 
 /// The largest config file that is read. Far more than a person writes, and
@@ -87,15 +87,16 @@ pub fn load_text(text: &str, sources: &ConfigSources) -> Result<LoadedConfig, Co
     }
     // Later layers win.
     let layers = [settings, variables.settings, flags.settings];
-    let mut resolver = SettingsResolver::new(layers, &tables, sources);
-    let settings = resolver.settings();
-    problems.extend(resolver.problems);
+    let resolved = resolve::resolve(layers, &tables, sources);
+    problems.extend(resolved.problems);
     if let Some(problems) = ConfigProblems::collect(problems) {
         return Err(problems);
     }
-    let settings = settings.ok_or_else(|| sources.unexplained())?;
-    let warnings = variables.warnings.into_iter().chain(resolver.warnings).collect();
-    Ok(LoadedConfig { settings, warnings, rows: resolver.rows })
+    let mut agents = resolved.agents.into_iter().flatten();
+    let settings = agents.next().ok_or_else(|| sources.unexplained())?;
+    let warnings = variables.warnings.into_iter().chain(resolved.warnings).collect();
+    let (others, bindings) = (agents.collect(), resolved.bindings);
+    Ok(LoadedConfig { settings, others, bindings, warnings, rows: resolved.rows })
 }
 
 /// A model entry that no file names, with all defaults. `None` for what no file
@@ -173,14 +174,47 @@ pub enum ModelVerdict {
 /// A config that can be used.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadedConfig {
-    /// All layers together, with defaults.
+    /// All layers together, with defaults, as they hold for the first agent.
     pub settings: Settings,
+    /// The same for each of the other agents, in the order of the file.
+    pub others: Vec<Settings>,
+    /// Which agent answers where, the first that fits.
+    pub bindings: Vec<BindingSettings>,
     /// What a person should know all the same.
     pub warnings: Vec<ConfigProblem>,
     rows: Vec<SettingRow>,
 }
 
 impl LoadedConfig {
+    /// What holds for each agent, the default first.
+    pub fn agents(&self) -> impl Iterator<Item = &Settings> {
+        std::iter::once(&self.settings).chain(&self.others)
+    }
+
+    /// The settings that an agent has for itself, with keys as if they were for all.
+    pub fn own_rows(&self, agent: &str) -> Vec<SettingRow> {
+        let table = format!("{}.", KeyPath::fill(keys::AGENT, &[agent]));
+        let own = |row: &SettingRow| {
+            let key = row.key.strip_prefix(&table)?.to_owned();
+            Some(SettingRow { key, ..row.clone() }).filter(|row| row.origin.is_some())
+        };
+        self.rows.iter().filter_map(own).collect()
+    }
+
+    /// Where it is set how an item comes into an agent's sessions, if the config does.
+    pub fn include_origin(
+        &self,
+        agent: &str,
+        kind: ItemKind,
+        name: &str,
+    ) -> Option<&SettingOrigin> {
+        let names = [agent, kind.name(), name];
+        let own = KeyPath::fill("agents.<name>.items.<kind>.<name>.include", &names).to_string();
+        let for_all = KeyPath::fill("items.<kind>.<name>.include", &names[1..]).to_string();
+        let set = |key: String| self.rows.iter().find(|row| row.key == key)?.origin.as_ref();
+        set(own).or_else(|| set(for_all))
+    }
+
     /// Every setting that has a value, defaults included, with where it comes
     /// from: what `recto config show` prints.
     pub fn rows(&self) -> &[SettingRow] {

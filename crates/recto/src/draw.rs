@@ -3,6 +3,8 @@
 
 mod request;
 mod table;
+mod usage;
 
 pub(crate) use request::request;
 pub(crate) use table::TextTable;
+pub(crate) use usage::{last_used, usage};

@@ -9,6 +9,7 @@ use recto_llm::LlmError;
 use recto_store::StoreError;
 
 use crate::output::tame;
+use crate::remedy_words::hint_with_command;
 
 /// The result of a command or a part of it.
 pub(crate) type CliResult<T = ()> = Result<T, CliFailure>;
@@ -75,7 +76,8 @@ impl CliFailure {
 
 impl From<AgentError> for CliFailure {
     fn from(error: AgentError) -> Self {
-        CliFailure::new(error.to_string()).hint_if(error.hint())
+        let hint = hint_with_command(error.hint(), error.remedy().as_ref());
+        CliFailure::new(error.to_string()).hint_if(hint)
     }
 }
 

@@ -10,6 +10,7 @@ mod home;
 mod input;
 mod output;
 pub mod reference;
+mod remedy_words;
 mod setup;
 mod terminal;
 
@@ -42,25 +43,25 @@ fn dispatch(cli: &Cli) -> CliResult<ExitCode> {
         CliCommand::Replay(args) => return commands::turns::replay::run(&home, args),
         CliCommand::Models(command) => return commands::models::run(&home, command),
         CliCommand::Context(args) => return commands::context::run(&home, args),
-        CliCommand::Skills(command) => {
-            return commands::items::run(&home, ItemKind::Skill, command);
+        CliCommand::Skills(args) => return commands::items::run(&home, ItemKind::Skill, args),
+        CliCommand::Rules(args) => return commands::items::run(&home, ItemKind::Rule, args),
+        CliCommand::References(args) => {
+            return commands::items::run(&home, ItemKind::Reference, args);
         }
-        CliCommand::Rules(command) => return commands::items::run(&home, ItemKind::Rule, command),
-        CliCommand::References(command) => {
-            return commands::items::run(&home, ItemKind::Reference, command);
-        }
-        CliCommand::Tools(command) => return commands::tools::run(&home, command),
+        CliCommand::Tools(args) => return commands::tools::run(&home, args),
+        CliCommand::Agents(command) => return commands::agents::run(&home, command),
         CliCommand::Mcp(command) => return commands::mcp::run(&home, command),
-        CliCommand::Memory(command) => return commands::memory::run(&home, command),
+        CliCommand::Memory(args) => return commands::memory::run(&home, args),
         CliCommand::Approvals(command) => return commands::approvals::run(&home, command),
         CliCommand::Config(command) => return commands::config::run(&home, command),
         CliCommand::Doctor(format) => return commands::doctor::run(&home, format.json),
         CliCommand::Init => commands::init::run(&home)?,
         CliCommand::Show(args) => commands::turns::show::run(&home, args)?,
         CliCommand::Diff(args) => commands::turns::diff::run(&home, args)?,
-        CliCommand::Sessions(command) => commands::sessions::run(&home, command)?,
+        CliCommand::Sessions(args) => commands::sessions::run(&home, args)?,
         CliCommand::Search(args) => commands::search::run(&home, args)?,
         CliCommand::Why(args) => commands::turns::why::run(&home, args)?,
+        CliCommand::Stats(args) => commands::stats::run(&home, args)?,
         CliCommand::Bench(command) => commands::bench::run(&home, command)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -104,9 +104,10 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     line
 }
 
-/// A number of things, in words: `1 entry`, `2 entries`.
+/// A number of things, in words: `1 entry`, `2 entries`, `2 days`.
 pub(crate) fn counted(count: usize, what: &str) -> String {
-    match (count, what.strip_suffix('y')) {
+    let stem = what.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u']));
+    match (count, stem) {
         (1, _) => format!("1 {what}"),
         (count, Some(stem)) => format!("{count} {stem}ies"),
         (count, None) => format!("{count} {what}s"),

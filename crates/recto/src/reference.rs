@@ -25,12 +25,14 @@ pub fn cli() -> String {
     page.push_str("\n## Everywhere\n\n");
     globals.iter().for_each(|arg| push_argument(&mut page, arg));
     for command in root.get_subcommands() {
-        push_command(&mut page, command, "recto");
+        push_command(&mut page, command, "recto", &globals);
     }
     page
 }
 
-fn push_command(page: &mut String, command: &Command, parent: &str) {
+/// Writes a command and those below it. What holds everywhere below a command is told
+/// there, and not again.
+fn push_command(page: &mut String, command: &Command, parent: &str, told: &[&Arg]) {
     if command.get_name() == "help" {
         return;
     }
@@ -40,13 +42,16 @@ fn push_command(page: &mut String, command: &Command, parent: &str) {
     let usage = usage(command, &path);
     let level = "#".repeat(path.split(' ').count());
     let _ = write!(page, "\n{level} `{usage}`\n\n{about}.\n");
-    let own = command.get_arguments().filter(|arg| !arg.is_global_set() && !is_help(arg));
+    let is_told = |arg: &Arg| told.iter().any(|known| known.get_id() == arg.get_id());
+    let own = command.get_arguments().filter(|arg| !is_told(arg) && !is_help(arg));
     let own: Vec<&Arg> = own.collect();
     if !own.is_empty() {
         page.push('\n');
         own.iter().for_each(|arg| push_argument(page, arg));
     }
-    subcommands().for_each(|sub| push_command(page, sub, &path));
+    let global = own.iter().copied().filter(|arg| arg.is_global_set());
+    let told: Vec<&Arg> = told.iter().copied().chain(global).collect();
+    subcommands().for_each(|sub| push_command(page, sub, &path, &told));
 }
 
 fn usage(command: &Command, path: &str) -> String {

@@ -1,6 +1,7 @@
 //! Composition: from the settings to what each crate is given. No crate gets
 //! the whole config.
 
+mod agents;
 mod find;
 mod ollama;
 mod search;
@@ -10,10 +11,11 @@ use std::collections::BTreeMap;
 use std::env;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Zoned;
 use recto_agent::{
-    Agent, AgentMemories, AgentOptions, AgentParts, ModelEntry, Searcher, add_tools,
+    Actor, Agent, AgentMemories, AgentOptions, AgentParts, ModelEntry, Searcher, add_tools,
     remove_disabled,
 };
 use recto_context::mode::{self, ModeSetting, OlderPair, ResolvedMode};
@@ -29,7 +31,7 @@ use recto_workspace::{
 };
 use tokio::runtime::Runtime;
 
-use crate::commands::items::severity;
+use crate::commands::items::problem_line;
 use crate::config::{
     self, ConfigFlag, ConfigSources, ItemSettings, LoadedConfig, ModelSettings, ModelVerdict,
     SettingOrigin, Settings, plain_model,
@@ -38,18 +40,22 @@ use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{tame, tell};
 
+pub(crate) use agents::{
+    TERMINAL, asked_settings, bindings, load_agent, load_config, named_settings, session_settings,
+    terminal_agent,
+};
 pub(crate) use find::{ModelChoice, ModelLookup, find};
 pub(crate) use ollama::OllamaModels;
 pub(crate) use search::search_parts;
 pub(crate) use tools::{built_in, toolbox};
 
-/// Loads the config, and tells of what a person should know about it.
+/// How long work is waited for that can't be dropped.
+const BLOCKING_LIMIT: Duration = Duration::from_millis(500);
+
+/// Loads the config as it holds for the default agent, and tells of what a person
+/// should know about it.
 pub(crate) fn load(home: &RectoHome, flags: Vec<ConfigFlag>) -> CliResult<Settings> {
-    let LoadedConfig { settings, warnings, .. } = load_all(home, flags)?;
-    for warning in &warnings {
-        tell(&format_args!("warning: {warning}"));
-    }
-    Ok(settings)
+    Ok(load_config(home, flags)?.settings)
 }
 
 /// Loads the config with its warnings and origins.
@@ -87,7 +93,7 @@ fn check_model(model: &ModelSettings) -> ModelVerdict {
     }
 }
 
-fn resolve_mode(model: &ModelSettings) -> Result<ResolvedMode, mode::ModeContradiction> {
+pub(crate) fn resolve_mode(model: &ModelSettings) -> Result<ResolvedMode, mode::ModeContradiction> {
     let pair = OlderPair {
         tool_turn_context: model.tool_turn_context.as_ref().map(|placed| placed.value),
         minimal_system: model.minimal_system.as_ref().map(|placed| placed.value),
@@ -125,7 +131,7 @@ pub(crate) async fn remembered(settings: &Settings) -> Arc<MemoryView> {
 /// Tells a person what is wrong with files of the workspace.
 pub(crate) fn tell_problems(problems: &[WorkspaceProblem]) {
     for problem in problems {
-        tell(&format_args!("{}: {problem}", severity(problem)));
+        tell(&problem_line(problem));
     }
 }
 
@@ -254,6 +260,15 @@ pub(crate) fn runtime() -> CliResult<Runtime> {
         .map_err(|error| CliFailure::new("cannot start threads").because(&error))
 }
 
+/// Ends an agent and its runtime. What still runs is parked for the next start: whoever
+/// wanted to wait for it has done so. Work that can't be dropped, such as a model that
+/// is being loaded, is left to the end of the process.
+pub(crate) fn shut_down(runtime: Runtime, agent: Agent) {
+    runtime.block_on(agent.shutdown(Duration::ZERO));
+    drop(agent);
+    runtime.shutdown_timeout(BLOCKING_LIMIT);
+}
+
 /// Opens the store, as it was left.
 pub(crate) fn store(settings: &Settings) -> CliResult<Store> {
     Ok(Store::open(&StoreOptions::new(&settings.store.path))?)
@@ -275,9 +290,8 @@ pub(crate) async fn settled_store(settings: &Settings) -> CliResult<Store> {
 }
 
 /// Starts the agent, ready to be talked to.
-pub(crate) async fn agent(home: &RectoHome, settings: &Settings) -> CliResult<Agent> {
-    let parts = parts(home, settings, store(settings)?)?;
-    Ok(Agent::start(parts).await?)
+pub(crate) async fn agent(home: &RectoHome, settings: &Settings, store: Store) -> CliResult<Agent> {
+    Ok(Agent::start(parts(home, settings, store)?).await?)
 }
 
 /// Makes the agent, to be asked but not to be talked to: nothing is taken up.
@@ -299,6 +313,7 @@ fn parts(home: &RectoHome, settings: &Settings, store: Store) -> CliResult<Agent
             disabled_tools: settings.tools.disabled.clone(),
             compaction: settings.history.compaction,
             session_files: settings.sessions.markdown.clone(),
+            recovery_interval: AgentOptions::RECOVERY_INTERVAL,
         },
         models: model_entries(settings)?,
         workspace: Workspace::new(workspace_options(settings)),
@@ -327,6 +342,12 @@ pub(crate) fn memories(
 ) -> AgentMemories {
     let agent = settings.agent.name.as_str().into();
     AgentMemories::new(&agent, memory_files(settings), searcher, store)
+}
+
+/// Whoever runs Recto on this machine: the agent's owner, under their name here.
+pub(crate) fn actor() -> Actor {
+    let name = env::var("USER").unwrap_or_default();
+    Actor::owner(if name.trim().is_empty() { Audience::OWNER } else { &name })
 }
 
 /// The agent's owner, in private and in no conversation.

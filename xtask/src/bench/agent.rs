@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use recto_agent::{Agent, AgentOptions, AgentParts, EventKind, Inbound, SearchParts};
+use recto_agent::{
+    Actor, Agent, AgentOptions, AgentParts, EventCursor, EventKind, Inbound, SearchParts,
+};
 use recto_context::Tokens;
 use recto_store::{SessionId, Store, StoreOptions};
 use recto_tools::{ToolOptions, Toolbox};
@@ -42,6 +44,7 @@ pub(super) async fn start(setup: AgentSetup<'_>) -> Result<Agent> {
             disabled_tools: Vec::new(),
             compaction: None,
             session_files: None,
+            recovery_interval: AgentOptions::RECOVERY_INTERVAL,
         },
         models: vec![synthetic::echo(window)?],
         workspace: Workspace::new(files::options(workspace)),
@@ -55,10 +58,14 @@ pub(super) async fn start(setup: AgentSetup<'_>) -> Result<Agent> {
 
 /// Says something, and waits for the end of the turn.
 pub(super) async fn take_turn(agent: &Agent, session: SessionId, message: &str) -> Result<()> {
-    let mut submission = agent.submit(session, Inbound::text(message)).await?;
+    let actor = Actor::owner("bench");
+    let inbound = Inbound::text(&actor, message);
+    let submission = agent.submit(session, inbound).await?;
+    let mut events = agent.listen(&actor, session, EventCursor::After(submission.before)).await?;
     loop {
-        let event = tokio::time::timeout(PATIENCE, submission.events.recv()).await??;
-        if event.turn == submission.turn && matches!(event.event, EventKind::Finished(_)) {
+        let event = tokio::time::timeout(PATIENCE, events.next()).await?;
+        let event = event.ok_or("the agent was shut down")?;
+        if event.turn == Some(submission.turn) && matches!(event.event, EventKind::Finished(_)) {
             return Ok(());
         }
     }

@@ -192,7 +192,7 @@ fn assemble(catalog: &Catalog, mode: Mode, message: &str) -> Result<RequestConte
         .stamp(MessageStamp::new("2026-11-15 09:30"))
         .model("bench")
         .session(&items)
-        .mode(ModeDecision { chosen: mode, reason: ModeReason::Configured, matched: Vec::new() })
+        .mode(ModeDecision::new(mode, ModeReason::Configured))
         .layout(PageLayout { tool_calls: ToolCalls::Text, ..PageLayout::default() })
         .bootstrap(bootstrap)
         .window(window())

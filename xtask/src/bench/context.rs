@@ -142,7 +142,7 @@ impl LongSession {
 }
 
 fn decided(chosen: Mode) -> ModeDecision {
-    ModeDecision { chosen, reason: ModeReason::Configured, matched: Vec::new() }
+    ModeDecision::new(chosen, ModeReason::Configured)
 }
 
 /// What a turn cost, by stage.

@@ -34,7 +34,16 @@ fn misplaced(file: &TextFile, literal: &str) -> Option<String> {
     if VENDOR_KEYS.contains(&literal) && !may_name_vendor_keys(file) {
         return Some(format!("\"{literal}\" is vendors' JSON and belongs in `recto-llm`"));
     }
+    if names_command(literal) && file.crate_name() != "recto" {
+        return Some("commands are said by the surface that has them: return a `Remedy`".into());
+    }
     None
+}
+
+/// Whether a text tells people to type a command of Recto.
+fn names_command(literal: &str) -> bool {
+    let is_command = |rest: &str| rest.starts_with([' ', '\\', '\n']);
+    literal.split("`recto").skip(1).any(is_command)
 }
 
 /// Fakes speak as the vendors do. The report and the record show a request's
@@ -52,6 +61,17 @@ mod tests {
     fn problems(path: &str, text: &str) -> Vec<usize> {
         let file = TextFile { path: path.into(), text: text.into() };
         check(&file, &outside_tests(&file.text)).iter().map(|problem| problem.line).collect()
+    }
+
+    #[test]
+    fn commands_are_said_by_the_surface_that_has_them() {
+        let text = "//! A.\nlet hint = \"run `recto init`\";\n";
+        assert_eq!(problems("crates/recto-agent/src/a.rs", text), [2]);
+        let broken = "//! A.\nlet hint = \"run `recto \\\n    init`\";\n";
+        assert_eq!(problems("crates/recto-llm/src/a.rs", broken), [2]);
+        assert!(problems("crates/recto/src/a.rs", text).is_empty());
+        let name = "//! A.\n/// See `recto init`.\nlet name = \"`recto-llm`\";\n";
+        assert!(problems("crates/recto-agent/src/a.rs", name).is_empty());
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use recto_store::{ApprovalId, ParseIdError};
 use serde_json::Value;
 
+use crate::stats::{ParseSpanError, UsageSpan};
+
 use super::{ApprovalScope, COMMANDS, ChatCommand, SettingChange};
 
 /// A line that is meant as a command, and is none.
@@ -35,8 +37,9 @@ impl CommandProblem {
 }
 
 impl ChatCommand {
-    /// The command that a message is; `None` when it is a message for the model.
-    pub fn parse(message: &str) -> Result<Option<ChatCommand>, CommandProblem> {
+    /// The command that a message has the form of; `None` when it is a message for the model.
+    /// Whether its sender can mean it as one, [`Inbound::read_command`](crate::Inbound) knows.
+    pub(crate) fn parse(message: &str) -> Result<Option<ChatCommand>, CommandProblem> {
         let line = message.trim_end();
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let rest = rest.trim();
@@ -83,6 +86,7 @@ fn read(name: &str, rest: &str) -> Result<ChatCommand, String> {
         "/add" => ChatCommand::Add(item()?),
         "/remove" => ChatCommand::Remove(item()?),
         "/why" => ChatCommand::Why(item()?),
+        "/stats" => ChatCommand::Stats(optional(rest, read_span)?.unwrap_or_default()),
         "/remember" => ChatCommand::Remember(required(rest, "it takes what is to be remembered")?),
         "/approve" => approve(rest)?,
         "/deny" => ChatCommand::Deny(optional(rest, read_number)?),
@@ -111,6 +115,10 @@ fn approve(rest: &str) -> Result<ChatCommand, String> {
         }
     }
     Ok(ChatCommand::Approve(id, scope))
+}
+
+fn read_span(text: &str) -> Result<UsageSpan, String> {
+    text.parse().map_err(|error: ParseSpanError| error.to_string())
 }
 
 fn read_number(text: &str) -> Result<ApprovalId, String> {
@@ -269,6 +277,11 @@ mod tests {
         assert_eq!(command("/set"), Some(ChatCommand::Set(None)));
         let auto = SettingChange { key: "context_mode", value: Some(json!("auto")) };
         assert_eq!(command("/mode auto"), Some(ChatCommand::Mode(Some(auto))));
+        let since = UsageSpan::From("2026-05-01".parse().unwrap());
+        assert_eq!(command("/stats"), Some(ChatCommand::Stats(UsageSpan::Days(30))));
+        assert_eq!(command("/stats 7d"), Some(ChatCommand::Stats(UsageSpan::Days(7))));
+        assert_eq!(command("/stats 2026-05-01"), Some(ChatCommand::Stats(since)));
+        assert_eq!(command("/stats all"), Some(ChatCommand::Stats(UsageSpan::All)));
         for bad in [
             "/set temperature hot",
             "/set temperature 3",
@@ -281,6 +294,8 @@ mod tests {
             "/add",
             "/why ",
             "/mode sideways",
+            "/stats sometimes",
+            "/stats 0d",
         ] {
             assert!(ChatCommand::parse(bad).is_err(), "{bad}");
         }

@@ -2,7 +2,7 @@
 //! past sessions, in one list.
 
 use jiff::Timestamp;
-use recto_context::{Audience, Memory, MessageId, Pick, Scores};
+use recto_context::{Audience, Memory, MessageBody, MessageId, Pick, Scores, SpeakerName};
 use recto_store::{MessageRole, Moment, SessionId};
 use recto_workspace::Horizon;
 
@@ -60,6 +60,8 @@ pub enum RecalledContent {
         name: String,
         message: MessageId,
         role: MessageRole,
+        /// Who said it, where several people talk.
+        speaker: Option<SpeakerName>,
         at: Moment,
         text: String,
     },
@@ -106,6 +108,10 @@ impl Recollection {
             name,
             message: stored.message.id,
             role: MessageRole::from_message(&stored.message),
+            speaker: match &stored.message.body {
+                MessageBody::User(user) => user.speaker.clone(),
+                _ => None,
+            },
             at: stored.at,
             text: visible_text(stored.message.content()),
         };

@@ -8,7 +8,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use recto_context::{
-    Audience, ItemId, ItemKind, Memory, MemoryMarks, MemoryScope, ToolSpec, may_remember,
+    Audience, ItemId, ItemKind, Memory, MemoryMarks, MemoryScope, Remedy, ToolSpec, may_remember,
 };
 use recto_store::SessionId;
 use recto_tools::{
@@ -270,6 +270,14 @@ impl RememberError {
             RememberError::File(error) => error.hint(),
         }
     }
+
+    /// What Recto can do about it.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            RememberError::Scope { .. } => None,
+            RememberError::File(error) => error.remedy(),
+        }
+    }
 }
 
 /// An error as a model reads it, with what to do about it.
@@ -292,14 +300,23 @@ fn line(found: &Recollection) -> String {
             let day = day.map(|day| format!("[{}] ", local(day, "%Y-%m-%d"))).unwrap_or_default();
             let _ = writeln!(line, "{day}{} (memory {name})", text.as_str());
         }
-        RecalledContent::Message { name, role, at, text, message, .. } => {
+        RecalledContent::Message { name, role, speaker, at, text, message, .. } => {
             let when = local(at.timestamp(), "%Y-%m-%d %H:%M");
             let text = shortened(text);
             let (role, message) = (role.name(), message.0);
-            let _ = writeln!(line, "[{when}] {role}: {text} (session {name}, message {message})");
+            let who =
+                speaker.as_ref().map_or(role.to_owned(), |speaker| format!("{role} {speaker}"));
+            let _ = writeln!(line, "[{when}] {who}: {text} (session {name}, message {message})");
         }
     }
     line
+}
+
+/// The memories that a result of `recall` names, as [`line`] writes them. What was
+/// shortened out of it is not among them.
+pub(crate) fn recalled_memories(result: &str) -> impl Iterator<Item = &str> {
+    let entries = result.lines().filter_map(|line| line.strip_suffix(')'));
+    entries.filter_map(|line| line.rsplit_once(" (memory ").map(|(_, name)| name))
 }
 
 fn local(at: Timestamp, form: &str) -> String {

@@ -1,5 +1,6 @@
 //! The encoder, loaded when it is first needed.
 
+use std::fmt;
 use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
@@ -9,8 +10,9 @@ use tokio::sync::Mutex;
 
 use super::{WordsOnlyReason, run_blocking};
 
-/// An encoder that is loaded when it is first needed.
-pub(super) struct LazyEncoder {
+/// An encoder that is loaded when it is first needed. The agents of a process share one,
+/// so that it is in memory once.
+pub struct LazyEncoder {
     files: EncoderFiles,
     state: Mutex<EncoderState>,
     /// The last query with its embedding. A turn searches several shelves for the same.
@@ -27,13 +29,25 @@ enum EncoderState {
 /// What tells that a file was replaced: its length and when it was written.
 type FileStamps = [Option<(u64, Option<SystemTime>)>; 2];
 
+impl fmt::Debug for LazyEncoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LazyEncoder").field("files", &self.files).finish_non_exhaustive()
+    }
+}
+
 impl LazyEncoder {
-    pub(super) fn new(files: EncoderFiles) -> Self {
+    /// An encoder with these files, wherever they would be.
+    pub fn new(files: EncoderFiles) -> Self {
         LazyEncoder {
             files,
             state: Mutex::new(EncoderState::Unloaded),
             last_query: parking_lot::Mutex::default(),
         }
+    }
+
+    /// The files that it is loaded from.
+    pub fn files(&self) -> &EncoderFiles {
+        &self.files
     }
 
     /// The encoder, if it is loaded.
@@ -91,6 +105,10 @@ fn stamp(path: &Path) -> Option<(u64, Option<SystemTime>)> {
 fn words_only(error: &EncoderError) -> WordsOnlyReason {
     match error {
         EncoderError::Missing { .. } => WordsOnlyReason::NoModel,
-        other => WordsOnlyReason::Unusable { problem: other.to_string(), hint: other.hint() },
+        other => WordsOnlyReason::Unusable {
+            problem: other.to_string(),
+            hint: other.hint(),
+            remedy: other.remedy(),
+        },
     }
 }

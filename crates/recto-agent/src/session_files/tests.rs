@@ -77,7 +77,12 @@ const NAME: &str = "session-memory-one-1-20261115T100300Z.md";
 
 fn stored(number: u64, text: &str) -> StoredMessage {
     let at = Moment::new("2026-11-15T10:04:00Z".parse().unwrap());
-    StoredMessage { message: Arc::new(Message::user(number, text)), at, turn: None }
+    StoredMessage {
+        message: Arc::new(Message::user(number, text)),
+        at,
+        turn: None,
+        brought_by: None,
+    }
 }
 
 /// What a session holds, with further messages: a transcript that has grown.

@@ -7,7 +7,8 @@ use super::{EndReason, ReplyText, StepEffect, StepInput, TurnState};
 
 /// Plays a turn. `begin`, `model: TEXT`, `model: call NAME{ARGUMENTS} …`,
 /// `ask`, `decide`, `results`, `fail`, `stop`, and `crash`: the state is written down, read again
-/// and resumed.
+/// and resumed. Tools named `client_…` are the client's; `continue` goes on with a turn that
+/// handed calls out, with what was written down of it.
 fn check(script: &str, expected: &Expect) {
     let mut state = TurnState::new(ModeDecision::without_tools(), "test", 4);
     let mut shown = String::new();
@@ -19,13 +20,15 @@ fn check(script: &str, expected: &Expect) {
 }
 
 fn play(state: &mut TurnState, line: &str) -> StepEffect {
-    let calls;
+    let (calls, client_calls);
     let input = match line.split_once(": ") {
         Some(("model", said)) => {
-            calls = read_calls(said);
-            let blank = said.trim().is_empty() || !calls.is_empty();
+            let (theirs, ours): (Vec<_>, Vec<_>) =
+                read_calls(said).into_iter().partition(|call| call.name.starts_with("client_"));
+            (calls, client_calls) = (ours, theirs);
+            let blank = said.trim().is_empty() || said.starts_with("call ");
             let text = if blank { ReplyText::Nothing } else { ReplyText::Something };
-            StepInput::Reply { calls: &calls, text }
+            StepInput::Reply { calls: &calls, client_calls: &client_calls, text }
         }
         _ => match line {
             "begin" => StepInput::Begin,
@@ -34,6 +37,11 @@ fn play(state: &mut TurnState, line: &str) -> StepEffect {
             "results" => StepInput::Results,
             "fail" => StepInput::CallFailed,
             "stop" => StepInput::Stop,
+            "continue" => {
+                let kept = serde_json::to_value(&*state).unwrap();
+                *state = TurnState::read(&kept).unwrap().continued();
+                StepInput::Results
+            }
             "crash" => {
                 let kept = serde_json::to_value(&*state).unwrap();
                 *state = TurnState::read(&kept).unwrap();
@@ -307,4 +315,102 @@ fn every_ending_but_an_answer_is_told() {
         assert!(outcome.notice().is_some(), "{outcome:?}");
         assert!(!outcome.result_text().is_empty());
     }
+}
+
+#[test]
+fn a_call_of_the_clients_ends_the_turn_and_its_result_goes_on() {
+    check(
+        "begin / model: call client_weather{} / continue / model: sunny",
+        &expect![[r#"
+            begin -> call
+            model: call client_weather{} -> end HandedOut unanswered []
+            continue -> call
+            model: sunny -> end Answered unanswered []
+        "#]],
+    );
+}
+
+#[test]
+fn our_calls_of_the_same_reply_run_first() {
+    check(
+        "begin / model: call time{} client_weather{} / ask / decide / results / continue",
+        &expect![[r#"
+            begin -> call
+            model: call time{} client_weather{} -> run
+            ask -> wait
+            decide -> run
+            results -> end HandedOut unanswered []
+            continue -> call
+        "#]],
+    );
+}
+
+#[test]
+fn a_round_that_ends_early_answers_the_clients_calls_too() {
+    check(
+        "begin / model: call time{} client_weather{} / stop",
+        &expect![[r#"
+            begin -> call
+            model: call time{} client_weather{} -> run
+            stop -> end Stopped unanswered [time client_weather]
+        "#]],
+    );
+    check(
+        "begin / model: call time{} client_weather{} / crash",
+        &expect![[r#"
+            begin -> call
+            model: call time{} client_weather{} -> run
+            crash -> end Interrupted unanswered [time client_weather]
+        "#]],
+    );
+    let same = "model: call time{} / results";
+    check(
+        &format!("begin / {same} / {same} / model: call time{{}} client_weather{{}}"),
+        &expect![[r#"
+            begin -> call
+            model: call time{} -> run
+            results -> call
+            model: call time{} -> run
+            results -> call
+            model: call time{} client_weather{} -> end Repeated unanswered [time client_weather]
+        "#]],
+    );
+}
+
+#[test]
+fn a_client_may_go_on_as_long_as_it_likes() {
+    let round = "model: call client_weather{} / continue";
+    check(
+        &format!("begin / {round} / {round} / {round} / {round} / {round} / {round}"),
+        &expect![[r#"
+            begin -> call
+            model: call client_weather{} -> end HandedOut unanswered []
+            continue -> call
+            model: call client_weather{} -> end HandedOut unanswered []
+            continue -> call
+            model: call client_weather{} -> end HandedOut unanswered []
+            continue -> call
+            model: call client_weather{} -> end HandedOut unanswered []
+            continue -> call
+            model: call client_weather{} -> end HandedOut unanswered []
+            continue -> call
+            model: call client_weather{} -> end HandedOut unanswered []
+            continue -> call
+        "#]],
+    );
+}
+
+#[test]
+fn what_a_turn_handed_out_before_is_forgotten_with_the_next_reply() {
+    check(
+        "begin / model: call client_weather{} / continue / model: call time{} / results / model: noon",
+        &expect![[r#"
+            begin -> call
+            model: call client_weather{} -> end HandedOut unanswered []
+            continue -> call
+            model: call time{} -> run
+            results -> call
+            model: noon -> end Answered unanswered []
+        "#]],
+    );
 }

@@ -9,11 +9,13 @@ use std::time::Duration;
 
 use recto_context::{ContentPart, MessageBody, Text, ToolCall};
 use recto_store::{
-    ApprovalAnswer, ApprovalExtent, ApprovalId, Moment, NewApproval, StoreError, StoredApproval,
+    ApprovalAnswer, ApprovalDecision, ApprovalExtent, ApprovalId, Moment, NewApproval, StoreError,
+    StoredApproval,
 };
 use recto_tools::{ApprovalNeed, CallPermit, Consent, SessionLeave, ToolAction, ToolCallVerdict};
 
 use super::TurnRun;
+use crate::actor::Actor;
 use crate::error::{AgentError, AgentResult};
 use crate::event::{ApprovalQuestion, EventKind};
 use crate::step::{StepEffect, StepInput};
@@ -45,13 +47,14 @@ impl TurnRun<'_> {
         let round = self.state.round();
         for (place, verdict) in (0..).zip(verdicts) {
             let ToolCallVerdict::Ask(question) = verdict else { continue };
-            let ToolAction { title, detail, hash, needs, .. } = question.action;
+            let ToolAction { title, detail, fields, needs, hash } = question.action;
             self.pending.approvals.push(NewApproval {
                 round,
                 place,
                 tool: question.tool,
                 title,
                 detail,
+                fields: serde_json::to_value(fields).ok(),
                 action: hash,
                 identity: question.identity,
                 extent: match needs {
@@ -106,7 +109,10 @@ impl TurnRun<'_> {
         }
         let of_turn = self.session.split_at(self.message_id).1;
         let reply = of_turn.iter().rev().find(|message| !message.calls().is_empty());
-        self.calls = reply.map_or_else(Vec::new, |reply| reply.calls().to_vec());
+        let handed = self.state.handed();
+        let is_own = |call: &&ToolCall| handed.iter().all(|handed| *handed.id != *call.id.0);
+        let calls = reply.map_or(&[][..], |reply| reply.calls());
+        self.calls = calls.iter().filter(is_own).cloned().collect();
     }
 
     /// The questions of this round, those that were answered included.
@@ -124,14 +130,20 @@ impl TurnRun<'_> {
             approval.answer.is_none() && approval.question.expires < now
         };
         for approval in asked.iter().filter(is_over) {
-            self.close(approval.id, ApprovalAnswer::Expired).await?;
+            let nobody = None;
+            self.close(approval.id, ApprovalAnswer::Expired, nobody).await?;
         }
         Ok(())
     }
 
     /// Answers a question for the person. One that was answered meanwhile stays so.
-    async fn close(&self, id: ApprovalId, answer: ApprovalAnswer) -> AgentResult {
-        match self.shared.answer_approval(id, answer).await {
+    async fn close(
+        &self,
+        id: ApprovalId,
+        answer: ApprovalAnswer,
+        by: Option<&Actor>,
+    ) -> AgentResult {
+        match self.shared.answer_approval(id, answer, by).await {
             Err(AgentError::Store(StoreError::Decided { .. })) => Ok(()),
             other => other.map(drop),
         }
@@ -158,10 +170,12 @@ impl TurnRun<'_> {
 
     /// Tells of an answer, and adds what was asked and answered to the transcript, for people.
     fn tell_answer(&mut self, approval: &StoredApproval) {
-        let Some((answer, _)) = approval.answer else { return };
-        self.emit(EventKind::Decided { approval: approval.id, answer });
+        let Some(ApprovalDecision { answer, by, .. }) = &approval.answer else { return };
+        let by = by.as_ref().map(Actor::from_store);
+        let person = by.as_ref().map(|by| format!(" by {}", by.name)).unwrap_or_default();
         let (tool, title) = (approval.question.tool.key(), &approval.question.title);
-        let text = format!("{}: {tool}: {title}", describe_answer(answer));
+        let text = format!("{}{person}: {tool}: {title}", describe_answer(*answer));
+        self.emit(EventKind::Decided { approval: approval.id, answer: *answer, by });
         self.push_message(MessageBody::Approval(Text::from(text)));
     }
 
@@ -169,7 +183,7 @@ impl TurnRun<'_> {
     async fn give_up_asking(&mut self) -> AgentResult<StepEffect> {
         for approval in self.questions().await? {
             if approval.answer.is_none() {
-                self.close(approval.id, ApprovalAnswer::Denied).await?;
+                self.close(approval.id, ApprovalAnswer::Denied, self.stop.requested_by()).await?;
             }
         }
         for ToolCall { id, name, .. } in self.calls.clone() {
@@ -195,17 +209,17 @@ fn free(verdict: &ToolCallVerdict) -> Option<CallPermit> {
 
 /// What an answer means for its call.
 fn permit(approval: &StoredApproval) -> CallPermit {
-    match approval.answer {
-        Some((ApprovalAnswer::Once | ApprovalAnswer::Session, _)) => {
+    match approval.answer.as_ref().map(|decision| decision.answer) {
+        Some(ApprovalAnswer::Once | ApprovalAnswer::Session) => {
             CallPermit::Go(Consent::To(approval.question.action))
         }
-        Some((ApprovalAnswer::Denied, _)) => CallPermit::Denied(
+        Some(ApprovalAnswer::Denied) => CallPermit::Denied(
             "the person was asked and said no; do not try it again unless they ask for it".into(),
         ),
-        Some((ApprovalAnswer::Expired, _)) => {
+        Some(ApprovalAnswer::Expired) => {
             CallPermit::Denied("the person was asked and did not answer in time".into())
         }
-        Some((ApprovalAnswer::Withdrawn, _)) | None => CallPermit::Denied(NOBODY.to_owned()),
+        Some(ApprovalAnswer::Withdrawn) | None => CallPermit::Denied(NOBODY.to_owned()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use recto_context::{
     AssemblyInputs, Comparison, ContentPart, HistorySummary, Message, MessageId, ModeDecision,
-    RequestContext, TurnNumber, compare_requests,
+    RequestContext, TrimTotals, TurnNumber, compare_requests,
 };
 use recto_llm::Wire;
 use recto_store::{Fidelity, ItemState, Moment, NewMessage, NewRequest, RequestId, Store};
@@ -40,6 +40,12 @@ pub(crate) struct RequestContent<'a> {
     pub(crate) rounds: &'a [Arc<Message>],
 }
 
+/// What was said around the message of a turn.
+pub(crate) struct SaidMessages {
+    history: Vec<Arc<Message>>,
+    rounds: Vec<Arc<Message>>,
+}
+
 impl RequestDraft<'_> {
     /// The request with the summary that stands so far.
     pub(crate) fn assemble(&self) -> AgentResult<RequestContext> {
@@ -51,7 +57,9 @@ impl RequestDraft<'_> {
         &self,
         summary: Option<&HistorySummary>,
     ) -> AgentResult<RequestContext> {
-        let TurnInputs { model, catalog, snapshot, removed, bootstrap, stamp, .. } = self.inputs;
+        let TurnInputs {
+            model, catalog, snapshot, removed, bootstrap, stamp, speaker, client, ..
+        } = self.inputs;
         let TurnModel { entry, window, calibration, counts, .. } = model;
         let window = window.clone().map_err(|error| AgentError::model(entry, error))?;
         let mut carry = self.session.carry.clone();
@@ -59,10 +67,16 @@ impl RequestDraft<'_> {
             carry.snapshot.clone_from(snapshot);
         }
         let content = &self.content;
+        let is_shown = |id: MessageId| id == content.message || client.shows(id);
+        if !carry.history_from.is_none_or(is_shown) {
+            // The client has gone back, or begun anew: what had left may be there again.
+            (carry.history_from, carry.trimmed) = (None, TrimTotals::default());
+        }
         let inputs = AssemblyInputs::new(catalog, "")
             .content(content.content.to_vec())
             .message_id(content.message)
             .stamp(stamp.clone())
+            .speaker(speaker.clone())
             .model(entry.name.clone())
             .bootstrap(bootstrap.clone())
             .session(&self.session.items)
@@ -78,7 +92,10 @@ impl RequestDraft<'_> {
             .layout(entry.layout)
             .counter(counter_from(calibration))
             .carry(carry)
-            .turn(content.number);
+            .turn(content.number)
+            .client_system(&client.system)
+            .client_tools(&client.tools)
+            .history_owner(client.history_owner());
         let assembled = match counts {
             Some(counts) => counts.assemble(entry, &calibration.rates(), &inputs),
             None => inputs.assemble(),
@@ -88,30 +105,41 @@ impl RequestDraft<'_> {
 }
 
 impl TurnRun<'_> {
-    /// What was said in the turn behind the person's message.
-    pub(super) fn rounds(&self) -> Vec<Arc<Message>> {
-        let (_, of_turn) = self.session.split_at(self.message_id);
+    /// What was said before the person's message, and behind it in the turn.
+    pub(super) fn said_messages(&self) -> SaidMessages {
+        let (before, of_turn) = self.session.split_at(self.message_id);
         let pending = self.pending.messages.iter().map(|new| &new.message);
-        // The first message of the turn is the person's.
-        of_turn.iter().chain(pending).skip(1).cloned().collect()
+        let brought = self.pending.brought.iter().map(|new| &new.message);
+        let before_message = || before.iter().chain(brought).cloned().collect();
+        SaidMessages {
+            history: self.inputs.client.history.clone().unwrap_or_else(before_message),
+            // The first message of the turn is the person's.
+            rounds: of_turn.iter().chain(pending).skip(1).cloned().collect(),
+        }
     }
 
     /// The turn's next request in the making.
-    pub(super) fn draft<'a>(&'a self, rounds: &'a [Arc<Message>]) -> RequestDraft<'a> {
+    pub(super) fn draft<'a>(&'a self, said: &'a SaidMessages) -> RequestDraft<'a> {
         RequestDraft {
             store: &self.shared.parts.store,
             session: self.session,
             inputs: &self.inputs,
             content: RequestContent {
-                content: &self.arrived.inbound.content,
+                content: self.opening_content(),
                 message: self.message_id,
-                number: self.number,
+                number: self.state.opening().map_or(self.number, |opening| opening.number),
                 mode: self.state.mode(),
                 found: self.state.found(),
-                history: self.session.split_at(self.message_id).0,
-                rounds,
+                history: &said.history,
+                rounds: &said.rounds,
             },
         }
+    }
+
+    /// What the person said: in this turn, or in the one that this one goes on with.
+    fn opening_content(&self) -> &[ContentPart] {
+        let stored = self.session.message(self.message_id);
+        stored.map_or(&self.arrived.inbound.content, |message| message.content())
     }
 
     /// Has the person's message stored with the next commit, unless it is there.
@@ -138,11 +166,12 @@ impl TurnRun<'_> {
         self.pending.items.extend(joining.map(|item| (item.item, ItemState::In(item.joined))));
         let stored = self.commit().await?;
         let id = stored.ok_or(AgentError::Ended)?;
+        self.tally.add_page(request, self.fresh_tokens);
         self.emit(EventKind::Requested {
             request: id,
             number: self.requests,
             model: self.entry().name.to_string(),
-            mode: request.mode.chosen.name(),
+            mode: request.mode.chosen,
             prompt_tokens: request.prompt_tokens().get(),
             agreed_tokens: comparison.map_or(0, |comparison| comparison.agreed_tokens.get()),
         });
@@ -160,6 +189,7 @@ impl TurnRun<'_> {
             .session
             .messages
             .iter()
+            .chain(self.inputs.client.history.iter().flatten())
             .chain(pending)
             .map(|message| (message.id, message))
             .collect();
@@ -182,6 +212,7 @@ impl TurnRun<'_> {
                         "agreed_bytes": comparison.agreed_bytes,
                         "agreed_tokens": comparison.agreed_tokens,
                         "fresh_tokens": comparison.fresh_tokens,
+                        "reread_tokens": comparison.reread_tokens,
                         "cause": comparison.change.as_ref().map(|change| change.cause),
                     })
                 }),

@@ -18,6 +18,7 @@ use serde_json::json;
 
 use super::{RequestDraft, TurnRun, visible_text};
 use crate::error::AgentResult;
+use crate::notice::NoticeFacts;
 use crate::record::pieces;
 use crate::shared::counter_from;
 
@@ -41,8 +42,8 @@ impl TurnRun<'_> {
     /// The turn's next request. Where messages leave with it that a summary is to
     /// stand for, it shows that.
     pub(super) async fn assemble_compacted(&mut self) -> AgentResult<RequestContext> {
-        let rounds = self.rounds();
-        let draft = self.draft(&rounds);
+        let said = self.said_messages();
+        let draft = self.draft(&said);
         let request = draft.assemble()?;
         let Some(how) = self.inputs.model.compaction else { return Ok(request) };
         let leaving = draft.leaving(&request).await?;
@@ -52,7 +53,7 @@ impl TurnRun<'_> {
             }
             SummaryBy::Summary | SummaryBy::Extract => None,
         };
-        let compacted = self.draft(&rounds).compact(&request, leaving, written).await?;
+        let compacted = self.draft(&said).compact(&request, leaving, written).await?;
         let Some(CompactedRequest { request, compaction }) = compacted else { return Ok(request) };
         self.inputs.summary = Some(compaction.summary.clone());
         self.pending.compaction = Some(compaction);
@@ -76,13 +77,17 @@ impl TurnRun<'_> {
         new.notes["purpose"] = "summary".into();
         self.pending.request = Some(new);
         let Some(id) = self.commit().await? else { return Ok(None) };
+        self.tally.add_summary_request();
         let (reply, result) = match self.collect_reply(text).await {
             Some(Ok(reply)) => {
                 let result = json!({"finish": reply.finish, "purpose": "summary"});
                 (Some(reply), result)
             }
             Some(Err(error)) => {
-                self.notify(format!("the model could not summarise what leaves: {error}"));
+                self.notify(NoticeFacts::SummaryFailed {
+                    error: error.code().to_owned(),
+                    problem: error.to_string(),
+                });
                 (None, json!({"error": {"code": error.code(), "message": error.to_string()}}))
             }
             None => (None, json!({"error": null})),

@@ -7,26 +7,31 @@ use std::sync::Arc;
 use jiff::Zoned;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use recto_context::mode::{self, ModeQuestion, ModeSetting};
+use recto_context::mode::{self, ModeMark, ModeQuestion, ModeSetting};
 use recto_context::{
     Audience, Bootstrap, Calibration, Catalog, ContentHash, ContextMode, HistorySummary, ItemId,
-    MemorySnapshot, MessageStamp, ModeDecision, PickPlacement, SessionItem, SummaryBy, Tokens,
-    Window, has_tools,
+    MemorySnapshot, MessageStamp, ModeDecision, PickPlacement, SessionItem, SpeakerName, SummaryBy,
+    Tokens, Window, has_tools,
 };
 use recto_llm::LlmError;
 use recto_store::StoredSession;
 use recto_tools::ApprovalMode;
 use recto_workspace::{Horizon, MemoryView};
 
+use crate::actor::Actor;
 use crate::agent_catalog::AgentCatalog;
 use crate::error::AgentResult;
 use crate::exact_counts::ExactCounts;
 use crate::items::{MentionedItems, join_mentioned, without_mentions};
 use crate::memories::MemoryCriteria;
+use crate::notice::{NoticeFacts, TurnNotice};
 use crate::options::{AgentOptions, ModelEntry, SessionSettings};
+use crate::rights::Right;
 use crate::selection::{ItemQuery, SearchOutcome};
 use crate::session_cache::LoadedSession;
 use crate::shared::{AgentShared, counter_from};
+
+use super::TurnClient;
 
 /// What all requests of a turn are made of.
 #[derive(Debug)]
@@ -46,6 +51,10 @@ pub(crate) struct TurnInputs {
     pub(crate) rights: TurnRights,
     pub(crate) bootstrap: Bootstrap,
     pub(crate) stamp: MessageStamp,
+    /// Who speaks, where several people do.
+    pub(crate) speaker: Option<SpeakerName>,
+    /// What the client brought, if it is one that brings something.
+    pub(crate) client: TurnClient,
     /// Absent once they were told.
     pub(crate) notices: Option<PendingNotices>,
 }
@@ -63,6 +72,34 @@ pub(crate) struct TurnModel {
     pub(crate) calibration: Calibration,
     /// Exact counts, where the model's own tokenizer is at hand.
     pub(crate) counts: Option<Arc<ExactCounts>>,
+}
+
+/// Where the message of a turn comes from, as far as it decides what the turn gathers.
+pub(crate) struct MessageOrigin<'a> {
+    /// The text whose `@` mentions are followed.
+    pub(crate) mentions: &'a str,
+    /// Who sent it.
+    pub(crate) actor: &'a Actor,
+    pub(crate) stamp: MessageStamp,
+    /// Who speaks, where several people do.
+    pub(crate) speaker: Option<SpeakerName>,
+}
+
+impl MessageOrigin<'_> {
+    /// Lets the items join that the message mentions, where its sender may add some.
+    fn join_mentioned(&self, catalog: &Catalog, session: &mut LoadedSession) -> MentionedItems {
+        let Err(refused) = self.actor.must_have(Right::ChangeItems) else {
+            return join_mentioned(self.mentions, catalog, &mut session.items);
+        };
+        let mut unchanged = session.items.clone();
+        let MentionedItems { new, problems } =
+            join_mentioned(self.mentions, catalog, &mut unchanged);
+        // Whether there is such an item is not for them to know.
+        let mentions_some = !new.is_empty() || !problems.is_empty();
+        let notice = mentions_some
+            .then(|| format!("{refused}, so what the message mentions is text and no more"));
+        MentionedItems { new: Vec::new(), problems: notice.into_iter().collect() }
+    }
 }
 
 /// What decides which tools a turn may run, and what they may see.
@@ -88,11 +125,11 @@ struct SearchScope {
 #[derive(Debug)]
 pub(crate) struct PendingNotices {
     /// Of skills and servers whose tools are not there: once, until that changes.
-    pub(crate) of_catalog: Vec<String>,
+    pub(crate) of_catalog: Vec<TurnNotice>,
     /// Of memory files that can't be read: once in the life of the process.
-    pub(crate) of_memories: Vec<String>,
+    pub(crate) of_memories: Vec<TurnNotice>,
     /// Of the message itself, such as a mention that leads nowhere: in each turn.
-    pub(crate) of_message: Vec<String>,
+    pub(crate) of_message: Vec<TurnNotice>,
 }
 
 impl TurnModel {
@@ -128,14 +165,12 @@ fn compaction(shared: &AgentShared, settings: &SessionSettings) -> Option<Summar
 }
 
 impl TurnInputs {
-    /// Reads the files, lets items join, and puts all of it together. `mentions` is
-    /// the text whose `@` mentions are followed.
+    /// Reads the files, lets items join, and puts all of it together.
     pub(crate) async fn gather(
         shared: &AgentShared,
         session: &mut LoadedSession,
         model: TurnModel,
-        mentions: &str,
-        stamp: MessageStamp,
+        message: MessageOrigin<'_>,
         catalog: impl Future<Output = AgentCatalog>,
     ) -> Self {
         let audience = session.audience();
@@ -152,13 +187,15 @@ impl TurnInputs {
         let AgentCatalog { catalog: items, trusted, notices } = agent_catalog;
         let catalog = session.catalog(&items, &memories);
         let mut joining = session.join(&catalog);
-        let MentionedItems { new, problems } =
-            join_mentioned(mentions, &catalog, &mut session.items);
+        let MentionedItems { new, problems } = message.join_mentioned(&catalog, session);
         joining.extend(new);
         let notices = Some(PendingNotices {
             of_catalog: notices.to_vec(),
-            of_memories: memories.problems.iter().map(ToString::to_string).collect(),
-            of_message: problems,
+            of_memories: memories.problems.iter().map(TurnNotice::from_problem).collect(),
+            of_message: problems
+                .into_iter()
+                .map(|problem| NoticeFacts::MentionNotFollowed { problem }.into())
+                .collect(),
         });
         TurnInputs {
             model,
@@ -170,9 +207,22 @@ impl TurnInputs {
             removed: session.removed(),
             rights: TurnRights { audience, trusted, approval },
             bootstrap: bootstrap(&shared.parts.options, &session.session),
-            stamp,
+            stamp: message.stamp,
+            speaker: message.speaker,
+            client: TurnClient::default(),
             notices,
         }
+    }
+
+    /// The inputs with what a client brought. Where it owns the history, it also decides what
+    /// stands for older messages: no summary is shown or made.
+    pub(crate) fn set_client(&mut self, client: TurnClient) {
+        if client.history.is_some() {
+            self.summary = None;
+            self.model.compaction = None;
+            self.model.entry.limits.summary_tokens = Tokens::ZERO;
+        }
+        self.client = client;
     }
 
     /// Searches items and memories for a message, and chooses the memories for the
@@ -223,14 +273,18 @@ impl TurnInputs {
         mode::decide(&ModeQuestion {
             setting: entry.mode,
             uncertain: entry.uncertain,
-            mark: settings.context_mode,
-            has_tools: has_tools(
-                &self.catalog,
-                &session.items,
-                &self.removed,
-                &found.picks,
-                &entry.layout,
-            ),
+            mark: settings.context_mode.map(|mode| match session.settings.context_mode {
+                Some(of_session) if of_session == mode => ModeMark::Session(mode),
+                _ => ModeMark::Turn(mode),
+            }),
+            has_tools: !self.client.tools.is_empty()
+                || has_tools(
+                    &self.catalog,
+                    &session.items,
+                    &self.removed,
+                    &found.picks,
+                    &entry.layout,
+                ),
             found: found.for_tools.as_ref(),
             message,
         })

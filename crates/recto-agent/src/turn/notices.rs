@@ -2,12 +2,15 @@
 //! whether the server read all of it.
 
 use recto_context::{
-    DropReason, ObservationOutcome, Part, PartReason, RequestContext, Tokens, WindowSource,
+    DropReason, DroppedEntry, ObservationOutcome, Part, PartReason, RequestContext, Tokens,
+    WindowSource,
 };
 use recto_llm::{FinishReason, TokenUsage};
 
 use super::TurnRun;
 use super::inputs::PendingNotices;
+use crate::notice::{DroppedFact, NoticeFacts};
+use crate::search::RankingBasis;
 
 impl TurnRun<'_> {
     /// Tells what was found wrong when the turn was gathered: what somebody was told
@@ -18,16 +21,18 @@ impl TurnRun<'_> {
             self.shared.leave_out_told(&mut notices);
         }
         let PendingNotices { of_catalog, of_memories, of_message } = notices;
-        for text in of_catalog.into_iter().chain(of_memories).chain(of_message) {
-            self.notify(text);
+        for notice in of_catalog.into_iter().chain(of_memories).chain(of_message) {
+            self.notify(notice);
         }
     }
 
     /// Tells of a search that had to do without vectors, once a turn.
     pub(super) fn tell_of_search(&self) {
         let how = self.state.found().how.as_ref().filter(|_| self.requests == 1);
-        if let Some(how) = how.filter(|how| self.shared.searcher.should_tell(how)) {
-            self.notify(format!("items were searched {how}"));
+        if let Some(RankingBasis::Words(why)) =
+            how.filter(|how| self.shared.searcher.should_tell(how))
+        {
+            self.notify(NoticeFacts::SearchedByWords { why: why.clone() });
         }
     }
 
@@ -36,35 +41,29 @@ impl TurnRun<'_> {
     pub(super) fn tell_of_cuts(&self, request: &RequestContext) {
         let trims = self.previous.as_ref().map_or(0, |previous| previous.carry.trims);
         if request.carry.trims > trims
-            && let Some(text) = describe_cuts(request)
+            && let Some(cuts) = find_cuts(request)
         {
-            self.notify(text);
+            self.notify(cuts);
         }
         let assumed = |request: &RequestContext| request.window.source == WindowSource::Assumed;
         let was_told =
             |previous: &RequestContext| assumed(previous) && previous.model == request.model;
         if assumed(request) && !self.previous.as_ref().is_some_and(was_told) {
-            let name = &self.entry().name;
+            let model = self.entry().name.to_string();
             let tokens = request.window.tokens;
-            self.notify(format!(
-                "the window of model `{name}` is unknown; {tokens} tokens are assumed \
-                 (set `window` in [models.{name}])"
-            ));
+            self.notify(NoticeFacts::WindowAssumed { model, tokens });
         }
     }
 
     /// Tells of a reply that ended before the model was done.
     pub(super) fn tell_of_finish(&self, finish: &FinishReason) {
-        let text = match finish {
-            FinishReason::Length => format!(
-                "the reply was cut off at its limit of {} tokens (max_output_tokens, or the \
-                 server's own)",
-                self.entry().limits.reply
-            ),
-            FinishReason::Filtered => "the provider withheld the rest of the reply".to_owned(),
-            FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Other(_) => return,
-        };
-        self.notify(text);
+        match finish {
+            FinishReason::Length => {
+                self.notify(NoticeFacts::ReplyCutOff { limit: self.entry().limits.reply });
+            }
+            FinishReason::Filtered => self.notify(NoticeFacts::ReplyWithheld),
+            FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Other(_) => {}
+        }
     }
 
     /// Learns from the server's count of the prompt, and tells when it is so low
@@ -88,11 +87,8 @@ impl TurnRun<'_> {
                 PromptCut::No
             }
             ObservationOutcome::ImplausiblyLow => {
-                self.notify(format!(
-                    "the server counted {counted} tokens in a prompt of about {}: it seems to \
-                     have cut the prompt, so the model may not have seen all of it",
-                    request.prompt_tokens()
-                ));
+                let expected = request.prompt_tokens();
+                self.notify(NoticeFacts::PromptCut { counted, expected });
                 PromptCut::Probably
             }
             ObservationOutcome::Empty | ObservationOutcome::ImplausiblyHigh => PromptCut::No,
@@ -117,27 +113,25 @@ pub(super) enum PromptCut {
     Probably,
 }
 
-fn describe_cuts(request: &RequestContext) -> Option<String> {
-    let cuts: Vec<String> = request
-        .dropped
-        .iter()
-        .filter(|dropped| {
-            matches!(
-                dropped.reason,
-                DropReason::HistoryMessages { .. }
-                    | DropReason::HistoryTokens { .. }
-                    | DropReason::NoRoom
-                    | DropReason::Shortened
-            )
-        })
-        .map(|dropped| {
-            format!("{} ({} tokens: {})", dropped.what, dropped.before, dropped.reason.describe())
-        })
-        .collect();
-    let is_summary = |part: &Part| matches!(part.reason, PartReason::Summary { .. });
-    let instead = match request.parts.iter().any(is_summary) {
-        true => "; a summary stands for what has left (`recto sessions expand` undoes it)",
-        false => "",
+/// What a request had to leave out for want of room.
+fn find_cuts(request: &RequestContext) -> Option<NoticeFacts> {
+    let is_cut = |dropped: &&DroppedEntry| {
+        matches!(
+            dropped.reason,
+            DropReason::HistoryMessages { .. }
+                | DropReason::HistoryTokens { .. }
+                | DropReason::NoRoom
+                | DropReason::Shortened
+        )
     };
-    (!cuts.is_empty()).then(|| format!("left out of the request: {}{instead}", cuts.join("; ")))
+    let fact = |dropped: &DroppedEntry| DroppedFact {
+        what: dropped.what.clone(),
+        layer: dropped.layer,
+        tokens: dropped.before,
+        reason: dropped.reason.clone(),
+    };
+    let dropped: Vec<DroppedFact> = request.dropped.iter().filter(is_cut).map(fact).collect();
+    let is_summary = |part: &Part| matches!(part.reason, PartReason::Summary { .. });
+    let summarized = request.parts.iter().any(is_summary);
+    (!dropped.is_empty()).then_some(NoticeFacts::LeftOut { dropped, summarized })
 }

@@ -8,26 +8,29 @@ mod tests;
 use std::sync::Arc;
 
 use recto_context::{
-    CallId, Message, MessageBody, MessageId, MessageStamp, RequestContext, Text, TurnNumber,
-    UserMessage, Window,
+    CallId, Message, MessageBody, MessageId, RequestContext, Text, TurnNumber, UserMessage, Window,
 };
 use recto_llm::LlmError;
-use recto_store::{StartedTurn, StoredTurn, TurnCommit, TurnEnding, TurnId};
+use recto_store::{NewMessage, StartedTurn, StoredTurn, TurnCommit, TurnEnding, TurnId};
+use recto_tools::ToolResult;
 
-use super::inputs::{TurnInputs, TurnModel};
+use super::client::{
+    BroughtMessages, Continuation, TurnClient, check_waiting, read_history, take_in,
+};
+use super::inputs::{MessageOrigin, TurnInputs, TurnModel};
 use super::{TurnRun, is_overtaken, stamp, visible_text};
 use crate::agent_catalog::{AgentCatalog, CatalogPurpose};
 use crate::error::{AgentError, AgentResult};
 use crate::event::{EventKind, UsageTotals};
-use crate::inbound::ArrivedMessage;
+use crate::inbound::{ArrivedMessage, Inbound};
 use crate::mailbox::TurnListeners;
-use crate::options::ModelEntry;
-use crate::record;
+use crate::options::{ModelEntry, SessionSettings};
 use crate::recover::closing_commit;
 use crate::session_cache::{LoadedSession, SessionCache};
 use crate::shared::AgentShared;
-use crate::step::{EndReason, PendingCall, StepInput, TurnState};
+use crate::step::{EndReason, PendingCall, StepInput, TurnOpening, TurnState};
 use crate::stop::StopSignal;
+use crate::tally::{TallyBuilder, tally_stored_turn};
 
 /// Runs the turns of a session, one at a time.
 pub(crate) struct TurnRunner<'a> {
@@ -51,6 +54,10 @@ struct StartPoint {
     state: Option<TurnState>,
     /// What the agent has, where it was read beside the session.
     catalog: Option<AgentCatalog>,
+    /// What the turn counts as so far.
+    tally: TallyBuilder,
+    /// The turn that it goes on with, and the results that let it.
+    continues: Option<(TurnId, Vec<ToolResult>)>,
 }
 
 impl TurnRunner<'_> {
@@ -88,13 +95,23 @@ impl TurnRunner<'_> {
             message.inbound.settings.model = Some(state.model().to_owned());
         }
         let made = self.shared.parts.store.request_ids(turn.id).await?;
+        let opening = state.as_ref().and_then(TurnState::opening);
+        if turn.continues.is_some() && opening.is_none() {
+            return Err(AgentError::StateLost { turn: turn.id });
+        }
         let start = StartPoint {
             turn: Some(turn.id),
             number: Some(turn.number),
-            message: turn.first_message,
+            message: match turn.continues {
+                // Its own first message is a result.
+                Some(_) => opening.map(|opening| opening.message),
+                None => turn.first_message,
+            },
             requests: made.last().map_or(0, |(number, _)| *number),
             state,
             catalog: Some(catalog),
+            tally: tally_stored_turn(&self.shared.parts.store, turn).await,
+            continues: None,
         };
         self.run(&message, start).await
     }
@@ -121,10 +138,13 @@ impl TurnRunner<'_> {
     pub(crate) async fn give_up(&mut self, turn: &StoredTurn, error: &AgentError) -> AgentResult {
         let session = self.session.refresh(self.shared).await?;
         let error = error.to_turn_error();
-        let unstored = turn.first_message.is_none().then(|| {
-            let content = ArrivedMessage::from_turn(turn, session).inbound.content;
+        let inbound = ArrivedMessage::from_turn(turn, session).inbound;
+        // Results that nothing can be done with stay with their turn.
+        let is_unstored = turn.first_message.is_none() && !inbound.continues_turn();
+        let unstored = is_unstored.then(|| {
             MessageBody::User(UserMessage {
-                content,
+                speaker: inbound.actor.speaker(&session.audience()),
+                content: inbound.content,
                 stamp: Some(stamp(turn.accepted)),
                 ..Default::default()
             })
@@ -134,7 +154,9 @@ impl TurnRunner<'_> {
         let results = unanswered.iter().map(|call| call.closing_result(EndReason::Failed));
         let notice = MessageBody::Error(Text::from(error.text()));
         let messages = unstored.into_iter().chain(results).chain([notice]);
-        let commit = closing_commit(messages, session.last, TurnEnding::Failed, Some(error.text()));
+        let mut commit =
+            closing_commit(messages, session.last, TurnEnding::Failed, Some(error.text()));
+        commit.tally = Some(tally_stored_turn(&self.shared.parts.store, turn).await.into_tally());
         self.shared.parts.store.advance(turn.id, commit).await?;
         self.listeners.emit(turn.id, EventKind::without_reply(TurnEnding::Failed, error));
         Ok(())
@@ -144,38 +166,37 @@ impl TurnRunner<'_> {
     /// and goes on from there.
     async fn run(&mut self, message: &ArrivedMessage, mut start: StartPoint) -> AgentResult {
         let (session, _) = self.session.loaded()?;
-        let chosen = TurnModel::choose(self.shared, session, &message.inbound.settings)?;
+        let history_from = session.carry.history_from;
+        start.continue_turn(self.shared, session, message).await?;
+        let chosen = start.choose_model(self.shared, session, message)?;
         if start.turn.is_none() && self.shared.known_window(&chosen.0).is_none() {
             // A server is about to be asked, which may take long: no message waits
             // for that to be stored. Otherwise it is stored with the first request.
             let begun = self.store_alone(message).await?;
             (start.turn, start.number) = (Some(begun.turn), Some(begun.number));
         }
-        self.load_previous().await;
+        let window = self.wait_for_window(&chosen.0).await?;
         let (session, previous) = self.session.loaded()?;
-        let window = tokio::select! {
-            biased;
-            window = resolve_window(self.shared, &chosen.0, session, previous.as_ref()) => {
-                Some(window)
-            }
-            // Whoever stops does not want to wait for a server that may be away.
-            () = self.stop.requested() => None,
-        };
         let is_stopped = window.is_none();
         let model =
             TurnModel::prepare(self.shared, chosen, window.unwrap_or(Ok(Window::ASSUMED))).await?;
         let text = visible_text(&message.inbound.content);
         // A turn that was begun before has followed its mentions.
         let mentions = if start.message.is_none() { &*text } else { "" };
-        let id = start.message.unwrap_or(MessageId(session.last.0 + 1));
-        let stamp = session.message(id).and_then(stamp_of).unwrap_or_else(|| stamp(message.at));
+        let origin = start.origin(session, message, mentions);
         let catalog = catalog_of(self.shared, start.catalog.take());
-        let mut inputs =
-            TurnInputs::gather(self.shared, session, model, mentions, stamp, catalog).await;
+        let mut inputs = TurnInputs::gather(self.shared, session, model, origin, catalog).await;
+        let brought =
+            start.set_client(self.shared, session, message, &mut inputs, previous.as_ref()).await?;
+        let next = session.last.0 + brought.0.len() as u64 + 1;
+        let id = start.message.unwrap_or(MessageId(next));
+        let number = start.number.unwrap_or(TurnNumber(session.turns + 1));
         let (state, first) = first_step(self.shared, session, &mut inputs, &mut start, &text).await;
+        let state = with_opening(state, &inputs, TurnOpening { message: id, number });
+        let (continues, results) = start.continues.unzip();
         let mut run = TurnRun {
             shared: self.shared,
-            number: start.number.unwrap_or(TurnNumber(session.turns + 1)),
+            number,
             session,
             previous,
             listeners: self.listeners,
@@ -186,7 +207,7 @@ impl TurnRunner<'_> {
             inputs,
             message_id: id,
             requests: start.requests,
-            pending: TurnCommit::default(),
+            pending: pending_start(brought, continues, message),
             calls: Vec::new(),
             permits: None,
             error: None,
@@ -194,8 +215,30 @@ impl TurnRunner<'_> {
             usage: UsageTotals::default(),
             never_fits: false,
             fresh_tokens: None,
+            tally: std::mem::take(&mut start.tally),
         };
-        run.run_to_end(if is_stopped { StepInput::Stop } else { first }).await
+        run.store_results(results.unwrap_or_default());
+        run.run_to_end(if is_stopped { StepInput::Stop } else { first }).await?;
+        if session.carry.history_from < history_from {
+            // The client has gone back to messages that had left, and were let go.
+            self.session.forget();
+        }
+        Ok(())
+    }
+
+    /// The model's window. Whoever stops does not want to wait for a server that may be away:
+    /// then there is none.
+    async fn wait_for_window(
+        &mut self,
+        entry: &ModelEntry,
+    ) -> AgentResult<Option<Result<Window, LlmError>>> {
+        self.session.load_previous(self.shared).await;
+        let (session, previous) = self.session.loaded()?;
+        Ok(tokio::select! {
+            biased;
+            window = resolve_window(self.shared, entry, session, previous.as_ref()) => Some(window),
+            () = self.stop.requested() => None,
+        })
     }
 
     /// Stores a message as a turn that runs, with nothing else in it yet.
@@ -206,17 +249,112 @@ impl TurnRunner<'_> {
         self.listeners.accepted(begun.turn);
         Ok(begun)
     }
+}
 
-    /// Reads the session's last request, unless it is the one that is known.
-    async fn load_previous(&mut self) {
-        let (shared, id) = (self.shared, self.session.id);
-        let Ok((session, previous)) = self.session.loaded() else { return };
-        if previous.as_ref().map(|previous| &previous.carry) != Some(&session.carry) {
-            // A record that is damaged can't be compared with; the turn goes on.
-            let last = record::restore_last(&shared.parts.store, id).await;
-            *previous = last.unwrap_or_default();
+impl StartPoint {
+    /// Finds the turn that a client's results go on with, where they come alone.
+    async fn continue_turn(
+        &mut self,
+        shared: &AgentShared,
+        session: &LoadedSession,
+        message: &ArrivedMessage,
+    ) -> AgentResult {
+        let results = &message.inbound.results;
+        if self.message.is_some() || results.is_empty() {
+            return Ok(());
         }
+        if !message.inbound.continues_turn() {
+            return check_waiting(shared, session, results).await;
+        }
+        let Continuation { turn, state, results } =
+            Continuation::find(shared, session, results).await?;
+        let opening = state.opening().map(|opening| opening.message);
+        self.message = opening.or(turn.first_message);
+        self.state = Some(state);
+        self.continues = Some((turn.id, results));
+        Ok(())
     }
+
+    /// Who says the message, and when: as it was sent once, or else as it comes in.
+    fn origin<'a>(
+        &self,
+        session: &LoadedSession,
+        message: &'a ArrivedMessage,
+        mentions: &'a str,
+    ) -> MessageOrigin<'a> {
+        let actor = &message.inbound.actor;
+        let sent = self.message.and_then(|id| session.message(id));
+        let (sent_stamp, speaker) = match sent.map(|stored| &stored.body) {
+            Some(MessageBody::User(user)) => (user.stamp.clone(), user.speaker.clone()),
+            _ => (None, actor.speaker(&session.audience())),
+        };
+        let stamp = sent_stamp.unwrap_or_else(|| stamp(message.at));
+        MessageOrigin { mentions, actor, stamp, speaker }
+    }
+
+    /// The model that answers: whatever was chosen since, a turn that goes on stays with its
+    /// own.
+    fn choose_model(
+        &self,
+        shared: &AgentShared,
+        session: &LoadedSession,
+        message: &ArrivedMessage,
+    ) -> AgentResult<(ModelEntry, SessionSettings)> {
+        let mut settings = message.inbound.settings.clone();
+        if let (Some(_), Some(state)) = (&self.continues, &self.state) {
+            settings.model = Some(state.model().to_owned());
+        }
+        TurnModel::choose(shared, session, &settings)
+    }
+
+    /// Puts what a client brought among the inputs: with its message, or as the last request
+    /// showed it. Gives what is to be stored in front of the message.
+    async fn set_client(
+        &self,
+        shared: &AgentShared,
+        session: &LoadedSession,
+        message: &ArrivedMessage,
+        inputs: &mut TurnInputs,
+        previous: Option<&RequestContext>,
+    ) -> AgentResult<BroughtMessages> {
+        let Inbound { client: context, results, .. } = &message.inbound;
+        let context = context.as_deref();
+        let tools = context.map(|context| context.tool_specs(&inputs.catalog));
+        let Some(state) = self.state.as_ref().filter(|_| self.message.is_some()) else {
+            let tools = tools.unwrap_or_default();
+            let (client, brought) = take_in(shared, session, context, results, tools).await?;
+            inputs.set_client(client);
+            return Ok(brought);
+        };
+        let mut client = previous.map(TurnClient::from_request).unwrap_or_default();
+        if let (Some(context), Some(tools)) = (context, tools) {
+            (client.system, client.tools) = (context.system_texts(), tools);
+        }
+        client.history = read_history(shared, session, state).await?;
+        inputs.set_client(client);
+        Ok(BroughtMessages::default())
+    }
+}
+
+/// The state with what it needs for another turn to go on with this one.
+fn with_opening(state: TurnState, inputs: &TurnInputs, opening: TurnOpening) -> TurnState {
+    if state.opening().is_some() {
+        return state;
+    }
+    let history = inputs.client.history.as_ref();
+    let ranges = history.map(|history| history.iter().map(|message| message.id).collect());
+    state.with_opening(opening).with_client_history(ranges)
+}
+
+/// What the first commit of a turn stores beside its messages.
+fn pending_start(
+    brought: BroughtMessages,
+    continues: Option<TurnId>,
+    message: &ArrivedMessage,
+) -> TurnCommit {
+    let new = |brought| NewMessage { message: brought, at: message.at };
+    let brought = brought.0.into_iter().map(new).collect();
+    TurnCommit { brought, continues, ..TurnCommit::default() }
 }
 
 /// The agent's catalog: as it was read beside the session, or else read now.
@@ -237,7 +375,8 @@ async fn first_step(
     text: &str,
 ) -> (TurnState, StepInput<'static>) {
     if let (Some(_), Some(state)) = (start.message, start.state.take()) {
-        return (state, StepInput::Resume);
+        let goes_on = start.continues.is_some();
+        return (state, if goes_on { StepInput::Results } else { StepInput::Resume });
     }
     let found = inputs.search(shared, session, text).await;
     let mode = inputs.decide_mode(session, &found, text);
@@ -269,14 +408,6 @@ pub(crate) async fn resolve_window(
         Some(previous) => Ok(previous.window),
         None if session.messages.is_empty() => Ok(Window::ASSUMED),
         None => Err(error),
-    }
-}
-
-/// The stamp that a message was sent with: it never changes.
-fn stamp_of(message: &Arc<Message>) -> Option<MessageStamp> {
-    match &message.body {
-        MessageBody::User(user) => user.stamp.clone(),
-        _ => None,
     }
 }
 

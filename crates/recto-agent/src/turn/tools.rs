@@ -11,7 +11,8 @@ use super::TurnRun;
 use super::approvals::RoundVerdict;
 use super::today;
 use crate::error::AgentResult;
-use crate::event::EventKind;
+use crate::event::{EventKind, RunningCall};
+use crate::notice::NoticeFacts;
 use crate::shared::counter_from;
 use crate::step::{StepEffect, StepInput};
 
@@ -29,25 +30,32 @@ impl TurnRun<'_> {
         };
         self.commit().await?;
         for call in &self.calls {
-            self.emit(EventKind::Call {
+            self.emit(EventKind::Call(RunningCall {
                 id: call.id.0.to_string(),
                 name: call.name.to_string(),
                 arguments: call.arguments.as_str().to_owned(),
-            });
+            }));
         }
         let (results, ended) = self.run_calls(&permits).await;
-        let mut results: Vec<ToolResult> = results.into_iter().flatten().collect();
-        self.fit_results(&mut results);
-        for result in results {
-            let content = vec![ContentPart::Text(result.text.into())];
-            self.push_message(MessageBody::Tool { call: result.call, name: result.name, content });
-        }
+        self.store_results(results.into_iter().flatten().collect());
         self.note_own_memories().await;
         self.calls.clear();
         Ok(self.state.step(match ended {
             RoundEnd::All => StepInput::Results,
             RoundEnd::Stopped => StepInput::Stop,
         }))
+    }
+
+    /// Has the results of a round stored with the next commit, shortened where they would not
+    /// fit.
+    pub(super) fn store_results(&mut self, mut results: Vec<ToolResult>) {
+        self.fit_results(&mut results);
+        for ToolResult { call, name, text, .. } in results {
+            let content = vec![ContentPart::Text(text.into())];
+            let body = MessageBody::Tool { call, name, content };
+            self.tally.add_result(&body);
+            self.push_message(body);
+        }
     }
 
     /// Notes what was remembered in this very session: it stands in the history, and is
@@ -86,7 +94,7 @@ impl TurnRun<'_> {
             self.emit(EventKind::Result {
                 id: result.call.0.to_string(),
                 name: result.name.to_string(),
-                outcome: result.outcome.name(),
+                outcome: result.outcome,
                 text: result.text.clone(),
             });
             results[index] = Some(result);
@@ -99,15 +107,22 @@ impl TurnRun<'_> {
     fn fit_results(&self, results: &mut [ToolResult]) {
         let Some(request) = self.previous.as_ref() else { return };
         let counter = counter_from(&self.inputs.model.calibration);
-        let mut messages = self.session.messages.iter().rev();
-        let reply = messages.find(|message| !message.calls().is_empty());
-        let reply: Tokens = reply.map_or(Tokens::ZERO, |reply| {
-            counter.message(reply, Layer::Rounds) + counter.per_message()
-        });
+        let messages = &self.session.messages;
+        let reply = messages.iter().rposition(|message| !message.calls().is_empty());
+        // Results that stand behind it already are those of a round that a client shares.
+        let reply = reply.map_or(&[][..], |reply| &messages[reply..]).iter();
+        let reply = reply.filter(|message| message.is_for_models());
+        let reply: Tokens = reply
+            .map(|message| counter.message(message, Layer::Rounds) + counter.per_message())
+            .sum();
         let named = |result: &ToolResult| counter.text(&(&*result.name).into());
         let overhead: Tokens =
             results.iter().map(|result| counter.per_message() + named(result)).sum();
-        let room = request.room_for_round(&counter) - reply - overhead;
+        let mut room = request.room_for_round(&counter) - reply - overhead;
+        if !self.state.handed().is_empty() && !self.calls.is_empty() {
+            // The client's results are still to come.
+            room = Tokens::new(room.get() / 2);
+        }
         // Parts are rounded up one by one, which a sum of estimates does not see.
         let mut room = Tokens::new(room.get() - room.get() / 50);
         // The smallest first, so that what they leave goes to the larger ones.
@@ -120,10 +135,8 @@ impl TurnRun<'_> {
             shorten_to(text, &counter, Tokens::new(room.get() / left));
             room = room - counter.text(&text.as_str().into());
             if text.len() < whole {
-                self.notify(format!(
-                    "the result of {name} was shortened to make room: {} of {whole} bytes",
-                    text.len()
-                ));
+                let (tool, bytes) = (name.to_string(), text.len());
+                self.notify(NoticeFacts::ResultShortened { tool, bytes, of_bytes: whole });
             }
         }
     }
@@ -143,11 +156,12 @@ impl TurnRun<'_> {
         }
     }
 
-    /// The tools that the last request offered.
+    /// The tools that the last request offered and Recto runs.
     pub(super) fn offered(&self) -> Vec<ToolSpec> {
         let request = self.previous.as_ref();
         request.map_or_else(Vec::new, |request| {
-            request.tools.iter().map(|tool| tool.spec.clone()).collect()
+            let specs = request.tools.iter().map(|tool| &tool.spec);
+            specs.filter(|spec| !spec.is_client_tool()).cloned().collect()
         })
     }
 }

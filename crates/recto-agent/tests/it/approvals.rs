@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use recto_agent::{
-    Agent, AgentError, AgentOptions, AgentParts, ApprovalQuestion, ApprovalSetting, EventKind,
-    Inbound, SessionSettings, Submission, TurnContinues,
+    Agent, AgentError, AgentOptions, AgentParts, ApprovalQuestion, ApprovalSetting, EventCursor,
+    EventKind, Inbound, SessionSettings, TurnContinues,
 };
 use recto_fakes::{FakeAnswer, FakeServer};
 use recto_store::{ApprovalAnswer, SessionId, TurnEnding};
 
 use crate::support::{
-    Bench, check_sound, ended, finished, model, mortal, next, risks, runtime, say, session,
-    statuses, submit, transcript, within,
+    Bench, Submitted, check_sound, ended, finished, model, mortal, next, owner, risks, runtime,
+    say, session, statuses, submit, submit_inbound, transcript, within,
 };
 
 /// Says something, and waits for so many questions of its turn.
@@ -20,7 +20,7 @@ async fn ask(
     session: SessionId,
     message: &str,
     questions: usize,
-) -> (Submission, Vec<ApprovalQuestion>) {
+) -> (Submitted, Vec<ApprovalQuestion>) {
     let mut submission = submit(agent, session, message).await;
     let mut asked = Vec::new();
     while asked.len() < questions {
@@ -32,7 +32,7 @@ async fn ask(
 }
 
 fn with(settings: SessionSettings, text: &str) -> Inbound {
-    Inbound { settings, ..Inbound::text(text) }
+    Inbound { settings, ..Inbound::text(&owner(), text) }
 }
 
 #[test]
@@ -44,12 +44,13 @@ fn an_allowed_call_runs_and_the_transcript_says_so() {
         let session = session(&agent, "k").await;
         let (mut submission, asked) = ask(&agent, session, "risk it", 1).await;
         assert_eq!(asked[0].title, r#"risk {"what":"it"}"#);
-        let answered = agent.answer(asked[0].approval, ApprovalAnswer::Once).await.unwrap();
+        let answered =
+            agent.answer(&owner(), asked[0].approval, ApprovalAnswer::Once).await.unwrap();
         assert_eq!(answered.goes_on, TurnContinues::Here);
         let finished = ended(&mut submission.events, submission.turn).await;
         assert_eq!(finished.reply.as_deref(), Some("done"));
         let shown = transcript(agent.store(), session).await;
-        assert!(shown.contains("approval: allowed once: risk: risk"), "{shown}");
+        assert!(shown.contains("approval: allowed once by owner: risk: risk"), "{shown}");
         assert!(shown.contains("risk: allowed it"), "{shown}");
         check_sound(agent.store(), session).await;
         // What people said to each other about it is not for the model.
@@ -67,9 +68,10 @@ fn a_denied_call_gives_the_model_a_result_that_says_so() {
         let agent = bench.agent(&fake).await;
         let session = session(&agent, "k").await;
         let (mut submission, asked) = ask(&agent, session, "risk both", 2).await;
-        let first = agent.answer(asked[0].approval, ApprovalAnswer::Denied).await.unwrap();
+        let first =
+            agent.answer(&owner(), asked[0].approval, ApprovalAnswer::Denied).await.unwrap();
         assert_eq!(first.goes_on, TurnContinues::WhenAllAreAnswered);
-        agent.answer(asked[1].approval, ApprovalAnswer::Once).await.unwrap();
+        agent.answer(&owner(), asked[1].approval, ApprovalAnswer::Once).await.unwrap();
         ended(&mut submission.events, submission.turn).await;
         let shown = transcript(agent.store(), session).await;
         assert!(shown.contains("risk: risk was not run: the person was asked and said no"));
@@ -88,21 +90,21 @@ fn what_is_allowed_for_a_session_is_not_asked_again_there() {
         let agent = bench.agent(&fake).await;
         let here = session(&agent, "k").await;
         let (mut submission, asked) = ask(&agent, here, "risk", 1).await;
-        agent.answer(asked[0].approval, ApprovalAnswer::Session).await.unwrap();
+        agent.answer(&owner(), asked[0].approval, ApprovalAnswer::Session).await.unwrap();
         ended(&mut submission.events, submission.turn).await;
         assert_eq!(say(&agent, here, "again").await.reply.as_deref(), Some("two"));
         let shown = transcript(agent.store(), here).await;
         assert!(shown.contains("risk: allowed before b"), "{shown}");
         // What only a person may allow is asked all the same.
         let (mut submission, asked) = ask(&agent, here, "and your soul", 1).await;
-        agent.answer(asked[0].approval, ApprovalAnswer::Denied).await.unwrap();
+        agent.answer(&owner(), asked[0].approval, ApprovalAnswer::Denied).await.unwrap();
         ended(&mut submission.events, submission.turn).await;
         // Another session has to ask for itself.
         fake.push(risks(&["c"]));
         let there = session(&agent, "other").await;
         let (_, asked) = ask(&agent, there, "risk", 1).await;
         assert_eq!(asked.len(), 1);
-        assert!(agent.stop(there));
+        assert!(agent.stop(&owner(), there).await.unwrap());
     });
 }
 
@@ -123,10 +125,11 @@ fn a_question_survives_its_process_and_goes_on_where_it_is_answered() {
         let agent = bench.agent(&fake).await;
         // It is not taken up by itself: nobody has answered.
         assert!(!agent.is_at_work());
-        let open = agent.open_approvals(Some(here)).await.unwrap();
+        let open = agent.open_approvals(&owner(), here).await.unwrap();
         assert_eq!((open.len(), ApprovalQuestion::from_approval(&open[0])), (1, question.clone()));
-        let mut events = agent.subscribe(here);
-        let answered = agent.answer(question.approval, ApprovalAnswer::Once).await.unwrap();
+        let mut events = agent.listen(&owner(), here, EventCursor::Now).await.unwrap();
+        let answered =
+            agent.answer(&owner(), question.approval, ApprovalAnswer::Once).await.unwrap();
         assert_eq!(answered.goes_on, TurnContinues::Here);
         let finished = ended(&mut events, answered.approval.turn).await;
         assert_eq!(finished.reply.as_deref(), Some("done"));
@@ -145,7 +148,8 @@ fn an_answer_of_another_process_is_found() {
         let session = session(&agent, "k").await;
         let (mut submission, asked) = ask(&agent, session, "risk it", 1).await;
         let other = Agent::idle(bench.parts(vec![model("fake", &fake)]));
-        let answered = other.answer(asked[0].approval, ApprovalAnswer::Once).await.unwrap();
+        let answered =
+            other.answer(&owner(), asked[0].approval, ApprovalAnswer::Once).await.unwrap();
         assert_eq!(answered.goes_on, TurnContinues::Elsewhere);
         let finished = ended(&mut submission.events, submission.turn).await;
         assert_eq!(finished.reply.as_deref(), Some("done"));
@@ -162,15 +166,16 @@ fn a_message_waits_behind_a_question_and_a_stop_denies_it() {
         let (mut first, asked) = ask(&agent, session, "risk it", 1).await;
         let second = submit(&agent, session, "and now?").await;
         assert_eq!(statuses(agent.store(), session).await, ["running", "queued"]);
-        assert!(agent.stop(session));
+        assert!(agent.stop(&owner(), session).await.unwrap());
         assert_eq!(ended(&mut first.events, first.turn).await.status, TurnEnding::Stopped);
         assert_eq!(finished(second).await.reply.as_deref(), Some("You said: and now?"));
         let approval = agent.store().approval(asked[0].approval).await.unwrap().unwrap();
-        assert_eq!(approval.answer.map(|(answer, _)| answer), Some(ApprovalAnswer::Denied));
+        assert_eq!(approval.answer.map(|decision| decision.answer), Some(ApprovalAnswer::Denied));
         let shown = transcript(agent.store(), session).await;
         assert!(shown.contains("risk: not run: the person stopped the turn"), "{shown}");
         check_sound(agent.store(), session).await;
-        let error = agent.answer_in(session, None, ApprovalAnswer::Once).await.unwrap_err();
+        let error =
+            agent.answer_in(&owner(), session, None, ApprovalAnswer::Once).await.unwrap_err();
         assert!(matches!(error, AgentError::NothingAsked));
     });
 }
@@ -203,7 +208,7 @@ fn settings_say_when_a_person_is_asked() {
         let never =
             SessionSettings { approval: Some(ApprovalSetting::Never), ..Default::default() };
         let here = session(&agent, "never").await;
-        let submitted = agent.submit(here, with(never, "risk")).await.unwrap();
+        let submitted = submit_inbound(&agent, here, with(never, "risk")).await;
         assert_eq!(finished(submitted).await.reply.as_deref(), Some("ok"));
         let shown = transcript(agent.store(), here).await;
         assert!(shown.contains("risk: unasked a"), "{shown}");
@@ -212,9 +217,9 @@ fn settings_say_when_a_person_is_asked() {
         let always =
             SessionSettings { approval: Some(ApprovalSetting::Always), ..Default::default() };
         let here = session(&agent, "always").await;
-        let mut submitted = agent.submit(here, with(always, "hold")).await.unwrap();
+        let mut submitted = submit_inbound(&agent, here, with(always, "hold")).await;
         while !matches!(next(&mut submitted.events).await.event, EventKind::Asked(_)) {}
-        assert!(agent.stop(here));
+        assert!(agent.stop(&owner(), here).await.unwrap());
     });
 }
 
@@ -226,7 +231,7 @@ fn a_turn_without_a_person_never_sees_tools_that_ask() {
         let agent = bench.agent(&fake).await;
         let here = session(&agent, "k").await;
         let alone = SessionSettings { unattended: true, ..SessionSettings::default() };
-        let submitted = agent.submit(here, with(alone, "risk")).await.unwrap();
+        let submitted = submit_inbound(&agent, here, with(alone, "risk")).await;
         assert_eq!(finished(submitted).await.reply.as_deref(), Some("ok"));
         let offered = fake.chats()[0]["tools"].to_string();
         assert!(offered.contains("\"hold\"") && !offered.contains("\"risk\""), "{offered}");

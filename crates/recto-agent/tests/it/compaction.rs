@@ -1,12 +1,14 @@
 //! Summaries for messages that leave the page: made, kept, shown and undone.
 
-use recto_agent::{Agent, ChatCommand, CommandReply, Inbound};
+use recto_agent::{Agent, CommandReply, Inbound};
 use recto_context::{ContextLimits, Layer, PartReason, RequestContext, SummaryBy, Tokens};
 use recto_fakes::{FakeAnswer, FakeServer};
 use recto_store::SessionId;
 
 use crate::selection::requests;
-use crate::support::{Bench, check_sound, conversation, model, runtime, say, session};
+use crate::support::{
+    Bench, check_sound, conversation, model, owner, runtime, say, session, typed,
+};
 
 /// An agent with room for little history.
 async fn agent(bench: &Bench, fake: &FakeServer, how: Option<SummaryBy>) -> Agent {
@@ -98,12 +100,12 @@ fn what_leaves_is_summarised_and_can_be_brought_back() {
         assert!(summary(&after).unwrap().contains("/srv/books/1.ods"));
         let standing = agent.store().compactions(session).await.unwrap().pop().unwrap();
 
-        let undone = agent.expand(session).await.unwrap().unwrap();
+        let undone = agent.expand(&owner(), session).await.unwrap().unwrap();
         assert_eq!(undone.summary, standing.summary);
-        assert!(agent.expand(session).await.unwrap().is_none());
-        let set = ChatCommand::parse("/set").unwrap().unwrap();
+        assert!(agent.expand(&owner(), session).await.unwrap().is_none());
+        let set = typed("/set");
         let CommandReply::Settings(_) =
-            agent.command(&conversation("s"), session, set).await.unwrap()
+            agent.command(&owner(), &conversation("s"), session, set).await.unwrap()
         else {
             panic!("settings");
         };
@@ -124,7 +126,7 @@ fn a_preview_shows_the_summary_that_the_turn_makes() {
         let last = turns_until_compaction().await;
         play(&agent, session, 1..last).await;
         let message = talk(last);
-        let preview = agent.preview(session, Inbound::text(&message)).await.unwrap();
+        let preview = agent.preview(session, Inbound::text(&owner(), &message)).await.unwrap();
         assert_eq!(agent.store().compactions(session).await.unwrap(), []);
         assert_eq!(preview.summary_by, Some(SummaryBy::Extract));
         let shown = summary(&preview.request).expect("the preview has a summary");
@@ -139,7 +141,7 @@ fn a_preview_shows_the_summary_that_the_turn_makes() {
         assert_eq!(kept.tokens_after, previewed.tokens_after);
 
         // Where nothing leaves, nothing is promised.
-        let again = agent.preview(session, Inbound::text("And?")).await.unwrap();
+        let again = agent.preview(session, Inbound::text(&owner(), "And?")).await.unwrap();
         assert!(again.compaction.is_none() && again.summary_by.is_none());
         assert_eq!(summary(&again.request), Some(shown));
     });
@@ -151,7 +153,7 @@ fn a_preview_asks_no_model_for_its_summary() {
         let last = turns_until_compaction().await;
         play(&agent, session, 1..last).await;
         let asked = fake.log().len();
-        let preview = agent.preview(session, Inbound::text(&talk(last))).await.unwrap();
+        let preview = agent.preview(session, Inbound::text(&owner(), &talk(last))).await.unwrap();
         assert_eq!(fake.log().len(), asked);
         assert_eq!(preview.summary_by, Some(SummaryBy::Summary));
         assert_eq!(preview.compaction.unwrap().summary.how, SummaryBy::Extract);
@@ -168,7 +170,7 @@ fn the_originals_are_back_on_a_page_that_has_room() {
         let session = session(&small, "s").await;
         play(&small, session, 1..6).await;
         assert!(summary(requests(small.store(), session).await.last().unwrap()).is_some());
-        small.expand(session).await.unwrap().unwrap();
+        small.expand(&owner(), session).await.unwrap().unwrap();
         drop(small);
         let large = Agent::start(bench.parts(vec![model("fake", &fake)])).await.unwrap();
         say(&large, session, "Go on.").await;
@@ -228,8 +230,8 @@ fn without_compaction_messages_leave_as_they_always_did() {
         assert!(pages.iter().all(|page| summary(page).is_none()));
         assert!(pages.last().unwrap().carry.history_from.is_some());
         // A session can have it otherwise.
-        let on = ChatCommand::parse("/set compaction extract").unwrap().unwrap();
-        agent.command(&conversation("s"), session, on).await.unwrap();
+        let on = typed("/set compaction extract");
+        agent.command(&owner(), &conversation("s"), session, on).await.unwrap();
         play(&agent, session, 9..14).await;
         let pages = requests(agent.store(), session).await;
         assert!(summary(pages.last().unwrap()).is_some());

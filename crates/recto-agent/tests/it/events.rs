@@ -1,11 +1,13 @@
 //! What listeners hear, and in which order.
 
 use expect_test::expect;
-use recto_agent::EventKind;
+use recto_agent::{EventCursor, EventKind};
 use recto_fakes::{FakeAnswer, FakeServer};
 use recto_store::TurnEnding;
 
-use crate::support::{Bench, events, finished, holds, runtime, say, session, submit, transcript};
+use crate::support::{
+    Bench, ended, events, finished, holds, next, owner, runtime, say, session, submit, transcript,
+};
 
 fn describe(event: &EventKind) -> String {
     match event {
@@ -16,12 +18,15 @@ fn describe(event: &EventKind) -> String {
         EventKind::Thinking { text } => format!("thinking {text:?}"),
         EventKind::Asked(question) => format!("asked {}: {}", question.tool, question.title),
         EventKind::Decided { answer, .. } => format!("decided {}", answer.name()),
-        EventKind::Call { name, arguments, .. } => format!("call {name} {arguments}"),
-        EventKind::Result { name, outcome, text, .. } => format!("result {name} {outcome}: {text}"),
-        EventKind::Notice { text } => format!("notice {text}"),
+        EventKind::Call(call) => format!("call {} {}", call.name, call.arguments),
+        EventKind::Result { name, outcome, text, .. } => {
+            format!("result {name} {}: {text}", outcome.name())
+        }
+        EventKind::Notice(notice) => format!("notice {}", notice.text),
         EventKind::Finished(finished) => {
             format!("finished {}: {:?}", finished.status.name(), finished.reply)
         }
+        EventKind::Snapshot(snapshot) => format!("snapshot {:?}", snapshot.text),
     }
 }
 
@@ -77,24 +82,24 @@ fn joined(events: Vec<EventKind>) -> Vec<EventKind> {
 /// Promise: `slow-listener-hears-the-end`
 #[test]
 fn a_listener_that_never_listens_holds_nothing_up() {
-    const TURNS: usize = 160;
+    const TURNS: usize = 300;
     let fake = FakeServer::openai().start();
     let (bench, runtime) = (Bench::new(), runtime());
     runtime.block_on(async {
         let agent = bench.agent(&fake).await;
         let session = session(&agent, "k").await;
         // Each turn has four events at the least.
-        let mut deaf = agent.subscribe(session);
+        let mut deaf = agent.listen(&owner(), session, EventCursor::Now).await.unwrap();
         for _ in 1..TURNS {
             assert_eq!(say(&agent, session, "hello").await.status, TurnEnding::Done);
         }
         let last = submit(&agent, session, "the end").await;
         let turn = last.turn;
         assert_eq!(finished(last).await.status, TurnEnding::Done);
-        let missed = deaf.recv().await.unwrap_err();
-        assert!(matches!(missed, tokio::sync::broadcast::error::RecvError::Lagged(_)));
+        let missed = next(&mut deaf).await;
+        assert!(matches!(missed.event, EventKind::Snapshot(_)), "{missed:?}");
         // One who looked away for long still hears the end, with all of the reply.
-        let end = crate::support::ended(&mut deaf, turn).await;
+        let end = ended(&mut deaf, turn).await;
         assert_eq!(end.status, TurnEnding::Done);
         assert!(end.reply.unwrap().ends_with("the end"));
     });
@@ -112,7 +117,7 @@ fn what_an_event_tells_is_stored_by_then() {
         let store = bench.store();
         let mut submission = submit(&agent, session, "work").await;
         loop {
-            let event = crate::support::next(&mut submission.events).await;
+            let event = next(&mut submission.events).await;
             let turn = store.turn(submission.turn).await.unwrap().unwrap();
             let transcript = transcript(&store, session).await;
             assert!(transcript.contains("user: work"), "{transcript}");
@@ -121,7 +126,7 @@ fn what_an_event_tells_is_stored_by_then() {
                     assert!(store.request(request).await.unwrap().is_some());
                     assert!(!store.body(request).await.unwrap().is_empty());
                 }
-                EventKind::Call { .. } => assert!(transcript.contains("[hold"), "{transcript}"),
+                EventKind::Call(_) => assert!(transcript.contains("[hold"), "{transcript}"),
                 EventKind::Finished(_) => {
                     assert!(turn.ended.is_some());
                     assert!(transcript.contains("assistant: You said"), "{transcript}");

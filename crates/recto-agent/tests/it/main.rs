@@ -3,16 +3,23 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod agents;
 mod approvals;
+mod clients;
 mod compaction;
+mod deliveries;
 mod events;
 mod memory;
 mod notices;
 mod order;
+mod people;
 mod recovery;
 mod selection;
 mod sessions;
+mod shutdown;
+mod speakers;
 mod stop;
 mod support;
 mod trouble;
+mod usage;
 mod why;

@@ -2,17 +2,17 @@
 
 use std::fmt::Write as _;
 
-use recto_agent::{
-    Agent, ChatCommand, CommandReply, Conversation, RecallQuery, RecalledContent, memory_tools,
-};
-use recto_context::{AudienceKind, Layer, PartReason, RequestContext};
+use recto_agent::{Agent, CommandReply, Conversation, RecallQuery, RecalledContent, memory_tools};
+use recto_context::{AudienceKind, ChatMessage, DropReason, Layer, PartReason, RequestContext};
 use recto_fakes::{FakeAnswer, FakeCall, FakeServer};
 use recto_store::SessionId;
 use recto_workspace::Horizon;
 use serde_json::json;
 
 use crate::selection::requests;
-use crate::support::{Bench, check_sound, conversation, model, runtime, say, session};
+use crate::support::{
+    Bench, check_sound, conversation, model, owner, runtime, say, session, typed,
+};
 
 /// An agent that has the tools for memory.
 async fn agent(bench: &Bench, fake: &FakeServer) -> Agent {
@@ -47,10 +47,11 @@ async fn group(agent: &Agent, name: &str) -> SessionId {
         surface: "discord".into(),
         account: "bot".into(),
         name: name.into(),
+        user: None,
         who: AudienceKind::Group,
         person: None,
     };
-    agent.find_or_begin(&place).await.unwrap().id
+    agent.find_or_begin(&owner(), &place).await.unwrap().id
 }
 
 async fn guest(agent: &Agent, name: &str, person: &str) -> SessionId {
@@ -58,10 +59,11 @@ async fn guest(agent: &Agent, name: &str, person: &str) -> SessionId {
         surface: "telegram".into(),
         account: "bot".into(),
         name: name.into(),
+        user: None,
         who: AudienceKind::Guest,
         person: Some(person.into()),
     };
-    agent.find_or_begin(&place).await.unwrap().id
+    agent.find_or_begin(&owner(), &place).await.unwrap().id
 }
 
 /// Promise: `private-memory-stays-private`
@@ -128,7 +130,7 @@ fn a_model_can_share_nothing_and_a_group_remembers_for_itself() {
         assert!(kept.contains("The safe is open.") && !kept.contains("[shared]"), "{kept}");
         let in_group = group(&agent, "general").await;
         say(&agent, in_group, "Remember the meeting").await;
-        assert!(bench.read("memory/conversations/discord-general.md").contains("Monday"));
+        assert!(bench.read("memory/conversations/discord@bot-general.md").contains("Monday"));
         say(&agent, in_group, "Remember it for everybody").await;
         let told = fake.chats().last().unwrap().to_string();
         assert!(told.contains("use one of: conversation"), "{told}");
@@ -136,7 +138,7 @@ fn a_model_can_share_nothing_and_a_group_remembers_for_itself() {
         // The next session of the same conversation knows it, another group does not.
         say(&agent, in_group, "hello").await;
         let place = Conversation { name: "general".into(), ..group_place() };
-        let renewed = agent.renew(&place, in_group).await.unwrap().id;
+        let renewed = agent.renew(&owner(), &place, in_group).await.unwrap().id;
         say(&agent, renewed, "hello").await;
         let other = group(&agent, "other").await;
         say(&agent, other, "When is the meeting?").await;
@@ -147,11 +149,43 @@ fn a_model_can_share_nothing_and_a_group_remembers_for_itself() {
     });
 }
 
+/// Promise: `channel-cap`
+#[test]
+fn a_channel_is_sent_its_last_twenty_messages_and_a_private_talk_more() {
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake).await;
+        let (channel, private) = (group(&agent, "c").await, session(&agent, "s").await);
+        for (talk, most) in [(channel, 20), (private, 26)] {
+            for number in 0..14 {
+                say(&agent, talk, &format!("message {number}")).await;
+            }
+            let sent = requests(agent.store(), talk).await;
+            let history = |request: &RequestContext| {
+                let refers = |message: &&ChatMessage| {
+                    let first = message.spans.first().map(|span| &request.parts[span.part]);
+                    first.is_some_and(|part| part.layer == Layer::History)
+                };
+                request.messages.iter().filter(refers).count()
+            };
+            // 13 exchanges came before the last message.
+            assert_eq!(sent.iter().map(history).max(), Some(most));
+            let cap = DropReason::HistoryMessages { limit: 20 };
+            let is_capped = |request: &RequestContext| {
+                request.dropped.iter().any(|dropped| dropped.reason == cap)
+            };
+            assert_eq!(sent.iter().any(is_capped), talk == channel);
+            assert!(layer(sent.last().unwrap(), Layer::History).contains("message 12"));
+        }
+    });
+}
+
 fn group_place() -> Conversation {
     Conversation {
         surface: "discord".into(),
         account: "bot".into(),
         name: String::new(),
+        user: None,
         who: AudienceKind::Group,
         person: None,
     }
@@ -170,8 +204,8 @@ fn a_key_is_not_remembered() {
         say(&agent, session, "Remember my key").await;
         let told = fake.chats().last().unwrap().to_string();
         assert!(told.contains("hint: keep it in a password manager"), "{told}");
-        let typed = ChatCommand::parse(&format!("/remember {key}")).unwrap().unwrap();
-        let error = agent.command(&conversation("s"), session, typed).await.unwrap_err();
+        let typed = typed(&format!("/remember {key}"));
+        let error = agent.command(&owner(), &conversation("s"), session, typed).await.unwrap_err();
         assert!(error.hint().unwrap().contains("password manager"));
         let (files, owner) = (agent.memories().files(), agent.memories().owner());
         assert!(files.read(&owner, Horizon::All).await.memories.is_empty());
@@ -289,9 +323,9 @@ fn what_is_forgotten_is_in_the_archive_and_nowhere_else() {
     runtime().block_on(async {
         let agent = agent(&bench, &fake).await;
         let session = session(&agent, "s").await;
-        let line = ChatCommand::parse("/remember Call me Sam").unwrap().unwrap();
+        let line = typed("/remember Call me Sam");
         let CommandReply::Remembered(added) =
-            agent.command(&conversation("s"), session, line).await.unwrap()
+            agent.command(&owner(), &conversation("s"), session, line).await.unwrap()
         else {
             panic!("it is remembered");
         };

@@ -6,7 +6,7 @@ use recto_fakes::{FakeAnswer, FakeServer};
 use recto_store::{Moment, NewTurn, SessionId, SettingsMap};
 
 use crate::support::{
-    Bench, events, model, model_without_window, mortal, runtime, session, submit,
+    Bench, events, model, model_without_window, mortal, owner, runtime, session, submit,
 };
 
 const SKILL: &str = "---\nname: clock\ndescription: Tells the time.\n---\nCall utc_time.\n";
@@ -24,7 +24,7 @@ fn declaration(subcommand: &str) -> String {
 async fn notices(agent: &Agent, session: SessionId, text: &str) -> Vec<String> {
     let told = events(submit(agent, session, text).await).await;
     let notice = |event| match event {
-        EventKind::Notice { text } => Some(text),
+        EventKind::Notice(notice) => Some(notice.text),
         _ => None,
     };
     told.into_iter().filter_map(notice).collect()
@@ -128,9 +128,11 @@ fn what_a_turn_tells_that_nobody_watches_is_told_again() {
             .accept(NewTurn {
                 session: left,
                 at: Moment::now(),
-                content: Inbound::text("hello").content,
-                sender: None,
+                content: Inbound::text(&owner(), "hello").content,
+                actor: owner().to_store(),
+                delivery: None,
                 settings: SettingsMap::default(),
+                client: None,
             })
             .await
             .unwrap();

@@ -2,13 +2,13 @@
 //! for another.
 
 use futures_util::future::join_all;
-use recto_agent::{Agent, ChatCommand, CommandReply, EventKind, Inbound, StopOutcome};
+use recto_agent::{Agent, ChatCommand, CommandReply, EventKind, StopOutcome};
 use recto_fakes::{AnswerGate, FakeAnswer, FakeServer};
 use recto_store::{TurnEnding, TurnStatus};
 
 use crate::support::{
-    Bench, arrival, check_sound, conversation, finished, next, runtime, say, scripted, session,
-    statuses, submit, text, transcript, within,
+    Bench, arrival, check_sound, conversation, finished, next, owner, runtime, say, scripted,
+    session, statuses, submit, text, transcript, within,
 };
 
 /// The replies of the fake when it only repeats.
@@ -28,9 +28,9 @@ fn messages_sent_at_once_are_answered_in_the_order_they_were_sent() {
         for round in 0..20 {
             let session = session(&agent, &format!("round {round}")).await;
             let texts: Vec<String> = (1..=5).map(|number| format!("message {number}")).collect();
-            let submitted = texts.iter().map(|text| agent.submit(session, Inbound::text(text)));
+            let submitted = texts.iter().map(|text| submit(&agent, session, text));
             for submission in join_all(submitted).await {
-                finished(submission.unwrap()).await;
+                finished(submission).await;
             }
             assert_eq!(transcript(agent.store(), session).await, echoes(&texts));
             check_sound(agent.store(), session).await;
@@ -158,15 +158,19 @@ fn a_message_that_waits_for_another_process_can_be_taken_back() {
         arrival(&gate, 1).await;
         let mut second = submit(&theirs, shared, "two").await;
         // The person is told why nothing happens, and may give up.
-        while !matches!(next(&mut second.events).await.event, EventKind::Notice { .. }) {}
-        let stop =
-            theirs.command(&conversation("shared"), shared, ChatCommand::Stop).await.unwrap();
+        while !matches!(next(&mut second.events).await.event, EventKind::Notice(_)) {}
+        let stop = theirs
+            .command(&owner(), &conversation("shared"), shared, ChatCommand::Stop)
+            .await
+            .unwrap();
         assert!(matches!(stop, CommandReply::Stopped(StopOutcome::Now)), "{stop:?}");
         assert_eq!(finished(second).await.status, TurnEnding::Stopped);
         assert_eq!(statuses(ours.store(), shared).await, ["running", "stopped"]);
         within(theirs.finished()).await;
-        let stop =
-            theirs.command(&conversation("shared"), shared, ChatCommand::Stop).await.unwrap();
+        let stop = theirs
+            .command(&owner(), &conversation("shared"), shared, ChatCommand::Stop)
+            .await
+            .unwrap();
         assert!(matches!(stop, CommandReply::Stopped(StopOutcome::Elsewhere)), "{stop:?}");
         gate.open();
         finished(first).await;

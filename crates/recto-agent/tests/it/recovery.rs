@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use recto_agent::step::TurnState;
-use recto_agent::{Agent, Inbound, settle_open_turns};
+use recto_agent::{Agent, settle_open_turns};
 use recto_context::{CallId, ContentPart, Message, MessageBody, MessageId, ModeDecision, ToolCall};
 use recto_fakes::{AnswerGate, FakeAnswer, FakeServer};
 use recto_store::{Moment, NewMessage, NewTurn, SessionId, SettingsMap, TurnCommit};
 use serde_json::json;
 
 use crate::support::{
-    Bench, arrival, check_sound, conversation, finished, holds, model, mortal, runtime, say,
+    Bench, arrival, check_sound, conversation, finished, holds, model, mortal, owner, runtime, say,
     session, statuses, submit, transcript, within,
 };
 
@@ -34,7 +34,7 @@ fn killed_after(
 }
 
 /// Starts an agent on what is left, and waits until all of it is finished.
-fn recover(bench: &Bench, fake: &FakeServer, session: SessionId, expected: &Expect) {
+pub(crate) fn recover(bench: &Bench, fake: &FakeServer, session: SessionId, expected: &Expect) {
     runtime().block_on(async {
         let agent = bench.agent(fake).await;
         within(agent.finished()).await;
@@ -170,7 +170,7 @@ fn left_behind(bench: &Bench, messages: Vec<Message>, state: serde_json::Value) 
     runtime().block_on(async {
         let store = bench.store();
         let agent = Agent::idle(bench.parts_with(Vec::new(), store.clone()));
-        let session = agent.find_or_begin(&conversation("k")).await.unwrap().id;
+        let session = agent.find_or_begin(&owner(), &conversation("k")).await.unwrap().id;
         let new = |message| NewMessage { message: Arc::new(message), at: Moment::now() };
         let commit = TurnCommit {
             messages: messages.into_iter().map(new).collect(),
@@ -187,8 +187,10 @@ fn inbound(session: SessionId, text: &str) -> NewTurn {
         session,
         at: Moment::now(),
         content: vec![ContentPart::Text(text.into())],
-        sender: None,
+        actor: owner().to_store(),
+        delivery: None,
         settings: SettingsMap::default(),
+        client: None,
     }
 }
 
@@ -331,7 +333,7 @@ fn a_turn_that_another_process_left_while_we_live_is_finished_before_ours() {
         arrival(&gate, 1).await;
         shared
     });
-    let waiting = living.block_on(ours.submit(shared, Inbound::text("ours"))).unwrap();
+    let waiting = living.block_on(submit(&ours, shared, "ours"));
     drop(killed);
     living.block_on(async {
         assert_eq!(finished(waiting).await.reply.unwrap(), "You said: ours");

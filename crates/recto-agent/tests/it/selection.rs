@@ -1,16 +1,15 @@
 //! What search brings into turns: with words alone, and in `dense` with the real
 //! encoder.
 
-use recto_agent::{
-    Agent, ChatCommand, CommandReply, EventKind, ItemExplanation, ItemReason, restore_request,
-};
+use recto_agent::{Agent, CommandReply, EventKind, ItemExplanation, ItemReason, restore_request};
 use recto_context::mode::ModeSetting;
-use recto_context::{ItemKind, RequestContext};
+use recto_context::{ItemKind, Layer, PickPlacement, RequestContext};
 use recto_fakes::FakeServer;
 use recto_store::{SessionId, Store, TurnId};
 
 use crate::support::{
-    Bench, check_sound, conversation, events, holds, model, runtime, say, session, submit,
+    Bench, check_sound, conversation, events, holds, model, owner, runtime, say, session, submit,
+    typed,
 };
 
 mod dense;
@@ -71,8 +70,8 @@ fn items_on(request: &RequestContext) -> Vec<String> {
 }
 
 async fn command(agent: &Agent, session: SessionId, line: &str) -> CommandReply {
-    let command = ChatCommand::parse(line).unwrap().unwrap();
-    agent.command(&conversation("k"), session, command).await.unwrap()
+    let command = typed(line);
+    agent.command(&owner(), &conversation("k"), session, command).await.unwrap()
 }
 
 fn found(request: &RequestContext) -> Vec<&str> {
@@ -121,6 +120,47 @@ fn each_message_brings_what_fits_it_by_words_alone() {
                 .chain(&request.candidates)
                 .all(|pick| { pick.scores.cosine.is_none() && pick.scores.lexical.is_some() })
         );
+    });
+}
+
+/// Promise: `in-layer-ranks-anew`
+#[test]
+fn in_their_layers_picks_and_memories_are_ranked_anew_for_each_message() {
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
+    flow_example(&bench);
+    let ferry = "The ferry to Oslo uses berth seven.";
+    let oil = "Lamp oil is ordered from the chandler.";
+    let boxes = (0..10).map(|number| format!("- Box {number} holds spare parts.\n"));
+    let boxes: String = boxes.collect();
+    bench.write("memory/MEMORY.md", &format!("- {ferry}\n- {oil}\n{boxes}"));
+    runtime().block_on(async {
+        let mut entry = model("fake", &fake);
+        entry.layout.picks = PickPlacement::InLayer;
+        entry.limits.memory_entries = 1;
+        let agent = Agent::start(bench.parts(vec![entry])).await.unwrap();
+        let session = session(&agent, "k").await;
+        for message in [
+            "How do I authenticate?",
+            "What's the error handling?",
+            "Which berth does the ferry to Oslo use?",
+            "Where is the lamp oil ordered?",
+        ] {
+            say(&agent, session, message).await;
+        }
+        check_sound(agent.store(), session).await;
+        let requests = requests(agent.store(), session).await;
+        let text = |request: &RequestContext, layer| {
+            request.layer(layer).map(|part| part.text().to_owned()).collect::<String>()
+        };
+        let items = requests.iter().map(|request| text(request, Layer::Items));
+        let items: Vec<String> = items.collect();
+        assert!(items[0].contains("OAuth tokens") && !items[0].contains("swallows"));
+        assert!(items[1].contains("swallows") && !items[1].contains("OAuth tokens"));
+        let memories = requests.iter().map(|request| text(request, Layer::Memory));
+        let memories: Vec<String> = memories.collect();
+        assert!(memories[2].contains(ferry) && !memories[2].contains(oil), "{}", memories[2]);
+        assert!(memories[3].contains(oil) && !memories[3].contains(ferry), "{}", memories[3]);
+        assert!(requests.iter().all(|request| text(request, Layer::Picks).is_empty()));
     });
 }
 
@@ -190,7 +230,7 @@ fn mentions_add_items_and_the_text_stays_as_typed() {
         let text = "Hello, use @rule:b, @ref:y and @rule:nope please";
         let events = events(submit(&agent, session, text).await).await;
         let told = |event: &EventKind| match event {
-            EventKind::Notice { text } => Some(text.clone()),
+            EventKind::Notice(notice) => Some(notice.text.clone()),
             _ => None,
         };
         let told: Vec<String> = events.iter().filter_map(told).collect();

@@ -1,13 +1,17 @@
 //! What a session keeps from turn to turn: its items, its settings, and what was
 //! learned about its model.
 
-use recto_agent::{Agent, ChatCommand, Conversation, Inbound};
-use recto_context::{ItemId, ItemKind, ItemOrigin, RequestContext};
+use recto_agent::{Agent, Conversation, Inbound, SessionSettings};
+use recto_context::{
+    ContextMode, ItemId, ItemKind, ItemOrigin, ModeSource, RequestContext, Tokens, Window,
+    WindowSource,
+};
 use recto_fakes::{FakeAnswer, FakeServer};
 use recto_store::{ItemState, SessionCursor, SessionId, Store};
 
 use crate::support::{
-    Bench, check_sound, conversation, holds, model, runtime, say, session, text, transcript,
+    Bench, check_sound, conversation, holds, model, owner, runtime, say, session, text, transcript,
+    typed,
 };
 
 const SKILL: &str = "---\nname: knots\ndescription: Ties knots.\ninclude: always\n---\nTie them.\n";
@@ -103,8 +107,8 @@ fn settings_are_applied_and_survive_a_restart() {
             "/set max_rounds 1",
             "/mode minimal",
         ] {
-            let command = ChatCommand::parse(line).unwrap().unwrap();
-            agent.command(&conversation("k"), session, command).await.unwrap();
+            let command = typed(line);
+            agent.command(&owner(), &conversation("k"), session, command).await.unwrap();
         }
         session
     });
@@ -141,13 +145,13 @@ fn conversations_of_two_surfaces_with_the_same_id_stay_apart() {
             for (surface, account) in [("telegram", "bot"), ("discord", "bot"), ("telegram", "b")] {
                 let (surface, account) = (surface.to_owned(), account.to_owned());
                 let place = Conversation::with_owner(&surface, &account, name);
-                let session = agent.find_or_begin(&place).await.unwrap().id;
+                let session = agent.find_or_begin(&owner(), &place).await.unwrap().id;
                 say(&agent, session, &format!("{place:?}")).await;
                 sessions.push((place, session));
             }
         }
         for (place, session) in sessions {
-            assert_eq!(agent.find_or_begin(&place).await.unwrap().id, session);
+            assert_eq!(agent.find_or_begin(&owner(), &place).await.unwrap().id, session);
             let messages = agent.store().messages(session, None).await.unwrap();
             assert_eq!(messages.len(), 2);
             assert_eq!(text(&messages[0].message), format!("{place:?}"));
@@ -165,7 +169,8 @@ fn a_preview_stores_nothing_and_shows_what_is_sent() {
         say(&agent, session, "one").await;
         let before = transcript(agent.store(), session).await;
         bench.write("rules/tone.md", RULE);
-        let previewed = agent.preview(session, Inbound::text("two")).await.unwrap().request;
+        let previewed =
+            agent.preview(session, Inbound::text(&owner(), "two")).await.unwrap().request;
         assert_eq!(transcript(agent.store(), session).await, before);
         assert_eq!(items(agent.store(), session).await, []);
         assert_eq!(agent.store().turns(session).await.unwrap().len(), 1);
@@ -187,6 +192,57 @@ fn a_preview_stores_nothing_and_shows_what_is_sent() {
     });
 }
 
+/// The setting that holds is told beside the decision, and a preview says what of it is cached.
+#[test]
+fn a_preview_says_who_set_the_mode_and_what_it_agrees_with() {
+    let (bench, fake, runtime) = (Bench::new(), FakeServer::openai().start(), runtime());
+    runtime.block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        let preview = async |mode: Option<ContextMode>| {
+            let settings = SessionSettings { context_mode: mode, ..SessionSettings::default() };
+            let inbound = Inbound { settings, ..Inbound::text(&owner(), "two") };
+            agent.preview(session, inbound).await.unwrap()
+        };
+        let fresh = preview(None).await;
+        assert_eq!(fresh.request.mode.source, Some(ModeSource::Default));
+        assert!(fresh.comparison.is_none());
+        say(&agent, session, "one").await;
+        let next = preview(Some(ContextMode::Auto)).await;
+        assert_eq!(next.request.mode.source, Some(ModeSource::Turn(ContextMode::Auto)));
+        let comparison = next.comparison.unwrap();
+        assert_eq!(
+            comparison.agreed_tokens + comparison.fresh_tokens,
+            next.request.prompt_tokens()
+        );
+        let settings = [("context_mode".to_owned(), "minimal".into())].into_iter().collect();
+        agent.store().set_settings(session, settings).await.unwrap();
+        let next = preview(None).await;
+        assert_eq!(next.request.mode.source, Some(ModeSource::Session(ContextMode::Minimal)));
+        let next = preview(Some(ContextMode::Full)).await;
+        assert_eq!(next.request.mode.source, Some(ModeSource::Turn(ContextMode::Full)));
+    });
+}
+
+/// A window is told with what the model was trained for, and with the cap that made it smaller.
+#[test]
+fn a_window_is_recorded_with_its_trained_size_and_the_cap() {
+    let (bench, fake, runtime) = (Bench::new(), FakeServer::ollama().start(), runtime());
+    runtime.block_on(async {
+        let agent = bench.agent_without_window(&fake).await;
+        let session = session(&agent, "k").await;
+        say(&agent, session, "one").await;
+        let turn = agent.store().last_turn(Some(session)).await.unwrap().unwrap();
+        let requests = agent.store().requests(turn.id).await.unwrap();
+        let sent = recto_agent::restore_request(agent.store(), &requests[0]).await.unwrap();
+        let Window { tokens, source, trained, cap } = sent.window;
+        assert_eq!(source, WindowSource::Trained);
+        assert_eq!(cap, Some(Tokens::new(16_384)), "as the agent has it");
+        assert_eq!(Some(tokens), trained.min(cap));
+        assert_eq!(sent.report()["window"]["trained"], serde_json::json!(trained.unwrap()));
+    });
+}
+
 #[test]
 fn what_was_learned_about_a_model_survives_a_restart() {
     let (bench, fake) = (Bench::new(), FakeServer::openai().start());
@@ -195,7 +251,12 @@ fn what_was_learned_about_a_model_survives_a_restart() {
         let long = long.clone();
         async move {
             let session = session(&agent, "measured").await;
-            agent.preview(session, Inbound::text(&long)).await.unwrap().request.prompt_tokens()
+            agent
+                .preview(session, Inbound::text(&owner(), &long))
+                .await
+                .unwrap()
+                .request
+                .prompt_tokens()
         }
     };
     let fresh = runtime().block_on(async { estimate(bench.agent(&fake).await).await });

@@ -6,8 +6,8 @@ use recto_fakes::{AnswerEnding, AnswerGate, FakeAnswer, FakeServer};
 use recto_store::TurnEnding;
 
 use crate::support::{
-    Bench, arrival, blocking, check_sound, ended, finished, holds, next, runtime, say, session,
-    statuses, submit, transcript, within,
+    Bench, arrival, blocking, check_sound, ended, finished, holds, next, owner, runtime, say,
+    session, statuses, submit, transcript, within,
 };
 
 #[test]
@@ -27,7 +27,7 @@ fn a_stop_while_the_model_talks_keeps_what_it_said() {
                 heard += &text;
             }
         }
-        assert!(agent.stop(session));
+        assert!(agent.stop(&owner(), session).await.unwrap());
         let finished = ended(&mut told.events, told.turn).await;
         assert_eq!(finished.status, TurnEnding::Stopped);
         expect![[r#"
@@ -66,7 +66,7 @@ fn a_stop_while_tools_run_answers_their_calls() {
                 break;
             }
         }
-        assert!(agent.stop(session));
+        assert!(agent.stop(&owner(), session).await.unwrap());
         assert_eq!(ended(&mut working.events, working.turn).await.status, TurnEnding::Stopped);
         check_sound(agent.store(), session).await;
         let transcript = transcript(agent.store(), session).await;
@@ -84,10 +84,10 @@ fn a_stop_while_nothing_runs_does_not_hit_the_next_turn() {
     runtime.block_on(async {
         let agent = bench.agent(&fake).await;
         let session = session(&agent, "k").await;
-        assert!(!agent.stop(session));
+        assert!(!agent.stop(&owner(), session).await.unwrap());
         assert_eq!(say(&agent, session, "one").await.status, TurnEnding::Done);
         within(agent.finished()).await;
-        assert!(!agent.stop(session));
+        assert!(!agent.stop(&owner(), session).await.unwrap());
         assert_eq!(say(&agent, session, "two").await.status, TurnEnding::Done);
     });
 }
@@ -104,8 +104,8 @@ fn two_stops_end_one_turn_and_leave_the_waiting_ones_to_be_answered() {
         arrival(&gate, 1).await;
         let second = submit(&agent, session, "two").await;
         let third = submit(&agent, session, "three").await;
-        agent.stop(session);
-        agent.stop(session);
+        agent.stop(&owner(), session).await.unwrap();
+        agent.stop(&owner(), session).await.unwrap();
         assert_eq!(finished(first).await.status, TurnEnding::Stopped);
         assert_eq!(finished(second).await.status, TurnEnding::Done);
         assert_eq!(finished(third).await.status, TurnEnding::Done);

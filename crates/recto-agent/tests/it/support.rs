@@ -1,8 +1,9 @@
 //! A folder with a database and a workspace, agents that live in it, and short
 //! ways to look at what they left there.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -10,8 +11,9 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use recto_agent::{
-    Agent, AgentOptions, AgentParts, Conversation, EventKind, FinishedTurn, Inbound, ModelEntry,
-    ReplayVerdict, SearchParts, Submission, TurnEvent, verify_body,
+    Actor, Agent, AgentOptions, AgentParts, ChatCommand, Conversation, EventCursor, EventKind,
+    EventListener, FinishedTurn, Inbound, ModelEntry, ReplayVerdict, SearchParts, Submission,
+    TurnEvent, verify_body,
 };
 use recto_context::mode::{ModeSetting, UncertainMode};
 use recto_context::{
@@ -20,17 +22,18 @@ use recto_context::{
 };
 use recto_fakes::{AnswerGate, FakeAnswer, FakeCall, FakeModel, FakeReply, FakeServer};
 use recto_llm::{CallOptions, ClientOptions, ModelClient, Provider, RetryPolicy};
-use recto_store::{SessionId, Store, StoreOptions, TurnId, TurnStatus};
+use recto_store::{
+    SessionId, Store, StoreOptions, StoredSession, TokenCounts, TurnEnding, TurnId, TurnStatus,
+};
 use recto_tools::{
-    ApprovalNeed, CallArguments, CallContext, CallLimits, Consent, Tool, ToolAction, ToolClass,
-    ToolError, ToolOutput, Toolbox,
+    ActionFields, ApprovalNeed, CallArguments, CallContext, CallFields, CallLimits, Consent, Tool,
+    ToolAction, ToolClass, ToolError, ToolOutput, Toolbox,
 };
 use recto_workspace::{MemoryFiles, Workspace, WorkspaceOptions};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
-use tokio::sync::broadcast::Receiver;
 use tokio::time::timeout;
 
 /// How long a test waits for something that must happen.
@@ -81,8 +84,23 @@ impl Bench {
     }
 
     pub(crate) fn parts_with(&self, models: Vec<ModelEntry>, store: Store) -> AgentParts {
-        let workspace = self.folder.path().join("workspace");
-        let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(self.held.clone()), Arc::new(Risky::new())];
+        Bench::parts_in(self.folder.path(), &self.held, models, store)
+    }
+
+    /// The folder itself, for another process.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The parts of an agent that another process has in this folder.
+    pub(crate) fn parts_elsewhere(folder: &Path, models: Vec<ModelEntry>) -> AgentParts {
+        let store = Store::open(&StoreOptions::new(folder.join("data/recto.db"))).unwrap();
+        Bench::parts_in(folder, &Held::new(), models, store)
+    }
+
+    fn parts_in(folder: &Path, held: &Held, models: Vec<ModelEntry>, store: Store) -> AgentParts {
+        let workspace = folder.join("workspace");
+        let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(held.clone()), Arc::new(Risky::new())];
         let tools = Toolbox::with_tools(tools, CallLimits::default());
         AgentParts {
             options: AgentOptions {
@@ -96,6 +114,7 @@ impl Bench {
                 disabled_tools: Vec::new(),
                 compaction: None,
                 session_files: None,
+                recovery_interval: AgentOptions::RECOVERY_INTERVAL,
             },
             models,
             memory: MemoryFiles::new(&workspace),
@@ -107,6 +126,17 @@ impl Bench {
             search: SearchParts::default(),
             store,
         }
+    }
+
+    /// The parts of another agent than `main`, with a workspace of its own beside `main`'s.
+    pub(crate) fn parts_of(&self, name: &str, models: Vec<ModelEntry>, store: Store) -> AgentParts {
+        let mut parts = self.parts_with(models, store);
+        let workspace = self.folder.path().join(name);
+        parts.options.name = name.into();
+        parts.memory = MemoryFiles::new(&workspace);
+        parts.workspace =
+            Workspace::new(WorkspaceOptions { workspace, ..WorkspaceOptions::default() });
+        parts
     }
 
     /// An agent whose only model is the fake's.
@@ -243,13 +273,9 @@ impl Tool for Held {
 /// What a call with these arguments would do.
 fn action(what: &str, arguments: &CallArguments, needs: ApprovalNeed) -> ToolAction {
     let data = arguments.as_value().clone();
-    ToolAction {
-        title: format!("{what} {data}"),
-        detail: format!("{what} with {data}"),
-        needs,
-        hash: ContentHash::of_bytes(data.to_string().as_bytes()),
-        data,
-    }
+    let hash = ContentHash::of_bytes(data.to_string().as_bytes());
+    let fields = CallFields { what: format!("{what} {data}"), arguments: data };
+    ToolAction::new(ActionFields::Call(fields), needs, hash)
 }
 
 /// The tool `risk`, which a person has to allow. Of `what = "soul"` only a person
@@ -329,16 +355,49 @@ pub(crate) async fn arrival(gate: &AnswerGate, times: usize) {
     blocking(move || gate.wait_for(times)).await;
 }
 
+/// The agent's owner.
+pub(crate) fn owner() -> Actor {
+    Actor::owner("owner")
+}
+
+/// A command that the owner types.
+pub(crate) fn typed(line: &str) -> ChatCommand {
+    Inbound::text(&owner(), line).read_command().unwrap().unwrap()
+}
+
 pub(crate) fn conversation(name: &str) -> Conversation {
     Conversation::with_owner("terminal", "local", name)
 }
 
 pub(crate) async fn session(agent: &Agent, name: &str) -> SessionId {
-    agent.find_or_begin(&conversation(name)).await.unwrap().id
+    agent.find_or_begin(&owner(), &conversation(name)).await.unwrap().id
 }
 
-pub(crate) async fn submit(agent: &Agent, session: SessionId, text: &str) -> Submission {
-    within(agent.submit(session, Inbound::text(text))).await.unwrap()
+/// A message that was sent, and a listener that was there before it.
+pub(crate) struct Submitted {
+    pub(crate) turn: TurnId,
+    pub(crate) events: EventListener,
+}
+
+pub(crate) async fn submit(agent: &Agent, session: SessionId, text: &str) -> Submitted {
+    submit_inbound(agent, session, Inbound::text(&owner(), text)).await
+}
+
+pub(crate) async fn submit_inbound(
+    agent: &Agent,
+    session: SessionId,
+    inbound: Inbound,
+) -> Submitted {
+    let events = agent.listen(&owner(), session, EventCursor::Now).await.unwrap();
+    let turn = within(agent.submit(session, inbound)).await.unwrap().turn;
+    Submitted { turn, events }
+}
+
+/// A message that was sent, and a listener that hears what is still to come of its turn.
+pub(crate) async fn follow(agent: &Agent, session: SessionId, sent: Submission) -> Submitted {
+    let cursor = EventCursor::After(sent.before);
+    let events = agent.listen(&owner(), session, cursor).await.unwrap();
+    Submitted { turn: sent.turn, events }
 }
 
 /// Says something, and waits for the end of its turn.
@@ -346,7 +405,7 @@ pub(crate) async fn say(agent: &Agent, session: SessionId, text: &str) -> Finish
     finished(submit(agent, session, text).await).await
 }
 
-pub(crate) async fn finished(submission: Submission) -> FinishedTurn {
+pub(crate) async fn finished(submission: Submitted) -> FinishedTurn {
     let events = events(submission).await;
     match events.into_iter().next_back() {
         Some(EventKind::Finished(finished)) => {
@@ -357,12 +416,12 @@ pub(crate) async fn finished(submission: Submission) -> FinishedTurn {
 }
 
 /// What happens in a turn, to its end.
-pub(crate) async fn events(submission: Submission) -> Vec<EventKind> {
-    let Submission { turn, events: mut receiver } = submission;
+pub(crate) async fn events(submission: Submitted) -> Vec<EventKind> {
+    let Submitted { turn, events: mut listener } = submission;
     let mut events = Vec::new();
     loop {
-        let event = next(&mut receiver).await;
-        if event.turn != turn {
+        let event = next(&mut listener).await;
+        if event.turn != Some(turn) {
             continue;
         }
         let is_last = matches!(event.event, EventKind::Finished(_));
@@ -373,15 +432,17 @@ pub(crate) async fn events(submission: Submission) -> Vec<EventKind> {
     }
 }
 
-pub(crate) async fn next(events: &mut Receiver<TurnEvent>) -> TurnEvent {
-    within(events.recv()).await.unwrap()
+pub(crate) async fn next(events: &mut EventListener) -> TurnEvent {
+    within(events.next()).await.unwrap()
 }
 
 /// Waits until the turn is over, and gives how.
-pub(crate) async fn ended(events: &mut Receiver<TurnEvent>, turn: TurnId) -> FinishedTurn {
+pub(crate) async fn ended(events: &mut EventListener, turn: TurnId) -> FinishedTurn {
     loop {
         match next(events).await {
-            TurnEvent { turn: of, event: EventKind::Finished(finished), .. } if of == turn => {
+            TurnEvent { turn: of, event: EventKind::Finished(finished), .. }
+                if of == Some(turn) =>
+            {
                 return finished;
             }
             _ => {}
@@ -433,30 +494,75 @@ pub(crate) async fn statuses(store: &Store, session: SessionId) -> Vec<&'static 
 
 /// What must hold of every session whose turns are over: the numbers have no
 /// gap, turns don't interleave, each begins with one user message and ends with
-/// one word for the person, every call has one result, and every record is whole.
+/// one word for the person, every call has one result, and every record is whole. A turn that
+/// handed calls out waits for what goes on with it.
 pub(crate) async fn check_sound(store: &Store, session: SessionId) {
     let stored = store.messages(session, None).await.unwrap();
     let numbers: Vec<u64> = stored.iter().map(|stored| stored.message.id.0).collect();
     assert_eq!(numbers, (1..=stored.len() as u64).collect::<Vec<_>>());
     let of_turns: Vec<TurnId> = stored.iter().filter_map(|stored| stored.turn).collect();
     assert!(of_turns.is_sorted(), "turns interleave: {of_turns:?}");
-    for turn in store.turns(session).await.unwrap() {
+    let turns = store.turns(session).await.unwrap();
+    for turn in &turns {
         assert!(matches!(turn.status, TurnStatus::Ended(_)), "turn {} is {}", turn.id, turn.status);
         if turn.started.is_none() {
             // It was taken back before it began.
             continue;
         }
+        // Turns that go on with each other are one, until the client went on with something
+        // else.
+        let goes_on = |of: TurnId| turns.iter().find(|other| other.continues == Some(of));
+        let chain: Vec<_> = std::iter::successors(Some(turn), |turn| goes_on(turn.id)).collect();
+        let is_handed_out = chain
+            .last()
+            .is_some_and(|last| last.status == TurnStatus::Ended(TurnEnding::HandedOut));
         let messages: Vec<&Message> = stored
             .iter()
-            .filter(|stored| stored.turn == Some(turn.id))
+            .filter(|stored| chain.iter().any(|turn| stored.turn == Some(turn.id)))
             .map(|stored| &*stored.message)
             .collect();
-        check_turn(&messages);
+        if turn.continues.is_none() && !is_handed_out {
+            check_turn(&messages);
+        }
         for request in store.requests(turn.id).await.unwrap() {
             let verdict = verify_body(store, &request).await.unwrap();
             assert!(matches!(verdict, ReplayVerdict::Identical { .. }), "{verdict:?}");
         }
     }
+    check_counts(store).await;
+}
+
+/// Every turn that has ended is counted once, with its requests and their tokens.
+async fn check_counts(store: &Store) {
+    let sessions = store.sessions_brief().await.unwrap();
+    let agents: BTreeSet<&str> = sessions.iter().map(|session| &*session.agent).collect();
+    for agent in agents {
+        check_agent_counts(store, agent, sessions.iter().filter(|of| of.agent == agent)).await;
+    }
+}
+
+async fn check_agent_counts(
+    store: &Store,
+    agent: &str,
+    sessions: impl Iterator<Item = &StoredSession>,
+) {
+    let counted = store.usage(agent, None).await.unwrap();
+    let (mut turns, mut tokens) = (0, TokenCounts::default());
+    for session in sessions {
+        let ended = store.turns(session.id).await.unwrap();
+        for turn in ended.iter().filter(|turn| turn.ended.is_some()) {
+            turns += 1;
+            for request in store.requests(turn.id).await.unwrap() {
+                tokens.requests += 1;
+                tokens.add_usage(&request.answer.map(|answer| answer.usage).unwrap_or_default());
+            }
+        }
+    }
+    let TokenCounts { requests, prompt, cached, completion, .. } = counted.tokens;
+    assert_eq!(
+        (counted.endings.all(), requests, prompt, cached, completion),
+        (turns, tokens.requests, tokens.prompt, tokens.cached, tokens.completion)
+    );
 }
 
 fn check_turn(messages: &[&Message]) {

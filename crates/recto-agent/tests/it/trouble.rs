@@ -9,7 +9,8 @@ use recto_store::{Store, StoreOptions, TurnEnding};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::support::{
-    Bench, arrival, check_sound, finished, holds, model, runtime, say, session, submit, transcript,
+    Bench, arrival, check_sound, finished, holds, model, owner, runtime, say, session, submit,
+    transcript,
 };
 
 /// A store that does not wait long for others.
@@ -39,7 +40,7 @@ fn a_store_that_fails_in_a_turn_ends_it_for_the_listener_and_the_session_goes_on
         assert_eq!(told.status, TurnEnding::Failed);
         assert_eq!(told.error.unwrap().code, "store");
         // Neither is a message taken that can't be stored.
-        let refused = agent.submit(session, Inbound::text("two")).await.unwrap_err();
+        let refused = agent.submit(session, Inbound::text(&owner(), "two")).await.unwrap_err();
         assert!(matches!(refused, AgentError::Store(_)), "{refused}");
         drop(lock);
 
@@ -96,7 +97,8 @@ fn an_unknown_model_is_named_with_those_that_are_known() {
         let session = session(&agent, "k").await;
         let settings =
             SessionSettings { model: Some("other".into()), ..SessionSettings::default() };
-        let refused = agent.submit(session, Inbound { settings, ..Inbound::text("hello") }).await;
+        let refused =
+            agent.submit(session, Inbound { settings, ..Inbound::text(&owner(), "hello") }).await;
         let refused = refused.unwrap_err();
         assert_eq!(refused.to_string(), "there is no model `other`");
         assert!(refused.hint().unwrap().starts_with("known models: fake;"));
@@ -114,7 +116,7 @@ fn what_is_no_message_is_refused_before_anything_is_stored() {
         for (text, code) in
             [("", "empty_message"), (" \n\t", "empty_message"), ("a\0b", "nul_in_message")]
         {
-            let refused = agent.submit(session, Inbound::text(text)).await.unwrap_err();
+            let refused = agent.submit(session, Inbound::text(&owner(), text)).await.unwrap_err();
             assert_eq!(refused.code(), code);
         }
         assert!(agent.store().turns(session).await.unwrap().is_empty());

@@ -1,12 +1,12 @@
 //! Why memories were on a page or were not, and to whom that is told.
 
-use recto_agent::{Agent, ChatCommand, CommandReply, Conversation, ItemReason, restore_request};
+use recto_agent::{Agent, CommandReply, Conversation, ItemReason, restore_request};
 use recto_context::{AudienceKind, Memory};
 use recto_fakes::FakeServer;
 use recto_store::SessionId;
 use recto_workspace::Horizon;
 
-use crate::support::{Bench, model, runtime, say, session};
+use crate::support::{Bench, model, owner, runtime, say, session, typed};
 
 /// What is known of a name in the last request of a session.
 async fn why(agent: &Agent, session: SessionId, name: &str, others: &[Memory]) -> Vec<ItemReason> {
@@ -29,10 +29,11 @@ fn those_who_may_not_see_a_memory_do_not_hear_of_it() {
             surface: "discord".into(),
             account: "bot".into(),
             name: "general".into(),
+            user: None,
             who: AudienceKind::Group,
             person: None,
         };
-        let group = agent.find_or_begin(&place).await.unwrap().id;
+        let group = agent.find_or_begin(&owner(), &place).await.unwrap().id;
         say(&agent, group, "hello").await;
         let all = agent.memories().files().read(&agent.memories().owner(), Horizon::All).await;
         let named = |text: &str| all.memories.iter().find(|one| one.text.contains(text)).unwrap();
@@ -51,8 +52,8 @@ fn those_who_may_not_see_a_memory_do_not_hear_of_it() {
         assert_eq!(why(&agent, own, "MEMORY.md#00000000", &all.memories).await, []);
         // And whoever types it into the conversation.
         let ask = async |session, memory: &Memory| {
-            let command = ChatCommand::parse(&format!("/why {}", memory.name)).unwrap().unwrap();
-            let answer = agent.command(&place, session, command).await.unwrap();
+            let command = typed(&format!("/why {}", memory.name));
+            let answer = agent.command(&owner(), &place, session, command).await.unwrap();
             let CommandReply::Why(told) = answer else { panic!("{answer:?}") };
             told.len()
         };

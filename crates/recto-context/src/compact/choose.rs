@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
 use super::material::{SLIGHT, Statement, SummaryMaterial, WEIGHTY};
-use super::render::{PARTED, entry, mark};
+use super::render::{PARTED, entry, statement_lead};
 use crate::counter::TokenCounter;
 use crate::tokens::TextProfile;
 
@@ -40,7 +40,7 @@ pub(super) struct SummaryCosts {
 impl SummaryCosts {
     pub(super) fn from_material(material: &SummaryMaterial, counter: &TokenCounter<'_>) -> Self {
         let of_statement = |statement: &Statement| {
-            part_cost(counter, &format!("\n{}{}", mark(statement.speaker), statement.text))
+            part_cost(counter, &format!("\n{}{}", statement_lead(statement), statement.text))
         };
         let statements = material.statements.iter().map(of_statement).collect();
         let of_entry = |text: String| part_cost(counter, &text);

@@ -13,6 +13,7 @@ use super::CompactionInput;
 use super::cues;
 use super::facts::{Fact, FactKind, KnownNames, details};
 use super::sentences::clauses;
+use crate::message::SpeakerName;
 use turns::{SpokenTurn, turns};
 
 /// The most words of a sentence that answers a question.
@@ -39,6 +40,8 @@ pub(super) enum TurnSpeaker {
 #[derive(Debug)]
 pub(super) struct Statement {
     pub(super) speaker: TurnSpeaker,
+    /// The person's name, where several people talk.
+    pub(super) name: Option<SpeakerName>,
     pub(super) text: String,
     /// Which sentence of the conversation it belongs to, and which clause of it it is.
     pub(super) place: (usize, usize),
@@ -109,10 +112,15 @@ impl SummaryMaterial {
             };
             let is_worth_it = worth > 0.0 || !facts.is_empty();
             if is_said && is_worth_it && self.said.insert((turn.speaker, small)) {
-                let (speaker, per_fact) = (turn.speaker, per_fact(turn.speaker));
-                let place = (number, part);
-                let statement = Statement { speaker, text: clause, place, worth, per_fact, facts };
-                self.statements.push(statement);
+                self.statements.push(Statement {
+                    speaker: turn.speaker,
+                    name: turn.name.clone(),
+                    text: clause,
+                    place: (number, part),
+                    worth,
+                    per_fact: per_fact(turn.speaker),
+                    facts,
+                });
             }
         }
     }

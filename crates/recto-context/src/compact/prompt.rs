@@ -58,7 +58,10 @@ fn transcript(compaction: &CompactionInput<'_>, length: usize) -> String {
 /// A message as lines, all but the first indented, so that none can pose as another's.
 fn lines(message: &Message, length: usize) -> Vec<String> {
     let (speaker, length) = match &message.body {
-        MessageBody::User(_) => (mark(TurnSpeaker::User).to_owned(), length),
+        MessageBody::User(user) => {
+            let name = user.speaker.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+            (mark(TurnSpeaker::User).to_owned() + &name, length)
+        }
         MessageBody::Assistant { .. } => (mark(TurnSpeaker::Assistant).to_owned(), length),
         MessageBody::Tool { name, .. } => (format!("Result of {name}: "), length.min(4000) / 2),
         MessageBody::Error(_) | MessageBody::Approval(_) => return Vec::new(),

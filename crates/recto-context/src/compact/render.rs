@@ -3,7 +3,7 @@
 
 use super::choose::SummaryChoice;
 use super::facts::FactKind;
-use super::material::{SummaryMaterial, TurnSpeaker};
+use super::material::{Statement, SummaryMaterial, TurnSpeaker};
 
 /// What stands before what a person said.
 pub(super) const USER: &str = "User: ";
@@ -24,7 +24,7 @@ pub(super) const PARTED: &str = "; ";
 
 /// The text of a choice.
 pub(super) fn render(material: &SummaryMaterial, choice: &SummaryChoice) -> String {
-    let mut lines: Vec<(TurnSpeaker, String)> = Vec::new();
+    let mut lines: Vec<(&Statement, String)> = Vec::new();
     let mut last: Option<(usize, usize)> = None;
     for &at in &choice.statements {
         let statement = &material.statements[at];
@@ -35,19 +35,19 @@ pub(super) fn render(material: &SummaryMaterial, choice: &SummaryChoice) -> Stri
         let cut = if clause > 0 && !goes_on { "… " } else { "" };
         let said = format!("{cut}{}", statement.text);
         match lines.last_mut() {
-            Some((speaker, line)) if *speaker == statement.speaker => {
+            Some((first, line)) if is_same_voice(first, statement) => {
                 if !goes_on {
                     close(line);
                 }
                 line.push(' ');
                 line.push_str(&said);
             }
-            _ => lines.push((statement.speaker, said)),
+            _ => lines.push((statement, said)),
         }
     }
-    let spoken = lines.into_iter().map(|(speaker, mut line)| {
+    let spoken = lines.into_iter().map(|(first, mut line)| {
         close(&mut line);
-        format!("{}{line}", mark(speaker))
+        format!("{}{line}", statement_lead(first))
     });
     let lists = LISTS.iter().filter_map(|(kind, label)| {
         let entries = choice.listed.iter().map(|&at| &material.facts[at].fact);
@@ -64,6 +64,16 @@ pub(super) fn render(material: &SummaryMaterial, choice: &SummaryChoice) -> Stri
 pub(super) fn entry(kind: FactKind, text: &str) -> String {
     let text = text.replace(PARTED, " ");
     if kind == FactKind::Quote { format!("\"{text}\"") } else { text }
+}
+
+/// What stands before what somebody said.
+pub(super) fn statement_lead(statement: &Statement) -> String {
+    let name = statement.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+    mark(statement.speaker).to_owned() + &name
+}
+
+fn is_same_voice(one: &Statement, other: &Statement) -> bool {
+    one.speaker == other.speaker && one.name == other.name
 }
 
 pub(super) fn mark(speaker: TurnSpeaker) -> &'static str {

@@ -19,7 +19,8 @@ pub enum ChangeCause {
     ModeFlipped,
     /// A workspace file or an item is another than before, came, or left.
     ItemChanged,
-    /// What the page says of where the agent runs: the day, the folder, the version.
+    /// What the page says of where the agent runs: the day or time, the folder, the version, the
+    /// number of tools.
     SurroundingsChanged,
     /// The session's memory snapshot was replaced.
     MemoryReplaced,
@@ -33,6 +34,8 @@ pub enum ChangeCause {
     LayerCut,
     /// Picks left with their turn. No break: agreement is only promised up to them.
     PicksLeft,
+    /// The client sent another history or system text than before, or left tools out.
+    ClientChanged,
     /// The two are not of one session, or its history was rewritten.
     Unrelated,
 }
@@ -45,7 +48,7 @@ impl ChangeCause {
             ChangeCause::ModeFlipped => "the mode flipped",
             ChangeCause::ItemChanged => "a workspace file or item changed",
             ChangeCause::SurroundingsChanged => {
-                "what the page says of where the agent runs changed (day, folder, version)"
+                "what the page says of where the agent runs changed (time, folder, version, tools)"
             }
             ChangeCause::MemoryReplaced => "the memory snapshot was replaced",
             ChangeCause::ToolOffered => "a tool is offered for the first time",
@@ -53,6 +56,9 @@ impl ChangeCause {
             ChangeCause::ResultShortened => "a tool result was shortened",
             ChangeCause::LayerCut => "a layer was cut to fit the window",
             ChangeCause::PicksLeft => "picks left with their turn",
+            ChangeCause::ClientChanged => {
+                "the client sent another history, system text or list of tools"
+            }
             ChangeCause::Unrelated => "the requests do not continue each other",
         }
     }
@@ -71,6 +77,8 @@ pub(super) fn tools_cause(
         ChangeCause::ToolOffered
     } else if was_trimmed(before, after) && !old.is_some_and(|tool| offers(after, &tool.spec.id)) {
         ChangeCause::HistoryTrimmed
+    } else if old.or(new).is_some_and(|tool| tool.spec.is_client_tool()) {
+        ChangeCause::ClientChanged
     } else {
         ChangeCause::ItemChanged
     }
@@ -97,12 +105,17 @@ pub(super) fn parts_cause(
         return cause;
     }
     let same_turn = before.sent.id == after.sent.id;
-    let is_pick = |part: Option<&Part>| part.is_some_and(|part| part.reason == PartReason::Found);
+    let is_pick = |part: Option<&Part>| {
+        part.is_some_and(|part| part.reason == PartReason::Found && part.layer != Layer::Tools)
+    };
     let old_layer = old.map(|part| part.layer);
     let in_front = new.is_some_and(|part| part.layer < Layer::History);
     let behind = old_layer == Some(Layer::Picks) && !in_front;
     if behind || (is_pick(old) && old_layer != Some(Layer::History)) {
         return picks_cause(before, after);
+    }
+    if [old, new].into_iter().flatten().any(is_from_client) {
+        return ChangeCause::ClientChanged;
     }
     if let Some(cause) = offered_tools_cause(before, after, old, new) {
         return cause;
@@ -177,9 +190,20 @@ fn conversation_cause(before: &RequestContext, after: &RequestContext) -> Change
         ChangeCause::HistoryTrimmed
     } else if before.carry.shortened != after.carry.shortened {
         ChangeCause::ResultShortened
+    } else if [before, after].into_iter().any(shows_client_history) {
+        ChangeCause::ClientChanged
     } else {
         ChangeCause::Unrelated
     }
+}
+
+/// Whether a part of the system side is the client's own text.
+fn is_from_client(part: &Part) -> bool {
+    part.layer == Layer::System && part.source == ContentSource::Client
+}
+
+fn shows_client_history(context: &RequestContext) -> bool {
+    context.layer(Layer::History).any(|part| part.reason == PartReason::ClientHistory)
 }
 
 fn was_trimmed(before: &RequestContext, after: &RequestContext) -> bool {

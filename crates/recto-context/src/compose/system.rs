@@ -7,7 +7,7 @@ use super::text_calls::tool_doc;
 use super::{Composer, EMPTY};
 use crate::catalog::WorkspaceFile;
 use crate::inputs::Bootstrap;
-use crate::item::{IncludeMode, ItemKind, Priority};
+use crate::item::{ContentSource, IncludeMode, ItemKind, Priority};
 use crate::layer::Layer;
 use crate::layout::{PickPlacement, SkillRender, SystemMessages, ToolCalls};
 use crate::page::{ChatRole, ItemUse, Part, PartJoin, PartReason};
@@ -47,7 +47,7 @@ static BULLET: LazyLock<Text> = LazyLock::new(|| Text::from("- "));
 impl Composer<'_> {
     pub(super) fn system_layers(&self, plan: &Plan<'_>) -> Vec<Part> {
         let mut parts = self.system(plan);
-        parts.extend(self.bootstrap());
+        parts.extend(self.bootstrap(plan));
         parts.extend(self.memory(plan));
         parts.extend(self.skills(plan));
         parts.extend(self.tools(plan));
@@ -64,7 +64,7 @@ impl Composer<'_> {
         let file =
             |file: &Option<WorkspaceFile>| file.as_ref().map(|file| self.file(Layer::System, file));
         if preset.is_plain() {
-            return file(&files.agents).into_iter().collect();
+            return file(&files.agents).into_iter().chain(self.client_system()).collect();
         }
         let or_default = |found: Option<Part>, text: &Text, name: &str| {
             let reason = || PartReason::DefaultForMissing(name.into());
@@ -80,7 +80,15 @@ impl Composer<'_> {
             file(&files.user),
             asks_for_calls.then(how_to),
         ];
-        parts.into_iter().flatten().collect()
+        parts.into_iter().flatten().chain(self.client_system()).collect()
+    }
+
+    /// The client's own system texts: behind ours, since they hold for its turns alone.
+    fn client_system(&self) -> impl Iterator<Item = Part> {
+        self.inputs.client_system.iter().map(|text| Part {
+            source: ContentSource::Client,
+            ..self.part(Layer::System, text, PartReason::FromClient)
+        })
     }
 
     fn file(&self, layer: Layer, file: &WorkspaceFile) -> Part {
@@ -88,10 +96,26 @@ impl Composer<'_> {
         Part { source: file.source.clone(), ..part }
     }
 
-    fn bootstrap(&self) -> Option<Part> {
-        let text = || describe(&self.inputs.bootstrap).into();
-        let shown = self.inputs.layout.preset.has_bootstrap();
-        shown.then(|| self.part(Layer::Bootstrap, &text(), PartReason::Generated))
+    fn bootstrap(&self, plan: &Plan<'_>) -> Option<Part> {
+        let preset = self.inputs.layout.preset;
+        let text = || match preset.has_clock() {
+            true => self.describe_moment(plan),
+            false => describe(&self.inputs.bootstrap),
+        };
+        let shown = preset.has_bootstrap();
+        shown.then(|| self.part(Layer::Bootstrap, &text().into(), PartReason::Generated))
+    }
+
+    /// The bootstrap layer of preset `layered`: with the number of tools, and with the date and
+    /// time of the message, since no message has a stamp there. What changes stands last.
+    fn describe_moment(&self, plan: &Plan<'_>) -> String {
+        let nowhere: Arc<str> = Arc::default();
+        let place = describe(&Bootstrap { day: nowhere, ..self.inputs.bootstrap.clone() });
+        let stamp = self.inputs.message.stamp.as_ref();
+        let time = stamp.map_or_else(String::new, |stamp| {
+            format!("\nCurrent date and time: {}", stamp.as_str())
+        });
+        format!("{place}\nAvailable tools: {}{time}", plan.tools.len())
     }
 
     fn memory(&self, plan: &Plan<'_>) -> Vec<Part> {
@@ -110,8 +134,8 @@ impl Composer<'_> {
 
     fn remembered(&self, PlannedMemory { memory, pinned }: &PlannedMemory<'_>) -> Part {
         let scores = pinned.as_ref().and_then(|pinned| pinned.scores);
-        let item =
-            ItemUse { id: memory.id(), include: IncludeMode::Always, priority: None, scores };
+        let include = pinned.as_ref().map_or(IncludeMode::Always, |pinned| pinned.why.include());
+        let item = ItemUse { id: memory.id(), include, priority: None, scores };
         let reason =
             pinned.as_ref().map_or(PartReason::Snapshot, |pinned| PartReason::Pinned(pinned.why));
         Part {
@@ -214,7 +238,7 @@ impl Composer<'_> {
             let docs = plan.tools.iter().map(|tool| Part {
                 item: Some(tool.item.clone()),
                 source: tool.spec.source.clone(),
-                ..self.part(Layer::Tools, &tool_doc(tool), PartReason::Generated)
+                ..self.part(Layer::Tools, &tool_doc(tool), tool.reason.clone())
             });
             parts.extend(docs);
         }

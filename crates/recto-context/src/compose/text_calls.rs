@@ -52,7 +52,11 @@ fn json_or_string(arguments: &str) -> String {
 /// The docs of a tool for models that get tools as text.
 pub(super) fn tool_doc(tool: &OfferedTool) -> Text {
     let spec = &tool.spec;
-    let mut doc = format!("### {}\n{}", spec.called, spec.description);
+    let mut doc = format!("### {}", spec.called);
+    if let Some(description) = &spec.description {
+        doc.push('\n');
+        doc.push_str(description);
+    }
     let required = |name: &str| {
         let list = spec.parameters["required"].as_array();
         list.is_some_and(|list| list.iter().any(|entry| entry == name))

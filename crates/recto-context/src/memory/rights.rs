@@ -12,7 +12,7 @@ pub enum MemoryScope {
     Global,
     /// A single person, by their id.
     Person(Arc<str>),
-    /// A conversation, by its surface and name: `telegram-4711`.
+    /// A conversation, by its surface, account and name: `telegram@bot-4711`.
     Conversation(Arc<str>),
     /// A single agent, by its name.
     Agent(Arc<str>),

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::Memory;
 use crate::counter::TokenCounter;
 use crate::inputs::ContextLimits;
-use crate::item::{ItemId, Pick, Scores};
+use crate::item::{IncludeMode, ItemId, Pick, Scores};
 use crate::message::MessageId;
 use crate::text::ContentHash;
 use crate::tokens::Tokens;
@@ -75,6 +75,14 @@ impl PinReason {
             PinReason::Important => "marked as important",
             PinReason::Fits => "fits what was said",
             PinReason::Newest => "among the newest",
+        }
+    }
+
+    /// How a memory came in that is pinned for this reason.
+    pub(crate) fn include(self) -> IncludeMode {
+        match self {
+            PinReason::Fits => IncludeMode::Agent,
+            PinReason::Few | PinReason::Important | PinReason::Newest => IncludeMode::Always,
         }
     }
 }

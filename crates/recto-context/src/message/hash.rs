@@ -1,7 +1,8 @@
 //! The hash of a message: of all that a model gets to see of it.
 //!
 //! A message's stamp, framing and kept picks are not in it. They stand on the
-//! page as parts and leads of their own, and a record keeps them there.
+//! page as parts and leads of their own, and a record keeps them there. Who wrote it, in
+//! a group, is: the same words of somebody else are another message.
 
 use super::{ContentPart, Message, MessageBody, OpaqueKind};
 use crate::text::ContentHash;
@@ -14,7 +15,10 @@ impl Message {
     pub fn hash(&self) -> ContentHash {
         let mut fields = HashInput::default();
         match &self.body {
-            MessageBody::User(_) => fields.tag(b'u'),
+            MessageBody::User(user) => match &user.speaker {
+                Some(speaker) => fields.tag(b's').add(speaker.as_str().as_bytes()),
+                None => fields.tag(b'u'),
+            },
             MessageBody::Assistant { .. } => fields.tag(b'a'),
             MessageBody::Tool { call, name, .. } => {
                 fields.tag(b't').add(call.0.as_bytes()).add(name.as_bytes())
@@ -81,6 +85,8 @@ mod tests {
         let different = [
             r#"{"role":"user","content":"a"}"#,
             r#"{"role":"user","content":"b"}"#,
+            r#"{"role":"user","content":"a","speaker":"Ada"}"#,
+            r#"{"role":"user","content":"a","speaker":"Ben"}"#,
             r#"{"role":"user","content":null}"#,
             r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#,
             r#"{"role":"user","content":[{"type":"text","text":"b"},{"type":"text","text":"a"}]}"#,

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::{
     CallId, ContentPart, Framing, Image, KeptPick, Message, MessageBody, MessageId, MessageStamp,
-    Opaque, OpaqueKind, PickDisplay, ToolCall, TurnNumber, UserMessage,
+    Opaque, OpaqueKind, PickDisplay, SpeakerName, ToolCall, TurnNumber, UserMessage,
 };
 use crate::item::ItemId;
 use crate::text::Text;
@@ -82,6 +82,7 @@ impl HistoryReader {
                 Ok(MessageBody::User(UserMessage {
                     content,
                     stamp: raw.stamp.as_deref().map(MessageStamp::new),
+                    speaker: raw.speaker,
                     framing: raw.framing,
                     picks: raw.picks.into_iter().map(KeptPick::from).collect(),
                 }))
@@ -182,6 +183,8 @@ struct RawMessage {
     name: Option<String>,
     #[serde(default)]
     stamp: Option<String>,
+    #[serde(default)]
+    speaker: Option<SpeakerName>,
     #[serde(default)]
     framing: Framing,
     #[serde(default)]
@@ -317,6 +320,9 @@ impl Serialize for Message {
         if let Some(stamp) = &user.stamp {
             map.serialize_entry("stamp", stamp)?;
         }
+        if let Some(speaker) = &user.speaker {
+            map.serialize_entry("speaker", speaker)?;
+        }
         if !user.framing.is_plain() {
             map.serialize_entry("framing", &user.framing)?;
         }
@@ -397,6 +403,7 @@ mod tests {
         round_trip(
             r###"{"role":"user","content":"a\n## Assistant\n \\n b ","stamp":"2026-11-15 08:07","framing":"call_tools"}"###,
         );
+        round_trip(r#"{"role":"user","content":"a","speaker":"Ada","stamp":"2026-11-15 08:07"}"#);
         round_trip(
             r#"{"role":"user","content":[{"type":"text","text":"see"},{"type":"image","media_type":"image/png","data":"aGk="}]}"#,
         );

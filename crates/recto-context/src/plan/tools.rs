@@ -2,15 +2,17 @@
 //!
 //! Most chat templates put tools near the front of the prompt, so their order
 //! is fixed: what the session has, in catalog order, then what search found,
-//! in the order it was found. A found tool stays until the next trim.
+//! in the order it was found. A found tool stays until the next trim. Behind all of
+//! them come the tools of the client, in its own order.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Plan, SessionLookup, reason, scores_of};
+use crate::carry::FoundTool;
 use crate::catalog::{Catalog, Skill, ToolSpec};
 use crate::context::{DropReason, OfferedTool};
-use crate::item::{IncludeMode, ItemId, ItemKind, ItemOrigin, Pick, SessionItem};
+use crate::item::{IncludeMode, ItemId, ItemKind, ItemOrigin, Pick, Scores, SessionItem};
 use crate::layer::Layer;
 use crate::layout::{PageLayout, SkillRender, ToolCalls};
 use crate::page::{ItemUse, PartReason};
@@ -45,16 +47,16 @@ fn in_session(
     tool: &ToolSpec,
     skill: Option<&Skill>,
     holds: impl Fn(&ItemId) -> Option<ItemOrigin>,
-) -> Option<ItemOrigin> {
-    let of_skill = skill.map(|skill| holds(&ItemId::new(ItemKind::Skill, skill.name.clone())));
-    match (holds(&tool.id), of_skill) {
-        (Some(ItemOrigin::ByHand), _) => Some(ItemOrigin::ByHand),
-        (_, Some(None)) => None,
-        (None, Some(Some(ItemOrigin::ByHand))) if tool.include == IncludeMode::Always => {
-            Some(ItemOrigin::ByHand)
-        }
-        (joined, _) => joined,
-    }
+) -> Option<(IncludeMode, PartReason)> {
+    let own = holds(&tool.id);
+    let by_itself = |joined: ItemOrigin| (joined.include(), reason(joined));
+    let Some(skill) = skill.filter(|_| !own.is_some_and(ItemOrigin::is_manual)) else {
+        return own.map(by_itself);
+    };
+    let of_skill = holds(&ItemId::new(ItemKind::Skill, skill.name.clone()))?;
+    let comes_along = of_skill.is_manual() && tool.include == IncludeMode::Always;
+    let with_skill = || (of_skill.include(), PartReason::OfSkill(skill.name.clone()));
+    own.map(by_itself).or_else(|| comes_along.then(with_skill))
 }
 
 /// Whether a pick brings a tool: by itself, or with the tool's skill.
@@ -67,83 +69,115 @@ fn reads_skills_on_demand(catalog: &Catalog, layout: &PageLayout) -> bool {
     layout.skills == SkillRender::ReadOnDemand && !catalog.skills.is_empty()
 }
 
+/// Why and how a tool is offered.
+struct OfferBasis {
+    include: IncludeMode,
+    reason: PartReason,
+    scores: Option<Scores>,
+}
+
 impl<'a> Plan<'a> {
     pub(super) fn offer_tools(&mut self, session: &SessionLookup<'_>) {
         let mut names = HashSet::new();
         if reads_skills_on_demand(self.inputs.catalog, &self.inputs.layout) {
-            self.offer(&READ_SKILL, IncludeMode::Always, PartReason::Always, &mut names);
+            self.offer_anyway(&READ_SKILL, IncludeMode::Always, PartReason::Always, &mut names);
         }
         let tools = ordered_tools(self.inputs.catalog, self.inputs.removed);
         for (tool, skill) in &tools {
-            if let Some(joined) = in_session(tool, *skill, |id| session.get(id).copied()) {
-                self.offer(tool, joined.include(), reason(joined), &mut names);
+            let joined = in_session(tool, *skill, |id| session.get(id).copied());
+            if let Some((include, reason)) = joined {
+                self.offer_anyway(tool, include, reason, &mut names);
             }
         }
         if self.inputs.mode.chosen.is_minimal() && tools.len() < FEW {
             for (tool, _) in &tools {
-                self.offer_once(tool, PartReason::FewTools, &mut names);
+                if !self.offers(&tool.id) {
+                    // Nobody chose it, so it comes like those that always do.
+                    self.offer_anyway(tool, IncludeMode::Always, PartReason::FewTools, &mut names);
+                }
             }
         }
         self.offer_found_tools(&tools, &mut names);
-    }
-
-    /// What search found in earlier turns, then what it found now.
-    fn offer_found_tools(
-        &mut self,
-        tools: &[(&'a ToolSpec, Option<&'a Skill>)],
-        names: &mut ToolNames<'a>,
-    ) {
-        for id in std::mem::take(&mut self.carry.found_tools) {
-            match tools.iter().find(|(tool, _)| tool.id == id) {
-                Some((tool, _)) => self.offer_found(tool, PartReason::FoundEarlier, names),
-                None if is_removed(&id, self.inputs.removed) => {}
-                None => self.drop_vanished(&id),
-            }
-        }
-        for pick in self.inputs.picks {
-            match pick.item.kind {
-                ItemKind::Tool => match tools.iter().find(|(tool, _)| tool.id == pick.item) {
-                    Some((tool, _)) => self.offer_found(tool, PartReason::Found, names),
-                    None => self.drop_vanished(&pick.item),
-                },
-                ItemKind::Skill => {
-                    let of_skill = |s: &Option<&Skill>| s.is_some_and(|s| s.name == pick.item.name);
-                    for (tool, _) in tools.iter().filter(|(_, skill)| of_skill(skill)) {
-                        self.offer_found(tool, PartReason::OfSkill(pick.item.name.clone()), names);
-                    }
-                }
-                _ => {}
-            }
+        for tool in self.inputs.client_tools {
+            self.offer_anyway(tool, IncludeMode::Always, PartReason::FromClient, &mut names);
         }
     }
 
-    /// Offers a tool that search found. It is remembered also when it is offered
-    /// for another reason now: that may not hold in the next turn.
-    fn offer_found(&mut self, tool: &'a ToolSpec, reason: PartReason, names: &mut ToolNames<'a>) {
-        if self.carry.cut_picks.contains(&tool.id) {
-            let tokens = self.inputs.counter.text(&tool.schema);
-            return self.drop(tool.id.to_string(), Layer::Tools, tokens, DropReason::NoRoom);
-        }
-        self.offer_once(tool, reason, names);
-        if !self.carry.found_tools.contains(&tool.id) {
-            self.carry.found_tools.push(tool.id.clone());
-        }
-    }
-
-    fn offer_once(&mut self, tool: &'a ToolSpec, reason: PartReason, names: &mut ToolNames<'a>) {
-        if !self.offers(&tool.id) {
-            self.offer(tool, tool.include, reason, names);
-        }
-    }
-
-    /// Offers a tool, unless another has its name: models call tools by name alone.
-    fn offer(
+    /// Offers a tool that is there whatever the message says. Search may have found it, too.
+    fn offer_anyway(
         &mut self,
         tool: &'a ToolSpec,
         include: IncludeMode,
         reason: PartReason,
         names: &mut ToolNames<'a>,
     ) {
+        let scores = scores_of(self.inputs.picks, &tool.id);
+        self.offer(tool, OfferBasis { include, reason, scores }, names);
+    }
+
+    /// What search found in earlier turns, then what it found now. Those that it finds again
+    /// keep their places.
+    fn offer_found_tools(&mut self, tools: &[OwnedTool<'a>], names: &mut ToolNames<'a>) {
+        let picks = self.inputs.picks;
+        for before in std::mem::take(&mut self.carry.found_tools) {
+            match tools.iter().find(|(tool, _)| tool.id == before.item) {
+                Some(tool) if picks.iter().any(|pick| brings(pick, tool)) => {
+                    self.offer_found_now(tool.0, names);
+                }
+                Some((tool, _)) => {
+                    let reason = before.turn.map(PartReason::FoundInTurn);
+                    let reason = reason.unwrap_or(PartReason::FoundEarlier);
+                    self.offer_found(tool, before, reason, names);
+                }
+                None if is_removed(&before.item, self.inputs.removed) => {}
+                None => self.drop_vanished(&before.item),
+            }
+        }
+        for pick in picks {
+            let mut brought = tools.iter().filter(|tool| brings(pick, tool)).peekable();
+            if pick.item.kind == ItemKind::Tool && brought.peek().is_none() {
+                self.drop_vanished(&pick.item);
+            }
+            brought.for_each(|(tool, _)| self.offer_found_now(tool, names));
+        }
+    }
+
+    /// Offers a tool that search brings for this message: by itself, or with its skill.
+    fn offer_found_now(&mut self, tool: &'a ToolSpec, names: &mut ToolNames<'a>) {
+        let scores = scores_of(self.inputs.picks, &tool.id);
+        let reason = match (scores, &tool.id.server) {
+            (None, Some(skill)) => PartReason::OfSkill(skill.clone()),
+            _ => PartReason::Found,
+        };
+        let found = FoundTool { item: tool.id.clone(), turn: Some(self.inputs.turn), scores };
+        self.offer_found(tool, found, reason, names);
+    }
+
+    /// Offers a tool that search found. It is remembered also when it is offered
+    /// for another reason now: that may not hold in the next turn.
+    fn offer_found(
+        &mut self,
+        tool: &'a ToolSpec,
+        found: FoundTool,
+        reason: PartReason,
+        names: &mut ToolNames<'a>,
+    ) {
+        if self.carry.cut_picks.contains(&tool.id) {
+            let tokens = self.inputs.counter.text(&tool.schema);
+            return self.drop(tool.id.to_string(), Layer::Tools, tokens, DropReason::NoRoom);
+        }
+        if self.carry.found_tools.iter().any(|known| known.item == tool.id) {
+            return;
+        }
+        if !self.offers(&tool.id) {
+            let (include, scores) = (IncludeMode::Agent, found.scores);
+            self.offer(tool, OfferBasis { include, reason, scores }, names);
+        }
+        self.carry.found_tools.push(found);
+    }
+
+    /// Offers a tool, unless another has its name: models call tools by name alone.
+    fn offer(&mut self, tool: &'a ToolSpec, basis: OfferBasis, names: &mut ToolNames<'a>) {
         let tokens = match self.inputs.layout.tool_calls {
             ToolCalls::Native => self.inputs.counter.tool(&tool.schema, &self.tools),
             ToolCalls::Text => Tokens::ZERO,
@@ -151,7 +185,7 @@ impl<'a> Plan<'a> {
         if !names.insert(&tool.called) {
             return self.drop_once(tool.id.to_string(), tokens);
         }
-        let scores = scores_of(self.inputs.picks, &tool.id);
+        let OfferBasis { include, reason, scores } = basis;
         let item = ItemUse { id: tool.id.clone(), include, priority: None, scores };
         self.tools.push(OfferedTool { spec: tool.clone(), item, tokens, reason });
     }
@@ -176,6 +210,15 @@ impl<'a> Plan<'a> {
 
 type ToolNames<'a> = HashSet<&'a Arc<str>>;
 
+/// A tool, with the skill that it belongs to.
+type OwnedTool<'a> = (&'a ToolSpec, Option<&'a Skill>);
+
+/// Whether a pick brings a tool of the catalog: by itself, or with its skill.
+fn brings(pick: &Pick, (tool, skill): &OwnedTool<'_>) -> bool {
+    let of_skill = || skill.is_some_and(|skill| skill.name == pick.item.name);
+    pick.item == tool.id || (pick.item.kind == ItemKind::Skill && of_skill())
+}
+
 /// Whether a person took a tool out of the session, or the skill that it comes from.
 fn is_removed(tool: &ItemId, removed: &[ItemId]) -> bool {
     let is_its_skill =
@@ -185,10 +228,7 @@ fn is_removed(tool: &ItemId, removed: &[ItemId]) -> bool {
 
 /// Tools of Recto and of servers, then those of skills by the skill's name, without
 /// those that were removed.
-fn ordered_tools<'a>(
-    catalog: &'a Catalog,
-    removed: &[ItemId],
-) -> Vec<(&'a ToolSpec, Option<&'a Skill>)> {
+fn ordered_tools<'a>(catalog: &'a Catalog, removed: &[ItemId]) -> Vec<OwnedTool<'a>> {
     let mut skills: Vec<&Skill> = catalog.skills.iter().filter(|s| !s.tools.is_empty()).collect();
     skills.sort_by(|a, b| a.name.cmp(&b.name));
     let own = catalog.tools.iter().map(|tool| (tool, None));

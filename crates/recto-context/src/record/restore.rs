@@ -8,7 +8,8 @@ use super::rows::{
 use super::{ContentRef, ContextRecord, MessageRef, RecordContents, RestoreError, check_version};
 use crate::catalog::ToolSpec;
 use crate::context::{DroppedEntry, OfferedTool, RequestContext};
-use crate::item::{ContentSource, Pick};
+use crate::description::ItemDescription;
+use crate::item::{ContentSource, ItemId, Pick};
 use crate::message::{KeptPick, Message, MessageBody, PickDisplay, UserMessage};
 use crate::page::{Part, PartContent, render_messages};
 use crate::text::Text;
@@ -50,6 +51,7 @@ impl ContextRecord {
             removed: self.removed.clone(),
             found: contents.candidates(&self.found)?,
             candidates: contents.candidates(&self.candidates)?,
+            descriptions: contents.descriptions(&self.descriptions)?,
             notices: self.notices.clone(),
             carry: self.carry.clone(),
             sent,
@@ -134,6 +136,7 @@ impl RecordContents {
         let body = MessageBody::User(UserMessage {
             content: user.content.clone(),
             stamp: row.stamp.clone(),
+            speaker: row.speaker.clone(),
             framing: row.framing,
             picks: picks.collect::<Result<_, _>>()?,
         });
@@ -153,6 +156,16 @@ impl RecordContents {
         let include = row.include.unwrap_or(row.item.include);
         let spec = ToolSpec { include, source: source(&row.from), ..spec };
         Ok(OfferedTool { spec, item: row.item.clone(), tokens, reason: row.why.clone() })
+    }
+
+    fn descriptions(
+        &self,
+        rows: &[(ItemId, TextRef)],
+    ) -> Result<Vec<ItemDescription>, RestoreError> {
+        let entry = |(item, text): &(ItemId, TextRef)| {
+            Ok(ItemDescription { item: item.clone(), text: self.text(text)? })
+        };
+        rows.iter().map(entry).collect()
     }
 
     fn candidates(&self, rows: &[CandidateRow]) -> Result<Vec<Pick>, RestoreError> {

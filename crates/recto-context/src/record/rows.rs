@@ -9,7 +9,7 @@ use super::MessageRef;
 use crate::context::DropReason;
 use crate::item::{ContentSource, IncludeMode, ItemId, Scores};
 use crate::layer::Layer;
-use crate::message::{Framing, MessageStamp, TurnNumber};
+use crate::message::{Framing, MessageStamp, SpeakerName, TurnNumber};
 use crate::page::{ChatRole, ItemUse, PartJoin, PartReason};
 use crate::text::{ContentHash, Text};
 use crate::tokens::Tokens;
@@ -106,6 +106,8 @@ pub(super) struct SentRow {
     pub(super) message: MessageRef,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) stamp: Option<MessageStamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) speaker: Option<SpeakerName>,
     #[serde(default, skip_serializing_if = "Framing::is_plain")]
     pub(super) framing: Framing,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

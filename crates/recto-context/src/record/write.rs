@@ -9,7 +9,8 @@ use super::rows::{
 use super::{ContextRecord, MessageRef, RecordBundle, VERSION};
 use crate::catalog::FileNotice;
 use crate::context::{DroppedEntry, OfferedTool, RequestContext};
-use crate::item::{ContentSource, Pick};
+use crate::description::ItemDescription;
+use crate::item::{ContentSource, ItemId, Pick};
 use crate::message::{KeptPick, Message, UserMessage};
 use crate::page::{Part, PartContent};
 use crate::text::{ContentHash, Text};
@@ -37,6 +38,7 @@ impl RequestContext {
             dropped: self.dropped.iter().map(dropped).collect(),
             found: self.found.iter().map(|pick| writer.candidate(pick)).collect(),
             candidates: self.candidates.iter().map(|pick| writer.candidate(pick)).collect(),
+            descriptions: self.descriptions.iter().map(|entry| writer.described(entry)).collect(),
             mode: self.mode.clone(),
             tool_choice: self.tool_choice,
             sent: writer.sent(&self.sent),
@@ -124,12 +126,17 @@ impl RecordWriter {
         }
     }
 
+    fn described(&mut self, entry: &ItemDescription) -> (ItemId, TextRef) {
+        (entry.item.clone(), self.text(&entry.text))
+    }
+
     fn sent(&mut self, sent: &Arc<Message>) -> SentRow {
         let nothing = UserMessage::default();
         let user = sent.as_user().unwrap_or(&nothing);
         SentRow {
             message: self.message(sent),
             stamp: user.stamp.clone(),
+            speaker: user.speaker.clone(),
             framing: user.framing,
             picks: user.picks.iter().map(|pick| self.kept_pick(pick)).collect(),
         }
@@ -155,7 +162,7 @@ fn source(source: &ContentSource) -> Option<ContentSource> {
 
 fn notice(notice: &FileNotice) -> FileNotice {
     let source = source(&notice.source).unwrap_or(ContentSource::BuiltIn);
-    FileNotice { source, problem: notice.problem.clone() }
+    FileNotice { source, ..notice.clone() }
 }
 
 fn dropped(dropped: &DroppedEntry) -> DroppedRow {

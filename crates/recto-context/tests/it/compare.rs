@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use recto_context::{
     AssemblyInputs, Catalog, ChangeCause, IncludeMode, ItemId, ItemKind, Layer, Message, MessageId,
-    Mode, ModeDecision, ModeReason, Tokens, compare_requests,
+    Mode, ModeDecision, ModeReason, Tokens, Window, compare_requests,
 };
 
 use crate::support::*;
@@ -42,6 +42,93 @@ fn an_edited_rule_is_named_with_its_layer_and_first_byte() {
     assert!(comparison.fresh_tokens > Tokens::ZERO);
 }
 
+/// A person sees both texts around the first difference, in whole characters and few of them.
+#[test]
+fn the_text_around_the_first_difference_is_told() {
+    let before = Catalog { rules: vec![rule("r", 1, IncludeMode::Always, "")], ..catalog() };
+    let session = before.session_at_start();
+    let with_rule = |text: &str| {
+        let mut catalog = before.clone();
+        catalog.rules[0].text = text.into();
+        let inputs = AssemblyInputs::new(&catalog, "go").session(&session);
+        inputs.window(Window::from_config(Tokens::new(50_000))).assemble().unwrap()
+    };
+    let around = |a: &str, b: &str| {
+        let change = compare_requests(&with_rule(a), &with_rule(b)).change.unwrap();
+        (change.excerpt.agreed, change.excerpt.before, change.excerpt.after)
+    };
+    let behind = "\n\n## Reference: api\nGET /v1/things lists things.";
+    let (agreed, old, new) = around("Stay calm. 猫", "Stay calm. 犬");
+    assert!(agreed.ends_with("## Rule: r\nStay calm. "), "{agreed}");
+    assert_eq!((old, new), (format!("猫{behind}"), format!("犬{behind}")));
+    // ü and ä begin with the same byte.
+    let (agreed, old, new) = around("fü", "fä");
+    assert!(agreed.ends_with("\nf"), "{agreed}");
+    assert!(old.starts_with('ü') && new.starts_with('ä'), "{old} {new}");
+    let long = "早い🦀".repeat(1_000);
+    let (agreed, old, new) = around(&format!("{long}a{long}"), &format!("{long}b{long}"));
+    assert_eq!([&agreed, &old, &new].map(|text| text.chars().count()), [80, 160, 160]);
+    assert!(long.ends_with(&agreed));
+    assert_eq!((&old[..1], &new[..1]), ("a", "b"));
+    assert!(long.starts_with(&old[1..]) && long.starts_with(&new[1..]));
+}
+
+#[test]
+fn the_text_around_a_difference_in_calls_and_tools_is_told() {
+    let catalog = catalog();
+    let with_rounds = |notation: &str| {
+        let rounds = talk(notation);
+        AssemblyInputs::new(&catalog, "go").rounds(&rounds).assemble().unwrap()
+    };
+    let a = with_rounds("model: call time{\"zone\":\"ä\"} / tool: 12:00");
+    let b = with_rounds("model: call time{\"zone\":\"UTC\"} / tool: 12:00");
+    let excerpt = compare_requests(&a, &b).change.unwrap().excerpt;
+    assert_eq!(excerpt.agreed, "");
+    let calls = (excerpt.before.as_str(), excerpt.after.as_str());
+    assert_eq!(calls, ("time{\"zone\":\"ä\"}", "time{\"zone\":\"UTC\"}"));
+    // One that ends says nothing more.
+    let shorter = with_rounds("");
+    let excerpt = compare_requests(&b, &shorter).change.unwrap().excerpt;
+    assert_eq!((excerpt.before.as_str(), excerpt.after.as_str()), (calls.1, ""));
+    let session = catalog.session_at_start();
+    let a = AssemblyInputs::new(&catalog, "go").session(&session).assemble().unwrap();
+    let mut edited = catalog.clone();
+    let id = edited.tools[0].id.clone();
+    edited.tools[0] = recto_context::ToolSpec::new(id, "Döes", serde_json::json!({}));
+    let b = AssemblyInputs::new(&edited, "go").session(&session).assemble().unwrap();
+    let excerpt = compare_requests(&a, &b).change.unwrap().excerpt;
+    assert!(excerpt.agreed.ends_with("\"D"), "{excerpt:?}");
+    assert!(excerpt.before.starts_with("oes read_file.") && excerpt.after.starts_with("öes"));
+}
+
+/// Fresh is all that a server has to read; a part of it is new, and a part it had read before.
+#[test]
+fn what_has_to_be_read_again_is_what_stood_there_before() {
+    let catalog = catalog();
+    let mut edited = catalog.clone();
+    edited.system.soul = file("SOUL.md", "You are Eve.");
+    let session = catalog.session_at_start();
+    let history = talk("user: hi / model: hello");
+    let ask = |catalog: &Catalog, message: &str, history: &[Arc<Message>]| {
+        let inputs = AssemblyInputs::new(catalog, message).message_id(MessageId(9));
+        inputs.session(&session).history(history).assemble().unwrap()
+    };
+    let a = ask(&catalog, "one", &history);
+    let b = ask(&edited, "one", &history);
+    let comparison = compare_requests(&a, &b);
+    let soul = b.parts[0].tokens;
+    assert_eq!(comparison.reread_tokens + soul, comparison.fresh_tokens);
+    let history_now = [&history[..], &[Arc::new(Message::user(8, "one"))]].concat();
+    let goes_on = ask(&catalog, "two", &history_now);
+    let comparison = compare_requests(&a, &goes_on);
+    assert_eq!((comparison.change, comparison.reread_tokens), (None, Tokens::ZERO));
+    // What is new is not read again, wherever it stands.
+    let other = ask(&edited, "another message", &history);
+    let comparison = compare_requests(&a, &other);
+    let message = other.layer_tokens(Layer::Message);
+    assert_eq!(comparison.reread_tokens + soul + message, comparison.fresh_tokens);
+}
+
 #[test]
 fn items_that_came_and_left_are_listed() {
     let before = catalog();
@@ -61,8 +148,7 @@ fn a_new_tool_a_new_memory_a_new_mode_and_a_new_model_are_told_apart() {
     let base = catalog();
     let session = base.session_at_start();
     let request = |catalog: &Catalog, session: &[_], mode, model: &str| {
-        let decision =
-            ModeDecision { chosen: mode, reason: ModeReason::Configured, matched: vec![] };
+        let decision = ModeDecision::new(mode, ModeReason::Configured);
         let inputs =
             AssemblyInputs::new(catalog, "go").session(session).mode(decision).model(model);
         inputs.assemble().unwrap()

@@ -9,7 +9,7 @@ use recto_context::{
 use crate::support::*;
 
 fn in_mode(chosen: Mode) -> ModeDecision {
-    ModeDecision { chosen, reason: ModeReason::Configured, matched: Vec::new() }
+    ModeDecision::new(chosen, ModeReason::Configured)
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Which mode a turn gets, as one table.
 
 use recto_context::mode::{
-    self, ModeContradiction, ModeQuestion, ModeSetting, OlderPair, ToolTurnContext, UncertainMode,
+    self, ModeContradiction, ModeMark, ModeQuestion, ModeSetting, OlderPair, ToolTurnContext,
+    UncertainMode,
 };
-use recto_context::{ContextMode, ItemKind, Mode, ModeReason};
+use recto_context::{AssemblyInputs, Catalog, ContextMode, ItemKind, Mode, ModeReason, ModeSource};
 
 use crate::support::{mode, pick};
 
@@ -28,7 +29,7 @@ fn the_older_pair_means_what_it_always_did() {
     for (turn, system, expected) in table {
         let resolved = mode::resolve(None, older(turn, system)).unwrap();
         let unset = turn.is_none() && system.is_none();
-        let setting = if unset { ModeSetting::Unset } else { ModeSetting::Fixed(expected) };
+        let setting = if unset { ModeSetting::Unset } else { ModeSetting::Pair(expected) };
         assert_eq!(resolved.setting, setting, "{turn:?} {system:?}");
         for (has_tools, expected) in [(true, expected), (false, Mode::Full)] {
             let question = ModeQuestion {
@@ -66,7 +67,7 @@ fn explicit_settings_win_and_contradictions_are_errors() {
             None,
             Err(ModeContradiction { asked: Mode::Minimal, pair: Mode::Full }),
         ),
-        (ContextMode::Auto, Some(Minimal), Some(true), fixed(Mode::Minimal)),
+        (ContextMode::Auto, Some(Minimal), Some(true), Ok(ModeSetting::Pair(Mode::Minimal))),
         (ContextMode::Auto, None, None, Ok(ModeSetting::Auto)),
     ];
     for (context, turn, system, expected) in table {
@@ -113,15 +114,16 @@ fn marks_come_before_settings_and_search_before_talk() {
         mode::decide(&ModeQuestion { setting, uncertain, mark, has_tools: true, found, message })
     };
     let fixed = ModeSetting::Fixed(Mode::Full);
-    let marked = question(fixed, Some(ContextMode::Minimal), None, "thanks!");
+    let marked = question(fixed, Some(ModeMark::Turn(ContextMode::Minimal)), None, "thanks!");
     assert_eq!((marked.chosen, marked.reason), (Mode::Minimal, ModeReason::Marked));
-    let marked = question(auto, Some(ContextMode::Full), None, "edit config.json");
+    let on_session = Some(ModeMark::Session(ContextMode::Full));
+    let marked = question(auto, on_session, None, "edit config.json");
     assert_eq!(marked.chosen, Mode::Full);
     let by_search = question(auto, None, Some(&found), "is it raining?");
     assert_eq!(by_search.reason, ModeReason::Found("tool weather".to_owned()));
     let by_path = question(auto, None, Some(&found), "look at /etc/hosts");
     assert!(matches!(by_path.reason, ModeReason::Words(_)));
-    let mark_auto = question(fixed, Some(ContextMode::Auto), None, "thanks!");
+    let mark_auto = question(fixed, Some(ModeMark::Turn(ContextMode::Auto)), None, "thanks!");
     assert_eq!(mark_auto.chosen, Mode::Full);
     assert!(matches!(mark_auto.reason, ModeReason::Words(_)));
 }
@@ -132,14 +134,46 @@ fn what_nothing_decides_a_setting_decides() {
         [(UncertainMode::Minimal, Mode::Minimal), (UncertainMode::Full, Mode::Full)]
     {
         // Also when a person asks for auto beside a fixed setting.
+        let mark_auto = Some(ModeMark::Turn(ContextMode::Auto));
         for (setting, mark) in
-            [(ModeSetting::Auto, None), (ModeSetting::Fixed(Mode::Full), Some(ContextMode::Auto))]
+            [(ModeSetting::Auto, None), (ModeSetting::Fixed(Mode::Full), mark_auto)]
         {
             let message = "blorp wib";
             let question =
                 ModeQuestion { setting, uncertain, mark, has_tools: true, found: None, message };
             let decision = mode::decide(&question);
             assert_eq!((decision.chosen, decision.reason), (expected, ModeReason::Uncertain));
+        }
+    }
+}
+
+/// A page shows the setting beside the decision, and who set it.
+#[test]
+fn the_decision_says_which_setting_held() {
+    use ModeSource::{Default, Model, Pair, Session, Turn};
+    let (auto, full) = (ContextMode::Auto, ContextMode::Full);
+    let pair = ModeSetting::Pair(Mode::MinimalWithHistory);
+    let table = [
+        (ModeSetting::Unset, None, Default, "full", "default"),
+        (ModeSetting::Auto, None, Model(auto), "auto", "model"),
+        (ModeSetting::Fixed(Mode::Full), None, Model(full), "full", "model"),
+        (pair, None, Pair(Mode::MinimalWithHistory), "minimal_with_history", "pair"),
+        (pair, Some(ModeMark::Session(auto)), Session(auto), "auto", "session"),
+        (ModeSetting::Auto, Some(ModeMark::Turn(full)), Turn(full), "full", "turn"),
+    ];
+    for (setting, mark, source, asked, from) in table {
+        for has_tools in [true, false] {
+            let (uncertain, message) = (UncertainMode::Minimal, "fix src/main.rs");
+            let question =
+                ModeQuestion { setting, uncertain, mark, has_tools, found: None, message };
+            let decision = mode::decide(&question);
+            assert_eq!(decision.source, Some(source));
+            assert_eq!((source.setting(), source.name()), (asked, from));
+            let catalog = Catalog::default();
+            let request = AssemblyInputs::new(&catalog, message).mode(decision).assemble().unwrap();
+            let report = request.report();
+            assert_eq!(report["mode"]["setting"], asked);
+            assert_eq!(report["mode"]["setting_from"], from);
         }
     }
 }

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use recto_context::{
-    AssemblyInputs, Carry, Catalog, ContextLimits, DropReason, IncludeMode, ItemId, ItemKind,
-    ItemOrigin, Layer, Message, MessageId, MessageStamp, Mode, ModeDecision, ModeReason,
+    AssemblyInputs, Carry, Catalog, ContextLimits, DropReason, FoundTool, IncludeMode, ItemId,
+    ItemKind, ItemOrigin, Layer, Message, MessageId, MessageStamp, Mode, ModeDecision, ModeReason,
     RequestContext, SessionItem, TokenCounter, Tokens, Window, compare_requests, has_tools,
 };
 
@@ -16,7 +16,7 @@ fn window(tokens: u32) -> Window {
 }
 
 fn in_mode(chosen: Mode) -> ModeDecision {
-    ModeDecision { chosen, reason: ModeReason::Configured, matched: Vec::new() }
+    ModeDecision::new(chosen, ModeReason::Configured)
 }
 
 fn shown(request: &RequestContext, layer: Layer) -> Vec<String> {
@@ -142,6 +142,10 @@ fn in_every_mode_that_shows_memories_they_come_back() {
     assert_eq!(shown(&third, Layer::Picks), [""; 0], "picks leave before memories");
 }
 
+fn found_earlier(item: ItemId) -> FoundTool {
+    FoundTool { item, turn: None, scores: None }
+}
+
 #[test]
 fn a_found_tool_stays_until_a_trim_in_any_mode() {
     let mut catalog = Catalog::default();
@@ -175,18 +179,22 @@ fn tools_found_again_at_a_trim_keep_their_places() {
     catalog.tools.iter_mut().for_each(|tool| tool.include = IncludeMode::Agent);
     let picks = ["a", "b"].map(|name| pick(ItemKind::Tool, name, 0.9));
     let history = [Arc::new(Message::user(1, words(900)))];
-    let found_tools = vec![picks[1].item.clone(), picks[0].item.clone()];
-    let carry = Carry { found_tools: found_tools.clone(), ..Carry::default() };
+    let before = [&picks[1].item, &picks[0].item];
+    let found_tools = before.map(|item| found_earlier(item.clone())).to_vec();
+    let carry = Carry { found_tools, ..Carry::default() };
     let inputs = AssemblyInputs::new(&catalog, "x").message_id(MessageId(2)).history(&history);
     let request = inputs.picks(&picks).carry(carry).window(window(800)).assemble().unwrap();
     assert_eq!(request.carry.trims, 1);
-    assert_eq!(request.carry.found_tools, found_tools);
+    let after: Vec<_> = request.carry.found_tools.iter().map(|found| &found.item).collect();
+    assert_eq!(after, before);
 }
 
 #[test]
 fn a_found_tool_whose_server_is_gone_is_recorded() {
-    let carry =
-        Carry { found_tools: vec![ItemId::tool(Some("mail".into()), "send")], ..Carry::default() };
+    let carry = Carry {
+        found_tools: vec![found_earlier(ItemId::tool(Some("mail".into()), "send"))],
+        ..Carry::default()
+    };
     let catalog = Catalog::default();
     let request = AssemblyInputs::new(&catalog, "x").carry(carry).assemble().unwrap();
     assert_eq!(
@@ -407,14 +415,15 @@ fn what_a_person_removed_is_brought_back_by_nothing() {
         ItemId::new(ItemKind::Skill, "knots"),
     ];
     let picks = [pick(ItemKind::Skill, "tides", 0.9)];
-    let carry = Carry { found_tools: vec![tool_id(None, "found")], ..Carry::default() };
+    let carry =
+        Carry { found_tools: vec![found_earlier(tool_id(None, "found"))], ..Carry::default() };
     for mode in [Mode::Minimal, Mode::Full] {
         let inputs = AssemblyInputs::new(&catalog, "x").mode(in_mode(mode)).picks(&picks);
         let request = inputs.carry(carry.clone()).removed(&removed).assemble().unwrap();
         let names: Vec<_> = request.tools.iter().map(|tool| &*tool.spec.id.name).collect();
         let all = if mode == Mode::Minimal { vec!["other", "high"] } else { vec!["high"] };
         assert_eq!(names, all);
-        assert!(!request.carry.found_tools.contains(&removed[0]));
+        assert!(request.carry.found_tools.iter().all(|found| found.item != removed[0]));
         assert!(!page(&request).contains("knots"));
         assert_eq!(request.removed, removed);
     }

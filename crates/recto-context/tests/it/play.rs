@@ -394,7 +394,7 @@ impl Session {
                 ..PageLayout::default()
             })
             .bootstrap(bootstrap())
-            .mode(ModeDecision { chosen, reason: ModeReason::Configured, matched: vec![] })
+            .mode(ModeDecision::new(chosen, ModeReason::Configured))
             .window(Window::from_config(Tokens::new(self.play.window)))
             .limits(limits)
             .session(&self.items)

@@ -106,7 +106,11 @@ fn check_prefix(
         // What was cut comes back at a trim and with a turn, and not before.
         ChangeCause::LayerCut if same_turn => picked(after).is_subset(&picked(before)),
         ChangeCause::LayerCut => trims(before) != trims(after),
-        ChangeCause::Unrelated | ChangeCause::PicksLeft | ChangeCause::SurroundingsChanged => false,
+        // No client takes part in these sessions.
+        ChangeCause::ClientChanged
+        | ChangeCause::Unrelated
+        | ChangeCause::PicksLeft
+        | ChangeCause::SurroundingsChanged => false,
     };
     prop_assert!(right, "{:?} does not explain it: {:#?}", cause, change);
     Ok(())

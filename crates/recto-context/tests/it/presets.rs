@@ -2,8 +2,9 @@
 
 use expect_test::expect;
 use recto_context::{
-    AssemblyInputs, Catalog, IncludeMode, ItemKind, Layer, LayoutPreset, MessageStamp,
+    AssemblyInputs, Catalog, ChangeCause, IncludeMode, ItemKind, Layer, LayoutPreset, MessageStamp,
     PickMessages, SkillRender, SystemFiles, SystemMessages, Tokens, ToolCalls, Window,
+    compare_requests,
 };
 
 use crate::support::*;
@@ -195,8 +196,9 @@ fn layered_is_seven_layers_a_system_message_each() {
         Agent: main, on Recto 0.1.0
         Workspace: /w
         Operating system: linux
-        Session began: 2026-11-15
         Surface: terminal
+        Available tools: 2
+        Current date and time: 2026-11-15 08:07
         ── system
         Relevant memories:
         - [2026-11-02] Kim likes brief answers.
@@ -215,6 +217,43 @@ fn layered_is_seven_layers_a_system_message_each() {
         ── user
         What next?"#]]
     .assert_eq(&page(&request));
+}
+
+/// The bootstrap has the date, the time and the number of tools, as the form that it comes from;
+/// the clock is the message's, so that a turn's requests agree and its record brings it back.
+#[test]
+fn layered_tells_the_time_of_the_message_and_the_number_of_tools() {
+    let catalog = catalog();
+    let session = catalog.session_at_start();
+    let ask = |stamp: &str, rounds: &str| {
+        let rounds = talk(rounds);
+        let inputs = AssemblyInputs::new(&catalog, "x").layout(LayoutPreset::Layered.layout());
+        let inputs = inputs.bootstrap(bootstrap()).stamp(MessageStamp::new(stamp));
+        inputs.session(&session).rounds(&rounds).assemble().unwrap()
+    };
+    let first = ask("2026-11-15 08:07", "");
+    let text = first.layer(Layer::Bootstrap).next().unwrap().text().to_owned();
+    assert!(
+        text.ends_with("\nAvailable tools: 2\nCurrent date and time: 2026-11-15 08:07"),
+        "{text}"
+    );
+    assert!(!page(&first).contains("[2026-11-15 08:07]"), "and no message has a stamp");
+    let second = ask("2026-11-15 08:07", "model: call read_file{} / tool: text");
+    assert_eq!(compare_requests(&first, &second).change, None);
+    // The price: everything behind it is read again in the next minute.
+    let later = ask("2026-11-15 08:08", "");
+    let comparison = compare_requests(&first, &later);
+    let change = comparison.change.unwrap();
+    assert_eq!((change.layer, change.cause), (Layer::Bootstrap, ChangeCause::SurroundingsChanged));
+    assert_eq!((&*change.excerpt.before, &*change.excerpt.after), ("7", "8"));
+    assert!(comparison.reread_tokens > later.layer_tokens(Layer::Memory));
+    for request in [&first, &second, &later] {
+        crate::record::check_comes_back(request);
+    }
+    // Without a stamp nobody knows the time, and nobody makes one up.
+    let layout = LayoutPreset::Layered.layout();
+    let timeless = AssemblyInputs::new(&catalog, "x").layout(layout).assemble().unwrap();
+    assert!(!page(&timeless).contains("time"), "{}", page(&timeless));
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn restored(request: &RequestContext) -> RequestContext {
     record.restore(&contents(&recorded)).unwrap()
 }
 
-fn check_comes_back(request: &RequestContext) {
+pub(crate) fn check_comes_back(request: &RequestContext) {
     let again = restored(request);
     assert_eq!(again.report(), request.report());
     assert_eq!(render_messages(&again.parts), request.messages);
@@ -97,8 +97,7 @@ fn everything() -> RequestContext {
     let mut catalog = catalog();
     catalog.system.agents = file("AGENTS.md", &"Be exact, and say what you left out. ".repeat(3));
     catalog.rules.push(rule("auth", 1, IncludeMode::Agent, "Use tokens."));
-    let problem = "can't be read".into();
-    catalog.notices.push(FileNotice { source: ContentSource::file("rules/bad.md"), problem });
+    catalog.notices.push(FileNotice::new(ContentSource::file("rules/bad.md"), "can't be read"));
     let items = catalog.session_at_start();
     let history = talk(
         "user: what time is it? / model: call time{\"zone\": \"UTC\"} / tool: 12:00 / model: noon",
@@ -126,7 +125,7 @@ fn everything() -> RequestContext {
         .turn(TurnNumber(2))
         .stamp(MessageStamp::new("2026-11-15 08:07"))
         .layout(PageLayout { picks: PickPlacement::Kept, ..PageLayout::default() })
-        .mode(ModeDecision { chosen: Mode::Full, reason: words, matched })
+        .mode(ModeDecision { matched, ..ModeDecision::new(Mode::Full, words) })
         .session(&items)
         .history(&history)
         .picks(&picks)
@@ -191,6 +190,8 @@ fn a_record_of_everything() {
         found: {"item":{"kind":"rule","name":"auth"},"scores":{"probability":0.75}}
         found: {"item":{"kind":"rule","name":"gone"},"scores":{"probability":0.5}}
         candidates: {"item":{"kind":"reference","name":"api"},"scores":{"probability":0.10000000149011612},"chunk":{"hash":"23dd452785579323fb93ff08e2acb606182ea92efbdaa639489c90be03e248bb"}}
+        descriptions: [{"kind":"skill","name":"notes"},"Create and search notes."]
+        descriptions: [{"kind":"skill","name":"git"},"Look at history."]
         mode: {"chosen":"full","reason":{"words":{"talk":"question"}},"matched":["what"]}
         tool_choice: "auto"
         sent: {"message":[9,"934f210843b7b22e51e832462f3c975b942c0a0d765cf05339c29c82ea089822"],"stamp":"2026-11-15 08:07","picks":[{"item":{"kind":"rule","name":"auth"},"since":2,"text":"Use tokens."}]}
@@ -291,6 +292,7 @@ fn the_names_of_reasons_stay() {
         PartReason::Always,
         PartReason::JoinedLate,
         PartReason::AddedByHand,
+        PartReason::Mentioned,
         PartReason::Listed,
         PartReason::ListedForRoom,
         PartReason::OfSkill("notes".into()),
@@ -300,6 +302,7 @@ fn the_names_of_reasons_stay() {
         PartReason::KeptSince(TurnNumber(3)),
         PartReason::StandsAbove(TurnNumber(2)),
         PartReason::Found,
+        PartReason::FoundInTurn(TurnNumber(3)),
         PartReason::FoundEarlier,
         PartReason::Current,
         PartReason::Round,
@@ -315,6 +318,7 @@ fn the_names_of_reasons_stay() {
         "always"
         "joined_late"
         "added_by_hand"
+        "mentioned"
         "listed"
         "listed_for_room"
         {"of_skill":"notes"}
@@ -324,6 +328,7 @@ fn the_names_of_reasons_stay() {
         {"kept_since":3}
         {"stands_above":2}
         "found"
+        {"found_in_turn":3}
         "found_earlier"
         "current"
         "round"

@@ -47,6 +47,7 @@ pub(super) async fn probe_features(
     let tools = capability(value(&shown), "tools");
     let found = set(value(&shown))
         .or_else(|| loaded(value(&running), model))
+        .map(|found| found.beside(trained_length(value(&shown))))
         .or_else(|| trained(value(&shown)));
     Ok((settle(found, shown, [running])?, tools))
 }
@@ -95,10 +96,13 @@ fn loaded(running: &Value, model: &str) -> Option<ProbedWindow> {
 }
 
 fn trained(shown: &Value) -> Option<ProbedWindow> {
+    ProbedWindow::trained(trained_length(shown), "`context_length` in `/api/show`")
+}
+
+fn trained_length(shown: &Value) -> Option<u32> {
     let info = &shown["model_info"];
     let architecture = info["general.architecture"].as_str()?;
-    let length = tokens(&info[format!("{architecture}.context_length")]);
-    ProbedWindow::trained(length, "`context_length` in `/api/show`")
+    tokens(&info[format!("{architecture}.context_length")])
 }
 
 fn capability(shown: &Value, wanted: &str) -> FeatureSupport {

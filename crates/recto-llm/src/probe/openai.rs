@@ -26,20 +26,23 @@ pub(super) async fn probe_window(
         get(http, address.root_url("api/v0/models")),
     );
     let (props, list, own_list) = (known_answer(props), known_answer(list), known_answer(own_list));
-    let (vllm, lm_studio) = (entry(value(&list), model), entry(value(&own_list), model));
+    let (listed, lm_studio) = (entry(value(&list), model), entry(value(&own_list), model));
+    let trained = tokens(&lm_studio["max_context_length"]);
     let n_ctx = tokens(&value(&props)["default_generation_settings"]["n_ctx"]);
     let found = ProbedWindow::loaded(n_ctx, "`n_ctx` in `/props`")
         .or_else(|| {
-            ProbedWindow::loaded(tokens(&vllm["max_model_len"]), "`max_model_len` in `/v1/models`")
+            ProbedWindow::loaded(
+                tokens(&listed["max_model_len"]),
+                "`max_model_len` in `/v1/models`",
+            )
         })
         .or_else(|| {
             let loaded = tokens(&lm_studio["loaded_context_length"]);
             ProbedWindow::loaded(loaded, "`loaded_context_length` in `/api/v0/models`")
         })
-        .or_else(|| {
-            let trained = tokens(&lm_studio["max_context_length"]);
-            ProbedWindow::trained(trained, "`max_context_length` in `/api/v0/models`")
-        });
+        // llama.cpp says in its list what it was trained for, and elsewhere what it uses.
+        .map(|found| found.beside(trained.or_else(|| tokens(&listed["meta"]["n_ctx_train"]))))
+        .or_else(|| ProbedWindow::trained(trained, "`max_context_length` in `/api/v0/models`"));
     settle(found, list, [props, own_list])
 }
 

@@ -160,11 +160,11 @@ fn result(id: &str, content: Vec<Value>) -> Value {
 
 fn tool(tool: &OfferedTool) -> Value {
     let spec = &tool.spec;
-    json!({
-        "name": &*spec.called,
-        "description": &*spec.description,
-        "input_schema": &*spec.parameters,
-    })
+    JsonObject::new()
+        .with("name", &*spec.called)
+        .with_some("description", spec.description.as_deref())
+        .with("input_schema", Value::clone(&spec.parameters))
+        .into()
 }
 
 /// Marks the last block that may carry a mark: reasoning may not.

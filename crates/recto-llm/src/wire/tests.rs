@@ -1,13 +1,16 @@
 //! Whole bodies of one rich request, in `bodies/`, and the edges one by one.
 
+mod clients;
+
 use std::sync::Arc;
 
 use expect_test::{Expect, ExpectFile, expect, expect_file};
 use recto_context::{
     AssemblyInputs, CallId, Catalog, ContentPart, ContentSource, ContextLimits, Image, IncludeMode,
-    ItemId, ItemKind, LayoutPreset, Message, MessageBody, MessageId, MessageStamp, Mode,
-    ModeDecision, ModeReason, Opaque, OpaqueKind, PageLayout, Pick, RequestContext, Scores, Skill,
-    SystemFiles, SystemMessages, Tokens, ToolCall, ToolCalls, ToolSpec, Window, WorkspaceFile,
+    ItemId, ItemKind, ItemOrigin, LayoutPreset, Message, MessageBody, MessageId, MessageStamp,
+    Mode, ModeDecision, ModeReason, Opaque, OpaqueKind, PageLayout, Pick, RequestContext, Scores,
+    SessionItem, Skill, SystemFiles, SystemMessages, Tokens, ToolCall, ToolCalls, ToolSpec, Window,
+    WorkspaceFile,
 };
 use serde_json::{Value, json};
 
@@ -95,7 +98,7 @@ fn catalog() -> Catalog {
 }
 
 fn mode(chosen: Mode) -> ModeDecision {
-    ModeDecision { chosen, reason: ModeReason::Configured, matched: Vec::new() }
+    ModeDecision::new(chosen, ModeReason::Configured)
 }
 
 fn user(id: u64, text: &str) -> Arc<Message> {
@@ -479,6 +482,36 @@ fn tools_that_stand_on_the_page_are_not_sent_again() {
     for wire in [Wire::Ollama, Wire::OpenAi, Wire::Anthropic] {
         let body = encode(wire, &options(), &request);
         assert_eq!((body.get("tools"), body.get("tool_choice")), (None, None), "{wire:?}");
+    }
+}
+
+/// The page of a single tool that says nothing of itself.
+fn untold_tool_request(tool: ToolSpec, layout: PageLayout) -> RequestContext {
+    let session = [SessionItem { item: tool.id.clone(), joined: ItemOrigin::AtStart }];
+    let catalog = Catalog { tools: vec![tool], ..Catalog::default() };
+    let inputs = AssemblyInputs::new(&catalog, "go on").session(&session).mode(mode(Mode::Full));
+    inputs.layout(layout).assemble().unwrap()
+}
+
+#[test]
+fn a_tool_without_description_sends_none() {
+    for description in ["", " \n"] {
+        let tool = ToolSpec::new(ItemId::tool(None, "now"), description, json!({"type": "object"}));
+        assert_eq!(
+            &*tool.schema,
+            r#"{"type":"function","function":{"name":"now","parameters":{"type":"object"}}}"#
+        );
+        let request = untold_tool_request(tool.clone(), PageLayout::default());
+        for wire in [Wire::Ollama, Wire::OpenAi] {
+            let tools = encode(wire, &options(), &request)["tools"].to_string();
+            assert!(tools.contains("now") && !tools.contains("description"), "{wire:?} {tools}");
+        }
+        let tools = encode(Wire::Anthropic, &options(), &request)["tools"].clone();
+        assert_eq!(tools[0]["name"], "now");
+        assert_eq!(tools[0].get("description"), None);
+        let layout = PageLayout { tool_calls: ToolCalls::Text, ..PageLayout::default() };
+        let page = encode(Wire::OpenAi, &options(), &untold_tool_request(tool, layout)).to_string();
+        assert!(page.contains("### now") && !page.contains("### now\\n\\n\\n"), "{page}");
     }
 }
 

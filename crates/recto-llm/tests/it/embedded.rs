@@ -16,7 +16,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use recto_context::{
     AssemblyInputs, Catalog, ContextLimits, LayoutPreset, Message, MessageBody, MessageId,
-    PageLayout, RequestContext, Tokens, ToolCalls, Window, WindowSource,
+    PageLayout, RequestContext, Tokens, ToolCalls, Window,
 };
 use recto_llm::{
     CallOptions, ClientOptions, ModelClient, ModelReply, PromptCacheKey, Provider, StreamEvent,
@@ -95,7 +95,7 @@ impl Talk {
             .history(&self.history)
             .layout(layout)
             .limits(ContextLimits { reply: Tokens::new(self.reply), ..ContextLimits::default() })
-            .window(Window { tokens: Tokens::new(self.window), source: WindowSource::Config })
+            .window(Window::from_config(Tokens::new(self.window)))
             .assemble()
             .unwrap()
     }

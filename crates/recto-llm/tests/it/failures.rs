@@ -1,5 +1,6 @@
 //! Calls that come to nothing, and say why.
 
+use recto_context::Remedy;
 use recto_llm::{ClientOptions, LlmError, ModelClient, Provider, WaitingFor};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -20,7 +21,7 @@ async fn a_server_that_is_not_there_is_unreachable_in_the_end() {
     assert_eq!(shown(&events), [retrying, retrying, retrying, "error: unreachable"]);
     let Some(Err(error)) = events.last() else { panic!("an error") };
     assert!(error.to_string().contains(&url), "{error}");
-    assert!(error.hint().unwrap().contains("recto models check"));
+    assert_eq!(error.remedy(), Some(Remedy::CheckModels));
 }
 
 #[tokio::test]

@@ -28,7 +28,7 @@ fn request(message: &str, history: &[Arc<Message>]) -> RequestContext {
     let tool = ToolSpec::new(ItemId::tool(None, "clock"), "Tells the time.", parameters);
     let catalog = Catalog { tools: vec![tool], ..Catalog::default() };
     let chosen = Mode::MinimalWithHistory;
-    let mode = ModeDecision { chosen, reason: ModeReason::Configured, matched: Vec::new() };
+    let mode = ModeDecision::new(chosen, ModeReason::Configured);
     let request =
         AssemblyInputs::new(&catalog, message).history(history).mode(mode).assemble().unwrap();
     assert_eq!(request.tools.len(), 1);

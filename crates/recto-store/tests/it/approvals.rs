@@ -2,9 +2,10 @@
 
 use recto_context::{ContentHash, ItemId};
 use recto_store::{
-    ApprovalAnswer, ApprovalExtent, NewApproval, RowId, StoreError, StoredApproval, TrustUpdate,
-    TurnCommit, TurnId,
+    ApprovalAnswer, ApprovalDecision, ApprovalExtent, NewApproval, RowId, StoreError,
+    StoredApproval, TrustUpdate, TurnCommit, TurnId,
 };
+use serde_json::json;
 
 use crate::support::{StoreBench, at, begin, done};
 
@@ -15,12 +16,23 @@ fn question(place: u32, tool: &str) -> NewApproval {
         tool: ItemId::tool(Some("git".into()), tool),
         title: format!("git {tool}"),
         detail: format!("git {tool} --all\n").repeat(50),
+        fields: Some(json!({"kind": "program", "argv": ["git", tool], "network": false})),
         action: ContentHash::of_bytes(tool.as_bytes()),
         identity: ContentHash::of_bytes(b"git 2"),
         extent: ApprovalExtent::Tool,
         asked: at(10),
         expires: at(20),
     }
+}
+
+/// What Ada says after so many seconds.
+fn says(answer: ApprovalAnswer, seconds: i64) -> ApprovalDecision {
+    ApprovalDecision { answer, at: at(seconds), by: Some(json!({"id": "ada"})) }
+}
+
+/// What becomes of a question without anybody saying something.
+fn nobody(answer: ApprovalAnswer, seconds: i64) -> ApprovalDecision {
+    ApprovalDecision { by: None, ..says(answer, seconds) }
 }
 
 async fn ask(bench: &StoreBench, turn: TurnId, approvals: Vec<NewApproval>) -> Vec<StoredApproval> {
@@ -40,15 +52,18 @@ async fn a_question_survives_and_its_first_answer_holds() {
     let bench = bench.reopened();
     assert_eq!(bench.store.open_approvals().await.unwrap(), asked);
     let [log, push] = [asked[0].id, asked[1].id];
-    let approval = bench.store.answer_approval(log, ApprovalAnswer::Session, at(12)).await.unwrap();
-    assert_eq!(approval.answer, Some((ApprovalAnswer::Session, at(12))));
+    let session_wide = says(ApprovalAnswer::Session, 12);
+    let approval = bench.store.answer_approval(log, session_wide.clone()).await.unwrap();
+    assert_eq!(approval.answer, Some(session_wide));
+    // Who said it is kept.
+    assert_eq!(bench.store.approval(log).await, Ok(Some(approval)));
     assert_eq!(
-        bench.store.answer_approval(log, ApprovalAnswer::Denied, at(13)).await,
+        bench.store.answer_approval(log, says(ApprovalAnswer::Denied, 13)).await,
         Err(StoreError::Decided { approval: log, answer: ApprovalAnswer::Session })
     );
     // Too late counts as no answer.
-    let late = bench.store.answer_approval(push, ApprovalAnswer::Once, at(21)).await.unwrap();
-    assert_eq!(late.answer, Some((ApprovalAnswer::Expired, at(21))));
+    let late = bench.store.answer_approval(push, says(ApprovalAnswer::Once, 21)).await.unwrap();
+    assert_eq!(late.answer, Some(nobody(ApprovalAnswer::Expired, 21)));
     assert_eq!(bench.store.open_approvals().await.unwrap(), []);
     let allowed = bench.store.allowed_in(session.id).await.unwrap();
     let log = ItemId::tool(Some("git".into()), "log");
@@ -57,7 +72,7 @@ async fn a_question_survives_and_its_first_answer_holds() {
     assert_eq!(bench.store.allowed_in(other.id).await.unwrap(), []);
     let missing = "99".parse().unwrap();
     assert_eq!(
-        bench.store.answer_approval(missing, ApprovalAnswer::Once, at(12)).await,
+        bench.store.answer_approval(missing, says(ApprovalAnswer::Once, 12)).await,
         Err(StoreError::NotFound(RowId::Approval(missing)))
     );
 }
@@ -70,8 +85,8 @@ async fn what_only_a_person_may_allow_is_allowed_once() {
     let single = NewApproval { extent: ApprovalExtent::Call, ..question(0, "log") };
     let asked = ask(&bench, turn, vec![single]).await;
     let approval =
-        bench.store.answer_approval(asked[0].id, ApprovalAnswer::Session, at(12)).await.unwrap();
-    assert_eq!(approval.answer, Some((ApprovalAnswer::Once, at(12))));
+        bench.store.answer_approval(asked[0].id, says(ApprovalAnswer::Session, 12)).await.unwrap();
+    assert_eq!(approval.answer, Some(says(ApprovalAnswer::Once, 12)));
     assert_eq!(bench.store.allowed_in(session.id).await.unwrap(), []);
 }
 
@@ -85,7 +100,7 @@ async fn a_turn_that_ends_takes_its_questions_back() {
     bench.store.advance(turn, end).await.unwrap();
     assert_eq!(bench.store.open_approvals().await.unwrap(), []);
     let asked = bench.store.approvals_of(turn).await.unwrap();
-    assert_eq!(asked[0].answer, Some((ApprovalAnswer::Withdrawn, at(9))));
+    assert_eq!(asked[0].answer, Some(nobody(ApprovalAnswer::Withdrawn, 9)));
 }
 
 #[tokio::test]

@@ -102,7 +102,7 @@ async fn an_open_turn_that_is_damaged_does_not_hide_the_others() {
     };
     damage(turns[0], "inbound = x'28b52ffd00'");
     // Not UTF-8, and no status that there is.
-    damage(turns[1], "sender = CAST(x'ff' AS TEXT)");
+    damage(turns[1], "actor = CAST(x'ff' AS TEXT)");
     damage(turns[3], "status = 'asleep'");
     let open = bench.store.open_turns().await.unwrap();
     assert_eq!(open.turns.iter().map(|turn| turn.id).collect::<Vec<_>>(), [turns[2]]);

@@ -5,6 +5,7 @@
 mod approvals;
 mod broken;
 mod compactions;
+mod deliveries;
 mod embeddings;
 mod feed;
 mod items;
@@ -17,3 +18,4 @@ mod sessions;
 mod size;
 mod support;
 mod turns;
+mod usage;

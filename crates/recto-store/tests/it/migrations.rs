@@ -1,18 +1,26 @@
 //! Databases that an older Recto has made.
 
-use recto_context::ContentHash;
-use recto_store::{EmbeddingKey, SessionCursor, SessionFilter, Store, StoreOptions, TurnCommit};
+use recto_context::{ContentHash, Message};
+use recto_store::{
+    BindingKey, EmbeddingKey, NewSession, SessionCursor, SessionFilter, Store, StoreOptions,
+    TurnCommit,
+};
 use rusqlite::Connection;
 
 use crate::compactions::compaction;
-use crate::support::{begin, exchange, key, new_session, reply, transcript};
+use crate::support::{begin, exchange, key, new_message, new_session, new_turn, reply, transcript};
 
 /// What made a database of each version.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 9] = [
     include_str!("../../migrations/001.sql"),
     include_str!("../../migrations/002.sql"),
     include_str!("../../migrations/003.sql"),
     include_str!("../../migrations/004.sql"),
+    include_str!("../../migrations/005.sql"),
+    include_str!("../../migrations/006.sql"),
+    include_str!("../../migrations/007.sql"),
+    include_str!("../../migrations/008.sql"),
+    include_str!("../../migrations/009.sql"),
 ];
 
 /// What stands in it, by the first version that had room for it.
@@ -51,25 +59,31 @@ fn tables(options: &StoreOptions) -> Vec<(String, Option<String>)> {
 
 #[tokio::test]
 async fn what_an_older_version_kept_is_kept_and_what_is_new_has_room() {
-    for version in 1..=3 {
+    for version in 1..=4 {
         let (_folder, options) = made_by(version);
         let store = Store::open(&options).unwrap();
         let session = store.bind(key("old"), new_session("old")).await.unwrap();
         assert_eq!((session.id.get(), &session.settings["model"]), (1, &"large".into()));
         assert_eq!(transcript(&store, &session).await, [(1, "hello".to_owned())]);
-        assert_eq!(store.trusted("main").await.unwrap().len(), usize::from(version == 3));
+        assert_eq!(store.trusted("main").await.unwrap().len(), usize::from(version >= 3));
 
-        // Vectors are computed again, on the shelf that they now have.
+        // Vectors are computed again, on the shelf that they have since the fourth.
         let by = EmbeddingKey { shelf: "main".into(), model: "one/1".into() };
-        assert_eq!(store.embeddings(by.clone()).await, Ok(Vec::new()));
+        let kept = store.embeddings(by.clone()).await.unwrap();
+        assert_eq!(kept.len(), usize::from(version == 4));
         let vector = (ContentHash::of_bytes(b"a"), vec![1]);
         store.keep_embeddings(by.clone(), vec![vector.clone()]).await.unwrap();
-        assert_eq!(store.embeddings(by).await, Ok(vec![vector]));
+        assert!(store.embeddings(by).await.unwrap().contains(&vector));
 
         let turn = begin(&store, &session, 2, "more").await.unwrap().turn;
         let compaction = Some(compaction(1..=1, "hello was said"));
         store.advance(turn, TurnCommit { compaction, ..TurnCommit::default() }).await.unwrap();
         reply(&store, turn, 3, "yes").await;
+        let kept = store.messages(session.id, None).await.unwrap();
+        assert!(kept.iter().all(|stored| stored.brought_by.is_none()));
+        let brought = vec![new_message(Message::assistant(4, "said elsewhere"))];
+        let commit = TurnCommit { brought, ..TurnCommit::default() };
+        store.begin(new_turn(&session, "more"), commit).await.unwrap();
         let state = store.load(session.id, SessionCursor::default()).await.unwrap();
         assert!(state.compaction.is_some());
     }
@@ -80,13 +94,73 @@ async fn an_old_database_becomes_what_a_new_one_is() {
     let folder = tempfile::tempdir().unwrap();
     let fresh = StoreOptions::new(folder.path().join("recto.db"));
     drop(Store::open(&fresh).unwrap());
-    for version in 1..=4 {
+    for version in 1..=MIGRATIONS.len() {
         let (_folder, options) = made_by(version);
         let store = Store::open(&options).unwrap();
         let session = store.bind(key("new"), new_session("new")).await.unwrap();
         exchange(&store, &session, 1, ["hello", "hi"]).await;
         assert_eq!(store.sessions(SessionFilter::Open).await.unwrap().len(), 2);
+        // Turns of before are not counted; those from now on are.
+        let usage = store.usage("main", None).await.unwrap();
+        assert_eq!((usage.endings.all(), usage.damaged_days), (1, 0));
         drop(store);
         assert_eq!(tables(&options), tables(&fresh));
     }
+}
+
+/// Promise: `approval-fields`
+#[tokio::test]
+async fn a_question_of_an_older_version_is_read_without_fields() {
+    let (_folder, options) = made_by(4);
+    let database = Connection::open(&options.path).unwrap();
+    database
+        .execute_batch(
+            r#"INSERT INTO turns (id, session, number, status, accepted) VALUES (7, 1, 1, 'asking', 5);
+               INSERT INTO approvals VALUES
+                   (3, 1, 7, 1, 0, '{"kind":"tool","name":"write_file"}', 'create a.txt',
+                    CAST('+x' AS BLOB), zeroblob(32), zeroblob(32), 0, 5, 9, NULL, NULL)"#,
+        )
+        .unwrap();
+    drop(database);
+    let store = Store::open(&options).unwrap();
+    let asked = store.open_approvals().await.unwrap();
+    let question = &asked[0].question;
+    assert_eq!((&*question.title, &*question.detail), ("create a.txt", "+x"));
+    assert_eq!(question.fields, None);
+}
+
+/// Turns and answers of the time before anybody but the owner could talk.
+const BEFORE_ACTORS: &str = r#"
+    INSERT INTO turns (session, number, status, owner, inbound, accepted)
+        VALUES (1, 1, 'queued', 99, CAST('{"id":0,"role":"user","content":"wait"}' AS BLOB), 6);
+    INSERT INTO approvals (session, turn, round, place, tool, title, detail, action, identity,
+            single, asked, expires, answer, answered)
+        VALUES (1, 1, 1, 0, '{"kind":"tool","name":"log"}', 'log', CAST('log' AS BLOB),
+                zeroblob(32), zeroblob(32), 0, 6, 9, 'once', 7),
+               (1, 1, 1, 1, '{"kind":"tool","name":"log"}', 'log', CAST('log' AS BLOB),
+                zeroblob(32), zeroblob(32), 0, 6, 9, 'expired', 9)"#;
+
+#[tokio::test]
+async fn what_was_done_before_actors_were_kept_was_the_owners() {
+    let (_folder, options) = made_by(4);
+    Connection::open(&options.path).unwrap().execute_batch(BEFORE_ACTORS).unwrap();
+    let store = Store::open(&options).unwrap();
+    let owner = serde_json::json!({"id": "owner", "name": "owner", "role": "owner"});
+    let turn = store.open_turns().await.unwrap().turns.remove(0);
+    assert_eq!(turn.actor, owner);
+    let answers = store.approvals_of(turn.id).await.unwrap();
+    let by: Vec<_> = answers.into_iter().map(|approval| approval.answer.unwrap().by).collect();
+    assert_eq!(by, [Some(owner), None]);
+}
+
+#[tokio::test]
+async fn old_sessions_keep_their_names_and_another_agent_may_use_them_too() {
+    let (_folder, options) = made_by(4);
+    let store = Store::open(&options).unwrap();
+    let session = store.find_session("main", "old").await.unwrap().unwrap();
+    assert_eq!(session.id.get(), 1);
+    assert!(store.bind(key("elsewhere"), new_session("old")).await.is_err());
+    let of_other = BindingKey { agent: "work".into(), ..key("old") };
+    let new = NewSession { agent: "work".into(), ..new_session("old") };
+    assert_ne!(store.bind(of_other, new).await.unwrap().id, session.id);
 }

@@ -65,7 +65,7 @@ async fn an_archived_session_is_kept_and_its_conversation_begins_anew() {
 
     let new = bench.session("work").await;
     assert_ne!(new.id, old.id);
-    assert_eq!(bench.store.find_session("work").await, Ok(Some(new.clone())));
+    assert_eq!(bench.store.find_session("main", "work").await, Ok(Some(new.clone())));
     assert_eq!(transcript(&bench.store, &old).await.len(), 2);
 
     // Its name is in use again, so it can't come back under it.
@@ -82,7 +82,7 @@ async fn sessions_are_found_by_name_and_by_number() {
     let first = bench.session("a/b ../c").await;
     let other = bench.session("1a").await;
     assert_eq!((first.id.get(), SessionName::new("1")), (1, Err(SessionNameError::Number)));
-    let find = |name: &'static str| bench.store.find_session(name);
+    let find = |name: &'static str| bench.store.find_session("main", name);
     assert_eq!(find("a/b ../c").await, Ok(Some(first.clone())));
     assert_eq!(find(" 1 ").await, Ok(Some(first.clone())));
     assert_eq!(find("2").await, Ok(Some(other.clone())));
@@ -108,6 +108,35 @@ async fn names_are_unique_among_open_sessions() {
         bench.store.archive(missing, at(1)).await,
         Err(StoreError::NotFound(RowId::Session(missing)))
     );
+}
+
+/// Promise: `agents-stay-apart`
+#[tokio::test]
+async fn each_agent_has_names_of_its_own() {
+    let bench = StoreBench::new();
+    let of = |agent: &str, name: &str| {
+        let new = NewSession { agent: agent.into(), ..new_session(name) };
+        bench.store.bind(BindingKey { agent: agent.into(), ..key(name) }, new)
+    };
+    let own = bench.session("plans").await;
+    let other = of("work", "plans").await.unwrap();
+    assert_ne!(other.id, own.id);
+    let find = |agent: &'static str, name| bench.store.find_session(agent, name);
+    assert_eq!(find("main", "plans").await, Ok(Some(own.clone())));
+    assert_eq!(find("work", "plans").await, Ok(Some(other.clone())));
+    assert_eq!(find("nobody", "plans").await, Ok(None));
+    // Numbers are everybody's.
+    assert_eq!(find("main", "2").await, Ok(Some(other.clone())));
+    assert_eq!(bench.store.sessions_named(" plans ").await, Ok(vec![own.clone(), other.clone()]));
+
+    // One that is renamed needs a name that is free among its agent's.
+    let more = of("work", "more").await.unwrap();
+    let name = SessionName::new("plans").unwrap();
+    let taken = StoreError::NameTaken { name: "plans".into() };
+    assert_eq!(bench.store.rename(more.id, name.clone()).await, Err(taken));
+    bench.store.archive(own.id, at(5)).await.unwrap();
+    let archived = bench.store.rename(bench.session("mine").await.id, name).await.unwrap();
+    assert_eq!(bench.store.sessions_named("plans").await, Ok(vec![archived, other]));
 }
 
 #[tokio::test]

@@ -89,8 +89,10 @@ pub(crate) fn new_turn(session: &StoredSession, text: &str) -> NewTurn {
         session: session.id,
         at: at(1),
         content: vec![ContentPart::Text(text.into())],
-        sender: None,
+        actor: json!({"id": "owner"}),
         settings: SettingsMap::default(),
+        delivery: None,
+        client: None,
     }
 }
 

@@ -24,7 +24,7 @@ async fn a_turn_is_stored_step_by_step() {
         calibration: Some(("small".into(), json!({"rates": [0.25, 1.5]}))),
         ..TurnCommit::default()
     };
-    let inbound = NewTurn { sender: Some("ada".into()), ..new_turn(&session, "hello") };
+    let inbound = NewTurn { actor: json!({"id": "ada"}), ..new_turn(&session, "hello") };
     let begun = bench.store.begin(inbound, first).await.unwrap();
     assert!(begun.request.is_some());
 
@@ -33,7 +33,7 @@ async fn a_turn_is_stored_step_by_step() {
     assert_eq!(running.status, TurnStatus::Running);
     assert_eq!(running.state, Some(json!({"version": 1, "round": 0})));
     assert_eq!((running.number, running.first_message), (TurnNumber(1), Some(id(1))));
-    assert_eq!((running.sender.as_deref(), running.inbound), (Some("ada"), None));
+    assert_eq!((running.actor, running.inbound), (json!({"id": "ada"}), None));
     assert_eq!((running.accepted, running.started, running.ended), (at(1), Some(at(1)), None));
 
     let ending =
@@ -190,4 +190,39 @@ async fn messages_sent_at_once_never_interleave() {
     let refused = begun.iter().filter(|begun| matches!(begun, Err(StoreError::Busy { .. })));
     assert_eq!(refused.count(), 19);
     assert_eq!(transcript(&bench.store, &session).await.len(), 1);
+}
+
+/// What a client brought is kept until the transcript has its message; what it said elsewhere
+/// belongs to no turn; and what a turn keeps for the next is that one's then.
+#[tokio::test]
+async fn a_turn_that_handed_calls_out_is_gone_on_with() {
+    let bench = StoreBench::new();
+    let (session, store) = (bench.session("c").await, &bench.store);
+    let brings =
+        || NewTurn { client: Some(json!({"tools": ["weather"]})), ..new_turn(&session, "hi") };
+    let queued = store.accept(brings()).await.unwrap();
+    assert_eq!(queued.client, brings().client);
+    let turn = store.claim(queued.id, at(2)).await.unwrap().id;
+    let handed_out = TurnOutcome { ending: TurnEnding::HandedOut, detail: None, at: at(9) };
+    let commit = TurnCommit {
+        brought: vec![new_message(Message::assistant(1, "said elsewhere"))],
+        messages: vec![new_message(Message::user(2, "hi"))],
+        outcome: Some(handed_out),
+        state: Some(json!({"version": 1})),
+        ..TurnCommit::default()
+    };
+    store.advance(turn, commit).await.unwrap();
+    let messages = store.messages(session.id, None).await.unwrap();
+    let places: Vec<_> = messages.iter().map(|stored| (stored.turn, stored.brought_by)).collect();
+    assert_eq!(places, [(None, Some(turn)), (Some(turn), None)]);
+    let ended = store.turn(turn).await.unwrap().unwrap();
+    assert_eq!(ended.status, TurnStatus::Ended(TurnEnding::HandedOut));
+    assert_eq!((ended.client, ended.first_message), (None, Some(id(2))));
+    assert_eq!(ended.state, Some(json!({"version": 1})));
+
+    let commit = TurnCommit { continues: Some(turn), ..TurnCommit::default() };
+    let next = store.begin(brings(), commit).await.unwrap().turn;
+    assert_eq!(store.turn(turn).await.unwrap().unwrap().state, None);
+    let next = store.turn(next).await.unwrap().unwrap();
+    assert_eq!((next.continues, next.client.is_some()), (Some(turn), true));
 }

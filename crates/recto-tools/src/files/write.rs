@@ -21,6 +21,7 @@ use super::guard;
 use super::problem::{FileError, FileResult};
 use super::walk::{LastLink, ResolvedPath, WorkspaceRoot};
 use super::{FileAccess, FileContext, FileTool};
+use crate::action::{ActionFields, FileChange, FileFields};
 use crate::arguments::CallArguments;
 use crate::blocking::Stop;
 use crate::tool::{ApprovalNeed, Consent, ToolAction, ToolClass};
@@ -74,14 +75,14 @@ fn describe(files: &FileAccess, args: &CallArguments, catalog: &Catalog) -> File
     };
     let old = before.map(|_| target.old_text(&target.resolved.folder)).transpose()?;
     let text = old.as_ref().map(|old| String::from_utf8_lossy(&old.bytes));
-    let kind = if old.is_some() { "replace" } else { "create" };
-    Ok(ToolAction {
-        title: format!("{kind} {}", target.shown),
-        detail: diff(&target.shown, text.as_deref().unwrap_or_default(), target.content),
-        needs: target.needs,
-        hash: target.hash(old.as_ref()),
-        data: json!({"path": target.shown, "before": text, "after": target.content}),
-    })
+    let fields = FileFields {
+        path: target.shown.clone(),
+        change: if old.is_some() { FileChange::Replace } else { FileChange::Create },
+        diff: diff(&target.shown, text.as_deref().unwrap_or_default(), target.content),
+        bytes_before: old.as_ref().map(|old| old.length),
+        bytes_after: target.content.len() as u64,
+    };
+    Ok(ToolAction::new(ActionFields::File(fields), target.needs, target.hash(old.as_ref())))
 }
 
 /// The file that a call would write, and the text for it.

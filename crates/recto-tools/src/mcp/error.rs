@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use recto_context::Remedy;
 use rmcp::model::ErrorData;
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
@@ -32,7 +33,9 @@ impl ServerError {
         let server = &self.server;
         match &self.problem {
             ServerProblem::Unknown { near: Some(near) } => format!("did you mean `{near}`?"),
-            ServerProblem::Unknown { near: None } => "see `recto mcp list`".to_owned(),
+            ServerProblem::Unknown { near: None } => {
+                "look at the servers that are set up".to_owned()
+            }
             ServerProblem::NoProgram { .. } => {
                 format!("install it, or set `mcp.{server}.command` to its path")
             }
@@ -46,7 +49,20 @@ impl ServerError {
                 format!("set `mcp.{server}.api_key_env` to a variable that holds its key")
             }
             ServerProblem::Unreachable { .. } => "is it running, and is the address right?".into(),
-            _ => format!("try it by `recto mcp check {server}`"),
+            _ => "try it by itself".to_owned(),
+        }
+    }
+
+    /// What Recto can do about it.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match &self.problem {
+            ServerProblem::Unknown { near } => near.is_none().then_some(Remedy::ListServers),
+            ServerProblem::NoProgram { .. }
+            | ServerProblem::Address { .. }
+            | ServerProblem::Slow { .. }
+            | ServerProblem::Unauthorized
+            | ServerProblem::Unreachable { .. } => None,
+            _ => Some(Remedy::CheckServer { server: self.server.to_string() }),
         }
     }
 
@@ -247,7 +263,7 @@ mod tests {
         assert_eq!(error.to_string(), "the MCP server `time` ended with exit code 1");
         assert!(error.for_model().ends_with("xno such zone"));
         assert!(error.for_model().len() < 600);
-        assert_eq!(error.hint(), "try it by `recto mcp check time`");
+        assert_eq!(error.remedy(), Some(Remedy::CheckServer { server: "time".to_owned() }));
         let silent = ServerError { stderr: " \n".to_owned(), ..error };
         assert_eq!(silent.for_model(), silent.to_string());
     }

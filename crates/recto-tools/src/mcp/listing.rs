@@ -43,8 +43,8 @@ pub(super) struct ServerListing {
 pub(super) struct ListedTool {
     /// The name by which the server knows it.
     pub(super) name: String,
-    /// What it does, in the server's words.
-    pub(super) description: String,
+    /// What it does, in the server's words, if it says so.
+    pub(super) description: Option<String>,
     /// The JSON schema of its parameters.
     pub(super) parameters: Value,
 }
@@ -110,8 +110,8 @@ impl ListedTool {
         }
         let words = tool.description.as_deref().map(cleaned).filter(|words| !words.is_empty());
         let title = || tool.title.as_deref().map(cleaned).filter(|title| !title.is_empty());
-        let words = words.or_else(title).unwrap_or_else(|| name.clone());
-        Ok(ListedTool { name, description: shortened(&words, MAX_DESCRIPTION), parameters })
+        let description = words.or_else(title).map(|words| shortened(&words, MAX_DESCRIPTION));
+        Ok(ListedTool { name, description, parameters })
     }
 }
 
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(listing.problems, Vec::<String>::new());
         let expected = ListedTool {
             name: "a".to_owned(),
-            description: "Does it.".to_owned(),
+            description: Some("Does it.".to_owned()),
             parameters: json!({"type": "object"}),
         };
         assert_eq!(listing.tools, [expected]);
@@ -201,12 +201,15 @@ mod tests {
             "inputSchema": {"properties": {"p": {"description": "q\u{200b}r", "enum": ["\u{200b}"]}}},
         }))]);
         let listed = &listing.tools[0];
-        assert!(listed.description.starts_with("abc\nd x"), "{}", listed.description);
-        assert_eq!(listed.description.chars().count(), MAX_DESCRIPTION + 1);
+        let description = listed.description.as_deref().unwrap();
+        assert!(description.starts_with("abc\nd x"), "{description}");
+        assert_eq!(description.chars().count(), MAX_DESCRIPTION + 1);
         assert_eq!(listed.parameters["properties"]["p"]["description"], "qr");
         assert_eq!(listed.parameters["properties"]["p"]["enum"][0], "\u{200b}");
         let untold = tool(json!({"name": "b", "title": "The b", "inputSchema": {}}));
-        assert_eq!(ServerListing::new(vec![untold]).tools[0].description, "The b");
+        assert_eq!(ServerListing::new(vec![untold]).tools[0].description.as_deref(), Some("The b"));
+        let silent = tool(json!({"name": "c", "description": " ", "inputSchema": {}}));
+        assert_eq!(ServerListing::new(vec![silent]).tools[0].description, None);
     }
 
     #[test]
@@ -248,7 +251,11 @@ mod tests {
 
         let other = tool(json!({"name": "a", "description": "Another.", "inputSchema": {}}));
         let listing = ServerListing::new(vec![named("b"), named("a"), other]);
-        assert_eq!(listing.tools[0].description, "Does it.", "the first one is used");
+        assert_eq!(
+            listing.tools[0].description.as_deref(),
+            Some("Does it."),
+            "the first one is used"
+        );
     }
 
     #[test]

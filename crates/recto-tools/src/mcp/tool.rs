@@ -5,9 +5,9 @@ use std::sync::Arc;
 use futures_util::future::{BoxFuture, FutureExt, ready};
 use recto_context::{ContentHash, ItemId, ToolSpec};
 use rmcp::model::JsonObject;
-use serde_json::json;
 
 use super::server::McpServer;
+use crate::action::{ActionFields, ServerFields};
 use crate::arguments::CallArguments;
 use crate::tool::{
     ApprovalNeed, CallContext, Consent, Tool, ToolAction, ToolClass, ToolError, ToolOutput,
@@ -27,21 +27,15 @@ impl ServerTool {
     fn action(&self, arguments: &CallArguments) -> ToolAction {
         let (key, place) = (self.spec.id.key(), self.server.place());
         let arguments = arguments.as_value();
-        let pretty = serde_json::to_string_pretty(arguments).unwrap_or_default();
         let identity = self.server.identity();
         let hash = ContentHash::of_bytes(format!("{identity} {key:?} {arguments}").as_bytes());
-        ToolAction {
-            detail: format!("{key}, by the MCP server at {place}, with\n{pretty}"),
-            title: key,
-            needs: ApprovalNeed::Leave,
-            hash,
-            data: json!({
-                "server": self.server.name(),
-                "tool": &self.spec.id.name,
-                "place": place,
-                "arguments": arguments,
-            }),
-        }
+        let fields = ServerFields {
+            server: self.server.name().to_string(),
+            tool: self.spec.id.name.to_string(),
+            place,
+            arguments: arguments.clone(),
+        };
+        ToolAction::new(ActionFields::Server(fields), ApprovalNeed::Leave, hash)
     }
 }
 

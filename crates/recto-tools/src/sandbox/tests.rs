@@ -37,9 +37,9 @@ fn people_see_what_a_program_reaches() {
         network: none
         limits: 64 processes, 2048 MiB of memory, 1024 MiB a file
     "#]]
-    .assert_eq(&confinement.describe());
+    .assert_eq(&confinement.reach().describe());
     confinement.write = (0..30).map(|number| PathBuf::from(format!("/w/{number}"))).collect();
-    assert!(confinement.describe().contains("/w/23 and 6 more\n"));
+    assert!(confinement.reach().describe().contains("/w/23 and 6 more\n"));
 }
 
 #[cfg(target_os = "linux")]

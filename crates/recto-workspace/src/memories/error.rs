@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use recto_context::Remedy;
+
 use super::compose::LONGEST;
 
 /// Why a memory could not be written, changed or forgotten.
@@ -101,9 +103,9 @@ impl MemoryError {
                 "keep it in a password manager or the environment, and remember where"
             }
             MemoryError::Unknown { nearest: Some(nearest), .. } => {
-                return Some(format!("did you mean `{nearest}`? `recto memory list` shows all"));
+                return Some(format!("did you mean `{nearest}`? if not, look at the memories"));
             }
-            MemoryError::Unknown { nearest: None, .. } => "`recto memory list` shows what there is",
+            MemoryError::Unknown { nearest: None, .. } => "look at the memories",
             MemoryError::Ambiguous { candidates, .. } => {
                 let shown: Vec<String> =
                     candidates.iter().take(5).map(|name| format!("`{name}`")).collect();
@@ -117,13 +119,22 @@ impl MemoryError {
             MemoryError::Locked { .. } => {
                 "wait until the other Recto is done, or end it if it hangs"
             }
-            MemoryError::NoWorkspace { .. } => "run `recto init`, or set the path of the workspace",
+            MemoryError::NoWorkspace { .. } => "make a workspace, or set the path of one",
             MemoryError::Unusable { path, .. } => {
                 return Some(format!("move `{}` out of the way", path.display()));
             }
             MemoryError::Io { path, error, .. } => return io_hint(path, error),
         };
         Some(hint.to_owned())
+    }
+
+    /// What Recto can do about it.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            MemoryError::Unknown { .. } => Some(Remedy::ListMemories),
+            MemoryError::NoWorkspace { .. } => Some(Remedy::InitWorkspace),
+            _ => None,
+        }
     }
 }
 

@@ -133,7 +133,7 @@ async fn a_workspace_that_does_not_exist_is_one_problem() {
     let snapshot = home.read().await;
     expect![[r#"
         skill a always: "body"
-        Error, LeftOut: workspace: the workspace does not exist; run `recto init`, or set the path of the workspace
+        Error, LeftOut: workspace: the workspace does not exist; make a workspace, or set the path of one
     "#]].assert_eq(&home.show(&snapshot));
     assert!(!home.path("workspace").exists());
 }
@@ -148,7 +148,7 @@ async fn a_workspace_that_is_no_folder_is_one_problem() {
     expect![[r#"
         skill a always: "body"
         skill b always: "extra"
-        Error, LeftOut: workspace: the workspace is not a folder; run `recto init`, or set the path of the workspace
+        Error, LeftOut: workspace: the workspace is not a folder; make a workspace, or set the path of one
     "#]].assert_eq(&home.show(&snapshot));
     assert_eq!(snapshot.catalog.notices.len(), 1);
 }
@@ -196,7 +196,7 @@ mod unix {
         symlink("workspace", home.path("workspace")).unwrap();
         expect![[r#"
             skill a always: "body"
-            Error, LeftOut: workspace: the workspace cannot be read: Too many levels of symbolic links (os error 40); run `recto init`, or set the path of the workspace
+            Error, LeftOut: workspace: the workspace cannot be read: Too many levels of symbolic links (os error 40); make a workspace, or set the path of one
         "#]].assert_eq(&home.show(&*home.read().await));
     }
 

@@ -7,17 +7,18 @@
 use std::process::ExitCode;
 
 use recto_agent::{
-    Agent, AnsweredApproval, ApprovalQuestion, EventKind, FinishedTurn, TurnContinues,
+    Actor, Agent, AnsweredApproval, ApprovalQuestion, EventCursor, EventKind, FinishedTurn, Right,
+    TurnContinues,
 };
 use recto_store::{
-    ApprovalAnswer, ApprovalId, Moment, RowId, Store, StoreError, StoredApproval, StoredSession,
-    TurnEnding, TurnOwner,
+    ApprovalAnswer, ApprovalDecision, ApprovalExtent, ApprovalId, Moment, RowId, Store, StoreError,
+    StoredApproval, StoredSession, TurnEnding, TurnOwner,
 };
 use serde_json::{Value, json};
 
 use super::sessions::local;
 use crate::cli::{AnswerArg, ApprovalCommand};
-use crate::config::Settings;
+use crate::config::{LoadedConfig, Settings};
 use crate::draw::TextTable;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
@@ -38,15 +39,20 @@ impl From<AnswerArg> for ApprovalAnswer {
 }
 
 pub(crate) fn run(home: &RectoHome, command: &ApprovalCommand) -> CliResult<ExitCode> {
-    let settings = setup::load(home, Vec::new())?;
+    let config = setup::load_config(home, Vec::new())?;
     match command {
-        ApprovalCommand::List(format) => setup::runtime()?.block_on(list(&settings, format.json)),
+        ApprovalCommand::List(format) => {
+            setup::runtime()?.block_on(list(&config.settings, format.json))
+        }
+        ApprovalCommand::Show { id, json } => {
+            setup::runtime()?.block_on(show(&config.settings, *id, *json))
+        }
         ApprovalCommand::Answer { id, answer: word, json } => {
             let runtime = setup::runtime()?;
-            let (outcome, agent) = runtime.block_on(answer(home, settings, *id, (*word).into()))?;
-            if agent.as_ref().is_some_and(Agent::is_at_work) {
+            let (outcome, agent) = runtime.block_on(answer(home, &config, *id, (*word).into()))?;
+            if let Some(agent) = agent {
                 // A turn that waits goes on when it has its answer, and not before.
-                std::mem::forget((runtime, agent));
+                setup::shut_down(runtime, agent);
             }
             tell_outcome(&outcome, *json)
         }
@@ -77,6 +83,29 @@ async fn list(settings: &Settings, as_json: bool) -> CliResult<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+async fn show(settings: &Settings, id: ApprovalId, as_json: bool) -> CliResult<ExitCode> {
+    let store = setup::store(settings)?;
+    let approval = store.approval(id).await?.ok_or_else(|| no_such_approval(id))?;
+    let session = store.session(approval.session).await?;
+    if as_json {
+        print_json(&approval_json(&approval, session.as_ref()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let answer = answer_text(&approval);
+    print(&format!("{}\nanswer: {answer}\n", drawn(&[(approval, session)])))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was said to a question, by whom and when, as people read it.
+pub(crate) fn answer_text(approval: &StoredApproval) -> String {
+    let Some(ApprovalDecision { answer, at, by }) = &approval.answer else {
+        return "none yet".to_owned();
+    };
+    let by = by.as_ref().map(Actor::from_store);
+    let by = by.map(|by| format!(" by {}", tame(by.name.as_str()))).unwrap_or_default();
+    format!("{}{by}, {}", answer.name(), local(*at))
+}
+
 /// Draws a line for each question, and below them what exactly each would do.
 fn drawn(open: &[(StoredApproval, Option<StoredSession>)]) -> String {
     let mut table = TextTable::new(["number", "session", "tool", "asked", "expires", "what"]);
@@ -99,8 +128,9 @@ fn drawn(open: &[(StoredApproval, Option<StoredSession>)]) -> String {
     table.to_string() + &details.collect::<String>()
 }
 
-fn approval_json(approval: &StoredApproval, session: Option<&StoredSession>) -> Value {
+pub(crate) fn approval_json(approval: &StoredApproval, session: Option<&StoredSession>) -> Value {
     let question = &approval.question;
+    let decision = approval.answer.as_ref();
     json!({
         "id": approval.id,
         "session": approval.session,
@@ -109,9 +139,13 @@ fn approval_json(approval: &StoredApproval, session: Option<&StoredSession>) -> 
         "tool": question.tool.key(),
         "title": question.title,
         "detail": question.detail,
+        "action": question.fields,
+        "only_once": question.extent == ApprovalExtent::Call,
         "asked": question.asked,
         "expires": question.expires,
-        "answer": approval.answer.map(|(answer, _)| answer),
+        "answer": decision.map(|decision| decision.answer),
+        "answered": decision.map(|decision| decision.at),
+        "answered_by": decision.and_then(|decision| decision.by.as_ref()),
     })
 }
 
@@ -128,43 +162,68 @@ struct AnswerReport {
 /// Answers a question. The agent comes along where the turn goes on here.
 async fn answer(
     home: &RectoHome,
-    settings: Settings,
+    config: &LoadedConfig,
     id: ApprovalId,
     answer: ApprovalAnswer,
 ) -> CliResult<(AnswerReport, Option<Agent>)> {
-    let store = setup::store(&settings)?;
+    let store = setup::store(&config.settings)?;
     if is_waited_for(&store, id).await? {
-        let approval = store.answer_approval(id, answer, Moment::now()).await?;
+        let actor = setup::actor();
+        actor.must_have(Right::to_answer(answer))?;
+        let by = Some(actor.to_store());
+        let decision = ApprovalDecision { answer, at: Moment::now(), by };
+        let approval = store.answer_approval(id, decision).await?;
         let goes_on = TurnContinues::Elsewhere;
         return Ok((AnswerReport { approval, goes_on, finished: None, next: None }, None));
     }
+    let settings = asking_agent(config, &store, id).await?.clone();
     let settings = setup::with_model(settings, None).await?;
     let agent = setup::idle_agent(home, &settings, store)?;
     let outcome = go_on(&agent, id, answer).await?;
     Ok((outcome, Some(agent)))
 }
 
+/// The settings of the agent whose turn asks.
+async fn asking_agent<'c>(
+    config: &'c LoadedConfig,
+    store: &Store,
+    id: ApprovalId,
+) -> CliResult<&'c Settings> {
+    let Some(approval) = store.approval(id).await? else { return Ok(&config.settings) };
+    match store.session(approval.session).await? {
+        Some(session) => setup::session_settings(config, &session),
+        None => Ok(&config.settings),
+    }
+}
+
 /// Whether another process waits for the answer; then no model is needed here.
 async fn is_waited_for(store: &Store, id: ApprovalId) -> CliResult<bool> {
-    let Some(approval) = store.approval(id).await? else {
-        return Err(CliFailure::from(StoreError::NotFound(RowId::Approval(id)))
-            .hint("`recto approvals list` lists those that are open"));
-    };
+    let approval = store.approval(id).await?.ok_or_else(|| no_such_approval(id))?;
     let turn = store.turn(approval.turn).await?;
     Ok(turn.and_then(|turn| turn.owner) == Some(TurnOwner::Elsewhere))
+}
+
+fn no_such_approval(id: ApprovalId) -> CliFailure {
+    CliFailure::from(StoreError::NotFound(RowId::Approval(id)))
+        .hint("`recto approvals list` lists those that are open")
 }
 
 /// Answers, and follows the turn where it goes on here.
 async fn go_on(agent: &Agent, id: ApprovalId, answer: ApprovalAnswer) -> CliResult<AnswerReport> {
     let asked = agent.store().approval(id).await?;
-    let events = asked.map(|approval| agent.listen(approval.session));
-    let AnsweredApproval { approval, goes_on } = agent.answer(id, answer).await?;
+    let actor = setup::actor();
+    let events = match asked {
+        Some(approval) => Some(agent.listen(&actor, approval.session, EventCursor::Now).await?),
+        None => None,
+    };
+    let AnsweredApproval { approval, goes_on } = agent.answer(&actor, id, answer).await?;
     let mut outcome = AnswerReport { goes_on, finished: None, next: None, approval };
     let Some(mut events) = events.filter(|_| goes_on == TurnContinues::Here) else {
         return Ok(outcome);
     };
-    while let Some(event) = events.recv().await {
-        if event.turn != outcome.approval.turn {
+    // It reads faster than a turn tells, so that no snapshot ever stands for its end.
+    while let Some(event) = events.next().await {
+        if event.turn != Some(outcome.approval.turn) {
             continue;
         }
         match event.event {
@@ -179,7 +238,10 @@ async fn go_on(agent: &Agent, id: ApprovalId, answer: ApprovalAnswer) -> CliResu
 
 fn tell_outcome(outcome: &AnswerReport, as_json: bool) -> CliResult<ExitCode> {
     let code = match (&outcome.finished, &outcome.next) {
-        (Some(finished), _) if finished.status != TurnEnding::Done => ExitCode::FAILURE,
+        (Some(finished), _) => match finished.status {
+            TurnEnding::Done | TurnEnding::HandedOut => ExitCode::SUCCESS,
+            TurnEnding::Failed | TurnEnding::Stopped | TurnEnding::Interrupted => ExitCode::FAILURE,
+        },
         (None, Some(_)) => ExitCode::from(WAITS),
         _ => ExitCode::SUCCESS,
     };
@@ -195,7 +257,7 @@ fn tell_outcome(outcome: &AnswerReport, as_json: bool) -> CliResult<ExitCode> {
         print_json(&value)?;
         return Ok(code);
     }
-    let answer = outcome.approval.answer.map_or("open", |(answer, _)| answer.name());
+    let answer = outcome.approval.answer.as_ref().map_or("open", |decision| decision.answer.name());
     let id = outcome.approval.id;
     let goes_on = match outcome.goes_on {
         TurnContinues::Here => "the turn goes on here",

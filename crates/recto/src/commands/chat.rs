@@ -6,6 +6,7 @@
 
 mod answers;
 mod follow;
+mod place;
 mod printer;
 
 use std::error::Error;
@@ -16,36 +17,43 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use recto_agent::{
-    Agent, AnsweredApproval, ApprovalQuestion, COMMANDS, ChatCommand, CommandReply, Conversation,
-    FinishedTurn, Inbound, SessionSettings, TurnContinues, TurnEvent,
+    Actor, Agent, AnsweredApproval, ApprovalQuestion, COMMANDS, ChatCommand, CommandReply,
+    Conversation, EventCursor, EventListener, Inbound, SOLE_ACCOUNT, SessionSettings,
+    TurnContinues,
 };
 use recto_context::ContextMode;
 use recto_store::{StoredApproval, StoredSession, TurnEnding, TurnId};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 
 use crate::cli::ChatArgs;
+use crate::commands::context::existing_store;
 use crate::commands::sessions::resume_from_file;
+use crate::config::LoadedConfig;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
 use crate::output::{tame, tell};
-use crate::setup;
+use crate::setup::{self, TERMINAL};
 use crate::terminal::editor::{EditorInput, LineEditor};
 use follow::AnswerMode;
 use printer::TurnPrinter;
 
 pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
-    let settings = setup::load(home, Vec::new())?;
+    let config = setup::load_config(home, Vec::new())?;
     let message = args.message.as_deref().map(input::message).transpose()?;
     let runtime = setup::runtime()?;
     let (code, agent) = runtime.block_on(async {
+        // Whoever has no model yet begins no store, either.
+        let existing = existing_store(&config.settings);
+        let settings = place::choose_agent(&config, existing.as_ref(), args).await?.clone();
         let settings = setup::with_model(settings, args.model.as_deref()).await?;
+        let store = existing.map_or_else(|| setup::store(&settings), Ok)?;
         let session = match &args.from {
-            Some(file) => resume_from_file(&settings, file).await?.id.to_string(),
-            None => args.session.clone(),
+            Some(file) => resume_from_file(&store, &settings, file).await?.id.to_string(),
+            None => place::session_name(args).to_owned(),
         };
-        let agent = setup::agent(home, &settings).await?;
-        let mut chat = Chat::open(agent, args, &session).await?;
+        let agent = setup::agent(home, &settings, store).await?;
+        let mut chat = Chat::open(&config, agent, args, &session).await?;
         let code = match message {
             Some(message) => chat.run_once(&message).await,
             None if input::is_typed() && !args.json => chat.run_typed(home).await,
@@ -53,18 +61,17 @@ pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
         };
         Ok::<_, CliFailure>((code, chat.agent))
     })?;
-    if agent.is_at_work() {
-        // What still runs ends with the process, as if it were killed, and is
-        // finished at the next start. Taken apart in an orderly way, a turn could
-        // take its broken connection for a failure of the model.
-        std::mem::forget((runtime, agent));
-    }
+    setup::shut_down(runtime, agent);
     code
 }
 
 /// A conversation under way.
 struct Chat {
     agent: Agent,
+    /// Whoever sits at the terminal.
+    actor: Actor,
+    /// Whether the config has other agents, so that a person wants to know which one it is.
+    is_one_of_several: bool,
     conversation: Conversation,
     session: StoredSession,
     /// What holds for this run, over the session's own settings.
@@ -92,18 +99,23 @@ enum MessageOutcome {
     Abandoned,
 }
 
-impl From<&FinishedTurn> for MessageOutcome {
-    fn from(finished: &FinishedTurn) -> Self {
-        match finished.status {
-            TurnEnding::Done => MessageOutcome::Done,
+impl From<TurnEnding> for MessageOutcome {
+    fn from(ending: TurnEnding) -> Self {
+        match ending {
+            TurnEnding::Done | TurnEnding::HandedOut => MessageOutcome::Done,
             TurnEnding::Stopped => MessageOutcome::Stopped,
-            _ => MessageOutcome::Failed,
+            TurnEnding::Failed | TurnEnding::Interrupted => MessageOutcome::Failed,
         }
     }
 }
 
 impl Chat {
-    async fn open(agent: Agent, args: &ChatArgs, session: &str) -> CliResult<Self> {
+    async fn open(
+        config: &LoadedConfig,
+        agent: Agent,
+        args: &ChatArgs,
+        session: &str,
+    ) -> CliResult<Self> {
         let settings = SessionSettings {
             model: args.model.clone(),
             context_mode: args.context_mode.map(ContextMode::from),
@@ -113,8 +125,9 @@ impl Chat {
         if let Some(name) = &args.model {
             agent.model(name)?;
         }
-        let conversation = Conversation::with_owner("terminal", "local", session);
-        let session = agent.find_named_or_begin(&conversation).await?;
+        let conversation = Conversation::with_owner(TERMINAL, SOLE_ACCOUNT, session);
+        let actor = setup::actor();
+        let session = agent.find_named_or_begin(&actor, &conversation).await?;
         let printer = if args.json { TurnPrinter::Json } else { TurnPrinter::for_people() };
         // Whoever answers with a key must have seen the question.
         let answers = match input::is_typed() && io::stderr().is_terminal() && !args.json {
@@ -122,7 +135,18 @@ impl Chat {
             false => AnswerMode::Later,
         };
         let (queued, interrupt) = (Vec::new(), interrupts());
-        Ok(Chat { agent, conversation, session, settings, printer, answers, queued, interrupt })
+        Ok(Chat {
+            agent,
+            actor,
+            is_one_of_several: !config.others.is_empty(),
+            conversation,
+            session,
+            settings,
+            printer,
+            answers,
+            queued,
+            interrupt,
+        })
     }
 
     /// Handles one message, and ends.
@@ -231,8 +255,12 @@ impl Chat {
         let first = self.agent.models().first().map_or("none", |entry| &entry.name);
         let of_session = self.session.settings.get("model").and_then(|model| model.as_str());
         let model = self.settings.model.as_deref().or(of_session).unwrap_or(first);
+        let agent = match self.is_one_of_several {
+            true => format!("agent {}, ", self.agent.name()),
+            false => String::new(),
+        };
         tell(&format_args!(
-            "session {}, model {}; /help lists the commands",
+            "{agent}session {}, model {}; /help lists the commands",
             tame(&self.session.label()),
             tame(model)
         ));
@@ -243,16 +271,19 @@ impl Chat {
         if matches!(text.trim_end(), "/exit" | "/quit") {
             return Ok(MessageOutcome::Exit);
         }
-        match ChatCommand::parse(text) {
+        let inbound =
+            Inbound { settings: self.settings.clone(), ..Inbound::text(&self.actor, text) };
+        match inbound.read_command() {
             Ok(Some(command)) => self.run_command(command).await,
-            Ok(None) => self.send_message(text).await,
+            Ok(None) => self.send_message(inbound).await,
             Err(problem) => Err(CliFailure::new(problem.to_string()).hint(problem.hint())),
         }
     }
 
     async fn run_command(&mut self, command: ChatCommand) -> CliResult<MessageOutcome> {
-        let mut events = self.agent.listen(self.session.id);
-        let answer = self.agent.command(&self.conversation, self.session.id, command).await?;
+        let mut events = self.agent.listen(&self.actor, self.session.id, EventCursor::Now).await?;
+        let session = self.session.id;
+        let answer = self.agent.command(&self.actor, &self.conversation, session, command).await?;
         if let CommandReply::Began(session) = &answer {
             self.session = session.clone();
         }
@@ -266,10 +297,9 @@ impl Chat {
     }
 
     /// Sends a message and shows what happens until its turn is over.
-    async fn send_message(&mut self, text: &str) -> CliResult<MessageOutcome> {
-        let inbound = Inbound { settings: self.settings.clone(), ..Inbound::text(text) };
+    async fn send_message(&mut self, inbound: Inbound) -> CliResult<MessageOutcome> {
         let mut interrupts = InterruptState::None;
-        let mut events = self.agent.listen(self.session.id);
+        let mut events = self.agent.listen(&self.actor, self.session.id, EventCursor::Now).await?;
         let submitting = self.agent.submit(self.session.id, inbound);
         let Some(submitted) = self.watch(&mut interrupts, submitting).await else {
             return Ok(MessageOutcome::Abandoned);
@@ -289,7 +319,7 @@ impl Chat {
 
     /// The oldest question that waits in the session.
     async fn first_question(&self) -> CliResult<Option<StoredApproval>> {
-        let open = self.agent.open_approvals(Some(self.session.id)).await;
+        let open = self.agent.open_approvals(&self.actor, self.session.id).await;
         Ok(open?.into_iter().next())
     }
 
@@ -297,7 +327,7 @@ impl Chat {
     async fn follow_all(
         &mut self,
         turn: TurnId,
-        events: &mut mpsc::UnboundedReceiver<TurnEvent>,
+        events: &mut EventListener,
     ) -> CliResult<MessageOutcome> {
         let mut outcome = self.follow(turn, events, InterruptState::None).await?;
         while !matches!(outcome, MessageOutcome::Waiting | MessageOutcome::Abandoned)
@@ -323,7 +353,8 @@ impl Chat {
                 () = self.interrupt.notified() => match interrupts {
                     InterruptState::None => {
                         *interrupts = InterruptState::Once(Instant::now());
-                        self.agent.stop(self.session.id);
+                        // Nobody but the owner sits here, who may.
+                        let _ = self.agent.stop(&self.actor, self.session.id).await;
                     }
                     // A key that bounces, or is held down.
                     InterruptState::Once(first) if first.elapsed() < PATIENCE => {}

@@ -36,13 +36,13 @@ fn show(home: &RectoHome, as_json: bool) -> CliResult {
 }
 
 /// A value in TOML as the same value in JSON.
-fn value_json(toml: &str) -> Value {
+pub(super) fn value_json(toml: &str) -> Value {
     let table: Option<toml::Table> = toml::from_str(&format!("value = {toml}")).ok();
     let value = table.as_ref().and_then(|table| table.get("value"));
     value.and_then(|value| serde_json::to_value(value).ok()).unwrap_or_else(|| toml.into())
 }
 
-fn origin(row: &config::SettingRow) -> String {
+pub(crate) fn origin(row: &config::SettingRow) -> String {
     row.origin.as_ref().map_or_else(|| "default".to_owned(), ToString::to_string)
 }
 

@@ -10,10 +10,10 @@ use recto_agent::{
     RankingBasis, RequestPreview, SearchOutcome, Searcher, SessionSettings, WordsOnlyReason,
     assemble_for, join_mentioned, model_window,
 };
-use recto_context::mode::{self, ModeQuestion, ModeSetting};
+use recto_context::mode::{self, ModeMark, ModeQuestion, ModeSetting};
 use recto_context::{
-    AssemblyInputs, Bootstrap, Carry, Catalog, ContextMode, MemorySnapshot, Message, MessageId,
-    MessageStamp, RequestContext, SessionItem, SummaryBy, TokenCounter, Tokens, Window,
+    AssemblyInputs, Bootstrap, CachedPrefix, Carry, Catalog, ContextMode, MemorySnapshot, Message,
+    MessageId, MessageStamp, RequestContext, SessionItem, SummaryBy, TokenCounter, Tokens, Window,
     WindowSource, has_tools, read_jsonl,
 };
 use recto_search::SearchEntry;
@@ -23,22 +23,24 @@ use serde_json::{Value, json};
 
 use crate::cli::ContextArgs;
 use crate::commands::{history_failure, sessions};
-use crate::config::{ConfigFlag, Settings};
+use crate::config::{ConfigFlag, LoadedConfig, Settings};
 use crate::draw;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
 use crate::output::{print, print_data, print_json, tame, tell};
+use crate::remedy_words::with_command;
 use crate::setup::{self, ModelChoice};
 
 pub(crate) fn run(home: &RectoHome, args: &ContextArgs) -> CliResult<ExitCode> {
     let message = message(args)?;
     let history = args.history.as_deref().map(read_history).transpose()?.unwrap_or_default();
     let flag = |name: &String| ConfigFlag { name: "--model", key: "model", value: name.clone() };
-    let mut settings = setup::load(home, args.model.iter().map(flag).collect())?;
+    let config = setup::load_config(home, args.model.iter().map(flag).collect())?;
     if let Some(name) = &args.session {
-        return show_in_session(home, settings, args, name, &message);
+        return show_in_session(home, &config, args, name, &message);
     }
+    let mut settings = setup::asked_settings(&config, &args.agent)?.clone();
     let runtime = setup::runtime()?;
     let asked_for = settings.model.clone();
     let choice = runtime.block_on(setup::find(&mut settings, None));
@@ -108,12 +110,13 @@ pub(crate) async fn assemble(
     if let Some(how @ RankingBasis::Words(why)) = &found.how
         && *why != WordsOnlyReason::NothingNamed
     {
+        let how = with_command(how.to_string(), how.remedy().as_ref());
         tell(&format_args!("warning: items were searched {how}"));
     }
     let mode = mode::decide(&ModeQuestion {
         setting: model.mode,
         uncertain: model.uncertain,
-        mark,
+        mark: mark.map(ModeMark::Turn),
         has_tools: has_tools(catalog, &session, &[], &found.picks, &model.layout),
         found: found.for_tools.as_ref(),
         message,
@@ -177,14 +180,16 @@ async fn search(
 /// Shows what a model would be sent for the next message of a session.
 fn show_in_session(
     home: &RectoHome,
-    settings: Settings,
+    config: &LoadedConfig,
     args: &ContextArgs,
     name: &str,
     message: &str,
 ) -> CliResult<ExitCode> {
     setup::runtime()?.block_on(async {
-        let store = setup::store(&settings)?;
-        let session = sessions::find(&store, name).await?;
+        let settings = setup::asked_settings(config, &args.agent)?;
+        let store = setup::store(settings)?;
+        let session = sessions::find(&store, settings, &args.agent, name).await?;
+        let settings = setup::session_settings(config, &session)?.clone();
         let settings = setup::with_model(settings, None).await?;
         let agent = setup::idle_agent(home, &settings, store)?;
         let mark = args.context_mode.map(ContextMode::from);
@@ -210,7 +215,7 @@ pub(crate) async fn preview(
     mark: Option<ContextMode>,
 ) -> CliResult<(ModelEntry, RequestPreview)> {
     let settings = SessionSettings { model, context_mode: mark, ..SessionSettings::default() };
-    let inbound = Inbound { settings, ..Inbound::text(message) };
+    let inbound = Inbound { settings, ..Inbound::text(&setup::actor(), message) };
     let preview = agent.preview(session, inbound).await?;
     let model = agent.model(&preview.request.model)?;
     Ok((model.clone(), preview))
@@ -218,7 +223,9 @@ pub(crate) async fn preview(
 
 /// A preview for programs: the request, and the summary that would be made for it.
 pub(crate) fn report(preview: &RequestPreview) -> Value {
-    let mut report = preview.request.report();
+    let agreed_bytes = preview.comparison.as_ref().map(|comparison| comparison.agreed_bytes);
+    let mut report = preview.request.report_cached(&CachedPrefix { agreed_bytes, served: None });
+    report["prefix"] = json!(preview.comparison);
     if let Some(NewCompaction { summary, tokens_before, tokens_after, .. }) = &preview.compaction {
         report["compaction"] = json!({
             "first": summary.first,

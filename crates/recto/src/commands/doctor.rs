@@ -25,6 +25,7 @@ use crate::config::{self, ConfigProblem, LoadedConfig, Settings};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{counted, print_as, tame};
+use crate::remedy_words::{hint_with_command, with_command};
 use crate::setup;
 
 pub(crate) fn run(home: &RectoHome, json: bool) -> CliResult<ExitCode> {
@@ -242,7 +243,7 @@ fn workspace(settings: &Settings, snapshot: &WorkspaceSnapshot) -> Vec<DoctorFin
         };
         // A turn goes on without the file, however wrong it is.
         DoctorFinding::new("workspace", FindingState::Warning, text)
-            .hint(problem.hint.clone())
+            .hint(hint_with_command(problem.hint.clone(), problem.remedy.as_ref()))
             .data(json!({"severity": severity(problem), "path": &*problem.path}))
     };
     let problems: Vec<DoctorFinding> = snapshot.problems.iter().map(problem).collect();
@@ -283,8 +284,8 @@ fn search(settings: &Settings) -> DoctorFinding {
         let hint = "run `recto models pull minilm`".to_owned();
         DoctorFinding::new("search", FindingState::Absent, text).hint(hint).data(data(None))
     };
-    let Some(files) = encoder else { return missing() };
-    match Encoder::load(&files) {
+    let Some(encoder) = encoder else { return missing() };
+    match Encoder::load(encoder.files()) {
         Err(EncoderError::Missing { .. }) => missing(),
         Ok(_) => {
             let text = format!("goes by meaning and words ({})", Encoder::NAME);
@@ -293,7 +294,7 @@ fn search(settings: &Settings) -> DoctorFinding {
         Err(error) => {
             let text = format!("goes by words: {error}");
             DoctorFinding::new("search", FindingState::Warning, text)
-                .hint(error.hint())
+                .hint(with_command(error.hint(), error.remedy().as_ref()))
                 .data(data(None))
         }
     }

@@ -1,8 +1,9 @@
 //! `recto skills`, `recto rules` and `recto references`, and what `recto tools` has
 //! in common with them.
 
-pub(super) mod entry;
+pub(crate) mod entry;
 mod set;
+pub(super) mod usage;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,22 +15,33 @@ use recto_workspace::{
 };
 use serde_json::{Value, json};
 
-use crate::cli::ItemCommand;
+use crate::cli::{AgentArg, ItemArgs, ItemCommand};
 use crate::config::Settings;
 use crate::draw::TextTable;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{counted, print, print_json, print_list, print_text, tame, tell};
+use crate::remedy_words::{hint_with_command, with_command};
 use crate::setup;
 use entry::{ItemMatch, ListedItem};
+use usage::UsageTable;
 
-pub(crate) fn run(home: &RectoHome, kind: ItemKind, command: &ItemCommand) -> CliResult<ExitCode> {
-    let view = ItemView::open(home, kind)?;
+pub(crate) fn run(home: &RectoHome, kind: ItemKind, args: &ItemArgs) -> CliResult<ExitCode> {
+    run_command(home, kind, &args.agent, &args.command)
+}
+
+pub(super) fn run_command(
+    home: &RectoHome,
+    kind: ItemKind,
+    agent: &AgentArg,
+    command: &ItemCommand,
+) -> CliResult<ExitCode> {
+    let view = ItemView::open(home, kind, agent)?;
     match command {
         ItemCommand::List(format) => list(&view, format.json)?,
         ItemCommand::Show { name, json } => show(&view, name, json.json)?,
         ItemCommand::Check(format) => return check(&view, format.json),
-        ItemCommand::Set(args) => set::run(home, &view, args)?,
+        ItemCommand::Set(args) => set::run(home, &view, agent, args)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -51,8 +63,8 @@ pub(super) struct ItemView {
 }
 
 impl ItemView {
-    pub(super) fn open(home: &RectoHome, kind: ItemKind) -> CliResult<Self> {
-        let settings = setup::load(home, Vec::new())?;
+    pub(super) fn open(home: &RectoHome, kind: ItemKind, agent: &AgentArg) -> CliResult<Self> {
+        let settings = setup::load_agent(home, Vec::new(), agent)?;
         let snapshot = setup::read_workspace(&settings)?;
         let catalog = setup::whole_catalog(home, &settings, &snapshot);
         Ok(ItemView { kind, folders: folders(&settings, kind), settings, snapshot, catalog })
@@ -76,9 +88,11 @@ fn folders(settings: &Settings, kind: ItemKind) -> Vec<PathBuf> {
 
 fn list(view: &ItemView, as_json: bool) -> CliResult {
     let entries = view.entries();
-    let draw = || entry_table(&entries, view.kind).to_string();
+    let usage = setup::runtime()?.block_on(UsageTable::read(&view.settings));
+    let json = |entry: &ListedItem<'_>| usage.extend_json(&entry.id, entry.json());
+    let draw = || entry_table(&entries, view.kind, &usage).to_string();
     let nothing = format!("there are no {}", plural(view.kind));
-    print_list(as_json, &entries, ListedItem::json, draw, &nothing)?;
+    print_list(as_json, &entries, json, draw, &nothing)?;
     tell_of_check(view);
     Ok(())
 }
@@ -93,9 +107,10 @@ pub(super) fn tell_of_check(view: &ItemView) {
 }
 
 /// The skills, rules or references, one a line. Tools have a table of their own.
-fn entry_table(entries: &[ListedItem<'_>], kind: ItemKind) -> TextTable {
+fn entry_table(entries: &[ListedItem<'_>], kind: ItemKind, usage: &UsageTable) -> TextTable {
     let third = if kind == ItemKind::Skill { "tools" } else { "priority" };
-    let mut table = TextTable::new(["name", "include", third, "tokens", "description"]);
+    let mut table =
+        TextTable::new(["name", "include", third, "tokens", "last used", "description"]);
     table.align_right(3);
     for entry in entries {
         let third = match kind {
@@ -107,6 +122,7 @@ fn entry_table(entries: &[ListedItem<'_>], kind: ItemKind) -> TextTable {
             entry.include.to_string(),
             third,
             entry.tokens.to_string(),
+            usage.last_used(&entry.id),
             entry.description.unwrap_or_default().to_owned(),
         ]);
     }
@@ -158,7 +174,7 @@ fn not_there(view: &ItemView, entries: &[ListedItem<'_>], name: &str) -> CliFail
         return failure.hint(format!("{path}: {}", why_skipped(skipped)));
     }
     if let Some(problem) = snapshot.problems.iter().find(|problem| leaves_out_item(problem, name)) {
-        return failure.hint(problem.to_string());
+        return failure.hint(with_command(problem.to_string(), problem.remedy.as_ref()));
     }
     if *kind == ItemKind::Tool && view.settings.tools.disabled.iter().any(|off| off == name) {
         return failure.hint("`tools.disabled` in the config leaves it out");
@@ -212,7 +228,7 @@ fn check(view: &ItemView, as_json: bool) -> CliResult<ExitCode> {
         print_json(&json!({"problems": problems, "skipped": skipped}))?;
     } else {
         for problem in &problems {
-            print(&format!("{}: {problem}\n", severity(problem)))?;
+            print(&format!("{}\n", problem_line(problem)))?;
         }
         for item in skipped {
             let (name, path) = (item.item.to_string(), item.path.to_string_lossy());
@@ -231,6 +247,12 @@ pub(super) fn tell_in_use(view: &ItemView, problems: usize) {
     tell(&format_args!("{}: {count} in use, {problems}", plural(view.kind)));
 }
 
+/// A problem as a person is told of it.
+pub(crate) fn problem_line(problem: &WorkspaceProblem) -> String {
+    let text = with_command(problem.to_string(), problem.remedy.as_ref());
+    format!("{}: {text}", severity(problem))
+}
+
 pub(crate) fn severity(problem: &WorkspaceProblem) -> &'static str {
     match problem.severity {
         Severity::Warning => "warning",
@@ -243,7 +265,7 @@ pub(crate) fn problem_json(problem: &WorkspaceProblem) -> Value {
         "path": problem.path.to_string_lossy(),
         "line": problem.line,
         "what": problem.what,
-        "hint": problem.hint,
+        "hint": hint_with_command(problem.hint.clone(), problem.remedy.as_ref()),
         "severity": severity(problem),
     })
 }

@@ -14,7 +14,7 @@ pub(crate) fn run(home: &RectoHome, command: &McpCommand) -> CliResult<ExitCode>
         McpCommand::Check { name, json } => return client::check(home, name.as_deref(), json.json),
         McpCommand::Tools { name, json } => return client::tools(home, name.as_deref(), json.json),
         McpCommand::List(format) => client::list(home, format.json)?,
-        McpCommand::Serve => serve::run(home)?,
+        McpCommand::Serve(agent) => serve::run(home, agent)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -18,10 +18,11 @@ use recto_context::{Audience, AudienceKind, Memory, MemoryMarks, MemoryScope};
 use recto_workspace::MemoryError;
 use serde_json::{Value, json};
 
-use crate::cli::{AudienceArgs, MemoryCommand, ScopeArgs, WhoArg};
+use crate::cli::{AudienceArgs, MemoryArgs, MemoryCommand, ScopeArgs, WhoArg};
 use crate::config::Settings;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
+use crate::remedy_words::hint_with_command;
 use crate::setup;
 
 pub(crate) use search::recollection_json;
@@ -29,14 +30,14 @@ pub(crate) use search::recollection_json;
 /// The most characters of a memory that are shown on its line.
 const SHOWN: usize = 160;
 
-pub(crate) fn run(home: &RectoHome, command: &MemoryCommand) -> CliResult<ExitCode> {
-    let settings = setup::load(home, Vec::new())?;
+pub(crate) fn run(home: &RectoHome, args: &MemoryArgs) -> CliResult<ExitCode> {
+    let settings = setup::load_agent(home, Vec::new(), &args.agent)?;
     let files = setup::memory_files(&settings);
     setup::runtime()?.block_on(async {
-        match command {
+        match &args.command {
             MemoryCommand::List { audience, all, json } => {
                 let audience = audience_of(&settings, audience);
-                list::run(&files, &audience, *all, json.json).await?;
+                list::run(&files, &settings, &audience, *all, json.json).await?;
             }
             MemoryCommand::Add { text, important, shared, scope } => {
                 let marks = MemoryMarks { important: *important, shared: *shared };
@@ -69,16 +70,16 @@ fn audience_of(settings: &Settings, args: &AudienceArgs) -> Audience {
         who: args.who.into(),
         person: args.person.as_deref().map(Into::into).or(own),
         conversation: args.conversation.as_deref().map(Into::into),
-        agent: args.agent.as_deref().map(Into::into).or(owner.agent),
+        agent: args.sub_agent.as_deref().map(Into::into).or(owner.agent),
     }
 }
 
 /// The scope that the arguments name, if they name one.
 fn scope_of(args: &ScopeArgs) -> Option<MemoryScope> {
-    let ScopeArgs { person, conversation, agent } = args;
+    let ScopeArgs { person, conversation, sub_agent } = args;
     let person = || Some(MemoryScope::Person(person.as_deref()?.into()));
     let conversation = || Some(MemoryScope::Conversation(conversation.as_deref()?.into()));
-    let agent = || Some(MemoryScope::Agent(agent.as_deref()?.into()));
+    let agent = || Some(MemoryScope::Agent(sub_agent.as_deref()?.into()));
     person().or_else(conversation).or_else(agent)
 }
 
@@ -94,7 +95,8 @@ fn who(audience: &Audience) -> &'static str {
 
 impl From<MemoryError> for CliFailure {
     fn from(error: MemoryError) -> Self {
-        CliFailure::from_error(&error).hint_if(error.hint())
+        let hint = hint_with_command(error.hint(), error.remedy().as_ref());
+        CliFailure::from_error(&error).hint_if(hint)
     }
 }
 

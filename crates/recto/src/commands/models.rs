@@ -20,6 +20,7 @@ use crate::draw::TextTable;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print, print_json, tell};
+use crate::remedy_words::hint_with_command;
 use crate::setup;
 use progress::PullDisplay;
 
@@ -66,7 +67,7 @@ impl From<ModelsError> for CliFailure {
             }
             _ => CliFailure::from_error(&error),
         };
-        failure.hint_if(error.hint())
+        failure.hint_if(hint_with_command(error.hint(), error.remedy().as_ref()))
     }
 }
 
@@ -195,7 +196,7 @@ impl CheckedModel<'_> {
         match &self.health {
             Err(error) => {
                 tell(&format_args!("error: model `{name}`: {error}"));
-                if let Some(hint) = error.hint() {
+                if let Some(hint) = hint_with_command(error.hint(), error.remedy().as_ref()) {
                     tell(&format_args!("hint: {hint}"));
                 }
             }

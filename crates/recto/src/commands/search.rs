@@ -22,6 +22,7 @@ use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
 use crate::output::{one_line, print, print_json, tell};
+use crate::remedy_words::with_command;
 use crate::setup;
 use crate::terminal::status::StatusLine;
 
@@ -37,7 +38,7 @@ pub(crate) fn run(home: &RectoHome, args: &SearchArgs) -> CliResult {
         return Err(CliFailure::new("there is nothing to search for")
             .hint("say it as a message would: recto search \"write a commit message\""));
     }
-    let settings = setup::load(home, Vec::new())?;
+    let settings = setup::load_agent(home, Vec::new(), &args.agent)?;
     let snapshot = setup::read_workspace(&settings)?;
     setup::tell_problems(&snapshot.problems);
     let mut catalog = setup::whole_catalog(home, &settings, &snapshot);
@@ -236,6 +237,7 @@ fn draw(found: &SearchReport, args: &SearchArgs) -> CliResult {
         print(&table.to_string())?;
     }
     if args.explain || matches!(how, RankingBasis::Words(_)) {
+        let how = with_command(how.to_string(), how.remedy().as_ref());
         tell(&format_args!("searched {how}"));
     }
     tell(&match shown.iter().any(|row| row.is_taken) {

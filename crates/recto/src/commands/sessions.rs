@@ -1,5 +1,6 @@
 //! `recto sessions`: what was said, kept, moved and found.
 
+mod status;
 mod summaries;
 mod transfer;
 
@@ -12,32 +13,45 @@ use recto_store::{
 };
 use serde_json::{Value, json};
 
-use crate::cli::SessionCommand;
+use crate::cli::{AgentArg, SessionArgs, SessionCommand};
+use crate::config::{LoadedConfig, Settings};
 use crate::draw::TextTable;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print, print_json, print_list, tame, tame_lines, tell};
 use crate::setup;
 
+use status::SessionDescriber;
+use transfer::ExportContent;
 pub(crate) use transfer::resume_from_file;
 
-pub(crate) fn run(home: &RectoHome, command: &SessionCommand) -> CliResult {
-    let settings = setup::load(home, Vec::new())?;
+pub(crate) fn run(home: &RectoHome, args: &SessionArgs) -> CliResult {
+    let config = setup::load_config(home, Vec::new())?;
+    let settings = setup::asked_settings(&config, &args.agent)?;
     setup::runtime()?.block_on(async {
-        let store = setup::settled_store(&settings).await?;
-        match command {
-            SessionCommand::List { all, json } => list(&store, *all, json.json).await,
-            SessionCommand::Show { name, json } => show(&store, name, json.json).await,
-            SessionCommand::Rename { name, new } => rename(&store, name, new).await,
-            SessionCommand::Archive { name } => archive(&store, name).await,
-            SessionCommand::Export { name, out, format } => {
-                transfer::export(&store, name, out.as_deref(), *format).await
+        let store = setup::settled_store(settings).await?;
+        let find = |name| find(&store, settings, &args.agent, name);
+        match &args.command {
+            SessionCommand::List { all, json } => {
+                list(&store, &config, &args.agent, *all, json.json).await
+            }
+            SessionCommand::Show { name, json } => {
+                show(&store, &config, find(name).await?, json.json).await
+            }
+            SessionCommand::Rename { name, new } => rename(&store, find(name).await?, new).await,
+            SessionCommand::Archive { name } => archive(&store, find(name).await?).await,
+            SessionCommand::Export { name, out, format, records } => {
+                let content = if *records { ExportContent::Records } else { ExportContent::Talk };
+                let session = find(name).await?;
+                transfer::export(&store, session, out.as_deref(), *format, content).await
             }
             SessionCommand::Import { file, name } => {
-                transfer::import(&store, &settings, file, name.as_deref()).await
+                transfer::import(&store, settings, file, name.as_deref()).await
             }
             SessionCommand::Expand { name } => {
-                summaries::expand(home, &settings, store, name).await
+                let session = find(name).await?;
+                let settings = setup::session_settings(&config, &session)?;
+                summaries::expand(home, settings, store.clone(), session).await
             }
             SessionCommand::Search { query, limit, json } => {
                 search(&store, query, *limit, json.json).await
@@ -46,21 +60,79 @@ pub(crate) fn run(home: &RectoHome, command: &SessionCommand) -> CliResult {
     })
 }
 
-/// Finds the session of that name or number.
-pub(crate) async fn find(store: &Store, name: &str) -> CliResult<StoredSession> {
-    if let Some(session) = store.find_session(name).await? {
-        return Ok(session);
+/// Finds the session of that name or number: the agent's, or, unless one was asked
+/// for, that of the only other agent that has one.
+pub(crate) async fn find(
+    store: &Store,
+    settings: &Settings,
+    asked: &AgentArg,
+    name: &str,
+) -> CliResult<StoredSession> {
+    let agent = &settings.agent.name;
+    match store.find_session(agent, name).await? {
+        // A number is that of any agent's session.
+        Some(session) if asked.agent.is_some() && session.agent != *agent => {
+            return Err(not_of(&session, agent));
+        }
+        Some(session) => return Ok(session),
+        None => {}
     }
+    let others = match asked.agent {
+        Some(_) => Vec::new(),
+        None => store.sessions_named(name).await?,
+    };
+    match <[StoredSession; 1]>::try_from(others) {
+        Ok([session]) => Ok(session),
+        Err(several) if !several.is_empty() => Err(ambiguous(name, &several)),
+        Err(_) => Err(not_found(store, name).await?),
+    }
+}
+
+async fn not_found(store: &Store, name: &str) -> CliResult<CliFailure> {
     let all = store.sessions(SessionFilter::All).await?;
     let labels: Vec<String> = all.iter().map(|summary| summary.session.label()).collect();
     let failure = CliFailure::new(format!("there is no session `{}`", tame(name)));
     let otherwise = "`recto sessions list --all` lists those that are there";
-    Err(failure.hint_nearest(name, labels.iter().map(String::as_str), otherwise))
+    Ok(failure.hint_nearest(name, labels.iter().map(String::as_str), otherwise))
 }
 
-async fn list(store: &Store, all: bool, json: bool) -> CliResult {
+/// The failure of whoever asks one agent for the session of another.
+pub(crate) fn not_of(session: &StoredSession, agent: &str) -> CliFailure {
+    let (label, owner) = (tame(&session.label()), tame(&session.agent));
+    let what = format!("session {label} belongs to the agent `{owner}`, not to `{agent}`");
+    CliFailure::new(what).hint(format!("say `--agent {owner}`, or leave --agent out"))
+}
+
+/// The failure of a name that sessions of several agents have.
+pub(crate) fn ambiguous(name: &str, several: &[StoredSession]) -> CliFailure {
+    let agents: Vec<String> =
+        several.iter().map(|session| format!("`{}`", tame(&session.agent))).collect();
+    let what = format!("several agents have a session `{}`", tame(name));
+    CliFailure::new(what).hint(format!("choose one with --agent: {}", agents.join(", ")))
+}
+
+async fn list(
+    store: &Store,
+    config: &LoadedConfig,
+    asked: &AgentArg,
+    all: bool,
+    json: bool,
+) -> CliResult {
     let filter = if all { SessionFilter::All } else { SessionFilter::Open };
-    let sessions = store.sessions(filter).await?;
+    let mut sessions = store.sessions(filter).await?;
+    if let Some(agent) = &asked.agent {
+        sessions.retain(|summary| summary.session.agent == *agent);
+    }
+    if json {
+        let describer = SessionDescriber::new(store, config).await?;
+        let mut described = Vec::new();
+        for summary in &sessions {
+            let mut json = summary_json(summary);
+            describer.describe(&summary.session, &mut json).await?;
+            described.push(json);
+        }
+        return print_json(&described.into());
+    }
     let nothing = "there are no sessions yet; `recto chat` begins one";
     print_list(json, &sessions, summary_json, || table(&sessions), &nothing)
 }
@@ -71,13 +143,18 @@ pub(crate) fn table(sessions: &[SessionSummary]) -> String {
     for column in [0, 2, 3] {
         table.align_right(column);
     }
+    let first = sessions.first().map(|summary| &summary.session.agent);
+    let has_several = sessions.iter().any(|summary| Some(&summary.session.agent) != first);
     for summary in sessions {
         let session = &summary.session;
         let name = session.name.as_ref().map_or_else(String::new, ToString::to_string);
         let archived = if session.archived.is_some() { " (archived)" } else { "" };
         table.row([
             session.id.to_string(),
-            format!("{name}{archived}"),
+            match has_several {
+                true => format!("{name} ({}){archived}", session.agent),
+                false => format!("{name}{archived}"),
+            },
             summary.messages.to_string(),
             summary.turns.to_string(),
             local(summary.last),
@@ -114,14 +191,20 @@ pub(crate) fn summary_json(summary: &SessionSummary) -> Value {
     json
 }
 
-async fn show(store: &Store, name: &str, json: bool) -> CliResult {
-    let session = find(store, name).await?;
+async fn show(
+    store: &Store,
+    config: &LoadedConfig,
+    session: StoredSession,
+    json: bool,
+) -> CliResult {
     let messages = store.messages(session.id, None).await?;
     let turns = store.turns(session.id).await?;
     let compactions = store.compactions(session.id).await?;
     if json {
+        let mut described = session_json(&session);
+        SessionDescriber::new(store, config).await?.describe(&session, &mut described).await?;
         return print_json(&json!({
-            "session": session_json(&session),
+            "session": described,
             "messages": messages.iter().map(message_json).collect::<Vec<_>>(),
             "compactions": compactions.iter().map(summaries::json).collect::<Vec<_>>(),
             "turns": turns.iter().map(turn_json).collect::<Vec<_>>(),
@@ -161,7 +244,11 @@ fn open_status(turn: &StoredTurn, question: Option<&StoredApproval>) -> String {
 /// A message as people read it: who, when and in which turn, then what.
 fn message_text(stored: &StoredMessage) -> String {
     let bold = anstyle::Style::new().bold();
-    let turn = stored.turn.map_or_else(String::new, |turn| format!(", turn {turn}"));
+    let turn = match (stored.turn, stored.brought_by) {
+        (Some(turn), _) => format!(", turn {turn}"),
+        (None, Some(turn)) => format!(", brought by the client of turn {turn}"),
+        (None, None) => String::new(),
+    };
     let mut out =
         format!("{bold}{}{bold:#} ({}{turn})\n", tame(&speaker(&stored.message)), local(stored.at));
     out.push_str(&body_text(&stored.message));
@@ -175,7 +262,10 @@ pub(crate) fn body_text(message: &Message) -> String {
 
 fn speaker(message: &Message) -> String {
     match &message.body {
-        MessageBody::User(_) => "user".to_owned(),
+        MessageBody::User(user) => match &user.speaker {
+            Some(name) => format!("user {name}"),
+            None => "user".to_owned(),
+        },
         MessageBody::Assistant { .. } => "assistant".to_owned(),
         MessageBody::Tool { name, .. } => format!("result of {name}"),
         MessageBody::Error(_) => "error".to_owned(),
@@ -205,6 +295,9 @@ pub(crate) fn message_json(stored: &StoredMessage) -> Value {
     if let Some(turn) = stored.turn {
         json["turn"] = json!(turn);
     }
+    if let Some(turn) = stored.brought_by {
+        json["brought_by"] = json!(turn);
+    }
     json
 }
 
@@ -219,10 +312,12 @@ pub(crate) fn turn_json(turn: &StoredTurn) -> Value {
         "session": turn.session,
         "number": turn.number,
         "status": turn.status,
+        // The turn whose calls a client has run for this one to go on.
+        "continues": turn.continues,
         "message": turn.first_message,
         // What never came into the transcript, or has not yet.
         "inbound": turn.inbound.as_deref().map(content_text),
-        "sender": turn.sender,
+        "actor": turn.actor,
         "accepted": turn.accepted,
         "started": turn.started,
         "ended": turn.ended,
@@ -230,8 +325,7 @@ pub(crate) fn turn_json(turn: &StoredTurn) -> Value {
     })
 }
 
-async fn rename(store: &Store, name: &str, new: &str) -> CliResult {
-    let session = find(store, name).await?;
+async fn rename(store: &Store, session: StoredSession, new: &str) -> CliResult {
     let new = session_name(new)?;
     let renamed = store.rename(session.id, new).await?;
     tell(&format_args!("session {} is called {} now", session.id, renamed.label()));
@@ -243,8 +337,7 @@ fn session_name(text: &str) -> CliResult<SessionName> {
     SessionName::new(text).map_err(|error| CliFailure::new(error.to_string()))
 }
 
-async fn archive(store: &Store, name: &str) -> CliResult {
-    let session = find(store, name).await?;
+async fn archive(store: &Store, session: StoredSession) -> CliResult {
     store.archive(session.id, Moment::now()).await?;
     tell(&format_args!(
         "session {} is in the archive; `recto chat --session {}` takes it out again",

@@ -5,6 +5,7 @@
 //! be changed safely is not changed: a new text counts only if it reads as the
 //! old one in everything but the setting that was meant.
 
+use std::fmt;
 use std::ops::Range;
 
 use toml_edit::{Document, DocumentMut, InlineTable, Item, Table, Value};
@@ -17,15 +18,18 @@ use super::value::{SettingValue, basic_string};
 /// The last part of the key that is changed.
 const INCLUDE: &str = "include";
 
+/// The table of items.
+const ITEMS: &str = "items";
+
 /// The text of a config with the include mode of an item set, or with `None` no
 /// longer set. `None` when the text can't be changed.
 pub fn set_include(
     text: &str,
-    kind: ItemKind,
+    table: ItemsTable<'_>,
     name: &str,
     include: Option<IncludeMode>,
 ) -> Option<String> {
-    let item = IncludeEntry { kind, name };
+    let item = IncludeEntry { table, name };
     let edited = match (item.find(text)?, include) {
         (Some(found), Some(include)) => {
             let mut edited = text.to_owned();
@@ -40,10 +44,37 @@ pub fn set_include(
     item.is_all_that_changed(text, &edited, include).then_some(edited)
 }
 
+/// The table that items of a kind stand in: that for all agents, or an agent's own.
+#[derive(Debug, Clone, Copy)]
+pub struct ItemsTable<'a> {
+    /// The agent, where it is one's own.
+    pub agent: Option<&'a str>,
+    /// The kind of the items.
+    pub kind: ItemKind,
+}
+
+impl<'a> ItemsTable<'a> {
+    /// The names of the tables down to the one that has a table for each kind.
+    fn above(self) -> Vec<&'a str> {
+        match self.agent {
+            None => vec![ITEMS],
+            Some(agent) => vec!["agents", agent, ITEMS],
+        }
+    }
+}
+
+/// The path as TOML spells it.
+impl fmt::Display for ItemsTable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let above = self.above().into_iter().fold(KeyPath::default(), |path, name| path.join(name));
+        write!(f, "{}", above.join(self.kind.name()))
+    }
+}
+
 /// The item whose setting is changed.
 #[derive(Clone, Copy)]
 struct IncludeEntry<'a> {
-    kind: ItemKind,
+    table: ItemsTable<'a>,
     name: &'a str,
 }
 
@@ -61,14 +92,20 @@ struct IncludeSpan {
 impl IncludeEntry<'_> {
     /// The names that the table of the kind can have.
     fn tables(self) -> [String; 2] {
-        [self.kind.name().to_owned(), format!("{}s", self.kind.name())]
+        let kind = self.table.kind.name();
+        [kind.to_owned(), format!("{kind}s")]
+    }
+
+    /// The table with a table for each kind, if it is there.
+    fn items(self, document: &Item) -> Option<&Item> {
+        self.table.above().into_iter().try_fold(document, |table, name| table.get(name))
     }
 
     /// Where the setting stands, if it does; `None` for a text that can't be read.
     fn find(self, text: &str) -> Option<Option<IncludeSpan>> {
         let document = Document::parse(text).ok()?;
         let found = self.tables().into_iter().find_map(|table| {
-            let items = document.get("items")?;
+            let items = self.items(document.as_item())?;
             let of_kind = items.get(&table)?;
             let item = of_kind.get(self.name)?;
             let value = item.get(INCLUDE)?.span()?;
@@ -99,7 +136,7 @@ impl IncludeEntry<'_> {
 
     fn removed_from_braces(self, text: &str, table: &str) -> Option<String> {
         let mut document: DocumentMut = text.parse().ok()?;
-        let items = document.get_mut("items")?;
+        let items = self.table.above().into_iter().try_fold(document.as_item_mut(), below)?;
         let of_kind = below(items, table)?;
         let item = below(of_kind, self.name)?;
         remove(item, INCLUDE);
@@ -116,7 +153,8 @@ impl IncludeEntry<'_> {
     /// comment about it.
     fn pruned(self, text: &str, table: &str) -> Option<String> {
         let document = Document::parse(text).ok()?;
-        let item = document.get("items").and_then(|items| items.get(table)?.get(self.name));
+        let items = self.items(document.as_item());
+        let item = items.and_then(|items| items.get(table)?.get(self.name));
         let Some(Item::Table(own)) = item else { return Some(text.to_owned()) };
         let Some(header) = own.span().filter(|_| own.is_empty() && !own.is_dotted()) else {
             return Some(text.to_owned());
@@ -142,19 +180,19 @@ impl IncludeEntry<'_> {
     /// one, written as those around it are.
     fn inserted(self, text: &str, include: IncludeMode) -> Option<String> {
         let mut document: DocumentMut = text.parse().ok()?;
-        let is_new = document.get("items").is_none();
+        let items = self.items(document.as_item());
+        let is_new = items.is_none();
         let last = last_position(document.as_table());
         let [singular, plural] = self.tables();
-        let own = |table: &&String| {
-            document.get("items").and_then(|items| items.get(table)?.get(self.name)).is_some()
-        };
-        let of_kind =
-            |table: &&String| document.get("items").and_then(|items| items.get(table)).is_some();
+        let own =
+            |table: &&String| items.and_then(|items| items.get(table)?.get(self.name)).is_some();
+        let of_kind = |table: &&String| items.and_then(|items| items.get(table)).is_some();
         let table = [&singular, &plural].into_iter().find(own);
         let table = table.or_else(|| [&singular, &plural].into_iter().find(of_kind));
         let table = table.unwrap_or(&singular).clone();
         let trailing = document.trailing().as_str().unwrap_or_default().to_owned();
-        let items = child(document.as_item_mut(), "items", TableLevel::Above)?;
+        let above = |parent, name| child(parent, name, TableLevel::Above);
+        let items = self.table.above().into_iter().try_fold(document.as_item_mut(), above)?;
         let item = child(child(items, &table, TableLevel::Above)?, self.name, TableLevel::Own)?;
         if let (true, Some(own)) = (is_new, item.as_table_mut()) {
             // At the end of the file, behind the comments that stand there.
@@ -174,7 +212,9 @@ impl IncludeEntry<'_> {
     /// Whether the new text says the same as the old one, but for this setting,
     /// which is as it was meant to be.
     fn is_all_that_changed(self, old: &str, new: &str, include: Option<IncludeMode>) -> bool {
-        let path = KeyPath::fill("items.<kind>.<name>.include", &[self.kind.name(), self.name]);
+        let above =
+            self.table.above().into_iter().fold(KeyPath::default(), |at, name| at.join(name));
+        let path = above.join(self.table.kind.name()).join(self.name).join(INCLUDE);
         let read = |text: &str| {
             let raw = raw::read("", text);
             let settings = raw.settings.into_iter().map(|setting| (setting.path, setting.value));
@@ -273,10 +313,65 @@ mod tests {
     use super::*;
 
     fn check(text: &str, include: Option<IncludeMode>, expected: &Expect) {
-        let edited = set_include(text, ItemKind::Rule, "style", include).unwrap();
+        check_in(RULES, text, include, expected);
+    }
+
+    fn check_in(
+        table: ItemsTable<'_>,
+        text: &str,
+        include: Option<IncludeMode>,
+        expected: &Expect,
+    ) {
+        let edited = set_include(text, table, "style", include).unwrap();
         expected.assert_eq(&edited);
         // Once more is no change.
-        assert_eq!(set_include(&edited, ItemKind::Rule, "style", include).unwrap(), edited);
+        assert_eq!(set_include(&edited, table, "style", include).unwrap(), edited);
+    }
+
+    const RULES: ItemsTable<'static> = table(ItemKind::Rule);
+
+    const fn table(kind: ItemKind) -> ItemsTable<'static> {
+        ItemsTable { agent: None, kind }
+    }
+
+    #[test]
+    fn an_agent_has_a_table_of_its_own() {
+        let table = ItemsTable { agent: Some("work"), kind: ItemKind::Rule };
+        assert_eq!(table.to_string(), "agents.work.items.rule");
+        check_in(
+            table,
+            "[agents.work]\nworkspace = 'w'\n\n[items.rule.style]\ninclude = 'always'\n",
+            AGENT,
+            &expect![[r#"
+                [agents.work]
+                workspace = 'w'
+
+                [items.rule.style]
+                include = 'always'
+
+                [agents.work.items.rule.style]
+                include = "agent"
+            "#]],
+        );
+        check_in(
+            table,
+            "[agents.work]\nworkspace = 'w'\nitems.rules.style = { include = 'always' }\n",
+            AGENT,
+            &expect![[r#"
+                [agents.work]
+                workspace = 'w'
+                items.rules.style = { include = "agent" }
+            "#]],
+        );
+        check_in(
+            table,
+            "[agents.work]\nworkspace = 'w'\n\n[agents.work.items.rule.style]\ninclude = 'always'\n",
+            None,
+            &expect![[r#"
+                [agents.work]
+                workspace = 'w'
+            "#]],
+        );
     }
 
     const AGENT: Option<IncludeMode> = Some(IncludeMode::Agent);
@@ -513,14 +608,14 @@ mod tests {
 
     #[test]
     fn lines_end_as_they_did() {
-        let edited = set_include("a = 1\r\n[b]\r\n", ItemKind::Tool, "x", AGENT).unwrap();
+        let edited = set_include("a = 1\r\n[b]\r\n", table(ItemKind::Tool), "x", AGENT).unwrap();
         assert_eq!(edited, "a = 1\r\n[b]\r\n\r\n[items.tool.x]\r\ninclude = \"agent\"\r\n");
     }
 
     #[test]
     fn what_is_no_toml_or_no_table_stays() {
         for text in ["a = \n", "[items", "items = 3\n", "[items]\nrule = []\n", "[[items]]\n"] {
-            assert_eq!(set_include(text, ItemKind::Rule, "style", AGENT), None, "{text}");
+            assert_eq!(set_include(text, RULES, "style", AGENT), None, "{text}");
         }
     }
 
@@ -529,7 +624,7 @@ mod tests {
         fn any_name_can_be_set_read_and_taken_back(name in "[ -~äß日\u{1f600}\n\t\u{0}\u{7f}]{1,12}") {
             prop_assume!(!name.trim().is_empty());
             let base = "# Mine.\n[items.skill.other] # x\ninclude = 'always'\n\n[history]\nmax_tokens = 9 # y\n# end\n";
-            let set = set_include(base, ItemKind::Skill, &name, AGENT).unwrap();
+            let set = set_include(base, table(ItemKind::Skill), &name, AGENT).unwrap();
             let items = load_text(&set, &ConfigSources::new("/r")).unwrap().settings.items;
             let found = items.iter().find(|item| item.name == name).unwrap();
             prop_assert_eq!((found.kind, found.include), (ItemKind::Skill, AGENT));
@@ -537,15 +632,15 @@ mod tests {
                 prop_assert!(set.contains(comment));
             }
             if name != "other" {
-                let back = set_include(&set, ItemKind::Skill, &name, None).unwrap();
+                let back = set_include(&set, table(ItemKind::Skill), &name, None).unwrap();
                 prop_assert_eq!(back, base);
             }
         }
 
         #[test]
         fn no_text_panics(text in "[\\[\\]{}=.'\"# a\nitemsrulestyle]{0,80}") {
-            let _ = set_include(&text, ItemKind::Rule, "style", AGENT);
-            let _ = set_include(&text, ItemKind::Rule, "style", None);
+            let _ = set_include(&text, RULES, "style", AGENT);
+            let _ = set_include(&text, RULES, "style", None);
         }
     }
 }

@@ -12,8 +12,9 @@ pub use super::settings::KEYS;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ConfigKey {
     /// The dotted path. `<name>` stands for any name, `<kind>` for a kind of
-    /// items, `<group>` for kinds that are searched together, and `<variable>`,
-    /// at the end, for a key whose name is a person's own.
+    /// items, `<group>` for kinds that are searched together, `<number>` for the
+    /// place in a list of tables, and `<variable>`, at the end, for a key whose name
+    /// is a person's own.
     pub path: &'static str,
     /// Which values it takes.
     pub kind: KeyKind,
@@ -127,6 +128,13 @@ impl ConfigKey {
         self.alias.map(str::to_owned).into_iter().chain(camel).collect()
     }
 
+    /// The path of the key in the tables of a single agent, if it can stand there.
+    pub fn agent_path(&self) -> Option<String> {
+        let first = self.path.split('.').next().filter(|_| self.path.contains('.'));
+        let is_agents = first.is_some_and(|table| AGENT_TABLES.contains(&table));
+        is_agents.then(|| format!("{AGENT}.{}", self.path))
+    }
+
     /// The environment variable that sets the key. Keys of named tables have
     /// none: a name in a variable could not be told from the key.
     pub fn variable(&self) -> Option<String> {
@@ -175,6 +183,15 @@ impl ConfigKey {
     }
 }
 
+/// The table of an agent.
+pub(super) const AGENT: &str = "agents.<name>";
+
+/// The tables of the top level that an agent can have for itself, with all that
+/// stands in them. What is left out is one for all agents: where things are kept
+/// (`store`, `sessions`), and what there is on this machine (`models`, `mcp`).
+pub(super) const AGENT_TABLES: &[&str] =
+    &["context", "history", "memory", "skills", "tools", "search", "items"];
+
 /// The key of exactly this path.
 pub fn find_key(path: &str) -> Option<&'static ConfigKey> {
     KEYS.iter().find(|key| key.path == path)
@@ -204,8 +221,35 @@ pub(super) enum TableChild {
     },
 }
 
-/// What `name` means in the table of that path (as in [`KEYS`]).
+/// What `name` means in the table of that path (as in [`KEYS`], or of an agent).
 pub(super) fn child(table: &str, name: &str) -> Option<TableChild> {
+    own_child(table, name).or_else(|| match table_for_all(table)? {
+        "" if !AGENT_TABLES.contains(&name) => None,
+        for_all => Some(match child(for_all, name)? {
+            TableChild::Table { path, name } => {
+                TableChild::Table { path: format!("{AGENT}.{path}"), name }
+            }
+            key => key,
+        }),
+    })
+}
+
+/// The table for all agents whose keys an agent's own table has: `search` for
+/// `agents.<name>.search`.
+fn table_for_all(table: &str) -> Option<&str> {
+    match table.strip_prefix(AGENT)? {
+        "" => Some(""),
+        below => below.strip_prefix('.'),
+    }
+}
+
+/// Whether a table is a list of tables: `[[table]]`.
+pub(super) fn is_list(table: &str) -> bool {
+    let starts = |key: &ConfigKey| matches!(part_below(table, key), Some(("<number>", _)));
+    KEYS.iter().any(starts)
+}
+
+fn own_child(table: &str, name: &str) -> Option<TableChild> {
     KEYS.iter().find_map(|key| match part_below(table, key)? {
         (_, PathPart::Last) => key.accepts(name).then_some(TableChild::Key(key)),
         (part, PathPart::Table) => {
@@ -233,6 +277,11 @@ pub(super) fn children(table: &str) -> Vec<(&'static str, Vec<String>)> {
             }
         }
     }
+    children.extend(match table_for_all(table) {
+        None => Vec::new(),
+        Some("") => AGENT_TABLES.iter().map(|table| (*table, Vec::new())).collect(),
+        Some(for_all) => self::children(for_all),
+    });
     children
 }
 
@@ -261,6 +310,8 @@ fn canonical_table(part: &str, name: &str) -> Option<String> {
         "<name>" => Some(name.to_owned()),
         "<kind>" => item_kind(name).map(|kind| kind.name().to_owned()),
         "<group>" => ItemGroup::from_name(name).map(|group| group.name().to_owned()),
+        // Its tables have no names; whoever reads the list counts them.
+        "<number>" => None,
         part => (part == name).then(|| part.to_owned()),
     }
 }
@@ -332,7 +383,35 @@ mod tests {
         assert_eq!(found("skills", "contextMode"), "skills.render");
         assert_eq!(found("context", "max_messages"), "nothing");
         assert_eq!(found("context.preset", "x"), "nothing");
+        assert_eq!(found("bindings", "1"), "nothing");
+        assert_eq!(found("bindings.<number>", "agent"), "bindings.<number>.agent");
         assert_eq!(found("mcp.<name>", "env"), "mcp.<name>.env env");
         assert_eq!(found("mcp.<name>.env", "ANY"), "mcp.<name>.env.<variable>");
+        assert_eq!(found("agents.<name>", "model"), "agents.<name>.model");
+        assert_eq!(found("agents.<name>", "search"), "agents.<name>.search search");
+        assert_eq!(found("agents.<name>", "reload"), "nothing");
+        assert_eq!(found("agents.<name>", "models"), "nothing");
+        assert_eq!(found("agents.<name>.search", "topN"), "search.top_n");
+        let items = "agents.<name>.items";
+        assert_eq!(found(items, "rules"), format!("{items}.<kind> rule"));
+        assert_eq!(found(&format!("{items}.<kind>"), "x"), format!("{items}.<kind>.<name> x"));
+    }
+
+    #[test]
+    fn what_an_agent_can_have_for_itself() {
+        let path = |path| find_key(path).unwrap().agent_path();
+        assert_eq!(path("search.top_n").as_deref(), Some("agents.<name>.search.top_n"));
+        assert_eq!(
+            path("search.<group>.floor").as_deref(),
+            Some("agents.<name>.search.<group>.floor")
+        );
+        for for_all in
+            ["model", "reload", "store.path", "agents.<name>.workspace", "mcp.<name>.url"]
+        {
+            assert_eq!(path(for_all), None);
+        }
+        for table in AGENT_TABLES {
+            assert!(KEYS.iter().any(|key| key.path.starts_with(&format!("{table}."))), "{table}");
+        }
     }
 }

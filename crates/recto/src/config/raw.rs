@@ -156,6 +156,9 @@ impl<'a> FileReader<'a> {
     }
 
     fn read_child_table(&mut self, path: &str, entry: FileEntry<'_, '_>, at: &KeyPosition) {
+        if keys::is_list(path) {
+            return self.read_list(path, entry, at);
+        }
         let (key, value) = entry;
         let place = self.place(key.span().start);
         let is_named = path.ends_with("<name>");
@@ -172,6 +175,35 @@ impl<'a> FileReader<'a> {
             }
             _ if is_broken => {}
             other => self.report(not_a_table(path, &at.path, other), &at.spelled, place),
+        }
+    }
+
+    /// Reads a list of tables, which count as if their numbers were their names.
+    fn read_list(&mut self, path: &str, entry: FileEntry<'_, '_>, at: &KeyPosition) {
+        let (key, value) = entry;
+        let must = "must be a list of tables";
+        let hint = format!("write `[[{}]]` above each", at.path);
+        let DeValue::Array(items) = value.get_ref() else {
+            if !self.is_broken(entry) {
+                let what = format!("{must}, not {}", type_name(value.get_ref()));
+                let place = self.place(key.span().start);
+                self.report(ValueMismatch::new(what).hint(hint), &at.spelled, place);
+            }
+            return;
+        };
+        for (number, item) in (1..).map(|number: usize| number.to_string()).zip(items.iter()) {
+            let place = self.place(item.span().start);
+            match item.get_ref() {
+                DeValue::Table(entries) => {
+                    let at = at.join(&number, &number);
+                    self.raw.tables.push(NamedTable { path: at.path.clone(), place });
+                    self.read_table(&format!("{path}.<number>"), entries, &at);
+                }
+                other => {
+                    let what = format!("{must}; entry {number} is {}", type_name(other));
+                    self.report(ValueMismatch::new(what).hint(hint.as_str()), &at.spelled, place);
+                }
+            }
         }
     }
 
@@ -400,7 +432,7 @@ mod tests {
                 config.toml:1: unknown key `contxt.prest`
                   hint: did you mean `context.preset`?
                 config.toml:2: unknown key `contxt.preset.picks`
-                  hint: at the top level there are `model`, `reload`, `agents`, `context`, `history`, `memory`, `sessions`, `skills`, `tools`, `search`, `store`, `window`, `models`, `items`, `mcp`
+                  hint: at the top level there are `model`, `reload`, `agents`, `bindings`, `context`, `history`, `memory`, `sessions`, `skills`, `tools`, `search`, `store`, `window`, `models`, `items`, `mcp`
             "#]],
         );
         check(
@@ -418,12 +450,12 @@ mod tests {
             "#]],
         );
         check(
-            "contxt = { preset = 1 }\n[[bindings]]\nagent = 'a'",
+            "contxt = { preset = 1 }\n[[binding]]\nagent = 'a'",
             &expect![[r#"
                 config.toml:1: unknown key `contxt`
                   hint: did you mean `context`?
-                config.toml:2: unknown table `bindings`
-                  hint: at the top level there are `model`, `reload`, `agents`, `context`, `history`, `memory`, `sessions`, `skills`, `tools`, `search`, `store`, `window`, `models`, `items`, `mcp`
+                config.toml:2: unknown table `binding`
+                  hint: did you mean `bindings`?
             "#]],
         );
     }
@@ -445,9 +477,9 @@ mod tests {
                 config.toml:1: unknown key `token`
                   hint: put the key into an environment variable and name it with `api_key_env`
                 config.toml:2: unknown key `xyz`
-                  hint: at the top level there are `model`, `reload`, `agents`, `context`, `history`, `memory`, `sessions`, `skills`, `tools`, `search`, `store`, `window`, `models`, `items`, `mcp`
+                  hint: at the top level there are `model`, `reload`, `agents`, `bindings`, `context`, `history`, `memory`, `sessions`, `skills`, `tools`, `search`, `store`, `window`, `models`, `items`, `mcp`
                 config.toml:3: unknown table `xyz2`
-                  hint: at the top level there are `model`, `reload`, `agents`, `context`, `history`, `memory`, `sessions`, `skills`, `tools`, `search`, `store`, `window`, `models`, `items`, `mcp`
+                  hint: at the top level there are `model`, `reload`, `agents`, `bindings`, `context`, `history`, `memory`, `sessions`, `skills`, `tools`, `search`, `store`, `window`, `models`, `items`, `mcp`
             "#]],
         );
     }
@@ -533,6 +565,53 @@ mod tests {
             &format!("{}a = 1", "a.".repeat(500)),
             &expect![[r#"
                 config.toml: recursion limit
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_list_of_tables_is_read_by_number() {
+        check(
+            "[[bindings]]\nsurface = 'telegram'\n\n[[bindings]]\nagnet = 'a'\nconversation = 3\n",
+            &expect![[r#"
+                bindings.1.surface = "telegram" (config.toml:2)
+                bindings.2.conversation = ? (config.toml:6)
+                config.toml:5: unknown key `bindings.2.agnet`
+                  hint: did you mean `bindings.2.agent`?
+                config.toml:6: `bindings.2.conversation` must be a string, not a whole number
+            "#]],
+        );
+        check(
+            "bindings = [{ agent = 'a' }, 3]\n",
+            &expect![[r#"
+            bindings.1.agent = "a" (config.toml:1)
+            config.toml:1: `bindings` must be a list of tables; entry 2 is a whole number
+              hint: write `[[bindings]]` above each
+        "#]],
+        );
+        check(
+            "[bindings.x]\nagent = 'a'\n",
+            &expect![[r#"
+            config.toml:1: `bindings` must be a list of tables, not a table
+              hint: write `[[bindings]]` above each
+        "#]],
+        );
+    }
+
+    #[test]
+    fn an_agent_has_tables_of_its_own() {
+        check(
+            "[agents.work]\nsearch.topN = 3\n[agents.work.items.rules.style]\ninclude = 'agent'\n\
+             [agents.work.serch]\nfloor = 1\n[agents.work.models.x]\n[agents.work.search.tools]\nflor = 1\n",
+            &expect![[r#"
+                agents.work.search.top_n = 3 (config.toml:2)
+                agents.work.items.rule.style.include = "agent" (config.toml:4)
+                config.toml:9: unknown key `agents.work.search.tools.flor`
+                  hint: did you mean `agents.work.search.tools.floor`?
+                config.toml:5: unknown table `agents.work.serch`
+                  hint: did you mean `agents.work.search`?
+                config.toml:7: unknown table `agents.work.models`
+                  hint: did you mean `agents.work.model`?
             "#]],
         );
     }

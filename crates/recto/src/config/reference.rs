@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::keys::{ConfigKey, KEYS, KeyFallback};
+use super::keys::{AGENT, AGENT_TABLES, ConfigKey, KEYS, KeyFallback};
 use super::settings::ABOUT_TABLES;
 
 const INTRO: &str = "\
@@ -11,7 +11,8 @@ const INTRO: &str = "\
 
 Recto reads `config.toml` in its home, which is `~/.recto` unless `RECTO_HOME` or `--home` says \
 otherwise. No key needs to be set but a model's `provider` and, unless it is scripted, its `model`, \
-and the `command` or `url` of an MCP server; without a file, all defaults hold.
+the `command` or `url` of an MCP server, the `workspace` of each agent but the first, and the \
+`surface` and `agent` of a binding; without a file, all defaults hold.
 
 What is set in several places counts in this order, the last one winning: the file, environment \
 variables, flags of the command line. `recto config show` prints what holds and where it comes \
@@ -46,8 +47,21 @@ pub fn markdown() -> String {
 
 /// Writing to a string can't fail, so the results are not looked at.
 fn push_section(page: &mut String, table: &str) {
-    let title = if table.is_empty() { "Top level".to_owned() } else { format!("`[{table}]`") };
+    let title = match (table, list_name(table)) {
+        ("", _) => "Top level".to_owned(),
+        (_, Some(list)) => format!("`[[{list}]]`"),
+        (table, None) => format!("`[{table}]`"),
+    };
     let _ = write!(page, "\n## {title}\n\n{}", about(table));
+    if table == AGENT {
+        let tables: Vec<String> =
+            AGENT_TABLES.iter().map(|table| format!("`[{AGENT}.{table}]`")).collect();
+        let _ = write!(
+            page,
+            "An agent can have these tables, with what stands in them: {}.\n\n",
+            tables.join(", ")
+        );
+    }
     let _ = write!(page, "```toml\n{}```\n", example(table));
 }
 
@@ -56,6 +70,9 @@ fn push_key(page: &mut String, key: &ConfigKey) {
     let _ = writeln!(page, "- default: {}", default(key));
     if let Some(variable) = key.variable() {
         let _ = writeln!(page, "- variable: `{variable}`");
+    }
+    if let Some(path) = key.agent_path() {
+        let _ = writeln!(page, "- for one agent: `{path}`");
     }
     let spellings: Vec<String> =
         key.spellings().iter().map(|spelling| format!("`{spelling}`")).collect();
@@ -72,6 +89,11 @@ fn default(key: &ConfigKey) -> String {
     }
 }
 
+/// The name of a list of tables that this is one of, if it is.
+fn list_name(table: &str) -> Option<&str> {
+    table.strip_suffix(".<number>")
+}
+
 /// What a table needs to have said about it before its keys.
 fn about(table: &str) -> String {
     let is_meant = |(prefix, _): &&(&str, &str)| prefix.trim_end_matches('.') == table;
@@ -84,6 +106,12 @@ fn about(table: &str) -> String {
 /// The keys that can't stand beside the others of their table, or are for
 /// another kind of items: the table, the lines above them, and their names.
 const APART: &[(&str, &str, &[&str])] = &[
+    (
+        "agents.<name>",
+        "[agents.work]\nworkspace = \"~/agents/work\"\nsearch.preset = \"conservative\"\n\
+         skills.disabled = [\"weather\"]\n\n[agents.work.items.rule.style]\ninclude = \"always\"",
+        &[],
+    ),
     (
         "models.<name>",
         "[models.small]\nprovider = \"embedded\"\nmodel = \"smollm2\"\n\n\
@@ -102,6 +130,7 @@ const APART: &[(&str, &str, &[&str])] = &[
 fn example(table: &str) -> String {
     let header = match table {
         "" => String::new(),
+        "bindings.<number>" => "[[bindings]]\n".to_owned(),
         "items.<kind>.<name>" => "[items.rule.style]\n".to_owned(),
         "search.<group>" => "[search.documents]\n".to_owned(),
         table => format!("[{}]\n", table.replace("<name>", example_name(table))),
@@ -147,7 +176,7 @@ mod tests {
     fn every_example_on_the_page_is_accepted() {
         let page = markdown();
         let examples = examples(&page);
-        assert_eq!(examples.len(), 16);
+        assert_eq!(examples.len(), 17);
         for example in &examples {
             let raw = raw::read("config.toml", example);
             assert_eq!(raw.problems, [], "{example}");
@@ -180,6 +209,7 @@ mod tests {
             - type: one of `full`, `read_on_demand`, `description`
             - default: as `context.preset` has it: `full`, for `layered` `description`
             - variable: `RECTO_SKILLS_RENDER`
+            - for one agent: `agents.<name>.skills.render`
             - also written: `contextMode`
         "#]].assert_eq(&page[start..start + end]);
     }

@@ -4,9 +4,12 @@
 //! [`SettingsResolver::read`]; here is what can't be said key by key. What is read
 //! is taken out, so that a key that nobody reads shows up as left over.
 
+mod agents;
 mod items;
 mod paths;
 mod servers;
+
+pub(super) use agents::resolve;
 
 use std::collections::BTreeMap;
 
@@ -25,9 +28,6 @@ use super::settings::{
 use super::tables::SettingType;
 use super::value::{self, SettingValue};
 use super::{ConfigSources, ModelVerdict, SettingRow};
-
-/// The agent that is there when the file names none.
-const DEFAULT_AGENT: &str = "main";
 
 /// The folder of pulled model files in Recto's home.
 const MODEL_FILES: &str = "models";
@@ -56,17 +56,16 @@ pub(super) struct SettingsResolver<'a> {
 /// The parts of the config. Each reads all of its keys before it gives up, so
 /// that all problems are found.
 impl<'a> SettingsResolver<'a> {
-    /// Lays later layers over earlier ones. `tables` are the named tables of the
-    /// file, in order.
-    pub(super) fn new(
-        layers: [Vec<LayerSetting>; 3],
+    /// Takes settings of which the layers are one already. `tables` are the named
+    /// tables of the file, in order.
+    fn new(
+        settings: BTreeMap<KeyPath, LayerSetting>,
         tables: &'a [NamedTable],
         sources: &'a ConfigSources,
     ) -> Self {
-        let settings = layers.into_iter().flatten();
         SettingsResolver {
             sources,
-            settings: settings.map(|setting| (setting.path.clone(), setting)).collect(),
+            settings,
             tables,
             places: tables.iter().map(|table| (table.path.parts(), &table.place)).collect(),
             rows: Vec::new(),
@@ -75,10 +74,11 @@ impl<'a> SettingsResolver<'a> {
         }
     }
 
-    /// All settings; `None` only when there are problems, here or in the first stage.
-    pub(super) fn settings(&mut self) -> Option<Settings> {
+    /// All settings of an agent; `None` only when there are problems, here or in the
+    /// first stage.
+    fn settings(&mut self, agent: &str) -> Option<Settings> {
         let top = TopLevelKeys::read(self, &[])?;
-        let (agent, model) = self.agent_and_model(top.model);
+        let (agent, model) = self.agent_and_model(agent, top.model);
         let context = ContextSettings::read(self, &[]);
         let history = HistorySettings::read(self, &[]);
         let memory = MemorySettings::read(self, &[]);
@@ -97,6 +97,7 @@ impl<'a> SettingsResolver<'a> {
             model,
             reload: top.reload?,
             agent: agent?,
+            other_workspaces: Vec::new(),
             context: context?,
             history: history?,
             memory: memory?,
@@ -113,14 +114,15 @@ impl<'a> SettingsResolver<'a> {
         })
     }
 
-    /// The first agent, and the model that answers. The model of a flag or a
-    /// variable wins over the agent's, which wins over the file's.
+    /// The agent, and the model that answers. The model of a flag or a variable wins
+    /// over the agent's, which wins over the file's.
     fn agent_and_model(
         &mut self,
+        agent: &str,
         model: Option<PlacedValue<String>>,
     ) -> (Option<AgentSettings>, Option<String>) {
         self.check_reference(model.as_ref());
-        let (agent, agents_model) = self.agents();
+        let (agent, agents_model) = self.agent(agent);
         let from_outside =
             model.as_ref().is_some_and(|model| !matches!(model.place, SettingOrigin::File { .. }));
         let chosen = if from_outside { model } else { agents_model.or(model) };
@@ -134,28 +136,6 @@ impl<'a> SettingsResolver<'a> {
             self.rows.insert(0, SettingRow { key: "model".to_owned(), value, origin });
         }
         (agent, name)
-    }
-
-    /// The agent that is used, with its model as given. The others are checked
-    /// all the same.
-    fn agents(&mut self) -> (Option<AgentSettings>, Option<PlacedValue<String>>) {
-        let mut names = self.names("agents");
-        if names.is_empty() {
-            names.push(DEFAULT_AGENT);
-        }
-        let mut agents = Vec::new();
-        for name in names {
-            let model = self.peek("agents.<name>.model", &[name]);
-            let agent = AgentSettings::read(self, &[name], name.to_owned());
-            self.check_reference(model.as_ref());
-            agents.push((agent, model));
-        }
-        let unused: Vec<&NamedTable> = self.tables_in("agents").skip(1).collect();
-        for table in unused {
-            let what = format!("{} is not used: the first agent is", quoted(&table.path));
-            self.warnings.push(ConfigProblem::new(table.place.clone(), what));
-        }
-        agents.into_iter().next().unwrap_or_default()
     }
 
     /// Checks that the model of that name is there. Where the file has none at all,
@@ -329,8 +309,10 @@ impl<'a> SettingsResolver<'a> {
 
     /// Refuses a setting that nobody would read.
     fn refuse(&mut self, path: &KeyPath, why: &str, hint: impl Into<String>) {
-        if let Some(place) = self.settings.get(path).and_then(|setting| setting.origin.clone()) {
-            self.problems.push(ValueMismatch::new(why).hint(hint).at_key(path, place));
+        let Some(setting) = self.settings.get(path) else { return };
+        if let Some(place) = &setting.origin {
+            let mismatch = ValueMismatch::new(why).hint(hint);
+            self.problems.push(mismatch.at_key(&setting.spelled, place.clone()));
         }
     }
 

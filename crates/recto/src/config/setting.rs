@@ -57,6 +57,11 @@ impl KeyPath {
         KeyPath(parts)
     }
 
+    /// The path without its first parts.
+    pub(super) fn below(&self, parts: usize) -> Self {
+        KeyPath(self.0.iter().skip(parts).cloned().collect())
+    }
+
     /// The parts of the table that the key stands in.
     pub(super) fn table(&self) -> &[String] {
         self.0.split_last().map_or(&[], |(_, table)| table)

@@ -25,8 +25,10 @@ pub struct Settings {
     pub model: Option<String>,
     /// When changed files are read again.
     pub reload: Reload,
-    /// The agent that is used: the first of the file.
+    /// The agent that all of it holds for.
     pub agent: AgentSettings,
+    /// The workspaces of the other agents, which this one's tools leave alone.
+    pub other_workspaces: Vec<PathBuf>,
     /// The form of the page that the model reads.
     pub context: ContextSettings,
     /// Limits of the history.
@@ -90,20 +92,43 @@ settings_tables! {
 
     /// `[agents.<name>]`: an agent.
     ///
-    /// The first agent of the file is used. Without any there is one, named `main`.
+    /// One table for each agent; the name is yours to choose, of at most 32 letters, digits,
+    /// `_` and `-`. The first of the file answers where neither `[[bindings]]` nor `--agent`
+    /// names another. Without any there is one, named `main`. Agents share the store, the
+    /// models and the MCP servers; sessions, memories and trust are each one's own. What
+    /// an agent's own tables don't say holds as the config says it for all; an environment
+    /// variable or a flag wins over both.
     pub struct AgentSettings: Eq in "agents.<name>." given {
         /// Its name; `main` when the file has no agents.
         name: String,
     } {
-        /// The folder with the agent's files.
+        /// The folder with the agent's files. Each agent but the first must name its own.
         workspace: PathBuf = default("workspace").example("\"~/agents/main\"");
         /// The agent's model entry. A variable or flag for `model` wins over it.
         model: Option<String> = prose("`model`").example("\"qwen3\"");
     }
 
+    /// `[[bindings]]`: which agent answers where.
+    ///
+    /// One table for each; the first that fits decides. `*` stands for any characters, or
+    /// none. Where none fits, the first agent answers. In the terminal, the surface is
+    /// `terminal`, the account `local`, and the conversation the name of the session.
+    pub struct BindingSettings: Eq in "bindings.<number>." {
+        /// The surface where people talk, such as `terminal` or `telegram`.
+        surface: String = required("none; it must be set").example("\"terminal\"");
+        /// The bot or token that they talk to there.
+        account: String = default("*").example("\"work_bot\"");
+        /// The conversation there, by its id or name.
+        conversation: String = default("*").example("\"work-*\"");
+        /// The agent that answers, by its name in `[agents]`.
+        agent: PlacedValue<String> = required("none; it must be set").example("\"main\"");
+    }
+
     /// `[context]`: the form and the size of the page.
     pub struct ContextSettings: Copy, Eq in "context." {
-        /// The form of the page that the model reads.
+        /// The form of the page that the model reads. `layered` tells the date and time ahead of
+        /// memories, skills and history, and not with each message: whenever the minute is
+        /// another one, a server reads all of these again.
         preset: LayoutPreset = default("recto").example("\"layered\"");
         /// Where that which search found for a message stands, and how long it stays.
         picks: Option<PickPlacement> =
@@ -178,7 +203,9 @@ settings_tables! {
         /// with those there are, or they don't run. `recto tools list` shows which there are.
         sandbox: SandboxPolicy = default("best_effort").example("\"required\"");
         /// The most rounds of tool calls in one turn; then the turn ends with every call answered.
-        max_rounds: u32 = range(1, 1_000).default("20").example("10");
+        /// The `maxChatTurns` of other agents counts calls of the model: the last one, which
+        /// answers, is no round.
+        max_rounds: u32 = range(1, 1_000).default("20").alias("maxChatTurns").example("10");
         /// The most that a model is shown of what a call gave; a longer one is cut in its middle.
         max_output_bytes: u32 = range(256, 16 * 1024 * 1024).default("65536").example("16384");
         /// How many seconds a call may take before it is ended.

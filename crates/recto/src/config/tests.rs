@@ -1,5 +1,6 @@
 //! The config as people meet it: whole files, whole reports.
 
+mod agents;
 mod tools;
 
 use std::path::PathBuf;
@@ -227,16 +228,15 @@ fn the_agents_model_wins_over_the_files_but_not_over_what_is_typed() {
 #[test]
 fn models_and_agents_keep_the_order_of_the_file() {
     let text = "[models.z]\nprovider = 'ollama'\nmodel = 'm'\n[agents.z]\n[agents.a]\n\
-                [models.a]\nprovider = 'ollama'\nmodel = 'm'\n";
+                workspace = 'a'\n[models.a]\nprovider = 'ollama'\nmodel = 'm'\n";
     let loaded = load_text(text, &sources()).unwrap();
     let names: Vec<_> = loaded.settings.models.iter().map(|model| model.name.as_str()).collect();
     assert_eq!(names, ["z", "a"]);
     assert_eq!(loaded.settings.model.as_deref(), Some("z"));
     assert_eq!(loaded.settings.agent.name, "z");
-    assert_eq!(
-        loaded.warnings[0].to_string(),
-        "config.toml:5: `agents.a` is not used: the first agent is"
-    );
+    let names: Vec<_> = loaded.agents().map(|settings| settings.agent.name.as_str()).collect();
+    assert_eq!(names, ["z", "a"]);
+    assert_eq!(loaded.warnings, []);
 }
 
 #[test]
@@ -489,9 +489,10 @@ fn what_search_brings_is_set_for_all_groups_and_for_single_ones() {
 #[test]
 fn every_key_changes_what_is_resolved() {
     for key in KEYS {
-        let set = settings(&example_line(key, key.name(), key.example));
+        let parts = |loaded: LoadedConfig| (loaded.settings, loaded.bindings);
+        let set = load_text(&example_line(key, key.name(), key.example), &sources()).unwrap();
         match load_text(&base(key), &sources()) {
-            Ok(unset) => assert_ne!(unset.settings, set, "{}", key.path),
+            Ok(unset) => assert_ne!(parts(unset), parts(set), "{}", key.path),
             Err(_) => assert!(matches!(key.fallback, KeyFallback::Required(_)), "{}", key.path),
         }
     }
@@ -667,7 +668,13 @@ fn base(key: &ConfigKey) -> String {
         ("mcp.<name>" | "mcp.<name>.env", _) => "mcp.files.command = 'npx'\n",
         _ => "",
     };
-    format!("{other}{rest}{server}")
+    let binding = match (key.table(), key.name()) {
+        ("bindings.<number>", "surface") => "[[bindings]]\nagent = 'main'\n",
+        ("bindings.<number>", "agent") => "[[bindings]]\nsurface = 'x'\n",
+        ("bindings.<number>", _) => "[[bindings]]\nsurface = 'x'\nagent = 'main'\n",
+        _ => "",
+    };
+    format!("{other}{rest}{server}{binding}")
 }
 
 /// What stands for a name that people choose.
@@ -676,7 +683,8 @@ const VARIABLE: &str = "LANG";
 /// [`base`] and a last line that sets `key`.
 fn example_line(key: &ConfigKey, name: &str, value: &str) -> String {
     let table = match key.table() {
-        "" => String::new(),
+        // What is set stands in the table that the base ends with.
+        "" | "bindings.<number>" => String::new(),
         "agents.<name>" => "agents.main.".to_owned(),
         "models.<name>" => "models.qwen3.".to_owned(),
         "items.<kind>.<name>" if matches!(key.name(), "include" | "priority") => {

@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use recto_context::{
-    DroppedEntry, IncludeMode, ItemId, Layer, OfferedTool, Part, PartReason, Pick, RequestContext,
-    Tokens,
+    DroppedEntry, IncludeMode, ItemId, ItemUse, Layer, ModeDecision, ModeReason, ModeSource,
+    OfferedTool, Part, PartReason, Pick, RequestContext, Tokens, Window,
 };
 
 use super::TextTable;
 use crate::output::tame;
+use crate::remedy_words::with_command;
 
 /// Columns of the bar.
 const BAR: usize = 72;
@@ -65,11 +66,10 @@ fn candidate(pick: &Pick) -> String {
 }
 
 /// Why something is there; of what search brought, also how surely it fits.
-fn why(request: &RequestContext, reason: &PartReason, item: Option<&ItemId>) -> String {
-    let found = request.found.iter().find(|pick| Some(&pick.item) == item);
-    let probability = found.and_then(|pick| pick.scores.probability);
+fn why(reason: &PartReason, item: Option<&ItemUse>) -> String {
+    let probability = item.and_then(|item| item.scores?.probability);
     match (reason, probability) {
-        (PartReason::Found, Some(probability)) => {
+        (PartReason::Found | PartReason::FoundInTurn(_), Some(probability)) => {
             format!("{}, probability {probability:.2}", reason.describe())
         }
         _ => reason.describe(),
@@ -78,6 +78,7 @@ fn why(request: &RequestContext, reason: &PartReason, item: Option<&ItemId>) -> 
 
 fn heading(request: &RequestContext) -> String {
     let RequestContext { mode, window, budget, .. } = request;
+    let setting = setting(mode).map(|words| format!("; {words}")).unwrap_or_default();
     let matched = match &mode.matched[..] {
         [] => String::new(),
         words => format!(" ({})", tame(&words.join(", "))),
@@ -86,17 +87,36 @@ fn heading(request: &RequestContext) -> String {
     let room = budget.messages + budget.tools;
     format!(
         "model   {}\n\
-         mode    {}: {}{matched}\n\
-         window  {} tokens, {}\n\
+         mode    {}: {}{matched}{setting}\n\
+         window  {} tokens, {}{}\n\
          prompt  {used} of {room} tokens ({}), {} kept for the reply\n",
         tame(&request.model),
         mode.chosen.name(),
         mode.reason.describe(),
         window.tokens,
         window.source.describe(),
+        sizes(window),
         percent(used, room),
         budget.reply,
     )
+}
+
+/// The setting that held, where the reason does not say it already.
+fn setting(mode: &ModeDecision) -> Option<String> {
+    match (&mode.reason, mode.source?) {
+        (ModeReason::Default, _) | (ModeReason::Configured, ModeSource::Model(_)) => None,
+        (_, source) => Some(source.describe()),
+    }
+}
+
+/// What else is known of a window: the model may have been trained for more.
+fn sizes(window: &Window) -> String {
+    let trained = window.trained.map(|tokens| format!("trained for {tokens}"));
+    let cap = window.cap.map(|tokens| format!("window.cap {tokens}"));
+    match [trained, cap].into_iter().flatten().collect::<Vec<_>>() {
+        none if none.is_empty() => String::new(),
+        known => format!(" ({})", known.join(", ")),
+    }
 }
 
 fn percent(part: Tokens, whole: Tokens) -> String {
@@ -165,11 +185,11 @@ fn items(request: &RequestContext) -> TextTable {
         match layer {
             Layer::History => history_row(&mut table, request),
             _ => request.layer(layer).filter(|part| shown(part)).for_each(|part| {
-                table.row(part_row(request, part));
+                table.row(part_row(part));
             }),
         }
         if layer == Layer::Tools {
-            request.tools.iter().for_each(|tool| table.row(tool_row(request, tool)));
+            request.tools.iter().for_each(|tool| table.row(tool_row(tool)));
         }
     }
     table
@@ -179,26 +199,26 @@ fn shown(part: &Part) -> bool {
     part.reason != PartReason::Heading
 }
 
-fn part_row(request: &RequestContext, part: &Part) -> [String; 5] {
+fn part_row(part: &Part) -> [String; 5] {
     let include = part.item.as_ref().map(|item| item.include.to_string()).unwrap_or_default();
     let priority = part.item.as_ref().and_then(|item| item.priority);
     let priority = priority.map(|priority| format!("{priority} ")).unwrap_or_default();
     let name = match part.kind() {
-        "file" | "message" => part.name(),
+        "file" | "message" | "client" => part.name(),
         "built_in" => "(Recto)".to_owned(),
         kind => format!("{kind} {priority}{}", part.name()),
     };
-    let why = why(request, &part.reason, part.item.as_ref().map(|item| &item.id));
+    let why = why(&part.reason, part.item.as_ref());
     [part.layer.to_string(), name, include, part.tokens.to_string(), why]
 }
 
-fn tool_row(request: &RequestContext, tool: &OfferedTool) -> [String; 5] {
+fn tool_row(tool: &OfferedTool) -> [String; 5] {
     [
         Layer::Tools.to_string(),
         tool.spec.id.to_string(),
         tool.item.include.to_string(),
         tool.tokens.to_string(),
-        why(request, &tool.reason, Some(&tool.spec.id)),
+        why(&tool.reason, Some(&tool.item)),
     ]
 }
 
@@ -216,7 +236,11 @@ fn history_row(table: &mut TextTable, request: &RequestContext) {
     }
     let name = if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") };
     let tokens = parts.iter().map(|part| part.tokens).sum::<Tokens>().to_string();
-    let why = PartReason::Recent.describe();
+    let is_of_client = |part: &&&Part| part.reason == PartReason::ClientHistory;
+    let why = match parts.iter().find(is_of_client) {
+        Some(part) => part.reason.describe(),
+        None => PartReason::Recent.describe(),
+    };
     table.row([Layer::History.to_string(), name, String::new(), tokens, why]);
 }
 
@@ -240,7 +264,8 @@ fn dropped(request: &RequestContext) -> String {
     }
     for notice in &request.notices {
         let source = notice.source.to_string();
-        table.row(["file".to_owned(), source, String::new(), notice.problem.to_string()]);
+        let problem = with_command(&*notice.problem, notice.remedy.as_ref());
+        table.row(["file".to_owned(), source, String::new(), problem]);
     }
     table.to_string()
 }

@@ -1,6 +1,8 @@
 //! What search is given: how much it brings, and where its encoder is.
 
-use recto_agent::SearchParts;
+use std::sync::Arc;
+
+use recto_agent::{LazyEncoder, SearchParts};
 use recto_models::{KnownModel, Library};
 use recto_search::{ChoiceOptions, EncoderFiles, SearchOptions};
 
@@ -12,7 +14,8 @@ const WEIGHTS: &str = "model.safetensors";
 const TOKENIZER: &str = "tokenizer.json";
 
 pub(crate) fn search_parts(settings: &Settings) -> SearchParts {
-    SearchParts { options: options(&settings.search), encoder: encoder_files(settings) }
+    let encoder = encoder_files(settings).map(|files| Arc::new(LazyEncoder::new(files)));
+    SearchParts { options: options(&settings.search), encoder }
 }
 
 /// What is set for a group wins over what is set for all of them, which wins

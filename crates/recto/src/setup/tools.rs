@@ -77,7 +77,9 @@ fn protected(home: &RectoHome, settings: &Settings) -> Vec<PathBuf> {
     // File tools may write into a skill in the workspace where a person allows it.
     let skills = skill_folders(settings).filter(|folder| !folder.starts_with(workspace));
     let own = [home.path().join("config.toml"), data.unwrap_or(store).to_owned()];
-    own.into_iter().chain(skills.cloned()).collect()
+    // What one agent writes must not decide what another one is.
+    let others = settings.other_workspaces.iter().filter(|other| !workspace.starts_with(other));
+    own.into_iter().chain(skills.cloned()).chain(others.cloned()).collect()
 }
 
 /// The folders where skills are kept, but for one that has the whole workspace in it.
@@ -216,6 +218,23 @@ mod tests {
         assert!(has("skills.extra_dirs = ['/x']\n", "/x"));
         assert!(!has("skills.directory = 'workspace/more'\n", "/r/workspace/more"));
         assert!(!has("skills.directory = '/r'\n", "/r"));
+    }
+
+    #[test]
+    fn workspaces_of_other_agents_are_protected_unless_this_one_is_inside() {
+        let protected = |inner: &str| {
+            let text = format!("[agents.a]\n[agents.b]\nworkspace = '{inner}'\n");
+            let loaded = load_text(&text, &ConfigSources::new("/r")).unwrap();
+            let home = RectoHome::find(Some(Path::new("/r"))).unwrap();
+            let of = |settings: &Settings| tool_options(&home, settings).protected;
+            (of(&loaded.settings), of(&loaded.others[0]))
+        };
+        let (of_a, of_b) = protected("workspace/deep");
+        assert!(of_a.contains(&PathBuf::from("/r/workspace/deep")));
+        assert!(!of_b.contains(&PathBuf::from("/r/workspace")));
+        let (of_a, of_b) = protected("beside");
+        assert!(of_a.contains(&PathBuf::from("/r/beside")));
+        assert!(of_b.contains(&PathBuf::from("/r/workspace")));
     }
 
     #[test]

@@ -34,6 +34,7 @@ fn nothing_waits_in_a_new_home() {
     assert_eq!(home.ok(&["approvals", "list"]), "");
     assert_eq!(json(&home.ok(&["approvals", "list", "--json"])), serde_json::json!([]));
     home.run(&["approvals", "answer", "7", "allow"]).fails_with("recto approvals list");
+    home.run(&["approvals", "show", "7"]).fails_with("recto approvals list");
     let mistyped = home.run(&["approvals", "answer", "seven", "allow"]);
     assert_eq!(mistyped.code, 2);
     assert_eq!(home.run(&["approvals", "answer", "1", "maybe"]).code, 2);
@@ -50,6 +51,44 @@ fn a_question_is_listed_with_all_that_would_be_done() {
     assert!(drawn.contains("write_file") && drawn.contains("a.txt"), "{drawn}");
 }
 
+/// Promise: `approval-fields`
+#[test]
+fn what_would_be_done_is_told_field_by_field_and_in_words() {
+    let home = waiting();
+    let shown = json(&home.ok(&["approvals", "show", "1", "--json"]));
+    let diff = "--- a.txt\n+++ a.txt\n@@ -0,0 +1 @@\n+x\n\\ No newline at end of file\n";
+    assert_eq!(
+        shown["action"],
+        serde_json::json!({
+            "kind": "file", "path": "a.txt", "change": "create", "diff": diff,
+            "bytes_before": null, "bytes_after": 1,
+        })
+    );
+    assert_eq!((&shown["title"], &shown["detail"]), (&"create a.txt".into(), &diff.into()));
+    assert_eq!(shown["only_once"], false);
+    assert_eq!(json(&home.ok(&["approvals", "list", "--json"]))[0], shown);
+    let drawn = home.run(&["approvals", "show", "1"]);
+    assert!(drawn.out.contains("create a.txt") && drawn.out.contains("+x"), "{}", drawn.out);
+    assert!(drawn.out.contains("answer: none yet"), "{}", drawn.out);
+    home.run(&["approvals", "answer", "1", "deny"]);
+    let shown = json(&home.ok(&["approvals", "show", "1", "--json"]));
+    assert_eq!(shown["answer"], "denied");
+    assert!(shown["answered"].is_string(), "{shown}");
+    home.run(&["approvals", "show", "7"]).fails_with("recto approvals list");
+}
+
+/// Promise: `approval-fields`
+#[test]
+fn the_event_of_a_question_has_its_fields() {
+    let home = Home::scripted(&[CALL]);
+    let run = home.run(&["chat", "--json", "-m", "write it"]);
+    let asked = run.out.lines().map(json).find(|event| event["event"] == "asked").unwrap();
+    assert_eq!(
+        (&asked["action"]["kind"], &asked["action"]["path"]),
+        (&"file".into(), &"a.txt".into())
+    );
+}
+
 #[test]
 fn a_turn_goes_on_here_when_nobody_else_waits_for_the_answer() {
     let home = waiting();
@@ -57,9 +96,31 @@ fn a_turn_goes_on_here_when_nobody_else_waits_for_the_answer() {
     assert_eq!((answer.code, answer.out.as_str()), (0, "Written.\n"), "{}", answer.err);
     assert!(home.path("workspace/a.txt").exists());
     assert_eq!(home.ok(&["approvals", "list"]), "");
+    // Who gave it is kept.
+    let approval = json(&home.ok(&["approvals", "show", "1", "--json"]));
+    let owner = serde_json::json!({"id": "owner", "name": "owner", "role": "owner"});
+    assert_eq!((&approval["answer"], &approval["answered_by"]), (&"once".into(), &owner));
+    let drawn = home.ok(&["approvals", "show", "1"]);
+    assert!(drawn.contains("a.txt") && drawn.contains("answer: once by owner, "), "{drawn}");
+    let turn = json(&home.ok(&["show", "1", "--json"]));
+    assert_eq!((&turn["turn"]["actor"], &turn["approvals"][0]), (&owner, &without_name(&approval)));
+    let drawn = home.ok(&["show", "1"]);
+    assert!(
+        drawn.contains("asked   write_file: ") && drawn.contains(": once by owner, "),
+        "{drawn}"
+    );
+    let shown = home.ok(&["sessions", "show", "default"]);
+    assert!(shown.contains("allowed once by owner: write_file"), "{shown}");
     // The first answer holds.
     let again = home.run(&["approvals", "answer", "1", "deny"]);
     assert_eq!(again.code, 1, "{}{}", again.out, again.err);
+}
+
+/// A question as a turn shows it: the session's name is the session's matter.
+fn without_name(approval: &Value) -> Value {
+    let mut approval = approval.clone();
+    approval["session_name"] = Value::Null;
+    approval
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `recto chat`: events for programs, commands, messages through a pipe, Ctrl-C.
 
+use std::fs;
+
 use expect_test::expect;
 use recto_fakes::{AnswerEnding, AnswerGate, FakeAnswer};
 use serde_json::{Value, json};
@@ -36,6 +38,27 @@ fn kinds(events: &[Value]) -> Vec<&str> {
 
 fn sessions(home: &Home) -> Value {
     home.json(&["sessions", "list", "--all", "--json"])
+}
+
+#[test]
+fn in_a_run_without_a_person_commands_are_text() {
+    let home = Home::scripted(&[]);
+    let said = home.run(&["chat", "--unattended", "-m", "/set approval never"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.contains("You said: /set approval never"), "{}", said.out);
+    let shown = json(&home.ok(&["sessions", "show", "default", "--json"]));
+    assert_eq!(shown["session"]["settings"].get("approval"), None);
+}
+
+/// The name of whoever runs Recto is theirs on this machine, made safe.
+#[test]
+fn a_turn_keeps_who_asked_for_it() {
+    let home = Home::scripted(&[]);
+    let said = home.run_with(&["chat", "-m", "hi"], "", &[("USER", "kim:\u{202e}\nx")]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let turn = json(&home.ok(&["show", "last", "--json"]));
+    let kim = serde_json::json!({"id": "owner", "name": "kim x", "role": "owner"});
+    assert_eq!(turn["turn"]["actor"], kim);
 }
 
 #[test]
@@ -77,6 +100,29 @@ fn json_tells_of_errors_with_a_code_and_a_hint() {
         let events = served.events("and now?");
         assert_eq!(events.last().unwrap()["error"]["code"], "empty_reply", "{wire:?}");
     }
+}
+
+/// Promise: `config-conflict-is-told`
+#[test]
+fn auto_beside_the_older_pair_is_told_and_the_pair_wins() {
+    let home = Home::scripted(&[r#"{"content":"Hello."}"#]);
+    let config = fs::read_to_string(home.path("config.toml")).unwrap();
+    let pair = "context_mode = \"auto\"\nminimal_system = false\ntool_turn_context = \"full\"\n";
+    home.write("config.toml", format!("{config}{pair}"));
+    let warning = "`context_mode = \"auto\"` has no effect beside the older settings, which win";
+    let run = home.run(&["chat", "-m", "fix src/main.rs"]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(run.err.contains("warning: config.toml:"), "{}", run.err);
+    assert!(run.err.contains(warning) && run.err.contains("hint: keep those"), "{}", run.err);
+    let checked = home.ok(&["config", "check"]);
+    assert!(checked.contains(warning), "{checked}");
+    // Auto would have sent this one as a minimal request.
+    assert_eq!(home.json(&["show", "--json"])["requests"][0]["context"]["mode"]["chosen"], "full");
+    let shown = home.json(&["sessions", "show", "default", "--json"]);
+    let holds = &shown["session"]["effective_settings"]["context_mode"];
+    assert_eq!((&holds["value"], &holds["from"]), (&json!("full"), &json!("model")));
+    // What is told to people stays out of what programs read.
+    assert_eq!(run.out, "Hello.\n");
 }
 
 #[test]
@@ -364,4 +410,31 @@ fn ctrl_c_between_messages_ends_the_program() {
     running.interrupt();
     assert_eq!(running.wait().code, 130);
     assert_eq!(served.last_turn()["turn"]["status"], "done");
+}
+
+/// Promise: `shutdown-loses-nothing`
+#[test]
+#[cfg(unix)]
+fn a_turn_that_still_runs_at_the_end_is_no_failure_and_goes_on_later() {
+    for wire in WIRES {
+        let fake = wire.fake().answer(FakeAnswer::Silence).answer(FakeAnswer::Silence);
+        let served = ServedHome::new(wire, fake);
+        let has_asked = |times: usize| {
+            served.fake.wait_until(move |log| {
+                log.iter().filter(|received| received.is_chat()).count() == times
+            });
+        };
+        let killed = served.home.start(&["chat", "-m", "count"]);
+        has_asked(1);
+        drop(killed);
+        // The next one takes it up, and is ended in an orderly way in the middle of it.
+        let running = served.home.start(&["chat"]);
+        has_asked(2);
+        running.interrupt();
+        assert_eq!(running.wait().code, 130, "{wire:?}");
+        assert_eq!(roles(&served.transcript()), ["user"], "{wire:?}");
+        served.say("and now?");
+        let said = served.transcript();
+        assert_eq!(roles(&said), ["user", "assistant", "user", "assistant"], "{wire:?}");
+    }
 }

@@ -105,8 +105,21 @@ fn the_json_has_every_layer_in_order_and_every_field() {
     assert_eq!(
         rule.as_object().unwrap().keys().collect::<Vec<_>>(),
         [
-            "kind", "name", "server", "source", "include", "priority", "scores", "tokens",
-            "reason", "hash"
+            "kind",
+            "name",
+            "server",
+            "description",
+            "source",
+            "include",
+            "priority",
+            "scores",
+            "since",
+            "tokens",
+            "cached",
+            "reason",
+            "hash",
+            "message",
+            "bytes"
         ]
     );
     assert_eq!(

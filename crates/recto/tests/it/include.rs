@@ -22,7 +22,8 @@ fn tools_are_listed_with_their_server_mode_and_cost() {
     let home = Home::ready();
     let list = home.ok(&["tools", "list"]);
     let rows: Vec<Vec<&str>> = list.lines().map(|line| line.split_whitespace().collect()).collect();
-    let heading = ["name", "include", "permission", "server", "tokens", "description"];
+    let heading =
+        ["name", "include", "permission", "server", "tokens", "last", "used", "description"];
     assert_eq!(rows[0], heading);
     let row = |name: &str| rows.iter().find(|row| row[0] == name).unwrap();
     assert_eq!(row("utc_time")[1..4], ["always", "ask", "clock"]);

@@ -10,7 +10,7 @@ fn lists_show_include_mode_and_cost() {
     let run = home.run(&["rules", "list"]);
     let rows: Vec<Vec<&str>> =
         run.out.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(rows[0], ["name", "include", "priority", "tokens", "description"]);
+    assert_eq!(rows[0], ["name", "include", "priority", "tokens", "last", "used", "description"]);
     assert_eq!(rows[1][..3], ["brief", "always", "100"]);
     let skills: Value = serde_json::from_str(&home.run(&["skills", "list", "--json"]).out).unwrap();
     assert_eq!(skills[0]["tools"][0], "utc_time");

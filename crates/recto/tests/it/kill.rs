@@ -223,6 +223,22 @@ impl Trial {
         }
         let verified = self.home.run(&["replay", "--verify"]);
         assert_eq!(verified.code, 0, "{place}: {}{}", verified.out, verified.err);
+        self.check_counts(turns.len());
+    }
+
+    /// Every turn and every request is counted once, whatever it was interrupted by.
+    fn check_counts(&self, turns: usize) {
+        let run = |arguments: &[&str]| -> Value {
+            serde_json::from_str(&self.home.ok(arguments)).unwrap()
+        };
+        let requests = run(&["replay", "--verify", "--json"]).as_array().unwrap().len();
+        let counted = run(&["stats", "--since", "all", "--json"]);
+        assert_eq!(
+            (&counted["turns"]["all"], &counted["tokens"]["requests"]),
+            (&json!(turns), &json!(requests)),
+            "{}",
+            self.place()
+        );
     }
 
     /// Every acknowledged message is there once, and nothing that nobody said.

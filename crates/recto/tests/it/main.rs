@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod agents;
 mod approvals;
 mod bad_input;
 mod bad_sessions;
@@ -30,6 +31,7 @@ mod search;
 mod servers;
 mod sessions;
 mod skills_run;
+mod stats;
 mod storage;
 mod support;
 mod tools;

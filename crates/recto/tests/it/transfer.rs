@@ -28,12 +28,51 @@ fn everything() -> String {
         json!({"role": "assistant", "content": "", "at": "2026-11-15T08:07:08.5Z"}),
         json!({"role": "error", "content": "it broke\nhint: try again", "at": "2026-11-15T08:07:09Z"}),
         json!({"role": "approval", "content": "may I?", "at": "2026-11-15T08:07:10Z"}),
-        json!({"role": "user", "content": [
+        json!({"role": "user", "speaker": "Ada", "content": [
                 {"type": "text", "text": "look"},
                 {"type": "image", "media_type": "image/png", "data": "aGVsbG8="}],
             "at": "2026-11-15T08:07:11Z"}),
     ];
     lines.map(|line| format!("{line}\n")).concat()
+}
+
+/// Promise: `records-can-be-taken-along`
+#[test]
+fn the_records_of_requests_are_exported_whole_and_leave_the_import_alone() {
+    let home = Home::scripted(&[
+        r#"{"tool_calls":[{"name":"list_files","arguments":{}}]}"#,
+        r#"{"content":"Nothing there.","usage":{"prompt":9,"completion":3}}"#,
+    ]);
+    home.ok(&["chat", "-m", "what is there?"]);
+    let plain = home.ok(&["sessions", "export", "default"]);
+    let whole = home.ok(&["sessions", "export", "default", "--records"]);
+    let requests = whole.strip_prefix(&plain).expect("requests stand behind the messages");
+    let requests = json_lines(requests);
+    assert_eq!(requests.len(), 2);
+    let turn = home.json(&["show", "1", "--json"]);
+    for (number, line) in (1..).zip(&requests) {
+        let (request, shown) = (&line["request"], &turn["requests"][number - 1]);
+        assert_eq!((&request["number"], &request["turn"]), (&json!(number), &json!(1)));
+        let body = home.ok(&["show", "1", "--request", &number.to_string(), "--body"]);
+        assert_eq!(request["body"], body, "byte for byte");
+        for key in ["context", "answer", "options", "model", "prefix"] {
+            assert_eq!(request[key], shown[key], "{key}");
+        }
+        assert!(request["answer"]["reply"].is_number(), "{request}");
+        assert!(request["answer"]["usage"].is_object(), "{request}");
+    }
+
+    let file = home.path("whole.jsonl");
+    let file = file.to_str().unwrap();
+    home.ok(&["sessions", "export", "default", "--records", "-o", file]);
+    home.ok(&["sessions", "import", file, "--name", "again"]);
+    let contents = |session: &str| -> Vec<Value> {
+        home.messages(session).iter().map(|message| message["content"].clone()).collect()
+    };
+    assert_eq!(contents("again"), contents("default"));
+    assert_eq!(contents("again").len(), 4);
+    let refused = home.run(&["sessions", "export", "default", "--records", "--format", "markdown"]);
+    refused.fails_with("--format jsonl");
 }
 
 /// Promise: `headings-survive-export`
@@ -46,6 +85,8 @@ fn everything_round_trips_through_a_file() {
     home.ok(&["sessions", "import", imported.to_str().unwrap(), "--name", "first"]);
     let first = home.ok(&["sessions", "export", "first"]);
     assert_eq!(json_lines(&first).len(), 9);
+    let shown = home.ok(&["sessions", "show", "first"]);
+    assert!(shown.contains("user Ada ("), "{shown}");
     for (given, kept) in json_lines(&everything()).iter().zip(&json_lines(&first)[1..]) {
         for (key, value) in given.as_object().unwrap() {
             assert_eq!(&kept[key], value, "{key} of {given}");

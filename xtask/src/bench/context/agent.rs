@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use recto_agent::{Agent, Conversation, Inbound, SearchParts};
+use recto_agent::{Actor, Agent, Conversation, Inbound, SearchParts};
 use recto_store::{
     BindingKey, Moment, NewMessage, NewSession, SessionId, SessionName, SettingsMap, Store,
     StoreOptions,
@@ -36,7 +36,8 @@ pub(super) async fn measure(workspace: &Path, data: &Path) -> Result<AgentCosts>
     let mut warm = Vec::with_capacity(TURNS);
     for turn in 0..WARM_UP + TURNS {
         take_turn(&agent, session, MESSAGE).await?;
-        let (cost, request) = spend(agent.preview(session, Inbound::text(MESSAGE))).await;
+        let (cost, request) =
+            spend(agent.preview(session, Inbound::text(&Actor::owner("bench"), MESSAGE))).await;
         request?;
         if turn >= WARM_UP {
             warm.push(cost);
@@ -46,7 +47,8 @@ pub(super) async fn measure(workspace: &Path, data: &Path) -> Result<AgentCosts>
     let mut first = Vec::with_capacity(STARTS);
     for _ in 0..STARTS {
         let agent = start(workspace, &path).await?;
-        let (cost, request) = spend(agent.preview(session, Inbound::text(MESSAGE))).await;
+        let (cost, request) =
+            spend(agent.preview(session, Inbound::text(&Actor::owner("bench"), MESSAGE))).await;
         request?;
         first.push(cost);
     }

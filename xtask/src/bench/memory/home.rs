@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use jiff::Zoned;
-use recto_agent::{Agent, Conversation, SearchParts, SessionSettings};
+use recto_agent::{Actor, Agent, Conversation, LazyEncoder, SearchParts, SessionSettings};
 use recto_context::{Audience, Message};
 use recto_search::EncoderFiles;
 use recto_store::{
@@ -154,7 +154,10 @@ impl YearHome {
             database: &self.database(),
             window: WINDOW,
             tools: ToolOptions::new(&workspace),
-            search: SearchParts { encoder: encoder.cloned(), ..SearchParts::default() },
+            search: SearchParts {
+                encoder: encoder.map(|files| Arc::new(LazyEncoder::new(files.clone()))),
+                ..SearchParts::default()
+            },
         })
         .await
     }
@@ -215,7 +218,7 @@ impl YearHome {
 /// A session in which something can be said.
 pub(super) async fn session(agent: &Agent, name: &str) -> Result<SessionId> {
     let conversation = Conversation::with_owner("terminal", "local", name);
-    Ok(agent.find_named_or_begin(&conversation).await?.id)
+    Ok(agent.find_named_or_begin(&Actor::owner("bench"), &conversation).await?.id)
 }
 
 async fn import(store: &Store, talk: YearTalk) -> Result<()> {

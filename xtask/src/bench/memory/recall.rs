@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use recto_agent::{
-    Agent, Inbound, RankingBasis, RecallOutcome, RecallQuery, SearchPatience, WordsOnlyReason,
+    Actor, Agent, Inbound, RankingBasis, RecallOutcome, RecallQuery, SearchPatience,
+    WordsOnlyReason,
 };
 use recto_search::EncoderFiles;
 
@@ -145,7 +146,7 @@ async fn first_behind_turn(
 ) -> Result<f64> {
     let agent = home.start(encoder).await?;
     let session = home::session(&agent, "looked-at").await?;
-    agent.preview(session, Inbound::text(query)).await?;
+    agent.preview(session, Inbound::text(&Actor::owner("bench"), query)).await?;
     Ok(timed(recall(&agent, query, SearchPatience::UntilDone)).await.0)
 }
 

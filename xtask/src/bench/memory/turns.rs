@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use recto_agent::{Agent, Inbound};
+use recto_agent::{Actor, Agent, Inbound};
 use recto_context::{Layer, RequestContext};
 use recto_search::EncoderFiles;
 use recto_store::SessionId;
@@ -51,7 +51,8 @@ pub(super) async fn measure(
             continue;
         }
         if run == WARM_UP {
-            let looked = with.agent.preview(with.new, Inbound::text(one)).await?;
+            let looked =
+                with.agent.preview(with.new, Inbound::text(&Actor::owner("bench"), one)).await?;
             expect(&looked.request, encoder)?;
         }
         first.push(begun);
@@ -104,7 +105,9 @@ impl TurnBench {
 
     /// What it takes to get from a message to a request.
     async fn request(&self, session: SessionId, message: &str) -> Result<f64> {
-        let (time, request) = timed(self.agent.preview(session, Inbound::text(message))).await;
+        let (time, request) =
+            timed(self.agent.preview(session, Inbound::text(&Actor::owner("bench"), message)))
+                .await;
         request?;
         Ok(time)
     }

@@ -224,8 +224,7 @@ impl<'a> SessionPlayer<'a> {
         rounds: &[Arc<Message>],
     ) -> Result<RequestContext> {
         let time = format!("2026-11-15 {:02}:{:02}", 9 + number / 60, number % 60);
-        let mode =
-            ModeDecision { chosen: turn.mode, reason: ModeReason::Marked, matched: Vec::new() };
+        let mode = ModeDecision::new(turn.mode, ModeReason::Marked);
         let request = AssemblyInputs::new(&self.catalog, turn.message)
             .message_id(message)
             .turn(TurnNumber(number))

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use recto_agent::{Agent, Conversation, Inbound, SearchParts};
+use recto_agent::{Actor, Agent, Conversation, Inbound, SearchParts};
 use recto_context::IncludeMode;
 use recto_store::SessionId;
 use recto_tools::{ServerOptions, ServerTransport, ToolOptions, Toolbox};
@@ -97,7 +97,9 @@ struct BenchSession {
 impl BenchSession {
     /// What it takes to get from a message to a request.
     async fn turn(&self) -> Result<f64> {
-        let (time, request) = timed(self.agent.preview(self.session, Inbound::text(MESSAGE))).await;
+        let (time, request) =
+            timed(self.agent.preview(self.session, Inbound::text(&Actor::owner("bench"), MESSAGE)))
+                .await;
         request?;
         Ok(time)
     }
@@ -105,7 +107,8 @@ impl BenchSession {
 
 /// A benchmark that measured without the tools would flatter.
 async fn expect_tools(own: &BenchSession, expected: usize) -> Result<()> {
-    let preview = own.agent.preview(own.session, Inbound::text(MESSAGE)).await?;
+    let preview =
+        own.agent.preview(own.session, Inbound::text(&Actor::owner("bench"), MESSAGE)).await?;
     let of_servers =
         preview.request.tools.iter().filter(|tool| tool.spec.id.server.is_some()).count();
     match of_servers == expected {
@@ -202,7 +205,7 @@ impl ServerFolder<'_> {
         })
         .await?;
         let conversation = Conversation::with_owner("bench", "bench", "bench");
-        let session = agent.find_named_or_begin(&conversation).await?.id;
+        let session = agent.find_named_or_begin(&Actor::owner("bench"), &conversation).await?.id;
         Ok(BenchSession { agent, session })
     }
 }

@@ -14,7 +14,8 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use crate::{
-    Agent, AgentOptions, AgentParts, Conversation, EventKind, Inbound, ModelEntry, SearchParts,
+    Actor, Agent, AgentOptions, AgentParts, Conversation, EventCursor, EventKind, Inbound,
+    ModelEntry, SearchParts,
 };
 
 /// An agent whose model is the fake's.
@@ -45,6 +46,7 @@ async fn agent(folder: &Path, fake: &FakeServer, window: Option<Tokens>) -> Agen
             disabled_tools: Vec::new(),
             compaction: None,
             session_files: None,
+            recovery_interval: AgentOptions::RECOVERY_INTERVAL,
         },
         models: vec![entry],
         memory: MemoryFiles::new(&workspace),
@@ -62,12 +64,16 @@ fn readings_of_turns(window: Option<Tokens>) -> Vec<(usize, usize)> {
     let readings = Runtime::new().unwrap().block_on(async {
         let agent = agent(folder.path(), &fake, window).await;
         let conversation = Conversation::with_owner("terminal", "local", "k");
-        let session = agent.find_or_begin(&conversation).await.unwrap().id;
+        let session = agent.find_or_begin(&Actor::owner("owner"), &conversation).await.unwrap().id;
         let mut readings = Vec::new();
         for text in ["one", "two"] {
-            let mut submission = agent.submit(session, Inbound::text(text)).await.unwrap();
-            while !matches!(submission.events.recv().await.unwrap().event, EventKind::Finished(_)) {
-            }
+            let inbound = Inbound::text(&Actor::owner("owner"), text);
+            let submission = agent.submit(session, inbound).await.unwrap();
+            let mut events = agent
+                .listen(&Actor::owner("owner"), session, EventCursor::After(submission.before))
+                .await
+                .unwrap();
+            while !matches!(events.next().await.unwrap().event, EventKind::Finished(_)) {}
             readings.push(agent.shared.readings.so_far());
         }
         readings

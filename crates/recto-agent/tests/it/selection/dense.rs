@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use recto_agent::{Agent, EventKind, SearchParts, SearchPatience};
+use recto_agent::{Agent, EventKind, LazyEncoder, SearchParts, SearchPatience};
 use recto_fakes::FakeServer;
 use recto_search::{Encoder, EncoderFiles, SearchEntry};
 use recto_store::EmbeddingKey;
@@ -34,7 +34,10 @@ fn encoder() -> EncoderFiles {
 
 async fn agent(bench: &Bench, fake: &FakeServer, encoder: EncoderFiles) -> Agent {
     let mut parts = bench.parts(vec![model("fake", fake)]);
-    parts.search = SearchParts { encoder: Some(encoder), ..SearchParts::default() };
+    parts.search = SearchParts {
+        encoder: Some(Arc::new(LazyEncoder::new(encoder))),
+        ..SearchParts::default()
+    };
     Agent::start(parts).await.unwrap()
 }
 
@@ -135,7 +138,7 @@ fn a_damaged_encoder_is_told_once_and_words_go_on() {
         for _ in 0..2 {
             let events = events(submit(&agent, session, "How do I authenticate?").await).await;
             told.extend(events.into_iter().filter_map(|event| match event {
-                EventKind::Notice { text } => Some(text),
+                EventKind::Notice(notice) => Some(notice.text),
                 _ => None,
             }));
         }

@@ -5,7 +5,7 @@ use crate::compact::facts::{Fact, FactKind, details};
 use crate::compact::render::{ASSISTANT, LISTS, PARTED, USER};
 use crate::compact::sentences::sentences;
 use crate::compact::{CompactionInput, cues, lists};
-use crate::message::{ContentPart, Message, MessageBody};
+use crate::message::{ContentPart, Message, MessageBody, SpeakerName};
 
 use super::{KnownNames, TurnSpeaker};
 
@@ -19,6 +19,8 @@ const ASKING: usize = 7;
 #[derive(Debug)]
 pub(super) struct SpokenTurn {
     pub(super) speaker: TurnSpeaker,
+    /// The person's name, where several people talk.
+    pub(super) name: Option<SpeakerName>,
     pub(super) sentences: Vec<String>,
     /// Facts that stand for themselves.
     pub(super) listed: Vec<Fact>,
@@ -53,7 +55,17 @@ impl SpokenTurn {
         // A short question only asks for a yes, to what stands before it.
         let only_asks = |last: usize| small[last].split(' ').count() <= ASKING;
         let proposed = last.map(|last| last.saturating_sub(usize::from(only_asks(last))));
-        SpokenTurn { speaker, sentences, listed, is_recalled, asks, agrees, hedges, proposed }
+        SpokenTurn {
+            speaker,
+            name: None,
+            sentences,
+            listed,
+            is_recalled,
+            asks,
+            agrees,
+            hedges,
+            proposed,
+        }
     }
 
     /// Its sentences as texts.
@@ -101,7 +113,9 @@ fn message_turns(message: &Message) -> Vec<SpokenTurn> {
         let listed = named_in(beginning(&call.arguments));
         SpokenTurn::new(TurnSpeaker::Tool, Vec::new(), listed, false)
     });
-    let spoken = (!said.is_empty()).then(|| SpokenTurn::new(speaker, said, Vec::new(), false));
+    let name = message.as_user().and_then(|user| user.speaker.clone());
+    let spoken = (!said.is_empty())
+        .then(|| SpokenTurn { name, ..SpokenTurn::new(speaker, said, Vec::new(), false) });
     spoken.into_iter().chain(calls).collect()
 }
 

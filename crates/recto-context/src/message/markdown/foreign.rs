@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use super::lines::{Heading, heading, is_time};
+use super::lines::{Heading, heading, is_time, name_field};
 use super::read::{ParsedMessage, TranscriptReader};
 
 /// What begins a message.
@@ -13,7 +13,7 @@ struct SpeakerMarker<'a> {
     style: MarkerStyle,
     /// `None` for the system.
     role: Option<&'static str>,
-    /// Of which tool it is the result.
+    /// The tool whose result it is, or the person who speaks.
     name: Option<&'a str>,
     at: Option<&'a str>,
     /// What stands behind it on its line.
@@ -69,7 +69,10 @@ fn finish(reader: &mut TranscriptReader<'_>, marker: &SpeakerMarker<'_>, end: us
     if text.is_empty() {
         return reader.notice(marker.index, "a message without a text is left out");
     }
-    let json = json!({"role": role, "name": marker.name, "content": text});
+    let mut json = json!({"role": role, "content": text});
+    if let (Some(field), Some(name)) = (name_field(role), marker.name) {
+        json[field] = name.into();
+    }
     let at = marker.at.map(str::to_owned);
     reader.messages.push(ParsedMessage { line: marker.index, json, at, untouched: false });
 }

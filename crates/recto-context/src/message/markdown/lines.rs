@@ -171,7 +171,7 @@ fn run(line: &str) -> Option<(char, usize, &str)> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Heading<'a> {
     pub(super) role: &'static str,
-    /// Of which tool it is the result.
+    /// The tool whose result it is, or the person who speaks.
     pub(super) name: Option<&'a str>,
     pub(super) at: Option<&'a str>,
 }
@@ -185,11 +185,20 @@ pub(super) fn heading(line: &str) -> Option<Heading<'_>> {
     for field in fields {
         match is_time(field) {
             true => heading.at = Some(field),
-            false if role == "tool" => heading.name = Some(field),
+            false if name_field(role).is_some() => heading.name = Some(field),
             false => {}
         }
     }
     Some(heading)
+}
+
+/// The field that the name in a heading of this role is for.
+pub(super) fn name_field(role: &str) -> Option<&'static str> {
+    match role {
+        "tool" => Some("name"),
+        "user" => Some("speaker"),
+        _ => None,
+    }
 }
 
 /// How a role is called in a heading.

@@ -9,7 +9,7 @@ use std::ops::Range;
 use serde_json::{Map, Value, json};
 
 use super::lines::{
-    Comment, CommentKind, Heading, TranscriptFence, TranscriptLines, comment, heading,
+    Comment, CommentKind, Heading, TranscriptFence, TranscriptLines, comment, heading, name_field,
 };
 use super::write::{TextForm, hash};
 use super::{FORMAT, MarkdownMessage, MarkdownSession, VERSION, foreign};
@@ -211,8 +211,10 @@ impl MessageDraft<'_> {
             content.untouched &= fields.get("role").is_some_and(|role| role == heading.role);
             fields.insert("role".to_owned(), heading.role.into());
             at = at.or_else(|| heading.at.map(str::to_owned));
-            if let Some(name) = heading.name {
-                fields.entry("name").or_insert_with(|| name.into());
+            // Who spoke is told by the comment, where there is one.
+            let field = name_field(heading.role).filter(|field| !written || *field == "name");
+            if let (Some(field), Some(name)) = (field, heading.name) {
+                fields.entry(field).or_insert_with(|| name.into());
             }
         }
         let untouched = content.untouched;

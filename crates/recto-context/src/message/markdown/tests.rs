@@ -8,7 +8,7 @@ use super::*;
 use crate::item::{ItemId, ItemKind};
 use crate::message::{
     CallId, ContentPart, Framing, Image, KeptPick, MessageBody, MessageStamp, Opaque, OpaqueKind,
-    PickDisplay, ToolCall, TurnNumber, UserMessage,
+    PickDisplay, SpeakerName, ToolCall, TurnNumber, UserMessage,
 };
 
 const AT: &str = "2026-11-15T10:03:04.000001Z";
@@ -50,6 +50,22 @@ fn said(text: &str) -> Vec<String> {
         format!("{}{at}: {content}", json["role"].as_str().unwrap())
     };
     read(text).messages.iter().map(line).collect()
+}
+
+#[test]
+fn who_spoke_is_told_and_comes_back() {
+    let speaker = Some(SpeakerName::new("Ada · 12"));
+    let user = UserMessage { speaker, ..UserMessage::text("hi") };
+    let messages = [Message { id: MessageId(1), body: MessageBody::User(user) }];
+    let text = written(&messages);
+    assert!(text.contains("\n## User · Ada · 12 · 2026-11-15 10:03\n"), "{text}");
+    check_round_trip(&messages);
+    // A hand-written file names people in its headings.
+    let by_hand = read("## User · Ben\n\nhi\n\n## Assistant · Ben\n\nhello");
+    let speakers = by_hand.messages.iter().map(|found| found.message.as_user());
+    let speakers: Vec<_> =
+        speakers.map(|user| user.and_then(|user| user.speaker.clone())).collect();
+    assert_eq!(speakers, [Some(SpeakerName::new("Ben")), None]);
 }
 
 fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
@@ -372,10 +388,11 @@ fn bodies() -> impl Strategy<Value = MessageBody> {
         prop_oneof![Just(Framing::Plain), Just(Framing::CallTools), Just(Framing::Unsent)];
     let stamp = prop::option::of(texts().prop_map(|text| MessageStamp::new(&text)));
     let calls = (texts(), texts(), texts()).prop_map(|(id, name, text)| call(&id, &name, &text));
-    let user = (content(), stamp, framing, prop::collection::vec(picks(), 0..3));
+    let speaker = prop::option::of(texts().prop_map(|text| SpeakerName::new(&text)));
+    let user = (content(), stamp, speaker, framing, prop::collection::vec(picks(), 0..3));
     prop_oneof![
-        user.prop_map(|(content, stamp, framing, picks)| {
-            MessageBody::User(UserMessage { content, stamp, framing, picks })
+        user.prop_map(|(content, stamp, speaker, framing, picks)| {
+            MessageBody::User(UserMessage { content, stamp, speaker, framing, picks })
         }),
         (content(), prop::collection::vec(calls, 0..3))
             .prop_map(|(content, calls)| MessageBody::Assistant { content, calls }),

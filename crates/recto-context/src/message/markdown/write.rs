@@ -38,7 +38,8 @@ fn write_message(out: &mut String, timed: &TimedMessage<'_>) {
     let role = fields.get("role").and_then(Value::as_str).unwrap_or_default();
     let is_result = role == "tool";
     let _ = write!(out, "\n## {}", role_heading(role));
-    for field in [fields.get("name").and_then(Value::as_str), Some(timed.shown)] {
+    let name = fields.get("name").or_else(|| fields.get("speaker")).and_then(Value::as_str);
+    for field in [name, Some(timed.shown)] {
         let field = field.map(one_line).filter(|field| !field.is_empty());
         let _ = field.map_or(Ok(()), |field| write!(out, "{BETWEEN}{field}"));
     }

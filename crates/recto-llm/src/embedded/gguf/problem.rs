@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use recto_context::Remedy;
 use strum::EnumMessage;
 
 /// What is wrong with a model's file. Beside each message stands the hint for
@@ -11,7 +12,7 @@ use strum::EnumMessage;
 #[allow(missing_docs, reason = "the message of a variant says what its fields hold")]
 pub enum ModelFileProblem {
     #[error("there is no model file `{}`", path.display())]
-    #[strum(message = "pull the model with `recto models pull`, or correct the path of its file")]
+    #[strum(message = "pull the model, or correct the path of its file")]
     NotFound { path: PathBuf },
     #[error("cannot read the model file `{}`: {cause}", path.display())]
     #[strum(message = "check that the file may be read")]
@@ -90,6 +91,17 @@ impl ModelFileProblem {
             _ => self.get_message().unwrap_or_default(),
         }
     }
+
+    /// What Recto can do about it.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            ModelFileProblem::NotFound { .. }
+            | ModelFileProblem::NotGguf { looks: GuessedFormat::LfsPointer, .. } => {
+                Some(Remedy::PullModel)
+            }
+            _ => None,
+        }
+    }
 }
 
 impl GuessedFormat {
@@ -132,7 +144,7 @@ impl GuessedFormat {
             }
             GuessedFormat::LfsPointer => {
                 "this only stands for the file: fetch it with `git lfs pull`, \
-                 or pull the model with `recto models pull`"
+                 or pull the model"
             }
             GuessedFormat::Safetensors | GuessedFormat::Ggml => "choose the model's GGUF file",
             GuessedFormat::Zip | GuessedFormat::Gzip => {

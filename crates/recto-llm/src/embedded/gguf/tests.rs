@@ -8,6 +8,7 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use builder::{Gguf, Value};
+use recto_context::Remedy;
 
 use super::{CacheLayer, GuessedFormat, ModelFile, ModelFileProblem, read_header};
 
@@ -328,7 +329,8 @@ fn a_file_is_read_from_the_disk() {
 fn every_problem_says_what_helps() {
     let path = PathBuf::from(PATH);
     let hint = |problem: ModelFileProblem| problem.hint();
-    assert!(hint(ModelFileProblem::NotFound { path: path.clone() }).contains("recto models pull"));
+    let missing = ModelFileProblem::NotFound { path: path.clone() };
+    assert_eq!(missing.remedy(), Some(Remedy::PullModel));
     let looks = GuessedFormat::LfsPointer;
     assert!(hint(ModelFileProblem::NotGguf { path: path.clone(), looks }).contains("git lfs pull"));
     let old = hint(ModelFileProblem::Version { path: path.clone(), version: 1 });

@@ -322,16 +322,15 @@ fn thought(request: &RequestContext, message: &ChatMessage) -> Option<String> {
 /// A tool in the form of [`function_tools`].
 fn tool_value(tool: &serde_json::Value, texts: &mut MarkedTexts) -> Value {
     let function = &tool["function"];
-    let text = |field: &str| function[field].as_str().unwrap_or_default();
-    let function = [
-        ("name", Value::from(texts.keep_text(text("name")).to_string())),
-        ("description", Value::from(texts.keep_text(text("description")).to_string())),
-        ("parameters", data(&function["parameters"], ReadableWords::OfSchema, texts)),
-    ];
-    Value::from_pairs([
-        ("type", Value::from("function")),
-        ("function", Value::from_pairs(function)),
-    ])
+    let mut fields = Vec::new();
+    for field in ["name", "description"] {
+        if let Some(text) = function[field].as_str() {
+            fields.push((field, Value::from(texts.keep_text(text).to_string())));
+        }
+    }
+    let parameters = data(&function["parameters"], ReadableWords::OfSchema, texts);
+    fields.push(("parameters", parameters));
+    Value::from_pairs([("type", Value::from("function")), ("function", Value::from_pairs(fields))])
 }
 
 /// Which strings of some data templates may read: none, unless the data are a schema.

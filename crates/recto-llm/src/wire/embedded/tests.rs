@@ -115,8 +115,7 @@ impl Talk {
     }
 
     fn request(&self) -> RequestContext {
-        let mode =
-            ModeDecision { chosen: self.mode, reason: ModeReason::Configured, matched: Vec::new() };
+        let mode = ModeDecision::new(self.mode, ModeReason::Configured);
         let id = |message: Option<&Arc<Message>>| message.map_or(0, |message| message.id.0);
         let limits = ContextLimits {
             history_messages: 1_000,
@@ -530,6 +529,20 @@ fn names_of_fields_are_what_others_wrote() {
 
             Be brief.hi»<«weather»><«city» string>«Where.»!«city»object  3"#]],
     );
+}
+
+#[test]
+fn a_tool_without_description_has_none_in_a_template() {
+    let source = "{% for message in messages %}{{ message.content }}{% endfor %}\
+        {% for tool in tools %}{{ tool.function.keys() | join(' ') }}\
+        {{ tool.function.description }}{% endfor %}";
+    let talk = Talk::new(&[], "hi");
+    let untold = ToolSpec::new(ItemId::tool(None, "weather"), "", json!({"type": "object"}));
+    let told = drawn(source, &talk.request());
+    assert!(told.contains("name description parameters"), "{told}");
+    let catalog = Catalog { tools: vec![untold], ..talk.catalog.clone() };
+    let told = drawn(source, &Talk { catalog, ..talk }.request());
+    assert!(told.ends_with("name parameters"), "{told}");
 }
 
 #[test]

@@ -79,13 +79,13 @@ async fn a_call_reads_back_as_the_tokens_that_were_generated() {
     };
     let layout = PageLayout { tool_calls: ToolCalls::Text, ..PageLayout::default() };
     let items = catalog.session_at_start();
-    let mode = ModeDecision { chosen: Mode::Minimal, reason: ModeReason::Marked, matched: vec![] };
+    let mode = ModeDecision::new(Mode::Minimal, ModeReason::Marked);
     let inputs = AssemblyInputs::new(&catalog, "Read notes.txt")
         .message_id(MessageId(1))
         .session(&items)
         .mode(mode)
         .layout(layout)
-        .window(Window { tokens: Tokens::new(2_048), source: WindowSource::Config });
+        .window(Window::from_config(Tokens::new(2_048)));
     let request = inputs.assemble().unwrap();
     let body = encode(talk.client.wire(), &talk.call, &request);
     assert_eq!(body["calls"]["must"], true);

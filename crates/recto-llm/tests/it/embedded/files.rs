@@ -55,5 +55,5 @@ async fn a_window_that_the_model_was_not_trained_for() {
 async fn the_file_tells_the_window() {
     let (client, call) = client_of(smollm2());
     let told = client.server_window(&call.model).await.unwrap();
-    assert_eq!(told, ServerWindow::Trained(8_192));
+    assert_eq!((told.window, told.trained), (ServerWindow::Trained(8_192), Some(8_192)));
 }

@@ -53,13 +53,13 @@ impl Session {
             .session(&items)
             .history(&self.talk.history)
             .picks(picks)
-            .mode(ModeDecision { chosen: mode, reason: ModeReason::Marked, matched: vec![] })
+            .mode(ModeDecision::new(mode, ModeReason::Marked))
             .layout(layout)
             .limits(ContextLimits {
                 reply: Tokens::new(self.talk.reply),
                 ..ContextLimits::default()
             })
-            .window(Window { tokens: Tokens::new(self.talk.window), source: WindowSource::Config })
+            .window(Window::from_config(Tokens::new(self.talk.window)))
             .carry(self.carry.clone())
             .assemble()
             .unwrap();

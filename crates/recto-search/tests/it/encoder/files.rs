@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use recto_context::Remedy;
 use recto_search::{Encoder, EncoderError, EncoderFiles};
 use tempfile::TempDir;
 
@@ -45,7 +46,7 @@ fn swapped_files_are_refused() {
     let files = EncoderFiles { sha256: Some([[0; 32], tokenizer]), ..minilm() };
     let error = fails(&files);
     assert!(matches!(&error, EncoderError::Swapped { path } if *path == files.weights), "{error}");
-    assert!(error.hint().contains("recto models pull minilm"), "{}", error.hint());
+    assert_eq!(error.remedy(), Some(Remedy::PullEncoder));
 
     // Another tokenizer, as sound as the real one.
     let (_folder, mut files) = copied();
@@ -119,7 +120,7 @@ fn a_damaged_tokenizer_is_refused() {
             matches!(&error, EncoderError::Damaged { path, .. } if *path == files.tokenizer),
             "{error}"
         );
-        assert!(error.hint().contains("recto models pull minilm"), "{}", error.hint());
+        assert_eq!(error.remedy(), Some(Remedy::PullEncoder));
     }
 }
 
@@ -129,7 +130,7 @@ fn missing_files_are_named() {
     fs::remove_file(&files.tokenizer).unwrap();
     let error = fails(&files);
     assert!(matches!(&error, EncoderError::Missing { path } if *path == files.tokenizer));
-    assert_eq!(error.hint(), "run `recto models pull minilm`");
+    assert_eq!(error.hint(), "pull the embedding model");
     fs::create_dir(&files.tokenizer).unwrap();
     assert!(matches!(fails(&files), EncoderError::Read { .. }));
     fs::remove_file(&files.weights).unwrap();

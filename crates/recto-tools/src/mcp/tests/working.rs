@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::fake::{Fake, lives};
 use super::*;
+use crate::action::ActionFields;
 
 #[tokio::test]
 async fn a_server_is_started_when_it_is_needed_and_once() {
@@ -18,7 +19,7 @@ async fn a_server_is_started_when_it_is_needed_and_once() {
     assert_eq!(keys(&servers), ["a.hello"]);
     let spec = &tools.specs[0];
     assert_eq!(&*spec.called, "a_hello");
-    assert_eq!(&*spec.description, "[server a] Does hello.");
+    assert_eq!(spec.description.as_deref(), Some("[server a] Does hello."));
     assert_eq!(spec.source, ContentSource::Server("a".into()));
     assert_eq!(*spec.parameters, json!({"type": "object"}));
 
@@ -229,7 +230,8 @@ async fn a_person_is_shown_what_is_called_and_where() {
     assert_eq!(action.title, "a.hello");
     assert!(action.detail.contains("/bin/sh"), "{}", action.detail);
     assert!(action.detail.ends_with("{\n  \"zone\": \"UTC\"\n}"), "{}", action.detail);
-    assert_eq!(action.data["arguments"]["zone"], "UTC");
+    let ActionFields::Server(fields) = &action.fields else { panic!("{:?}", action.fields) };
+    assert_eq!((&*fields.tool, &fields.arguments["zone"]), ("hello", &json!("UTC")));
     let other = describe(r#"{"zone": "CET"}"#).await;
     assert_ne!(action.hash, other.hash);
 

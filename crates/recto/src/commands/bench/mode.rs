@@ -22,6 +22,7 @@ use crate::draw::TextTable;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print_as, tell};
+use crate::remedy_words::with_command;
 use crate::setup;
 
 /// The name of the model and of the session, and the place that settings are said to be from.
@@ -154,11 +155,12 @@ impl DecisionLine {
 
 async fn decide(agent: &Agent, messages: Vec<LabelledMessage>) -> CliResult<Vec<DecisionLine>> {
     let conversation = Conversation::with_owner("terminal", "local", NAME);
-    let session = agent.find_named_or_begin(&conversation).await?;
+    let actor = setup::actor();
+    let session = agent.find_named_or_begin(&actor, &conversation).await?;
     embed_all(agent).await;
     let mut decided = Vec::with_capacity(messages.len());
     for message in messages {
-        let preview = agent.preview(session.id, Inbound::text(&message.message)).await;
+        let preview = agent.preview(session.id, Inbound::text(&actor, &message.message)).await;
         let preview = preview?;
         decided.push(DecisionLine { message, mode: preview.request.mode });
     }
@@ -173,7 +175,9 @@ async fn embed_all(agent: &Agent) {
     let searcher = agent.searcher();
     let ranked =
         patiently(searcher, searcher.search(entries, NAME, all, SearchPatience::UntilDone));
-    tell(&format_args!("searched {}", ranked.await.how));
+    let how = ranked.await.how;
+    let how = with_command(how.to_string(), how.remedy().as_ref());
+    tell(&format_args!("searched {how}"));
 }
 
 fn drawn(decided: &[DecisionLine], right: usize) -> String {

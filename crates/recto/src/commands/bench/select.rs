@@ -24,6 +24,7 @@ use crate::commands::search::by_probability;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{tame, tell};
+use crate::remedy_words::with_command;
 use crate::setup;
 use crate::terminal::status::StatusLine;
 
@@ -91,7 +92,7 @@ pub(super) fn run(
     };
     let mut out = BufWriter::new(File::create(out_file).map_err(failed)?);
     let parts = setup::search_parts(&settings);
-    let encoder = encoder(parts.encoder.as_ref());
+    let encoder = encoder(parts.encoder.as_ref().map(|encoder| encoder.files()));
     let bench = SelectBench::index_items(items, encoder, parts.options);
     let begun = Instant::now();
     let mut summary = BenchSummary::default();
@@ -125,7 +126,10 @@ fn encoder(files: Option<&recto_search::EncoderFiles>) -> Option<Encoder> {
         EncoderError::Missing { .. } => tell(
             &"by words alone: there is no embedding model\n  hint: run `recto models pull minilm`",
         ),
-        error => tell(&format_args!("by words alone: {error}\n  hint: {}", error.hint())),
+        error => {
+            let hint = with_command(error.hint(), error.remedy().as_ref());
+            tell(&format_args!("by words alone: {error}\n  hint: {hint}"));
+        }
     };
     Encoder::load(files?).map_err(tell_problem).ok()
 }

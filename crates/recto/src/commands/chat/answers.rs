@@ -25,6 +25,7 @@ pub(super) fn draw(answer: &CommandReply) -> String {
         CommandReply::Context(Some(request)) => draw::request(request),
         CommandReply::Item(change) => item_change(change),
         CommandReply::Why(answers) => whys(answers),
+        CommandReply::Usage(report) => draw::usage(report),
         CommandReply::Remembered(added) => remembered(added),
         CommandReply::Answered(answered) => decided(answered),
         CommandReply::Models { names, current } => models(names, current.as_deref()),
@@ -52,6 +53,7 @@ pub(super) fn json(answer: &CommandReply) -> Value {
         }
         CommandReply::Item(change) => ("item", json!(change)),
         CommandReply::Why(answers) => ("why", json!(answers)),
+        CommandReply::Usage(report) => ("stats", report.json()),
         CommandReply::Remembered(added) => {
             let mut data = memory_json(&added.memory);
             data["was_there"] = json!(added.was_there);
@@ -62,7 +64,7 @@ pub(super) fn json(answer: &CommandReply) -> Value {
             json!({
                 "approval": approval.id,
                 "turn": approval.turn,
-                "answer": approval.answer.map(|(answer, _)| answer),
+                "answer": approval.answer.as_ref().map(|decision| decision.answer),
             }),
         ),
         CommandReply::Models { names, current } => {
@@ -115,8 +117,9 @@ fn remembered(added: &AddedMemory) -> String {
 /// What became of an answer, where the turn does not say so itself.
 fn decided(answered: &AnsweredApproval) -> String {
     let id = answered.approval.id;
-    match (answered.approval.answer, answered.goes_on) {
-        (Some((decided @ (ApprovalAnswer::Expired | ApprovalAnswer::Withdrawn), _)), _) => {
+    let answer = answered.approval.answer.as_ref().map(|decision| decision.answer);
+    match (answer, answered.goes_on) {
+        (Some(decided @ (ApprovalAnswer::Expired | ApprovalAnswer::Withdrawn)), _) => {
             format!("approval {id} is {} already\n", decided.name())
         }
         (_, TurnContinues::Here) => String::new(),

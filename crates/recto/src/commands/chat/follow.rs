@@ -6,9 +6,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use recto_agent::{AgentError, ApprovalQuestion, EventKind, TurnEvent};
-use recto_store::{ApprovalAnswer, StoreError, TurnId};
-use tokio::sync::mpsc;
+use recto_agent::{AgentError, ApprovalQuestion, EventKind, EventListener, TurnEvent};
+use recto_store::{ApprovalAnswer, StoreError, TurnId, TurnStatus};
 use tokio::task::JoinHandle;
 
 use super::{Chat, InterruptState, MessageOutcome, unreadable_terminal};
@@ -79,6 +78,17 @@ impl QuestionQueue {
         }
     }
 
+    /// Adds questions that are not there yet.
+    fn add(&mut self, asked: &[ApprovalQuestion]) {
+        let is_shown = |question: &ApprovalQuestion| {
+            self.shown.as_ref().is_some_and(|shown| shown.question.approval == question.approval)
+        };
+        let is_new =
+            |question: &&ApprovalQuestion| !is_shown(question) && !self.waiting.contains(question);
+        let new: Vec<_> = asked.iter().filter(is_new).cloned().collect();
+        self.waiting.extend(new);
+    }
+
     /// Waits for the key that answers the question shown; forever, if none is.
     async fn answered(&mut self) -> (ApprovalQuestion, io::Result<KeyChoice>) {
         let Some(prompt) = &mut self.shown else { return std::future::pending().await };
@@ -120,7 +130,7 @@ impl Chat {
     pub(super) async fn follow(
         &mut self,
         turn: TurnId,
-        events: &mut mpsc::UnboundedReceiver<TurnEvent>,
+        events: &mut EventListener,
         mut interrupts: InterruptState,
     ) -> CliResult<MessageOutcome> {
         let mut questions = QuestionQueue::default();
@@ -128,7 +138,7 @@ impl Chat {
             questions.show_next();
             let event = tokio::select! {
                 biased;
-                event = self.watch(&mut interrupts, events.recv()) => event,
+                event = self.watch(&mut interrupts, events.next()) => event,
                 (question, chosen) = questions.answered() => {
                     self.decide(&question, chosen).await?;
                     continue;
@@ -141,27 +151,64 @@ impl Chat {
             })?;
             if interrupts != InterruptState::None {
                 // What was stopped may have been an older turn before it.
-                self.agent.stop(self.session.id);
+                self.agent.stop(&self.actor, self.session.id).await?;
             }
-            if let EventKind::Asked(question) = &event.event {
-                if self.answers == AnswerMode::Later {
-                    self.printer.event(&event)?;
-                    return Ok(MessageOutcome::Waiting);
-                }
-                self.printer.pause()?;
-                questions.waiting.push_back(question.clone());
-                continue;
-            }
-            questions.settle(&event.event).await;
-            if event.turn != turn {
-                self.printer.other(&event)?;
-                continue;
-            }
-            self.printer.event(&event)?;
-            if let EventKind::Finished(finished) = &event.event {
-                return Ok(MessageOutcome::from(finished));
+            if let Some(outcome) = self.show(turn, &event, &mut questions).await? {
+                return Ok(outcome);
             }
         }
+    }
+
+    /// Shows an event, and says how the turn stands once nothing more is to be followed.
+    async fn show(
+        &mut self,
+        turn: TurnId,
+        event: &TurnEvent,
+        questions: &mut QuestionQueue,
+    ) -> CliResult<Option<MessageOutcome>> {
+        let asked = event.event.questions();
+        if !asked.is_empty() && self.answers == AnswerMode::Later {
+            return self.show_questions(event).map(Some);
+        }
+        if !asked.is_empty() {
+            self.printer.pause()?;
+            questions.add(asked);
+        }
+        questions.settle(&event.event).await;
+        match &event.event {
+            EventKind::Asked(_) => return Ok(None),
+            _ if event.turn == Some(turn) => self.printer.event(event)?,
+            _ => self.printer.other(event)?,
+        }
+        match &event.event {
+            EventKind::Snapshot(_) => self.ending_of(turn).await,
+            EventKind::Finished(finished) if event.turn == Some(turn) => {
+                Ok(Some(finished.status.into()))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Shows questions that nobody here can answer with a key.
+    fn show_questions(&mut self, event: &TurnEvent) -> CliResult<MessageOutcome> {
+        self.printer.event(event)?;
+        if let EventKind::Snapshot(snapshot) = &event.event {
+            for question in &snapshot.questions {
+                self.printer.question(question)?;
+            }
+        }
+        Ok(MessageOutcome::Waiting)
+    }
+
+    /// How a turn ended of which events were missed, its end perhaps among them.
+    async fn ending_of(&self, turn: TurnId) -> CliResult<Option<MessageOutcome>> {
+        let stored = self.agent.store().turn(turn).await?;
+        let Some(TurnStatus::Ended(ending)) = stored.map(|turn| turn.status) else {
+            return Ok(None);
+        };
+        let status = ending.name();
+        tell(&format_args!("turn {turn} is {status}; `recto show {turn}` has what was missed"));
+        Ok(Some(ending.into()))
     }
 
     /// Hands in what the person chose. Ctrl-C stops the turn, which denies.
@@ -176,7 +223,7 @@ impl Chat {
             Ok(KeyChoice::Key(_)) => ApprovalAnswer::Denied,
             Ok(KeyChoice::TakenBack) => return Ok(()),
             Ok(KeyChoice::Interrupted) => {
-                self.agent.stop(self.session.id);
+                self.agent.stop(&self.actor, self.session.id).await?;
                 return Ok(());
             }
             Err(error) => {
@@ -185,7 +232,7 @@ impl Chat {
                     .hint(format!("answer with `recto approvals answer {id} allow`")));
             }
         };
-        match self.agent.answer(question.approval, answer).await {
+        match self.agent.answer(&self.actor, question.approval, answer).await {
             // Somebody was faster, which holds.
             Ok(_) | Err(AgentError::Store(StoreError::Decided { .. })) => Ok(()),
             Err(error) => Err(error.into()),

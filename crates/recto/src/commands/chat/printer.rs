@@ -4,15 +4,17 @@
 use std::collections::HashMap;
 
 use recto_agent::{
-    ApprovalQuestion, CommandReply, EventKind, FinishedTurn, TurnEvent, UsageTotals,
+    ApprovalQuestion, CommandReply, EventKind, FinishedTurn, TurnEvent, TurnSnapshot, UsageTotals,
 };
 use recto_store::{ApprovalAnswer, TurnEnding};
+use recto_tools::ToolOutcome;
 use serde_json::json;
 
 use super::answers;
 use super::follow::wants;
 use crate::failure::{CliFailure, CliResult};
 use crate::output::{print, print_data, print_json_line, tell};
+use crate::remedy_words::{hint_with_command, with_command};
 use crate::terminal::markdown::MarkdownRenderer;
 use crate::terminal::status::{self, StatusLine};
 use crate::terminal::{OutputStyle, width};
@@ -37,6 +39,8 @@ pub(super) struct TerminalPrinter {
     calls: HashMap<String, String>,
     /// Whether text of this turn has been printed that no line break ended.
     open_line: bool,
+    /// What was printed of the present reply.
+    printed: String,
 }
 
 impl TurnPrinter {
@@ -48,6 +52,7 @@ impl TurnPrinter {
             status: StatusLine::new(),
             calls: HashMap::new(),
             open_line: false,
+            printed: String::new(),
         }))
     }
 
@@ -67,13 +72,11 @@ impl TurnPrinter {
                 let error = finished.error.as_ref().map(|error| error.message.as_str());
                 let outcome = finished.reply.as_deref().or(error).unwrap_or_default();
                 let status = finished.status.name();
-                terminal.line(&format!(
-                    "turn {}, which was cut short, is {status}: {outcome}",
-                    event.turn
-                ))
+                let turn = turn_label(event);
+                terminal.line(&format!("{turn}, which was cut short, is {status}: {outcome}"))
             }
             // Nobody is told a second time.
-            (TurnPrinter::People(terminal), EventKind::Notice { .. }) => terminal.event(event),
+            (TurnPrinter::People(terminal), EventKind::Notice(_)) => terminal.event(event),
             (TurnPrinter::People(_), _) => Ok(()),
         }
     }
@@ -88,6 +91,14 @@ impl TurnPrinter {
                 tell(failure);
                 Ok(())
             }
+        }
+    }
+
+    /// Shows a question of a snapshot, where that is not shown as it is.
+    pub(super) fn question(&mut self, question: &ApprovalQuestion) -> CliResult {
+        match self {
+            TurnPrinter::Json => Ok(()),
+            TurnPrinter::People(terminal) => terminal.asked(question),
         }
     }
 
@@ -116,6 +127,7 @@ impl TerminalPrinter {
         match &event.event {
             EventKind::Accepted => Ok(()),
             EventKind::Requested { prompt_tokens, .. } => {
+                self.printed.clear();
                 self.wait(&status::reading(*prompt_tokens))
             }
             EventKind::Thinking { .. } => self.wait("thinking"),
@@ -129,23 +141,40 @@ impl TerminalPrinter {
                 ApprovalAnswer::Once | ApprovalAnswer::Session => Ok(()),
                 other => self.line(&format!("{}: the tool was not run", other.name())),
             },
-            EventKind::Call { id, name, arguments } => {
+            EventKind::Call(call) => {
                 self.close_line()?;
-                let about = about(arguments);
-                self.wait(&status::calling(&short(name, MOST_NAME), &about))?;
-                self.calls.insert(id.clone(), about);
+                let about = about(&call.arguments);
+                self.wait(&status::calling(&short(&call.name, MOST_NAME), &about))?;
+                self.calls.insert(call.id.clone(), about);
                 Ok(())
             }
             EventKind::Result { id, name, outcome, text } => {
                 let about = self.calls.remove(id).unwrap_or_default();
                 let name = short(name, MOST_NAME);
-                self.line(&match *outcome {
-                    "done" => status::called(&name, &about, text.len()),
+                self.line(&match outcome {
+                    ToolOutcome::Done => status::called(&name, &about, text.len()),
                     _ => status::failed(&name, &about, text),
                 })
             }
-            EventKind::Notice { text } => self.line(&format!("note: {text}")),
+            EventKind::Notice(notice) => {
+                let text = with_command(&notice.text, notice.remedy.as_ref());
+                self.line(&format!("note: {text}"))
+            }
             EventKind::Finished(finished) => self.finished(event, finished),
+            EventKind::Snapshot(snapshot) => self.catch_up(snapshot),
+        }
+    }
+
+    /// Shows what is known of a turn of which events were missed.
+    fn catch_up(&mut self, snapshot: &TurnSnapshot) -> CliResult {
+        match snapshot.text.strip_prefix(&self.printed) {
+            Some(rest) => self.text(rest),
+            // It is another reply.
+            None => {
+                self.line("note: some of what happened was too much to be shown")?;
+                self.printed.clear();
+                self.text(&snapshot.text)
+            }
         }
     }
 
@@ -161,6 +190,7 @@ impl TerminalPrinter {
 
     fn text(&mut self, text: &str) -> CliResult {
         self.status.clear();
+        self.printed.push_str(text);
         let drawn = self.markdown.push(text);
         self.print_piece(&drawn)
     }
@@ -209,15 +239,24 @@ impl TerminalPrinter {
                 _ => "error: ".to_owned(),
             };
             tell(&format_args!("{what}{}", error.message));
-            if let Some(hint) = &error.hint {
+            if let Some(hint) = hint_with_command(error.hint.clone(), error.remedy.as_ref()) {
                 tell(&format_args!("\nhint: {hint}"));
             }
         }
+        if !finished.calls.is_empty() {
+            let names: Vec<&str> = finished.calls.iter().map(|call| &*call.name).collect();
+            tell(&format_args!("the client is to run: {}", names.join(", ")));
+        }
         if self.styled == OutputStyle::Yes {
-            self.status.note(&format!("turn {}{}", event.turn, described(&finished.usage)));
+            self.status.note(&format!("{}{}", turn_label(event), described(&finished.usage)));
         }
         Ok(())
     }
+}
+
+/// The turn of an event, for people.
+fn turn_label(event: &TurnEvent) -> String {
+    event.turn.map_or_else(|| "a turn".to_owned(), |turn| format!("turn {turn}"))
 }
 
 /// What a turn cost, fresh and cached tokens apart.

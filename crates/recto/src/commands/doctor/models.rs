@@ -14,6 +14,7 @@ use super::{DoctorFinding, FindingState};
 use crate::commands::models::health;
 use crate::config::Settings;
 use crate::output::counted;
+use crate::remedy_words::hint_with_command;
 use crate::setup::{self, ModelChoice, ModelLookup, OllamaModels};
 
 /// Reports where a model was looked for, and that there is none where that is so.
@@ -149,7 +150,7 @@ fn entry_finding(
         Ok(health) => health,
         Err(error) => {
             return DoctorFinding::new(what, wrong, error.to_string())
-                .hint(error.hint())
+                .hint(hint_with_command(error.hint(), error.remedy().as_ref()))
                 .data(data);
         }
     };

@@ -94,15 +94,23 @@ fn document_item(kind: ItemKind, document: &CatalogDocument) -> ListedItem<'_> {
     }
 }
 
+/// What a tool says of itself: its description, and the schema of its parameters.
+pub(crate) fn tool_text(tool: &ToolSpec) -> String {
+    match &tool.description {
+        Some(description) => format!("{description}\n\n{:#}", tool.parameters),
+        None => format!("{:#}", tool.parameters),
+    }
+}
+
 /// The entry of a tool, which costs what its schema costs: a model sees no more of it.
 fn tool_item<'a>(tool: &'a ToolSpec, includes: &HashMap<ItemId, IncludeMode>) -> ListedItem<'a> {
     ListedItem {
         id: tool.id.clone(),
-        description: Some(&*tool.description),
+        description: tool.description.as_deref(),
         include: includes.get(&tool.id).copied().unwrap_or(tool.include),
         priority: None,
         tokens: TokenCounter::estimated().text(&tool.schema),
-        text: Cow::Owned(format!("{}\n\n{:#}", tool.description, tool.parameters)),
+        text: Cow::Owned(tool_text(tool)),
         source: &tool.source,
         tools: Vec::new(),
     }

@@ -9,22 +9,28 @@ use recto_fs::{FolderClaim, replace};
 
 use super::entry::{ItemMatch, ListedItem};
 use super::{ItemView, entry, find};
-use crate::cli::SetArgs;
-use crate::config;
+use crate::cli::{AgentArg, SetArgs};
+use crate::config::{self, ItemsTable};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print, tame, tell};
 use crate::setup;
 
-pub(super) fn run(home: &RectoHome, view: &ItemView, args: &SetArgs) -> CliResult {
+pub(super) fn run(
+    home: &RectoHome,
+    view: &ItemView,
+    agent: &AgentArg,
+    args: &SetArgs,
+) -> CliResult {
     let wanted = args.include.map(IncludeMode::from);
     let entries = view.entries();
     let before = find(view, &entries, &args.name)?;
     let keys = keys(before, &entries);
     let file = home.path().join("config.toml");
-    write(home, &file, before.id.kind, &keys, wanted)?;
+    let entries_of = ItemsTable { agent: agent.agent.as_deref(), kind: before.id.kind };
+    write(home, &file, entries_of, &keys, wanted)?;
     // Read again: what holds is what the next turn finds.
-    let after = ItemView::open(home, view.kind)?;
+    let after = ItemView::open(home, view.kind, agent)?;
     let entries = after.entries();
     let ItemMatch::One(now) = entry::find(&entries, &keys[0]) else {
         return Err(CliFailure::new(format!("{} is gone", tame(&before.id.to_string()))));
@@ -49,7 +55,7 @@ fn keys(item: &ListedItem<'_>, entries: &[ListedItem<'_>]) -> Vec<String> {
 fn write(
     home: &RectoHome,
     file: &Path,
-    kind: ItemKind,
+    table: ItemsTable<'_>,
     keys: &[String],
     wanted: Option<IncludeMode>,
 ) -> CliResult {
@@ -61,10 +67,10 @@ fn write(
     let mut edited = Some(text.clone());
     for (index, key) in keys.iter().enumerate() {
         let wanted = wanted.filter(|_| index == 0);
-        edited = edited.and_then(|text| config::set_include(&text, kind, key, wanted));
+        edited = edited.and_then(|text| config::set_include(&text, table, key, wanted));
     }
     let by_hand = || {
-        let table = format!("[items.{kind}.{}]", toml_edit::Key::new(&keys[0]));
+        let table = format!("[{table}.{}]", toml_edit::Key::new(&keys[0]));
         match wanted {
             Some(include) => format!("edit it by hand: {table} with include = \"{include}\""),
             None => format!("edit it by hand: {table} without `include`"),

@@ -16,6 +16,7 @@ use crate::draw::TextTable;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print, print_json, print_list, tame, tame_lines, tell};
+use crate::remedy_words::with_command;
 use crate::setup;
 
 /// Lists the servers of the config, none of them started.
@@ -149,7 +150,7 @@ fn report_json(name: &str, report: &Result<ServerReport, ServerError>) -> Value 
             "name": name,
             "ok": false,
             "error": error.to_string(),
-            "hint": error.hint(),
+            "hint": with_command(error.hint(), error.remedy().as_ref()),
             "stderr": error.stderr,
         }),
     }
@@ -160,7 +161,8 @@ fn failure(error: &ServerError) -> CliFailure {
         "" => String::new(),
         wrote => format!("\n  it last wrote:\n    {}", tame_lines(wrote).replace('\n', "\n    ")),
     };
-    CliFailure::new(format!("{error}{wrote}")).hint(error.hint())
+    let hint = with_command(error.hint(), error.remedy().as_ref());
+    CliFailure::new(format!("{error}{wrote}")).hint(hint)
 }
 
 /// Lists the tools of servers. Those that were never asked for them are started.
@@ -174,7 +176,8 @@ pub(super) fn tools(home: &RectoHome, name: Option<&str>, as_json: bool) -> CliR
     let json = |spec: &&ToolSpec| tool_json(spec, &tools);
     print_list(as_json, &specs, json, || tool_table(&specs), &"there are no tools")?;
     for notice in known.notices.iter().filter(|notice| is_asked(&notice.source)) {
-        tell(&format_args!("warning: {}", notice.problem));
+        let problem = with_command(&*notice.problem, notice.remedy.as_ref());
+        tell(&format_args!("warning: {problem}"));
     }
     errors.iter().for_each(|error| tell(&failure(error)));
     Ok(if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -209,7 +212,7 @@ fn tool_json(spec: &ToolSpec, tools: &Toolbox) -> Value {
             true => "ask",
             false => "allow",
         },
-        "description": &*spec.description,
+        "description": spec.description.as_deref(),
         "parameters": &*spec.parameters,
     })
 }
@@ -221,7 +224,11 @@ fn tool_table(specs: &[&ToolSpec]) -> String {
             spec.id.key(),
             spec.include.to_string(),
             spec.called.to_string(),
-            spec.description.lines().next().unwrap_or_default().to_owned(),
+            spec.description
+                .as_deref()
+                .and_then(|text| text.lines().next())
+                .unwrap_or_default()
+                .to_owned(),
         ]);
     }
     table.to_string()

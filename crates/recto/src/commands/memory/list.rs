@@ -1,10 +1,12 @@
 //! `recto memory list`: what an audience would see, newest first.
 
 use jiff::Zoned;
-use recto_context::{Audience, AudienceKind};
+use recto_context::{Audience, AudienceKind, ItemId, ItemKind, Memory};
 use recto_workspace::{Horizon, MemoryFiles, MemoryView};
 
 use super::{day, marks_text, memory_json, one_line, scope_text, who};
+use crate::commands::items::usage::UsageTable;
+use crate::config::Settings;
 use crate::draw::TextTable;
 use crate::failure::CliResult;
 use crate::output::print_list;
@@ -12,6 +14,7 @@ use crate::setup;
 
 pub(super) async fn run(
     files: &MemoryFiles,
+    settings: &Settings,
     audience: &Audience,
     all: bool,
     as_json: bool,
@@ -19,8 +22,13 @@ pub(super) async fn run(
     let horizon = if all { Horizon::All } else { Horizon::Recent(Zoned::now().date()) };
     let view = files.read(audience, horizon).await;
     setup::tell_problems(&view.problems);
+    let usage = UsageTable::read(settings).await;
+    let json = |memory: &Memory| {
+        let item = ItemId::new(ItemKind::Memory, memory.name.clone());
+        usage.extend_json(&item, memory_json(memory))
+    };
     let draw = || table(&view).to_string();
-    print_list(as_json, &view.memories, memory_json, draw, &nothing(&view, audience))
+    print_list(as_json, &view.memories, json, draw, &nothing(&view, audience))
 }
 
 fn table(view: &MemoryView) -> TextTable {

@@ -19,6 +19,7 @@ use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
 use crate::output::{print, print_json, tell};
+use crate::remedy_words::with_command;
 use crate::setup;
 
 /// Waiting that is longer than this is told.
@@ -78,7 +79,8 @@ fn draw(recalled: &RecallOutcome, audience: &Audience) -> CliResult {
     } else {
         print(&table(&recalled.found).to_string())?;
     }
-    tell(&format_args!("searched {}", recalled.how));
+    let how = with_command(recalled.how.to_string(), recalled.how.remedy().as_ref());
+    tell(&format_args!("searched {how}"));
     Ok(())
 }
 
@@ -110,12 +112,13 @@ fn recalled_json(query: &str, recalled: &RecallOutcome) -> Value {
 pub(crate) fn recollection_json(found: &Recollection) -> Value {
     let (kind, mut value) = match &found.what {
         RecalledContent::Memory(memory) => ("memory", memory_json(memory)),
-        RecalledContent::Message { session, name, message, role, at, text } => {
+        RecalledContent::Message { session, name, message, role, speaker, at, text } => {
             let message = json!({
                 "session": session,
                 "name": name,
                 "message": message,
                 "role": role,
+                "speaker": speaker,
                 "at": at,
                 "text": text,
             });

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::progress::PullDisplay;
 use crate::failure::{CliFailure, CliResult};
 use crate::output::{print_data, print_json, tell};
+use crate::remedy_words::with_command;
 use crate::setup;
 
 /// The options of a pull, from the command line and the environment.
@@ -102,7 +103,8 @@ fn warn_of_unusable(pulled: &PulledModel) {
     for file in pulled.files.iter().filter(|file| !file.was_there && is_gguf(&file.path)) {
         if let Err(problem) = recto_llm::check_file(&file.path) {
             tell(&format_args!("warning: Recto can't run this model: {problem}"));
-            tell(&format_args!("hint: {}", problem.hint()));
+            let hint = with_command(problem.hint(), problem.remedy().as_ref());
+            tell(&format_args!("hint: {hint}"));
         }
     }
 }

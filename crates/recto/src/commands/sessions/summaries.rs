@@ -2,10 +2,10 @@
 //! and how they are taken back.
 
 use recto_context::{MessageId, SummaryBy};
-use recto_store::{Store, StoredCompaction};
+use recto_store::{Store, StoredCompaction, StoredSession};
 use serde_json::{Value, json};
 
-use super::{find, local};
+use super::local;
 use crate::config::Settings;
 use crate::failure::CliResult;
 use crate::home::RectoHome;
@@ -17,12 +17,11 @@ pub(super) async fn expand(
     home: &RectoHome,
     settings: &Settings,
     store: Store,
-    name: &str,
+    session: StoredSession,
 ) -> CliResult {
-    let session = find(&store, name).await?;
     let label = tame(&session.label());
     let agent = setup::idle_agent(home, settings, store)?;
-    let undone = agent.expand(session.id).await?;
+    let undone = agent.expand(&setup::actor(), session.id).await?;
     let Some(StoredCompaction { summary, .. }) = undone else {
         tell(&format_args!(
             "no summary stands in session {label}: all of its messages can be sent"

@@ -1,5 +1,6 @@
-//! Sessions out of the store and into it: as JSON, a line for the session and one for
-//! each message, or as Markdown. A message is data in either, so whatever it says,
+//! Sessions out of the store and into it: as JSON, a line for the session, one for
+//! each message and, where they are asked for, one for each request; or as Markdown.
+//! Requests are not taken in: what another Recto sent was not sent by this one. A message is data in either, so whatever it says,
 //! headings and all, comes back as it was.
 
 mod incoming;
@@ -8,6 +9,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use recto_agent::{Conversation, SOLE_ACCOUNT};
 use recto_context::{Audience, MarkdownHeader, TimedMessage, to_markdown};
 use recto_store::{
     BindingKey, Moment, NewSession, SessionFilter, SessionName, SessionSummary, Store, StoreError,
@@ -15,12 +17,13 @@ use recto_store::{
 };
 use serde_json::json;
 
-use super::{find, local, message_json, session_json, session_name};
+use super::{local, message_json, session_json, session_name};
 use crate::cli::SessionFormat;
+use crate::commands::turns::show;
 use crate::config::Settings;
 use crate::failure::{CliFailure, CliResult};
 use crate::output::{print_text, tame, tell};
-use crate::setup;
+use crate::setup::{self, TERMINAL};
 use incoming::ImportedSession;
 
 /// Says what a file is, so that a reader need not guess.
@@ -29,20 +32,33 @@ const FORMAT: &str = "recto-session";
 /// The version of the form in which sessions are written.
 const VERSION: u32 = 1;
 
-/// The surface on which an imported session goes on.
-const SURFACE: &str = "terminal";
+/// What of a session is exported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ExportContent {
+    /// The messages.
+    Talk,
+    /// The messages, and the records of all requests.
+    Records,
+}
 
 pub(super) async fn export(
     store: &Store,
-    name: &str,
+    session: StoredSession,
     out: Option<&Path>,
     format: Option<SessionFormat>,
+    content: ExportContent,
 ) -> CliResult {
-    let session = find(store, name).await?;
     let messages = store.messages(session.id, None).await?;
-    let text = match format.unwrap_or_else(|| format_of(out)) {
-        SessionFormat::Jsonl => jsonl(&session, &messages),
-        SessionFormat::Markdown => markdown(&session, &messages),
+    let text = match (format.unwrap_or_else(|| format_of(out)), content) {
+        (SessionFormat::Jsonl, ExportContent::Talk) => jsonl(&session, &messages),
+        (SessionFormat::Jsonl, ExportContent::Records) => {
+            jsonl(&session, &messages) + &request_lines(store, &session).await?
+        }
+        (SessionFormat::Markdown, ExportContent::Talk) => markdown(&session, &messages),
+        (SessionFormat::Markdown, ExportContent::Records) => {
+            return Err(CliFailure::new("records can't be written as Markdown")
+                .hint("write them with `--format jsonl`"));
+        }
     };
     match out {
         None => print_text(&text),
@@ -74,6 +90,23 @@ fn jsonl(session: &StoredSession, messages: &[StoredMessage]) -> String {
     let header = json!({"format": FORMAT, "version": VERSION, "session": session_json(session)});
     let lines = std::iter::once(header).chain(messages.iter().map(message_json));
     lines.map(|line| format!("{line}\n")).collect()
+}
+
+/// A line for each request of the session, in the order in which they were sent.
+async fn request_lines(store: &Store, session: &StoredSession) -> CliResult<String> {
+    let mut lines = String::new();
+    for turn in store.turns(session.id).await? {
+        for request in store.requests(turn.id).await? {
+            let mut record = show::request_json(store, &request).await?;
+            // As it was sent, byte for byte: another program may write JSON otherwise.
+            let body = store.body(request.id).await?;
+            record["body"] = String::from_utf8_lossy(&body).into();
+            record["turn"] = json!(turn.id);
+            record["notes"] = request.notes.clone();
+            lines += &format!("{}\n", json!({"request": record}));
+        }
+    }
+    Ok(lines)
 }
 
 fn markdown(session: &StoredSession, messages: &[StoredMessage]) -> String {
@@ -119,16 +152,19 @@ pub(super) async fn import(
 
 /// The session that a file holds, to be gone on with: the one that it became before, as
 /// long as nothing in the file is missing there, or else a new one.
-pub(crate) async fn resume_from_file(settings: &Settings, file: &Path) -> CliResult<StoredSession> {
+pub(crate) async fn resume_from_file(
+    store: &Store,
+    settings: &Settings,
+    file: &Path,
+) -> CliResult<StoredSession> {
     if file == Path::new("-") {
         return Err(CliFailure::new("a session to go on with can't come from standard input")
             .hint("name a file: what is typed or piped in are messages"));
     }
     let incoming = ImportedSession::read(file)?;
     let name = incoming.name(file)?;
-    let store = setup::store(settings)?;
     let shown = file.display();
-    if let Some(session) = find_imported(&store, &settings.agent.name, &incoming, &name).await? {
+    if let Some(session) = find_imported(store, &settings.agent.name, &incoming, &name).await? {
         tell(&format_args!(
             "session {} has all {} messages of {shown}, and goes on",
             tame(&session.label()),
@@ -139,7 +175,7 @@ pub(crate) async fn resume_from_file(settings: &Settings, file: &Path) -> CliRes
     incoming.tell_warnings();
     let mut free = name.clone();
     for number in 2.. {
-        match import_session(&store, settings, &incoming, free).await {
+        match import_session(store, settings, &incoming, free).await {
             Ok(session) => {
                 tell(&format_args!(
                     "{} messages of {shown} are in session {} now, which goes on",
@@ -169,22 +205,23 @@ async fn import_session(
     name: SessionName,
 ) -> StoreResult<StoredSession> {
     let (messages, agent) = (incoming.timed(), &settings.agent.name);
+    let place = Conversation::with_owner(TERMINAL, SOLE_ACCOUNT, name.as_str());
+    // Who reads along is decided by where it goes on, whatever the file says.
+    let conversation = Some(place.scope().into());
+    let audience = Audience { conversation, ..setup::owner(settings) };
     let key = BindingKey {
         agent: agent.clone(),
-        surface: SURFACE.to_owned(),
-        account: "local".to_owned(),
-        conversation: name.to_string(),
-        user: None,
+        surface: place.surface,
+        account: place.account,
+        conversation: place.name,
+        user: place.user,
     };
-    // Who reads along is decided by where it goes on, whatever the file says.
-    let conversation = Some(format!("{SURFACE}-{name}").into());
-    let audience = Audience { conversation, ..setup::owner(settings) };
     let mut of_session = incoming.settings.clone();
     of_session.insert("audience".to_owned(), json!(audience));
     let new = NewSession {
         agent: agent.clone(),
         name: Some(name),
-        surface: SURFACE.to_owned(),
+        surface: TERMINAL.to_owned(),
         at: incoming.begun.or(messages.first().map(|first| first.at)).unwrap_or_else(Moment::now),
         settings: of_session,
     };

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use recto_agent::{add_tools, runnable_tools};
-use recto_context::{CallId, Catalog, ContentHash, ItemKind, Skill, ToolCall, ToolSpec};
+use recto_context::{CallId, Catalog, ContentHash, Skill, ToolCall, ToolSpec};
 use recto_store::{Moment, TrustUpdate};
 use recto_tools::{
     ApprovalNeed, CallContext, CallPermit, Caller, Consent, ToolAction, ToolOutcome, ToolResult,
@@ -34,8 +34,7 @@ use crate::setup;
 /// The exit code that says that a call was not made.
 const REFUSED: u8 = 2;
 
-pub(super) fn dry_run(home: &RectoHome, args: &CallArgs) -> CliResult<ExitCode> {
-    let view = ItemView::open(home, ItemKind::Tool)?;
+pub(super) fn dry_run(home: &RectoHome, view: ItemView, args: &CallArgs) -> CliResult<ExitCode> {
     setup::runtime()?.block_on(async {
         let trial = ToolTrial::prepare(home, view, args).await?;
         let described = trial.describe().await;
@@ -46,6 +45,7 @@ pub(super) fn dry_run(home: &RectoHome, args: &CallArgs) -> CliResult<ExitCode> 
             }
             Err(why) => {
                 tell(&format_args!("refused: {why}"));
+                trial.tell_why_off();
                 Ok(())
             }
         };
@@ -55,8 +55,7 @@ pub(super) fn dry_run(home: &RectoHome, args: &CallArgs) -> CliResult<ExitCode> 
     })
 }
 
-pub(super) fn run(home: &RectoHome, args: &CallArgs) -> CliResult<ExitCode> {
-    let view = ItemView::open(home, ItemKind::Tool)?;
+pub(super) fn run(home: &RectoHome, view: ItemView, args: &CallArgs) -> CliResult<ExitCode> {
     setup::runtime()?.block_on(async {
         let trial = ToolTrial::prepare(home, view, args).await?;
         trial.store_trust().await?;
@@ -71,6 +70,7 @@ pub(super) fn run(home: &RectoHome, args: &CallArgs) -> CliResult<ExitCode> {
         } else {
             let end = if result.text.ends_with('\n') { "" } else { "\n" };
             print_text(&format!("{}{end}", result.text))?;
+            trial.tell_why_off();
         }
         Ok(match result.outcome {
             ToolOutcome::Done => ExitCode::SUCCESS,
@@ -126,6 +126,13 @@ impl ToolTrial {
         Ok(ToolTrial { view, tools, spec, call, context, skill })
     }
 
+    /// Tells what to do about a skill whose tools are off.
+    fn tell_why_off(&self) {
+        if let Some(why) = self.skill.as_ref().and_then(DeclaringSkill::why_off) {
+            tell(&why);
+        }
+    }
+
     async fn describe(&self) -> Result<ToolAction, String> {
         let offered = std::slice::from_ref(&self.spec);
         self.tools.describe(&self.call, offered, &self.context).await
@@ -154,7 +161,7 @@ impl ToolTrial {
             "detail": action.detail,
             "asks": asks,
             "needs_person": action.needs == ApprovalNeed::Person,
-            "data": action.data,
+            "action": action.fields,
         })
     }
 

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use recto_context::ItemKind;
 use recto_tools::check_declaration;
 use recto_workspace::Severity;
 use serde_json::{Value, json};
@@ -12,12 +11,10 @@ use serde_json::{Value, json};
 use super::skills::{folder_of, read_text};
 use crate::commands::items::{ItemView, concerning, problem_json, severity, tell_in_use};
 use crate::failure::CliResult;
-use crate::home::RectoHome;
 use crate::output::{print, print_json, tame};
 
-pub(super) fn run(home: &RectoHome, as_json: bool) -> CliResult<ExitCode> {
-    let view = ItemView::open(home, ItemKind::Tool)?;
-    let problems = problems(&view);
+pub(super) fn run(view: &ItemView, as_json: bool) -> CliResult<ExitCode> {
+    let problems = problems(view);
     if as_json {
         let problems: Vec<&Value> = problems.iter().map(|problem| &problem.json).collect();
         print_json(&json!({"problems": problems}))?;
@@ -25,7 +22,7 @@ pub(super) fn run(home: &RectoHome, as_json: bool) -> CliResult<ExitCode> {
         for problem in &problems {
             print(&format!("{}\n", problem.text))?;
         }
-        tell_in_use(&view, problems.len());
+        tell_in_use(view, problems.len());
     }
     let broken = problems.iter().any(|problem| problem.is_error);
     Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })

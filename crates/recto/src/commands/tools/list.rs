@@ -4,12 +4,13 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use recto_context::{ItemId, ItemKind, ToolSpec};
+use recto_context::{ItemId, ToolSpec};
 use recto_tools::{Toolbox, guards};
 use serde_json::{Value, json};
 
 use super::skills::{self, DeclaringSkill};
 use crate::commands::items::entry::ListedItem;
+use crate::commands::items::usage::UsageTable;
 use crate::commands::items::{ItemView, tell_of_check};
 use crate::config::{SandboxPolicy, Settings};
 use crate::draw::TextTable;
@@ -18,17 +19,20 @@ use crate::home::RectoHome;
 use crate::output::{print_as, tame};
 use crate::setup;
 
-pub(super) fn run(home: &RectoHome, as_json: bool) -> CliResult {
-    let view = ItemView::open(home, ItemKind::Tool)?;
-    let declaring = setup::runtime()?.block_on(skills::declaring(&view.settings, &view.catalog))?;
+pub(super) fn run(home: &RectoHome, view: &ItemView, as_json: bool) -> CliResult {
+    let (declaring, usage) = setup::runtime()?.block_on(async {
+        let declaring = skills::declaring(&view.settings, &view.catalog).await;
+        (declaring, UsageTable::read(&view.settings).await)
+    });
+    let declaring = declaring?;
     let tools = setup::toolbox(home, &view.settings);
-    let rows = rows(&view, &tools, &declaring);
+    let rows = rows(view, &tools, &declaring);
     print_as(
         as_json,
-        || rows.iter().map(|row| row.json(&view.settings)).collect(),
-        || drawn(&rows, &declaring, &view.settings),
+        || rows.iter().map(|row| row.json(&view.settings, &usage)).collect(),
+        || drawn(&rows, &usage, &declaring, &view.settings),
     )?;
-    tell_of_check(&view);
+    tell_of_check(view);
     Ok(())
 }
 
@@ -67,8 +71,8 @@ fn comes_with_skill(id: &ItemId, skill: &DeclaringSkill, spec: &ToolSpec) -> boo
 }
 
 impl ToolListRow<'_> {
-    fn json(&self, settings: &Settings) -> Value {
-        let mut value = self.entry.json();
+    fn json(&self, settings: &Settings, usage: &UsageTable) -> Value {
+        let mut value = usage.extend_json(&self.entry.id, self.entry.json());
         value["called"] = self.called.into();
         value["permission"] = self.permission.into();
         if let Some(skill) = self.skill {
@@ -85,9 +89,21 @@ impl ToolListRow<'_> {
     }
 }
 
-fn drawn(rows: &[ToolListRow<'_>], declaring: &[DeclaringSkill], settings: &Settings) -> String {
-    let mut table =
-        TextTable::new(["name", "include", "permission", "server", "tokens", "description"]);
+fn drawn(
+    rows: &[ToolListRow<'_>],
+    usage: &UsageTable,
+    declaring: &[DeclaringSkill],
+    settings: &Settings,
+) -> String {
+    let mut table = TextTable::new([
+        "name",
+        "include",
+        "permission",
+        "server",
+        "tokens",
+        "last used",
+        "description",
+    ]);
     table.align_right(4);
     for ToolListRow { entry, permission, .. } in rows {
         table.row([
@@ -96,6 +112,7 @@ fn drawn(rows: &[ToolListRow<'_>], declaring: &[DeclaringSkill], settings: &Sett
             (*permission).to_owned(),
             entry.id.server.as_deref().unwrap_or_default().to_owned(),
             entry.tokens.to_string(),
+            usage.last_used(&entry.id),
             entry.description.unwrap_or_default().to_owned(),
         ]);
     }

@@ -9,12 +9,14 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use recto_agent::skill_changed_notice;
 use recto_context::{Catalog, ContentHash, ContentSource, Skill};
 use recto_tools::trust_hash;
 use serde_json::Value;
 
 use crate::config::{GrantSettings, ItemKind, Settings};
 use crate::failure::CliResult;
+use crate::remedy_words::with_command;
 use crate::setup;
 
 /// The largest declaration that is looked at.
@@ -44,7 +46,11 @@ impl DeclaringSkill {
     pub(in crate::commands) fn why_off(&self) -> Option<String> {
         match &self.trust {
             SkillTrust::New(_) | SkillTrust::AsBefore(_) => None,
-            SkillTrust::Changed { .. } => Some(recto_agent::skill_changed_notice(&self.name)),
+            SkillTrust::Changed { .. } => {
+                let source = ContentSource::file(&self.folder);
+                let notice = skill_changed_notice(source, &self.name);
+                Some(with_command(&*notice.problem, notice.remedy.as_ref()))
+            }
             SkillTrust::Unreadable(error) => {
                 Some(format!("the tools of skill `{}` are off: {error}", self.name))
             }

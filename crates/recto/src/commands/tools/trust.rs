@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use recto_context::ItemKind;
 use recto_store::{Moment, TrustUpdate};
 use serde_json::json;
 
@@ -13,15 +12,13 @@ use super::skills::{self, DeclaringSkill, SkillTrust};
 use crate::commands::items::ItemView;
 use crate::commands::sessions::local;
 use crate::failure::{CliFailure, CliResult};
-use crate::home::RectoHome;
 use crate::output::{print_as, tame};
 use crate::setup;
 
 /// The most files that are listed.
 const MOST_FILES: usize = 1_000;
 
-pub(super) fn run(home: &RectoHome, name: &str, as_json: bool) -> CliResult {
-    let view = ItemView::open(home, ItemKind::Tool)?;
+pub(super) fn run(view: &ItemView, name: &str, as_json: bool) -> CliResult {
     setup::runtime()?.block_on(async {
         let declaring = skills::declaring(&view.settings, &view.catalog).await?;
         let skill = find(&declaring, name)?;

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 use recto_agent::restore_request;
-use recto_context::{Comparison, ItemId, PromptChange, Tokens, compare_requests};
+use recto_context::{ChangeExcerpt, Comparison, ItemId, PromptChange, Tokens, compare_requests};
 use recto_store::{RequestRecord, Store, StoredTurn};
 use serde_json::json;
 
@@ -82,7 +82,7 @@ fn describe(before: &RequestRecord, after: &RequestRecord, comparison: &Comparis
     let mut out = format!(
         "turn {}, request {}  →  turn {}, request {}\n\n\
          agree   {} bytes, {} tokens\n\
-         fresh   {} tokens to read\n",
+         fresh   {} tokens to read, {} of them read before\n",
         before.turn,
         before.number,
         after.turn,
@@ -90,6 +90,7 @@ fn describe(before: &RequestRecord, after: &RequestRecord, comparison: &Comparis
         comparison.agreed_bytes,
         comparison.agreed_tokens,
         comparison.fresh_tokens,
+        comparison.reread_tokens,
     );
     out.push_str(&match &comparison.change {
         Some(change) => describe_change(change),
@@ -125,7 +126,16 @@ fn describe_change(change: &PromptChange) -> String {
         let _ = writeln!(out, "source  {}", tame(&source.to_string()));
     }
     let _ = writeln!(out, "cause   {}", change.cause.describe());
+    let ChangeExcerpt { agreed, before, after } = &change.excerpt;
+    for (what, text) in [("both", agreed), ("before", before), ("now", after)] {
+        let _ = writeln!(out, "{what:<7} {}", quoted(text));
+    }
     out
+}
+
+/// A text in one line, with all that can't be seen in it.
+fn quoted(text: &str) -> String {
+    tame(&format!("{text:?}"))
 }
 
 fn named(items: &[ItemId]) -> String {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use futures_util::StreamExt;
 use recto_agent::{
-    AgentError, ModelEntry, ReplayVerdict, model_window, restore_request, verify_body,
+    AgentError, ModelEntry, ReplayVerdict, Right, model_window, restore_request, verify_body,
 };
 use recto_context::{Budget, RequestContext, Tokens, ToolCalls};
 use recto_llm::StreamEvent;
@@ -26,6 +26,7 @@ use crate::terminal::{OutputStyle, width};
 
 pub(crate) fn run(home: &RectoHome, args: &ReplayArgs) -> CliResult<ExitCode> {
     let settings = setup::load(home, Vec::new())?;
+    setup::actor().must_have(Right::Replay)?;
     setup::runtime()?.block_on(async {
         let store = setup::settled_store(&settings).await?;
         if args.verify {

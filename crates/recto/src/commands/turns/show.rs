@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 
-use recto_agent::restore_request;
-use recto_context::MessageId;
+use recto_agent::{Actor, ActorRole, restore_request};
+use recto_context::{CachedPrefix, MessageId, ServedTokens, Tokens};
 use recto_store::{RequestRecord, Store, StoredTurn};
 use serde_json::{Value, json};
 
 use super::{find, request_of};
 use crate::cli::ShowArgs;
+use crate::commands::approvals::{answer_text, approval_json};
 use crate::commands::sessions::{local, message_json, turn_json};
 use crate::draw;
 use crate::failure::CliResult;
@@ -30,6 +31,7 @@ pub(crate) fn run(home: &RectoHome, args: &ShowArgs) -> CliResult {
         }
         let context = restore_request(&store, &request).await?;
         let mut out = heading(&turn, &request);
+        out.push_str(&approvals(&store, &turn).await?);
         out.push_str(&draw::request(&context));
         out.push_str(&reply(&store, &turn, &request).await?);
         print(&out)
@@ -48,6 +50,13 @@ fn heading(turn: &StoredTurn, request: &RequestRecord) -> String {
         request.body_length,
         request.wire,
     );
+    let Actor { name, role, .. } = Actor::from_store(&turn.actor);
+    if role != ActorRole::Owner {
+        let _ = writeln!(out, "from    {} ({role})", tame(name.as_str()));
+    }
+    if let Some(before) = turn.continues {
+        let _ = writeln!(out, "goes on with turn {before}, with what its client brought");
+    }
     if let Some(chosen) = request.notes["chosen"].as_str().filter(|chosen| !chosen.is_empty()) {
         let _ = writeln!(out, "chosen  {}", tame(chosen));
     }
@@ -63,6 +72,17 @@ fn heading(turn: &StoredTurn, request: &RequestRecord) -> String {
         );
     }
     out
+}
+
+/// Draws what was asked in the turn, with the answers.
+async fn approvals(store: &Store, turn: &StoredTurn) -> CliResult<String> {
+    let mut out = String::new();
+    for approval in store.approvals_of(turn.id).await? {
+        let (tool, title) = (approval.question.tool.key(), &approval.question.title);
+        let answer = answer_text(&approval);
+        let _ = writeln!(out, "asked   {}: {}: {answer}", tame(&tool), tame(title));
+    }
+    Ok(out)
 }
 
 /// Draws what came back for a request.
@@ -142,14 +162,32 @@ async fn record_json(
         None => Vec::new(),
     };
     let own = messages.iter().filter(|stored| stored.turn == Some(turn.id));
+    let approvals = store.approvals_of(turn.id).await?;
+    let approvals = approvals.iter().map(|approval| approval_json(approval, None));
     Ok(json!({
         "turn": turn_json(turn),
+        "approvals": approvals.collect::<Vec<_>>(),
         "messages": own.map(message_json).collect::<Vec<_>>(),
         "requests": requests,
     }))
 }
 
-async fn request_json(store: &Store, request: &RequestRecord) -> CliResult<Value> {
+/// What is known of the server's cache: by the request before, and by its own count.
+fn cached_prefix(request: &RequestRecord) -> CachedPrefix {
+    let agreed = request.notes["prefix"]["agreed_bytes"].as_u64();
+    let usage = request.answer.as_ref().map(|answer| &answer.usage);
+    let served = usage.and_then(|usage| Some((usage.prompt?, usage.cached?)));
+    CachedPrefix {
+        agreed_bytes: agreed.and_then(|bytes| usize::try_from(bytes).ok()),
+        served: served.map(|(prompt, cached)| ServedTokens {
+            prompt: Tokens::new(prompt),
+            cached: Tokens::new(cached),
+        }),
+    }
+}
+
+/// All that is known of a request.
+pub(crate) async fn request_json(store: &Store, request: &RequestRecord) -> CliResult<Value> {
     let context = restore_request(store, request).await?;
     let body = store.body(request.id).await?;
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -164,7 +202,7 @@ async fn request_json(store: &Store, request: &RequestRecord) -> CliResult<Value
         "chosen": request.notes["chosen"],
         "prefix": request.notes["prefix"],
         "search": request.notes["search"],
-        "context": context.report(),
+        "context": context.report_cached(&cached_prefix(request)),
         "body": body,
         "answer": request.answer,
     }))

@@ -14,18 +14,23 @@ use crate::output::{print_as, tame};
 use crate::setup;
 
 pub(crate) fn run(home: &RectoHome, args: &WhyArgs) -> CliResult {
-    let settings = setup::load(home, Vec::new())?;
+    let config = setup::load_config(home, Vec::new())?;
     setup::runtime()?.block_on(async {
-        let store = setup::settled_store(&settings).await?;
+        let store = setup::settled_store(&config.settings).await?;
         let turn = find(&store, &args.turn).await?;
+        // The memories that the turn knew are those of the agent that had it.
+        let settings = match store.session(turn.session).await? {
+            Some(session) => setup::session_settings(&config, &session)?,
+            None => &config.settings,
+        };
         // The last request shows all that the turn came to have.
         let request = request_of(&store, &turn, None).await?;
         let context = restore_request(&store, &request).await?;
-        let searcher = setup::searcher(&settings, Some(store.clone()));
-        let memories = setup::memories(&settings, &searcher, Some(store.clone()));
+        let searcher = setup::searcher(settings, Some(store.clone()));
+        let memories = setup::memories(settings, &searcher, Some(store.clone()));
         // Whoever sits at the terminal may know of everybody's.
         let others = match TypedMemory::new(&args.name).is_name() {
-            true => memories.files().read_everything(&setup::owner(&settings)).await.memories,
+            true => memories.files().read_everything(&setup::owner(settings)).await.memories,
             false => Arc::default(),
         };
         let answers = memories.explain(&store, &request, &context, &args.name, &others).await;

@@ -18,8 +18,8 @@ fn an_id_leads_to_the_memory_of_anybody() {
         ["--person", "anna"],
         ["--person", "Ben O'Neil/../x"],
         ["--conversation", "telegram-4711"],
-        ["--agent", "ops"],
-        ["--agent", "Night Shift"],
+        ["--sub-agent", "ops"],
+        ["--sub-agent", "Night Shift"],
     ];
     let text = |at: usize| format!("Fact number {at} of somebody.");
     let ids: Vec<String> =
@@ -55,7 +55,7 @@ fn an_old_note_is_changed_like_any_other() {
 fn what_can_mean_several_is_listed_with_the_files() {
     let home = empty();
     let scopes: [&[&str]; 4] =
-        [&[], &["--person", "anna"], &["--conversation", "discord-7"], &["--agent", "ops"]];
+        [&[], &["--person", "anna"], &["--conversation", "discord-7"], &["--sub-agent", "ops"]];
     let ids: Vec<String> =
         scopes.iter().map(|scope| home.remember("Likes\ttea.\u{1b}[2J", scope)).collect();
     let digits = ids[0].rsplit_once('#').unwrap().1;
@@ -72,7 +72,7 @@ fn what_can_mean_several_is_listed_with_the_files() {
     }
     // A flag says which of them.
     home.ok(&["memory", "edit", digits, "Likes gin.", "--person", "anna"]);
-    home.ok(&["memory", "forget", digits, "--agent", "ops"]);
+    home.ok(&["memory", "forget", digits, "--sub-agent", "ops"]);
     home.run(&["memory", "forget", digits, "--person", "anna"]).fails_with("there is no memory");
     home.run(&["memory", "forget", digits]).fails_with("can mean 2 memories");
     home.ok(&["memory", "forget", &ids[2], &ids[0]]);

@@ -28,6 +28,9 @@ fn told(home: &Home) -> String {
     let told = home.ok(&["diff"]).replace(folder.to_str().unwrap(), "");
     // What agrees, and how much of it, is another for every place of the home.
     let change = told.split_once("part ").unwrap().1;
+    let is_agreed = |line: &&str| line.starts_with("both ");
+    let change: String = change.split_inclusive('\n').filter(|line| !is_agreed(line)).collect();
+    let change = change.as_str();
     let mut masked = format!("part {}", without_hashes(change));
     masked = masked.replace(|c: char| c.is_ascii_digit(), "#");
     while masked.contains("##") {
@@ -79,6 +82,8 @@ fn a_changed_skill_is_named() {
             item    skill notes
             source  workspace/skills/notes/SKILL.md
             cause   a workspace file or item changed
+            before  "notes\n\nWrite short notes.\n\n# Rule: tone\nBe brief.\n\n# Reference: map\nHere be dragons."
+            now     "good notes\n\nWrite short notes.\n\n# Rule: tone\nBe brief.\n\n# Reference: map\nHere be dragons."
             changed skill notes
         "#]],
     );
@@ -90,13 +95,15 @@ fn a_new_skill_is_named() {
     check(
         |home| home.write("workspace/skills/poems/SKILL.md", skill),
         &expect![[r#"
-        part    in message #, byte #
-        layer   skills
-        item    skill poems
-        source  workspace/skills/poems/SKILL.md
-        cause   a workspace file or item changed
-        added   skill poems
-    "#]],
+            part    in message #, byte #
+            layer   skills
+            item    skill poems
+            source  workspace/skills/poems/SKILL.md
+            cause   a workspace file or item changed
+            before  "Rule: tone\nBe brief.\n\n# Reference: map\nHere be dragons."
+            now     "poems\nWrites poems\n\nRhyme.\n\n# Rule: tone\nBe brief.\n\n# Reference: map\nHere be dragons."
+            added   skill poems
+        "#]],
     );
 }
 
@@ -106,13 +113,15 @@ fn a_changed_rule_is_named() {
     check(
         |home| home.write("workspace/rules/tone.md", rule),
         &expect![[r#"
-        part    in message #, byte #
-        layer   items
-        item    rule tone
-        source  workspace/rules/tone.md
-        cause   a workspace file or item changed
-        changed rule tone
-    "#]],
+            part    in message #, byte #
+            layer   items
+            item    rule tone
+            source  workspace/rules/tone.md
+            cause   a workspace file or item changed
+            before  "brief.\n\n# Reference: map\nHere be dragons."
+            now     "long.\n\n# Reference: map\nHere be dragons."
+            changed rule tone
+        "#]],
     );
 }
 
@@ -126,6 +135,8 @@ fn a_removed_reference_is_named() {
             item    reference map
             source  workspace/references/map.md
             cause   a workspace file or item changed
+            before  "\n\n# Reference: map\nHere be dragons."
+            now     ""
             removed reference map
         "#]],
     );
@@ -136,11 +147,13 @@ fn a_changed_soul_is_named() {
     check(
         |home| home.write("workspace/SOUL.md", "You are Eve.\n"),
         &expect![[r#"
-        part    in message #, byte #
-        layer   system
-        source  workspace/SOUL.md
-        cause   a workspace file or item changed
-    "#]],
+            part    in message #, byte #
+            layer   system
+            source  workspace/SOUL.md
+            cause   a workspace file or item changed
+            before  "Ada.\n\nAnswer what was asked. Say so when you don't know. Use your tools when they can do or check something; never claim to have done what you have not.\n\nAgent:"
+            now     "Eve.\n\nAnswer what was asked. Say so when you don't know. Use your tools when they can do or check something; never claim to have done what you have not.\n\nAgent:"
+        "#]],
     );
 }
 
@@ -149,14 +162,16 @@ fn a_changed_memory_is_named() {
     check(
         |home| home.write("workspace/memory/MEMORY.md", "- Bo likes gin\n"),
         &expect![[r#"
-        part    in message #, byte #
-        layer   memory
-        item    memory MEMORY.md#
-        source  workspace/memory/MEMORY.md
-        cause   the memory snapshot was replaced
-        added   memory MEMORY.md#
-        removed memory MEMORY.md#
-    "#]],
+            part    in message #, byte #
+            layer   memory
+            item    memory MEMORY.md#
+            source  workspace/memory/MEMORY.md
+            cause   the memory snapshot was replaced
+            before  "tea\n\nYou have access to the following skills. Use them when relevant.\n\n# notes\nTakes notes\n\nWrite short notes.\n\n# Rule: tone\nBe brief.\n\n# Reference: map\nHere"
+            now     "gin\n\nYou have access to the following skills. Use them when relevant.\n\n# notes\nTakes notes\n\nWrite short notes.\n\n# Rule: tone\nBe brief.\n\n# Reference: map\nHere"
+            added   memory MEMORY.md#
+            removed memory MEMORY.md#
+        "#]],
     );
 }
 
@@ -166,13 +181,15 @@ fn a_new_tool_is_named() {
     check(
         |home| home.write("workspace/skills/notes/tools.json", tools),
         &expect![[r#"
-        part    in the tools, byte #
-        layer   tools
-        item    tool notes.rhyme
-        source  workspace/skills/notes/tools.json
-        cause   a tool is offered for the first time
-        added   tool notes.rhyme
-    "#]],
+            part    in the tools, byte #
+            layer   tools
+            item    tool notes.rhyme
+            source  workspace/skills/notes/tools.json
+            cause   a tool is offered for the first time
+            before  ""
+            now     "{\"type\":\"function\",\"function\":{\"name\":\"rhyme\",\"description\":\"Finds rhymes\",\"parameters\":{\"type\":\"object\",\"properties\":{}}}}"
+            added   tool notes.rhyme
+        "#]],
     );
 }
 
@@ -183,12 +200,14 @@ fn the_day_on_which_the_session_began_is_named() {
     // 25 hours apart: the same moment is on another day.
     assert_eq!(say("AAA-14").code, 0);
     assert_eq!(say("BBB+11").code, 0);
-    expect![[r#"
+    expect![[r##"
         part    in message #, byte #
         layer   bootstrap
         source  built-in
-        cause   what the page says of where the agent runs changed (day, folder, version)
-    "#]]
+        cause   what the page says of where the agent runs changed (time, folder, version, tools)
+        before  "#\nSurface: terminal\n\nRelevant memories:\n- Bo likes tea\n\nYou have access to the following skills. Use them when relevant.\n\n# notes\nTakes notes\n\nWrite short note"
+        now     "#\nSurface: terminal\n\nRelevant memories:\n- Bo likes tea\n\nYou have access to the following skills. Use them when relevant.\n\n# notes\nTakes notes\n\nWrite short note"
+    "##]]
     .assert_eq(&told(&home));
 }
 
@@ -202,6 +221,8 @@ fn trimmed_history_is_named() {
         layer   history
         source  session
         cause   history was trimmed, summarised or expanded
+        before  "one"
+        now     "two"
     "#]]
     .assert_eq(&told(&home));
 }
@@ -216,6 +237,8 @@ fn a_flipped_mode_is_named() {
         layer   system
         source  built-in
         cause   the mode flipped
+        before  "Agent: main, on Recto #.#.#\nWorkspace: workspace\nOperating system: linux\nSession began: #-#-#\nSurface: terminal\n\nRelevant memories:\n- "
+        now     "Call the tool that fits, with all its required parameters; then answer from its result.\n\nAgent: main, on Recto #.#.#\nWorkspace: workspace\nO"
         removed reference map, skill notes, memory MEMORY.md#
     "#]]
     .assert_eq(&told(&home));
@@ -233,6 +256,8 @@ fn another_model_is_named() {
         layer   system
         source  workspace/SOUL.md
         cause   the model changed
+        before  "You are Ada.\n\nAnswer what was asked. Say so when you don't know. Use your tools when they can do or check something; never claim to have done what you have not."
+        now     "You are Ada.\n\nAnswer what was asked. Say so when you don't know. Use your tools when they can do or check something; never claim to have done what you have not."
     "#]]
     .assert_eq(&told(&home));
 }

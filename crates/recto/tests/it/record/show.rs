@@ -93,25 +93,41 @@ fn the_json_of_a_turn_is_complete() {
         .answer(FakeAnswer::text("two").usage(usage));
     let served =
         ServedHome::with(Wire::OpenAi, fake, "window = 16384\n[history]\nmax_messages = 1");
-    served.home.write("workspace/rules/tone.md", "---\ninclude: always\n---\nBe brief.");
+    let rule = "---\ninclude: always\ndescription: How to talk.\n---\nBe brief.";
+    served.home.write("workspace/rules/tone.md", rule);
     served.say("first");
     served.say("second");
+    // A turn is shown with what its items said then.
+    served.home.write("workspace/rules/tone.md", "Be long.");
     let shown = served.last_turn();
     let keys =
         |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
-    expect!["turn messages requests"].assert_eq(&keys(&shown));
+    expect!["turn approvals messages requests"].assert_eq(&keys(&shown));
     let request = only_request(&shown);
     expect!["id number at model wire options fidelity chosen prefix search context body answer"]
         .assert_eq(&keys(request));
     let context = &request["context"];
     expect!["model mode window budget counted layers messages tools tool_choice dropped available removed found candidates notices carry"].assert_eq(&keys(context));
     assert_eq!(context["window"], json!({"tokens": 16384, "source": "config"}));
-    assert_eq!(context["mode"], json!({"chosen": "full", "reason": "the default", "matched": []}));
+    let mode = json!({"chosen": "full", "reason": "the default", "matched": [],
+        "setting": "full", "setting_from": "default"});
+    assert_eq!(context["mode"], mode);
     let layers = context["layers"].as_array().unwrap().iter();
     let layers: Vec<&str> = layers.map(|layer| layer["layer"].as_str().unwrap()).collect();
     expect!["system bootstrap memory skills tools items history picks message rounds"]
         .assert_eq(&layers.join(" "));
     assert_eq!(names(context, "items"), ["tone"]);
+    let items = &context["layers"][5];
+    expect!["layer tokens cached items"].assert_eq(&keys(items));
+    let row = &items["items"][0];
+    expect!["kind name server description source include priority scores since tokens cached reason hash message bytes"].assert_eq(&keys(row));
+    assert_eq!(row["description"], "How to talk.");
+    // The rule agrees with the request before, and the server had less than that.
+    let cached = &row["cached"];
+    assert_eq!((&cached["agreed"], &cached["served"]), (&row["tokens"], &json!(0)));
+    let mut tools = context["layers"][4]["items"].as_array().unwrap().iter();
+    let tool = tools.find(|row| row["kind"] == "tool").unwrap();
+    assert_eq!(tool["cached"]["served"], tool["tokens"], "servers read tools first");
     // The trim, with what it cost and why.
     let dropped = &context["dropped"][0];
     expect!["what layer tokens before after reason"].assert_eq(&keys(dropped));

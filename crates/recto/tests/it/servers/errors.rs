@@ -112,7 +112,7 @@ fn a_server_that_never_answers() {
     let told = expect![[r#"
         error: model `m`: the model server at `URL` did not begin to answer within 1s
 
-        hint: see with `recto models check` whether the server answers at all
+        hint: check whether the server answers at all (`recto models check`)
     "#]];
     fails(FakeAnswer::Silence, "", &told);
 }
@@ -122,7 +122,7 @@ fn a_server_that_falls_silent() {
     let told = expect![[r#"
         error: model `m`: the model server at `URL` did not go on with its answer within 1s
 
-        hint: see with `recto models check` whether the server answers at all
+        hint: check whether the server answers at all (`recto models check`)
     "#]];
     fails(FakeAnswer::text("one two").stall_after(1), "one \n", &told);
 }
@@ -156,7 +156,7 @@ fn a_request_that_the_server_refuses() {
     let told = expect![[r#"
         error: model `m`: the model server refused the request (status 400): temperature 500 is too hot
 
-        hint: see what was sent with `recto show --body`
+        hint: look at what was sent (`recto show --body`)
     "#]];
     let body = r#"{"error":{"message":"temperature 500 is too hot"}}"#;
     fails(FakeAnswer::refusal(400, body), "", &told);
@@ -185,12 +185,12 @@ fn a_model_that_the_server_does_not_have() {
         expect![[r#"
         error: model `m`: the model server has no model `fake`
 
-        hint: run `ollama pull fake`, or set `model` to one that the server has: `recto models check` lists them
+        hint: run `ollama pull fake`, or set `model` to one that the server has (`recto models check`)
     "#]],
         expect![[r#"
         error: model `m`: the model server has no model `fake`
 
-        hint: set `model` to one that the server has: `recto models check` lists them
+        hint: set `model` to one that the server has (`recto models check`)
     "#]],
     ];
     for (wire, told) in WIRES.into_iter().zip(told) {
@@ -224,7 +224,7 @@ fn nobody_listens() {
         cannot reach the model server at `URL`: Connection refused (os error 111); asking again in …
         error: model `m`: cannot reach the model server at `URL`: Connection refused (os error 111)
 
-        hint: start the model server or correct `base_url`, then run `recto models check`
+        hint: start the model server or correct `base_url`, then check it (`recto models check`)
     "#]];
     let said = WIRES.map(|wire| {
         let url = format!("http://{}", free_address());

@@ -114,7 +114,7 @@ fn a_server_that_cannot_be_used_is_told_beside_those_that_can() {
     "#]].assert_eq(&run.out.replace(&fake.url(), "URL"));
     expect![[r#"
         error: model `gone`: cannot reach the model server at `http://127.0.0.1:1`: Connection refused (os error 111)
-        hint: start the model server or correct `base_url`, then run `recto models check`
+        hint: start the model server or correct `base_url`, then check it (`recto models check`)
     "#]].assert_eq(&run.err);
     let checked = home.json(&["models", "check", "--json"]);
     assert_eq!(checked[0]["reachable"], true);

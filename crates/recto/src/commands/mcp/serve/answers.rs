@@ -14,6 +14,7 @@ use super::arguments::OfferArguments;
 use super::handler::{CallHandler, ServeState};
 use super::offer::OfferedCall;
 use crate::commands::context;
+use crate::commands::items::entry::tool_text;
 use crate::commands::memory::recollection_json;
 use crate::commands::search::{self, SearchRequest, SearchRow};
 use crate::commands::sessions;
@@ -93,7 +94,7 @@ fn text_of(catalog: &Catalog, item: &ItemId) -> Option<String> {
         ItemKind::Skill => catalog.skills.iter().find(|skill| named(&skill.name))?.body.to_string(),
         ItemKind::Tool => {
             let tool = catalog.all_tools().find(|tool| tool.id == *item)?;
-            format!("{}\n\n{:#}", tool.description, tool.parameters)
+            tool_text(tool)
         }
         ItemKind::Memory => {
             catalog.memories.iter().find(|memory| named(&memory.name))?.text.to_string()
@@ -156,7 +157,7 @@ async fn context(handler: &CallHandler, arguments: &OfferArguments) -> CliResult
     let (model, request, report) = match session {
         Some(name) => {
             let store = state.store.as_ref().ok_or_else(nothing_yet)?;
-            let session = sessions::find(store, name).await?;
+            let session = sessions::find(store, &settings, &handler.asked, name).await?;
             let agent = handler.agent(&state, store, settings).await?;
             let model = model.map(str::to_owned);
             let (model, preview) =

@@ -15,7 +15,8 @@ use recto_workspace::MemoryView;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 
-use crate::commands::items::severity;
+use crate::cli::AgentArg;
+use crate::commands::items::problem_line;
 use crate::config::Settings;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
@@ -25,6 +26,8 @@ use crate::setup;
 /// Gives the calls what they look at.
 pub(super) struct CallHandler {
     home: RectoHome,
+    /// Whose index and record are served.
+    pub(super) asked: AgentArg,
     state: Mutex<Option<Arc<ServeState>>>,
     agent: Mutex<Option<CachedAgent>>,
     /// Warnings that a person has seen.
@@ -48,9 +51,10 @@ struct CachedAgent {
 }
 
 impl CallHandler {
-    pub(super) fn new(home: &RectoHome) -> Self {
+    pub(super) fn new(home: &RectoHome, asked: &AgentArg) -> Self {
         CallHandler {
             home: home.clone(),
+            asked: asked.clone(),
             state: Mutex::default(),
             agent: Mutex::default(),
             told_warnings: Lock::default(),
@@ -66,7 +70,7 @@ impl CallHandler {
         let mut cached = self.state.lock().await;
         let loaded = setup::load_all(&self.home, Vec::new())?;
         self.tell_once(loaded.warnings.iter().map(|warning| format!("warning: {warning}")));
-        let settings = loaded.settings;
+        let settings = setup::asked_settings(&loaded, &self.asked)?.clone();
         let has_store = settings.store.path.exists();
         let is_same = |state: &&Arc<ServeState>| {
             state.settings == settings && state.store.is_some() == has_store
@@ -86,7 +90,7 @@ impl CallHandler {
         let read = spawn_blocking(move || {
             let snapshot = setup::read_workspace(&shared.settings)?;
             let problems = snapshot.problems.iter();
-            let problems = problems.map(|problem| format!("{}: {problem}", severity(problem)));
+            let problems = problems.map(problem_line);
             let catalog = setup::whole_catalog(&home, &shared.settings, &snapshot);
             Ok::<_, CliFailure>((catalog, problems.collect::<Vec<_>>()))
         });
@@ -103,7 +107,7 @@ impl CallHandler {
     pub(super) async fn remembered(&self, state: &ServeState) -> Arc<MemoryView> {
         let view = setup::remembered(&state.settings).await;
         let problems = view.problems.iter();
-        self.tell_once(problems.map(|problem| format!("{}: {problem}", severity(problem))));
+        self.tell_once(problems.map(problem_line));
         view
     }
 

@@ -129,6 +129,9 @@ fn cannot_import(file: &Path) -> CliFailure {
 
 fn parse_jsonl(file: &Path, text: &str) -> CliResult<ImportedSession> {
     let (header, lines) = split_header(text);
+    // Behind the messages stand the records of requests, if they were exported.
+    let end = lines.find("\n{\"request\":").map_or(lines.len(), |end| end + 1);
+    let lines = &lines[..end];
     if let Some(version) = header.as_ref().map(|header| &header["version"])
         && *version != VERSION
     {
@@ -137,7 +140,7 @@ fn parse_jsonl(file: &Path, text: &str) -> CliResult<ImportedSession> {
     }
     let messages = read_jsonl(lines).map_err(|mut problems| {
         // Lines are counted from the first of the file.
-        let before = text.lines().count() - lines.lines().count();
+        let before = usize::from(header.is_some());
         problems.iter_mut().for_each(|problem| problem.line += before);
         history_failure(cannot_import(file), &problems)
     })?;

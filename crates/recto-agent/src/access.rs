@@ -1,0 +1,64 @@
+//! The agent's doors ask here before they do anything: whether the actor may, and whether
+//! the session is one of theirs and of this agent.
+//!
+//! What may be done is decided in `rights.rs`; this only looks up whom a session is for.
+
+use recto_store::{RowId, SessionId, StoreError, StoredSession};
+
+use crate::actor::Actor;
+use crate::agent::Agent;
+use crate::error::{AgentError, AgentResult};
+use crate::inbound::ArrivedMessage;
+use crate::options::SessionSettings;
+use crate::rights::{Right, is_allowed, may_reach};
+use crate::shared::AgentShared;
+
+impl Agent {
+    /// Passes an actor who may do this in a session.
+    pub(crate) async fn must_be_allowed(
+        &self,
+        actor: &Actor,
+        right: Right,
+        session: SessionId,
+    ) -> AgentResult {
+        actor.must_have(right)?;
+        self.must_reach(actor, session).await
+    }
+
+    /// Passes an actor whose session it is, where it is this agent's. For anybody else it
+    /// is not there: not even that is told.
+    pub(crate) async fn must_reach(&self, actor: &Actor, session: SessionId) -> AgentResult {
+        must_reach(&self.shared, actor, session).await
+    }
+}
+
+/// Passes a message of an actor whose session it is in, unless it was delivered before. The
+/// session's own task asks, in the order in which the messages came.
+pub(crate) async fn admit_message(shared: &AgentShared, message: &ArrivedMessage) -> AgentResult {
+    let actor = &message.inbound.actor;
+    // Whether a session is this agent's shows when it is read for the turn.
+    if !is_allowed(actor.role, Right::SeeSessions) {
+        must_reach(shared, actor, message.session).await?;
+    }
+    let Some(delivery) = &message.delivery else { return Ok(()) };
+    match shared.parts.store.delivered(delivery).await? {
+        Some(turn) => Err(StoreError::Delivered { turn }.into()),
+        None => Ok(()),
+    }
+}
+
+async fn must_reach(shared: &AgentShared, actor: &Actor, session: SessionId) -> AgentResult {
+    let stored = shared.parts.store.session(session).await?;
+    match stored.filter(|stored| can_reach(actor, stored)) {
+        None => Err(StoreError::NotFound(RowId::Session(session)).into()),
+        Some(stored) if stored.agent != *shared.parts.options.name => {
+            Err(AgentError::other_agent(&stored))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// Whether a session is one of the actor's.
+pub(crate) fn can_reach(actor: &Actor, session: &StoredSession) -> bool {
+    may_reach(actor, &SessionSettings::from_store(&session.settings).audience())
+}

@@ -1,0 +1,186 @@
+//! Who does something: the sender of a message, a command or an answer.
+//!
+//! Surfaces say who it is; what somebody may do is decided in `rights.rs` alone.
+
+use std::fmt;
+use std::sync::Arc;
+
+use recto_context::{Audience, AudienceKind, SpeakerName};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::agent::Conversation;
+
+/// A person or a program that uses the agent. Kept with every turn and every answer.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Actor {
+    /// An id that stays, whatever the name becomes. That of a schedule is the scope of its
+    /// conversation.
+    pub id: Arc<str>,
+    /// The name that is shown, as it is now.
+    pub name: SpeakerName,
+    /// What they are to the agent, where they are now: in a group, everybody but the
+    /// owner is a member.
+    pub role: ActorRole,
+}
+
+/// What somebody is to the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActorRole {
+    /// The person whose agent it is.
+    Owner,
+    /// A person whom the owner has let in, in private.
+    Paired,
+    /// Somebody in a group.
+    Member,
+    /// A program with a token.
+    Token(TokenRights),
+    /// Nobody: a run at a set time.
+    Schedule,
+}
+
+/// The rights that a token was made with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TokenRights {
+    /// For whom it speaks.
+    pub holder: TokenHolder,
+    /// Whether it may do anything but look.
+    pub access: TokenAccess,
+}
+
+/// For whom a token speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenHolder {
+    /// The agent's owner.
+    Owner,
+    /// Somebody else, who goes by the token's own id.
+    Guest,
+}
+
+/// Whether a token may do anything but look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenAccess {
+    /// It may look.
+    Read,
+    /// It may do what its holder may.
+    Write,
+}
+
+impl Actor {
+    /// Somebody with this id, name and role.
+    pub fn new(id: &str, name: &str, role: ActorRole) -> Self {
+        Actor { id: id.into(), name: SpeakerName::new(name), role }
+    }
+
+    /// The agent's owner, under this name.
+    pub fn owner(name: &str) -> Self {
+        Actor::new(Audience::OWNER, name, ActorRole::Owner)
+    }
+
+    /// The schedule whose runs are held in this conversation.
+    pub fn schedule(name: &str, conversation: &Conversation) -> Self {
+        Actor::new(&conversation.scope(), name, ActorRole::Schedule)
+    }
+
+    /// The actor as the store has kept it. One that can't be read any more has the least
+    /// rights of all who can talk.
+    pub fn from_store(stored: &Value) -> Self {
+        Actor::deserialize(stored)
+            .unwrap_or_else(|_| Actor::new("unknown", "unknown", ActorRole::Member))
+    }
+
+    /// The actor as the store keeps it.
+    pub fn to_store(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// What those are to the agent who talk with it in private as this actor does, and the
+    /// person.
+    pub(crate) fn as_audience(&self) -> (AudienceKind, Option<Arc<str>>) {
+        match self.role {
+            ActorRole::Owner | ActorRole::Token(TokenRights { holder: TokenHolder::Owner, .. }) => {
+                (AudienceKind::Owner, Some(Audience::OWNER.into()))
+            }
+            ActorRole::Paired
+            | ActorRole::Token(TokenRights { holder: TokenHolder::Guest, .. }) => {
+                (AudienceKind::Guest, Some(self.id.clone()))
+            }
+            ActorRole::Member | ActorRole::Schedule => (AudienceKind::Group, None),
+        }
+    }
+
+    /// The name that the model reads before what they say to these people: nothing in
+    /// private, where nobody else could have said it.
+    pub(crate) fn speaker(&self, to: &Audience) -> Option<SpeakerName> {
+        let name = match self.role {
+            ActorRole::Owner => self.name.clone(),
+            _ => self.name.clone().among_people(),
+        };
+        (to.who == AudienceKind::Group).then_some(name)
+    }
+}
+
+impl fmt::Display for ActorRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            ActorRole::Owner => "the owner",
+            ActorRole::Paired => "a paired person",
+            ActorRole::Member => "a member of a group",
+            ActorRole::Token(TokenRights { holder, access }) => match (holder, access) {
+                (TokenHolder::Owner, TokenAccess::Write) => "a token of the owner's",
+                (TokenHolder::Owner, TokenAccess::Read) => "a read-only token of the owner's",
+                (TokenHolder::Guest, TokenAccess::Write) => "a guest's token",
+                (TokenHolder::Guest, TokenAccess::Read) => "a guest's read-only token",
+            },
+            ActorRole::Schedule => "a schedule",
+        })
+    }
+}
+
+impl ActorRole {
+    /// Every role that there is.
+    pub const ALL: [ActorRole; 8] = [
+        ActorRole::Owner,
+        ActorRole::Paired,
+        ActorRole::Member,
+        ActorRole::Token(TokenRights { holder: TokenHolder::Owner, access: TokenAccess::Write }),
+        ActorRole::Token(TokenRights { holder: TokenHolder::Owner, access: TokenAccess::Read }),
+        ActorRole::Token(TokenRights { holder: TokenHolder::Guest, access: TokenAccess::Write }),
+        ActorRole::Token(TokenRights { holder: TokenHolder::Guest, access: TokenAccess::Read }),
+        ActorRole::Schedule,
+    ];
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn actors_are_kept_and_what_cannot_be_read_has_few_rights() {
+        for role in ActorRole::ALL {
+            let actor = Actor::new("7", "Ada", role);
+            assert_eq!(Actor::from_store(&actor.to_store()), actor);
+        }
+        let stored = json!({"id": "owner", "name": "owner", "role": "owner"});
+        assert_eq!(Actor::from_store(&stored), Actor::owner("owner"));
+        for damaged in [json!(null), json!({"id": "x", "name": "x", "role": "emperor"})] {
+            assert_eq!(Actor::from_store(&damaged).role, ActorRole::Member);
+        }
+    }
+
+    #[test]
+    fn the_speaker_is_named_in_groups_alone() {
+        let group = Audience { who: AudienceKind::Group, ..Audience::default() };
+        let ada = Actor::new("7", "Ada", ActorRole::Member);
+        assert_eq!(ada.speaker(&group), Some(SpeakerName::new("Ada")));
+        assert_eq!(ada.speaker(&Audience::owner("main")), None);
+        let eve = Actor::new("8", "Owner", ActorRole::Member);
+        assert_eq!(eve.speaker(&group).unwrap().as_str(), "Owner (a person)");
+        assert_eq!(Actor::owner("owner").speaker(&group).unwrap().as_str(), "owner");
+    }
+}

@@ -1,0 +1,187 @@
+//! One stream of events for each session, and the listeners that read it.
+//!
+//! A listener has a place in the stream and no queue of its own: it reads from the
+//! log at its own pace, so that none can hold a turn up or make the agent hold more
+//! than the log. A stream lives as long as somebody needs it, which is a task that
+//! runs turns or a listener. So listeners outlive a task that was idle for long, and
+//! nothing is held for a session that nobody talks in or watches.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use recto_store::{Moment, SessionId, TurnId};
+use tokio::sync::watch;
+
+use crate::event::{EventKind, EventNumber, TurnEvent};
+use crate::event_log::EventLog;
+
+/// Where a listener begins to listen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventCursor {
+    /// At the next event.
+    Now,
+    /// Behind an event that was seen, in this process or an earlier one. Where not
+    /// everything since is kept, a snapshot stands for it.
+    After(EventNumber),
+}
+
+/// A listener of a session's events.
+#[derive(Debug)]
+pub struct EventListener {
+    stream: Arc<EventStream>,
+    phase: watch::Receiver<StreamPhase>,
+    seen: EventNumber,
+}
+
+impl EventListener {
+    /// The next event; nothing once the agent has been shut down. Text that has come
+    /// since the last look is in one event. Nothing is lost when this is not waited for
+    /// to its end.
+    pub async fn next(&mut self) -> Option<TurnEvent> {
+        loop {
+            // Marked as seen before the look, so that what comes after it wakes.
+            let phase = *self.phase.borrow_and_update();
+            if let Some(event) = self.stream.log.lock().next_after(self.seen) {
+                self.seen = event.seq;
+                return Some(event);
+            }
+            if phase == StreamPhase::Closed || self.phase.changed().await.is_err() {
+                return None;
+            }
+        }
+    }
+}
+
+/// The events of a session.
+#[derive(Debug)]
+pub(crate) struct EventStream {
+    session: SessionId,
+    log: Mutex<EventLog>,
+    /// Changes with every event.
+    phase: watch::Sender<StreamPhase>,
+    registry: Arc<Mutex<StreamRegistry>>,
+}
+
+/// Whether more events can come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum StreamPhase {
+    #[default]
+    Open,
+    Closed,
+}
+
+impl EventStream {
+    /// Adds an event, for whoever listens or comes back.
+    pub(crate) fn publish(&self, turn: TurnId, event: EventKind) {
+        self.log.lock().push(turn, event);
+        self.phase.send_modify(|_| {});
+    }
+
+    /// Begins to listen.
+    pub(crate) fn listen(self: &Arc<Self>, cursor: EventCursor) -> EventListener {
+        let seen = match cursor {
+            EventCursor::Now => self.last(),
+            EventCursor::After(seen) => seen,
+        };
+        EventListener { stream: self.clone(), phase: self.phase.subscribe(), seen }
+    }
+
+    /// The number of the newest event.
+    pub(crate) fn last(&self) -> EventNumber {
+        self.log.lock().last()
+    }
+
+    /// Whether somebody listens now.
+    pub(crate) fn is_anybody_there(&self) -> bool {
+        self.phase.receiver_count() > 0
+    }
+
+    /// Lets go of what is kept of turns that are over, as far as it is much. Called
+    /// when the session has been idle for long.
+    pub(crate) fn forget_finished(&self) {
+        self.log.lock().forget_finished();
+    }
+}
+
+impl Drop for EventStream {
+    fn drop(&mut self) {
+        let last = self.last();
+        let mut registry = self.registry.lock();
+        registry.highest = registry.highest.max(last);
+        let streams = &mut registry.streams;
+        // Another may have taken its place by now.
+        if streams.get(&self.session).is_some_and(|stream| stream.strong_count() == 0) {
+            streams.remove(&self.session);
+        }
+    }
+}
+
+/// The streams of all sessions that somebody talks in or watches.
+#[derive(Debug, Default)]
+pub(crate) struct EventStreams(Arc<Mutex<StreamRegistry>>);
+
+#[derive(Debug, Default)]
+struct StreamRegistry {
+    streams: HashMap<SessionId, Weak<EventStream>>,
+    /// The highest number of all streams that are gone.
+    highest: EventNumber,
+    phase: StreamPhase,
+}
+
+impl EventStreams {
+    /// The stream of a session, made if need be.
+    pub(crate) fn of_session(&self, session: SessionId) -> Arc<EventStream> {
+        let mut registry = self.0.lock();
+        if let Some(stream) = registry.streams.get(&session).and_then(Weak::upgrade) {
+            return stream;
+        }
+        let stream = Arc::new(EventStream {
+            session,
+            log: Mutex::new(EventLog::starting_after(registry.first_number(), session)),
+            phase: watch::Sender::new(registry.phase),
+            registry: self.0.clone(),
+        });
+        registry.streams.insert(session, Arc::downgrade(&stream));
+        stream
+    }
+
+    /// Ends all streams: their listeners read what is there, and no more will come.
+    pub(crate) fn close(&self) {
+        let open: Vec<_> = {
+            let mut registry = self.0.lock();
+            registry.phase = StreamPhase::Closed;
+            registry.streams.values().filter_map(Weak::upgrade).collect()
+        };
+        for stream in open {
+            stream.phase.send_replace(StreamPhase::Closed);
+        }
+    }
+
+    /// How many sessions have a stream.
+    #[cfg(test)]
+    pub(crate) fn count(&self) -> usize {
+        self.0.lock().streams.len()
+    }
+}
+
+impl Drop for EventStreams {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl StreamRegistry {
+    /// Where the numbers of a new stream begin: at the microsecond, which is more than
+    /// any earlier stream has reached by one event after the other. So a number of a
+    /// stream that is gone is an older one, whichever process it was of. It stays below
+    /// 2^53, which every reader of JSON takes, for two centuries more.
+    fn first_number(&self) -> EventNumber {
+        let now = Moment::now().timestamp().as_microsecond();
+        // A clock may be set back.
+        EventNumber(u64::try_from(now).unwrap_or(0)).max(self.highest)
+    }
+}

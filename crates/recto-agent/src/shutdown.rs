@@ -1,0 +1,79 @@
+//! An agent that runs for months: what other processes left is taken up while it
+//! runs, and in the end it is shut down without losing anything.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use recto_store::StoreError;
+use tokio::time::{sleep, timeout};
+
+use crate::agent::Agent;
+use crate::error::{AgentError, AgentResult};
+use crate::mailbox::MailboxItem;
+use crate::recover::settle_own_turns;
+
+/// How long the tasks may take that are dropped. They only have to come to their next
+/// point of rest; one that does not is left to the end of the process.
+const DROP_LIMIT: Duration = Duration::from_secs(2);
+
+impl Agent {
+    /// Shuts the agent down. From now on it takes no messages and begins no turns; those
+    /// that run have the grace time to end. The rest is dropped where it stands, as if
+    /// the process were killed: nothing is written for it, and the next start goes on with
+    /// it. Programs that tools run end with it, and so do all listeners.
+    pub async fn shutdown(&self, grace: Duration) {
+        self.mailboxes.close();
+        self.shared.closing.request();
+        // What is not done by then is what the next start is for.
+        let _ = timeout(grace, self.shared.wait_for_idle()).await;
+        let _ = timeout(DROP_LIMIT, join_all(self.mailboxes.abort_all())).await;
+        self.shared.streams.close();
+    }
+
+    /// Closes what other processes left and nobody can finish, and takes up the rest. A
+    /// turn is this process's before it is posted, so that nobody else takes it up, nor
+    /// this agent a second time.
+    pub(crate) async fn take_up_open_turns(&self) -> AgentResult {
+        for turn in settle_own_turns(self.store(), self.name()).await? {
+            match self.store().take_over(turn.id).await {
+                Ok(_) => {}
+                // Another process was faster.
+                Err(StoreError::NotOurs { .. } | StoreError::WrongStatus { .. }) => continue,
+                Err(error) => return Err(error.into()),
+            }
+            self.post(turn.session, MailboxItem::Open(turn.id, self.shared.begin_work()))?;
+        }
+        Ok(())
+    }
+
+    /// Takes up again and again what other processes left, until the agent is shut down
+    /// or nobody has it any more.
+    pub(crate) fn take_up_regularly(&self) {
+        let (shared, mailboxes) = (Arc::downgrade(&self.shared), Arc::downgrade(&self.mailboxes));
+        let interval = self.shared.parts.options.recovery_interval;
+        let task = tokio::spawn(async move {
+            loop {
+                sleep(interval).await;
+                let (Some(shared), Some(mailboxes)) = (shared.upgrade(), mailboxes.upgrade())
+                else {
+                    return;
+                };
+                // What the store does not give now, it may give the next time.
+                let _ = Agent { shared, mailboxes }.take_up_open_turns().await;
+            }
+        });
+        self.mailboxes.keep_recovery(task.abort_handle());
+    }
+
+    /// The error of an answer that never came.
+    pub(crate) fn missing_answer(&self) -> AgentError {
+        match self.shared.closing.is_requested() {
+            true => AgentError::ShuttingDown,
+            false => AgentError::Ended,
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Memory of sessions that nobody talks in is given back, and their listeners stay.
+
+use std::path::Path;
+
+use recto_context::mode::{ModeSetting, UncertainMode};
+use recto_context::{ContextLimits, PageLayout, Tokens};
+use recto_llm::{CallOptions, ClientOptions, ModelClient, Provider};
+use recto_store::{SessionId, Store, StoreOptions};
+use recto_tools::{CallLimits, Toolbox};
+use recto_workspace::{MemoryFiles, Workspace, WorkspaceOptions};
+use tempfile::TempDir;
+use tokio::runtime::Builder;
+
+use super::*;
+use crate::{
+    Actor, AgentOptions, AgentParts, Conversation, EventCursor, EventKind, EventListener, Inbound,
+    ModelEntry, SearchParts,
+};
+
+/// An agent whose model repeats what it is told.
+fn idle_agent(folder: &Path) -> Agent {
+    let entry = ModelEntry {
+        chosen: "named by the test".into(),
+        name: "scripted".into(),
+        client: ModelClient::new(ClientOptions::new(Provider::Scripted)).unwrap(),
+        call: CallOptions::default(),
+        window: Some(Tokens::new(200_000)),
+        mode: ModeSetting::default(),
+        uncertain: UncertainMode::default(),
+        layout: PageLayout::default(),
+        limits: ContextLimits::default(),
+    };
+    let workspace = folder.join("workspace");
+    Agent::idle(AgentParts {
+        options: AgentOptions {
+            name: "main".into(),
+            version: "0".into(),
+            workspace: "workspace".into(),
+            max_rounds: 4,
+            window_cap: Tokens::new(200_000),
+            built_in: Vec::new(),
+            approval_expires: Duration::from_secs(3_600),
+            disabled_tools: Vec::new(),
+            compaction: None,
+            session_files: Some(folder.join("sessions")),
+            recovery_interval: AgentOptions::RECOVERY_INTERVAL,
+        },
+        models: vec![entry],
+        memory: MemoryFiles::new(&workspace),
+        workspace: Workspace::new(WorkspaceOptions { workspace, ..WorkspaceOptions::default() }),
+        tools: Toolbox::with_tools(Vec::new(), CallLimits::default()),
+        search: SearchParts::default(),
+        store: Store::open(&StoreOptions::new(folder.join("recto.db"))).unwrap(),
+    })
+}
+
+async fn begin_session(agent: &Agent, name: &str) -> SessionId {
+    let conversation = Conversation::with_owner("terminal", "local", name);
+    agent.find_or_begin(&Actor::owner("owner"), &conversation).await.unwrap().id
+}
+
+/// Hears a turn to its end, and gives its text as it came.
+async fn hear_turn(listener: &mut EventListener) -> String {
+    let mut heard = String::new();
+    loop {
+        match listener.next().await.unwrap().event {
+            EventKind::Text { text } => heard += &text,
+            EventKind::Finished(_) => return heard,
+            _ => {}
+        }
+    }
+}
+
+/// Lets an hour pass at once. Nothing else happens in it.
+async fn let_an_hour_pass() {
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(3_600)).await;
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    tokio::time::resume();
+}
+
+/// Promise: `slow-listener-hears-the-end`
+#[test]
+fn a_session_that_was_idle_for_an_hour_still_has_its_listeners_and_nothing_else() {
+    let folder = TempDir::new().unwrap();
+    Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        let agent = idle_agent(folder.path());
+        let watched = begin_session(&agent, "watched").await;
+        let mut listener =
+            agent.listen(&Actor::owner("owner"), watched, EventCursor::Now).await.unwrap();
+        for number in 0..20 {
+            let session = begin_session(&agent, &format!("session {number}")).await;
+            let submission = agent
+                .submit(session, Inbound::text(&Actor::owner("owner"), "hello"))
+                .await
+                .unwrap();
+            let mut heard = agent
+                .listen(&Actor::owner("owner"), session, EventCursor::After(submission.before))
+                .await
+                .unwrap();
+            assert!(hear_turn(&mut heard).await.ends_with("hello"));
+        }
+        for text in ["one", "two"] {
+            agent.submit(watched, Inbound::text(&Actor::owner("owner"), text)).await.unwrap();
+            assert!(hear_turn(&mut listener).await.ends_with(text));
+        }
+        agent.finished().await;
+        let files = agent.shared.session_files.as_ref().unwrap();
+        assert_eq!((agent.mailboxes.count(), agent.shared.streams.count()), (21, 21));
+        assert_eq!(files.count(), 1);
+        let_an_hour_pass().await;
+        assert_eq!((agent.mailboxes.count(), agent.shared.streams.count()), (0, 1));
+        assert_eq!(files.count(), 0);
+        agent.submit(watched, Inbound::text(&Actor::owner("owner"), "three")).await.unwrap();
+        assert!(hear_turn(&mut listener).await.ends_with("three"));
+    });
+}
+
+#[test]
+fn nothing_is_left_of_an_agent_that_nobody_has_any_more() {
+    let folder = TempDir::new().unwrap();
+    Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        let agent = idle_agent(folder.path());
+        agent.take_up_regularly();
+        let session = begin_session(&agent, "k").await;
+        let mut listener =
+            agent.listen(&Actor::owner("owner"), session, EventCursor::Now).await.unwrap();
+        agent.submit(session, Inbound::text(&Actor::owner("owner"), "hello")).await.unwrap();
+        hear_turn(&mut listener).await;
+        let shared = Arc::downgrade(&agent.shared);
+        drop(agent);
+        assert_eq!(listener.next().await, None);
+        assert!(shared.upgrade().is_none());
+    });
+}

@@ -1,0 +1,233 @@
+//! What a turn counts as in the statistics: what its page showed, and what of it was
+//! seen to be used.
+//!
+//! Items are counted by the turn's first page, because that is where they are chosen;
+//! tokens by all of its requests. Use is seen where the model does something: it calls
+//! a tool, reads a skill or calls one of its tools, recalls a memory. Whether a rule or
+//! a reference made a difference can't be seen, and is not guessed at.
+//!
+//! A turn that another process takes up is counted from its records, so that it counts
+//! like one that nobody has interrupted.
+
+use recto_context::{
+    ContentSource, IncludeMode, ItemId, ItemKind, Layer, MessageBody, OfferedTool, Part, Pick,
+    RequestContext, Tokens, ToolCall,
+};
+use recto_store::{
+    ItemPlace, RequestRecord, RequestUsage, SearchVerdict, Store, StoredMessage, StoredTurn,
+    TurnTally,
+};
+
+use crate::memories::recalled_memories;
+use crate::record::restore_request;
+use crate::turn::visible_text;
+use crate::why::item_of;
+
+/// A turn's tally in the making.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TallyBuilder {
+    tally: TurnTally,
+}
+
+impl TallyBuilder {
+    /// The tally of all that was added.
+    pub(crate) fn into_tally(self) -> TurnTally {
+        self.tally
+    }
+
+    /// Counts a request that shows a page. `fresh` are the tokens that don't agree with
+    /// the request before; without one, all of them are.
+    pub(crate) fn add_page(&mut self, request: &RequestContext, fresh: Option<Tokens>) {
+        let is_first = self.tally.tokens.pages == 0;
+        let tokens = &mut self.tally.tokens;
+        tokens.requests += 1;
+        tokens.pages += 1;
+        tokens.fresh += u64::from(fresh.unwrap_or(request.prompt_tokens()).get());
+        for layer in Layer::ALL {
+            let cost = request.layer_tokens(layer);
+            if cost > Tokens::ZERO {
+                *tokens.layers.entry(layer).or_default() += u64::from(cost.get());
+            }
+        }
+        if is_first {
+            self.add_items(request);
+            self.add_verdicts(request);
+        }
+    }
+
+    /// Counts a request that asks for a summary: it costs tokens, but shows no page.
+    pub(crate) fn add_summary_request(&mut self) {
+        self.tally.tokens.requests += 1;
+    }
+
+    /// Counts what a server counted.
+    pub(crate) fn add_usage(&mut self, usage: &RequestUsage) {
+        self.tally.tokens.add_usage(usage);
+    }
+
+    /// Counts what the reply to a request calls.
+    pub(crate) fn add_calls(&mut self, request: &RequestContext, calls: &[ToolCall]) {
+        for call in calls {
+            let Some(tool) = request.tools.iter().find(|tool| tool.spec.called == call.name) else {
+                continue;
+            };
+            self.add_use(tool.item.id.clone());
+            let skill = skill_of(tool).or_else(|| skill_read(tool, call));
+            if let Some(skill) = skill.filter(|skill| has_skill(request, skill)) {
+                self.add_use(skill);
+            }
+        }
+    }
+
+    /// Counts the memories in a result, if it is one that has some.
+    pub(crate) fn add_result(&mut self, message: &MessageBody) {
+        if let MessageBody::Tool { name, content, .. } = message
+            && **name == *"recall"
+        {
+            for memory in recalled_memories(&visible_text(content)) {
+                self.add_use(ItemId::new(ItemKind::Memory, memory));
+            }
+        }
+    }
+
+    fn add_items(&mut self, request: &RequestContext) {
+        // Tools that stand on the page as text are parts as well.
+        let items = request.parts.iter().filter_map(|part| Some((part.item.as_ref()?, part)));
+        for (item, part) in items.filter(|(item, _)| item.id.kind != ItemKind::Tool) {
+            let place = if is_list_entry(part) { ItemPlace::Offered } else { ItemPlace::Taken };
+            self.add_on_page(&item.id, place, item.include);
+        }
+        for tool in &request.tools {
+            self.add_on_page(&tool.item.id, ItemPlace::Offered, tool.item.include);
+        }
+        let searched = request.found.iter().chain(&request.candidates);
+        let dropped = request.dropped.iter().filter_map(|dropped| item_of(&dropped.what));
+        for item in searched.map(|pick| pick.item.clone()).chain(dropped) {
+            let tally = self.tally.items.entry(item).or_default();
+            tally.place = tally.place.max(Some(ItemPlace::Left));
+        }
+    }
+
+    /// An item that stands on the page twice counts where more of it stands.
+    fn add_on_page(&mut self, item: &ItemId, place: ItemPlace, include: IncludeMode) {
+        let tally = self.tally.items.entry(item.clone()).or_default();
+        if tally.place < Some(place) {
+            tally.place = Some(place);
+            tally.include = Some(include);
+        }
+    }
+
+    /// Notes what search decided about tools and skills whose use can be seen: a tool
+    /// that is offered, a skill that has tools on offer or can be read.
+    fn add_verdicts(&mut self, request: &RequestContext) {
+        let can_read = request.tools.iter().any(|tool| is_read_skill(&tool.item.id));
+        let skills: Vec<ItemId> = request.tools.iter().filter_map(skill_of).collect();
+        for pick in &request.found {
+            let is_seen = |place: ItemPlace| match (pick.item.kind, place) {
+                (ItemKind::Tool, ItemPlace::Offered) => true,
+                (ItemKind::Skill, ItemPlace::Taken) => skills.contains(&pick.item),
+                _ => false,
+            };
+            self.add_verdict(pick, SearchVerdict::Picked, is_seen);
+        }
+        for pick in &request.candidates {
+            let is_listed = |place: ItemPlace| {
+                can_read && pick.item.kind == ItemKind::Skill && place == ItemPlace::Offered
+            };
+            self.add_verdict(pick, SearchVerdict::PassedOver, is_listed);
+        }
+    }
+
+    fn add_verdict(
+        &mut self,
+        pick: &Pick,
+        verdict: fn(f32) -> SearchVerdict,
+        is_seen: impl Fn(ItemPlace) -> bool,
+    ) {
+        let Some(tally) = self.tally.items.get_mut(&pick.item) else { return };
+        if tally.place.is_some_and(is_seen) {
+            tally.verdict = pick.scores.probability.map(verdict);
+        }
+    }
+
+    fn add_use(&mut self, item: ItemId) {
+        self.tally.items.entry(item).or_default().used = true;
+    }
+}
+
+/// Whether a part names a skill in the list of skills. A body has its heading in front.
+fn is_list_entry(part: &Part) -> bool {
+    part.layer == Layer::Skills && part.lead.is_empty()
+}
+
+/// The skill that a tool comes with.
+fn skill_of(tool: &OfferedTool) -> Option<ItemId> {
+    let of_server = matches!(tool.spec.source, ContentSource::Server(_));
+    let name = tool.item.id.server.as_ref().filter(|_| !of_server)?;
+    Some(ItemId::new(ItemKind::Skill, name.clone()))
+}
+
+/// The skill that a call reads.
+fn skill_read(tool: &OfferedTool, call: &ToolCall) -> Option<ItemId> {
+    if !is_read_skill(&tool.item.id) {
+        return None;
+    }
+    let arguments: serde_json::Value = serde_json::from_str(&call.arguments).ok()?;
+    Some(ItemId::new(ItemKind::Skill, arguments["skill_name"].as_str()?))
+}
+
+fn is_read_skill(tool: &ItemId) -> bool {
+    tool.server.is_none() && *tool.name == *"read_skill"
+}
+
+/// Whether there is such a skill: a model may make one up.
+fn has_skill(request: &RequestContext, skill: &ItemId) -> bool {
+    let on_page = request.parts.iter().filter_map(|part| Some(&part.item.as_ref()?.id));
+    let elsewhere = request.available.iter().map(|(item, _)| item);
+    let skills_of_tools = request.tools.iter().filter_map(skill_of);
+    on_page.chain(elsewhere).any(|item| item == skill)
+        || skills_of_tools.into_iter().any(|item| item == *skill)
+}
+
+/// The tally of a turn as far as its records go. What can't be read any more is left
+/// out: no turn fails for its statistics.
+pub(crate) async fn tally_stored_turn(store: &Store, turn: &StoredTurn) -> TallyBuilder {
+    let mut tally = TallyBuilder::default();
+    let messages = match turn.first_message {
+        Some(first) => store.messages(turn.session, Some(first)).await.unwrap_or_default(),
+        None => Vec::new(),
+    };
+    let of_turn: Vec<StoredMessage> =
+        messages.into_iter().filter(|stored| stored.turn == Some(turn.id)).collect();
+    for (_, id) in store.request_ids(turn.id).await.unwrap_or_default() {
+        if let Ok(Some(record)) = store.request(id).await {
+            tally.add_record(store, &record, &of_turn).await;
+        }
+    }
+    of_turn.iter().for_each(|stored| tally.add_result(&stored.message.body));
+    tally
+}
+
+impl TallyBuilder {
+    async fn add_record(
+        &mut self,
+        store: &Store,
+        record: &RequestRecord,
+        messages: &[StoredMessage],
+    ) {
+        let Ok(request) = restore_request(store, record).await else { return };
+        if record.notes["purpose"] == "summary" {
+            self.add_summary_request();
+        } else {
+            let fresh = record.notes["prefix"]["fresh_tokens"].as_u64();
+            let fresh = fresh.and_then(|fresh| u32::try_from(fresh).ok()).map(Tokens::new);
+            self.add_page(&request, fresh);
+        }
+        let Some(answer) = &record.answer else { return };
+        self.add_usage(&answer.usage);
+        let reply = messages.iter().find(|stored| Some(stored.message.id) == answer.reply);
+        if let Some(reply) = reply {
+            self.add_calls(&request, reply.message.calls());
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! What turns count as: by what they put on the page, by what was seen to be used, and
+//! the same for turns that were interrupted.
+
+use recto_agent::{Agent, CommandReply, ModelEntry, UsageReport, memory_tools, restore_request};
+use recto_context::{ItemId, ItemKind, PageLayout, SkillRender};
+use recto_fakes::{AnswerGate, FakeAnswer, FakeBuilder, FakeCall, FakeServer};
+use recto_store::{ItemCounts, SessionId, UsageSummary};
+use serde_json::json;
+
+use crate::support::{
+    Bench, arrival, check_sound, conversation, holds, model, mortal, owner, runtime, say, session,
+    submit, typed, within,
+};
+
+/// Rules of every include mode, and two skills: one on the page, one in the list.
+fn workspace(bench: &Bench) {
+    let file = |include: &str, text: &str| format!("---\ninclude: {include}\n---\n{text}\n");
+    bench.write("rules/tone.md", &file("always", "Answer in plain words."));
+    bench.write("rules/units.md", &file("manual", "Use metric units."));
+    let about = "Users authenticate with OAuth tokens; a login needs a valid token.";
+    bench.write("rules/login.md", &file("agent", about));
+    bench.write("rules/soup.md", &file("agent", "Soup is served hot, with bread."));
+    let skill = |name: &str, include: &str| {
+        format!("---\nname: {name}\ndescription: About {name}\ninclude: {include}\n---\nAll of it.")
+    };
+    bench.write("skills/maps/SKILL.md", &skill("maps", "always"));
+    bench.write("skills/tides/SKILL.md", &skill("tides", "manual"));
+}
+
+async fn report(agent: &Agent, session: SessionId, line: &str) -> UsageReport {
+    match agent.command(&owner(), &conversation("k"), session, typed(line)).await.unwrap() {
+        CommandReply::Usage(report) => *report,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn counts(usage: &UsageReport, kind: ItemKind, name: &str) -> ItemCounts {
+    let id = ItemId::new(kind, name);
+    let found = usage.items.iter().find(|item| item.usage.item == id);
+    found.map(|item| item.usage.counts).unwrap_or_default()
+}
+
+fn is_unused(usage: &UsageReport, kind: ItemKind, name: &str) -> bool {
+    usage.unused.iter().any(|item| item.usage.item == ItemId::new(kind, name))
+}
+
+#[test]
+fn items_count_by_where_they_stood_and_what_was_called() {
+    let bench = Bench::new();
+    workspace(&bench);
+    let fake = FakeServer::openai()
+        .answer(FakeAnswer::text("With a token."))
+        .answer(holds(&["a", "b"]))
+        .answer(FakeAnswer::text("Held."))
+        .start();
+    bench.held.let_go(2);
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        say(&agent, session, "How do users authenticate to log in?").await;
+        agent.command(&owner(), &conversation("k"), session, typed("/add units")).await.unwrap();
+        say(&agent, session, "hold them").await;
+        check_sound(agent.store(), session).await;
+        let usage = report(&agent, session, "/stats").await;
+        let taken = |taken| ItemCounts { taken, ..ItemCounts::default() };
+        let tone = ItemCounts { by_always: 2, ..taken(2) };
+        assert_eq!(counts(&usage, ItemKind::Rule, "tone"), tone);
+        let units = ItemCounts { by_hand: 1, ..taken(1) };
+        assert_eq!(counts(&usage, ItemKind::Rule, "units"), units);
+        let login = counts(&usage, ItemKind::Rule, "login");
+        assert_eq!((login.taken, login.by_search), (1, 1), "{login:?}");
+        // Two calls in one turn are one turn that used it.
+        let hold = ItemCounts { offered: 2, used: 1, by_always: 2, ..ItemCounts::default() };
+        assert_eq!(counts(&usage, ItemKind::Tool, "hold"), hold);
+        let risk = ItemCounts { used: 0, ..hold };
+        assert_eq!(counts(&usage, ItemKind::Tool, "risk"), risk);
+        assert_eq!(usage.session.as_ref().unwrap().turns, 2);
+        assert_eq!(usage.totals.endings.done, 2);
+        assert_eq!(usage.totals.tokens.pages, 3);
+
+        assert!(is_unused(&usage, ItemKind::Tool, "risk"));
+        assert!(is_unused(&usage, ItemKind::Rule, "soup"));
+        assert!(!is_unused(&usage, ItemKind::Tool, "hold"));
+        assert!(!is_unused(&usage, ItemKind::Rule, "tone"));
+        let others = report(&agent, session, "/stats 2100-01-01").await;
+        assert!(others.items.is_empty() && others.totals.endings.all() == 0);
+        assert!(!is_unused(&others, ItemKind::Rule, "tone"), "its last use is known all the same");
+    });
+}
+
+/// Promise: `views-agree`
+#[test]
+fn tokens_by_layer_are_those_of_the_recorded_requests() {
+    let bench = Bench::new();
+    workspace(&bench);
+    let fake = FakeServer::openai().answer(holds(&["a"])).start();
+    bench.held.let_go(1);
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        say(&agent, session, "hold it").await;
+        say(&agent, session, "and now?").await;
+        let store = agent.store();
+        let counted = store.usage("main", None).await.unwrap().tokens;
+        let mut layers = std::collections::BTreeMap::new();
+        let mut fresh = 0;
+        for turn in store.turns(session).await.unwrap() {
+            for record in store.requests(turn.id).await.unwrap() {
+                let request = restore_request(store, &record).await.unwrap();
+                for layer in recto_context::Layer::ALL {
+                    *layers.entry(layer).or_default() +=
+                        u64::from(request.layer_tokens(layer).get());
+                }
+                let told = record.notes["prefix"]["fresh_tokens"].as_u64();
+                fresh += told.unwrap_or(u64::from(request.prompt_tokens().get()));
+            }
+        }
+        layers.retain(|_, tokens| *tokens > 0);
+        assert_eq!((counted.pages, counted.layers, counted.fresh), (3, layers, fresh));
+    });
+}
+
+/// Plays a turn of two requests, in a process that is killed in the middle or not, and
+/// gives what it counts as.
+fn usage_of(fake: FakeBuilder, killed: Option<&AnswerGate>) -> UsageSummary {
+    let bench = Bench::new();
+    workspace(&bench);
+    bench.held.let_go(1);
+    let fake = fake.start();
+    if let Some(gate) = killed {
+        let mortal = mortal();
+        mortal.block_on(async {
+            let agent = bench.agent(&fake).await;
+            let session = session(&agent, "k").await;
+            submit(&agent, session, "hold it").await;
+            arrival(gate, 1).await;
+        });
+        drop(mortal);
+    }
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        within(agent.finished()).await;
+        let session = session(&agent, "k").await;
+        if killed.is_none() {
+            say(&agent, session, "hold it").await;
+        }
+        check_sound(agent.store(), session).await;
+        agent.store().usage("main", None).await.unwrap()
+    })
+}
+
+/// Promise: `counted-once`
+#[test]
+fn a_turn_that_was_killed_and_taken_up_counts_like_another() {
+    let whole = usage_of(FakeServer::openai().answer(holds(&["a"])), None);
+    let gate = AnswerGate::new();
+    let cut = FakeAnswer::text("lost words").held(&gate);
+    let resumed = usage_of(FakeServer::openai().answer(holds(&["a"])).answer(cut), Some(&gate));
+    assert_eq!((whole.endings.all(), resumed.endings.all()), (1, 1));
+    let items = |usage: &UsageSummary| -> Vec<(ItemId, ItemCounts)> {
+        usage.items.iter().map(|usage| (usage.item.clone(), usage.counts)).collect()
+    };
+    assert_eq!(items(&resumed), items(&whole));
+    // The request whose answer was lost was made all the same.
+    assert_eq!((whole.tokens.requests, resumed.tokens.requests), (2, 3));
+}
+
+/// Promise: `counted-once`
+#[test]
+fn a_turn_that_can_not_be_taken_up_counts_with_what_it_used() {
+    let bench = Bench::new();
+    workspace(&bench);
+    let fake = FakeServer::openai().answer(holds(&["a"])).start();
+    let mortal = mortal();
+    mortal.block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        submit(&agent, session, "hold it").await;
+        bench.held.has_begun().await;
+    });
+    drop(mortal);
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        within(agent.finished()).await;
+        let usage = agent.store().usage("main", None).await.unwrap();
+        assert_eq!((usage.endings.interrupted, usage.endings.all()), (1, 1));
+        assert_eq!((usage.tokens.requests, usage.tokens.prompt > 0), (1, true));
+        let hold = ItemId::tool(None, "hold");
+        let hold = usage.items.iter().find(|usage| usage.item == hold).unwrap();
+        assert_eq!((hold.counts.offered, hold.counts.used), (1, 1));
+    });
+}
+
+#[test]
+fn a_skill_that_is_read_and_a_memory_that_is_recalled_are_used() {
+    let bench = Bench::new();
+    workspace(&bench);
+    bench.write(
+        "memory/MEMORY.md",
+        "# Memory\n\n- The lighthouse lamp needs a new wick every spring.\n",
+    );
+    let call = |name: &str, arguments| FakeCall::new(name, arguments);
+    let fake = FakeServer::openai()
+        .answer(FakeAnswer::calls([
+            call("read_skill", json!({"skill_name": "maps"})),
+            call("read_skill", json!({"skill_name": "made up"})),
+            call("recall", json!({"query": "lighthouse lamp wick"})),
+        ]))
+        .start();
+    runtime().block_on(async {
+        let layout = PageLayout { skills: SkillRender::ReadOnDemand, ..PageLayout::default() };
+        let mut parts = bench.parts(vec![ModelEntry { layout, ..model("fake", &fake) }]);
+        parts.options.built_in.extend(memory_tools());
+        let agent = Agent::start(parts).await.unwrap();
+        let session = session(&agent, "k").await;
+        say(&agent, session, "look it up").await;
+        let usage = report(&agent, session, "/stats all").await;
+        let seen = |kind, name: &str| {
+            let ItemCounts { taken, offered, used, .. } = counts(&usage, kind, name);
+            (taken, offered, used)
+        };
+        assert_eq!(seen(ItemKind::Skill, "maps"), (0, 1, 1));
+        assert_eq!(seen(ItemKind::Skill, "made up"), (0, 0, 0));
+        assert_eq!(seen(ItemKind::Tool, "recall"), (0, 1, 1));
+        let memories = usage.items.iter().filter(|item| item.usage.item.kind == ItemKind::Memory);
+        let used: Vec<u64> = memories.map(|item| item.usage.counts.used).collect();
+        assert_eq!(used, [1]);
+        assert!(!is_unused(&usage, ItemKind::Skill, "maps"));
+        assert!(is_unused(&usage, ItemKind::Skill, "tides"));
+    });
+}

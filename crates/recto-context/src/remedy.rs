@@ -1,0 +1,46 @@
+//! What a person can do about a problem, for the surface that says how.
+//!
+//! No crate below the surfaces names a command: a page has buttons where a terminal
+//! has commands. An error or a notice has its words, which make sense by
+//! themselves, and where Recto itself has the means, a [`Remedy`] beside them.
+
+use serde::{Deserialize, Serialize};
+
+/// Something that Recto can do about a problem when a person asks for it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the fields say it")]
+pub enum Remedy {
+    /// Ask the servers of the configured models what they have.
+    CheckModels,
+    /// Get the file of a model.
+    PullModel,
+    /// Take in the file of a model that was fetched by other means.
+    PullModelFile,
+    /// Get the model that embeds texts for the search.
+    PullEncoder,
+    /// Give a model another name, or remove the one that has it.
+    FreeModelName { name: String },
+    /// Look at what there is and what is wrong with it.
+    InspectSetup,
+    /// Look at the bytes of a request.
+    ShowRequest,
+    /// Look at the rules, references, skills and tools.
+    ListItems,
+    /// Look at the questions of all sessions that wait for an answer.
+    ListApprovals,
+    /// Look at the memories.
+    ListMemories,
+    /// Say that a skill's programs may run as they are now.
+    TrustSkill { skill: String },
+    /// Put the messages back that a summary stands for.
+    UndoSummary,
+    /// Give another session another name.
+    RenameSession,
+    /// Look at the MCP servers that are set up.
+    ListServers,
+    /// Start an MCP server by itself and see what it says.
+    CheckServer { server: String },
+    /// Make a workspace.
+    InitWorkspace,
+}

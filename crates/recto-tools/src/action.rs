@@ -1,0 +1,225 @@
+//! What a call would do, as fields; and the one way in which they are put into words.
+//!
+//! Nothing here decides what is run. The hash that a person's word is held against
+//! is made where the call is prepared, of more than can be shown.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::sandbox::ProgramReach;
+
+/// The fields of an action, by what would do it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ActionFields {
+    /// A program of a skill would run.
+    Program(Box<ProgramFields>),
+    /// A file would be written.
+    File(FileFields),
+    /// An MCP server would be called.
+    Server(ServerFields),
+    /// A tool of Recto's own would do something that its arguments say.
+    Call(CallFields),
+}
+
+/// A program that would run, and all that it could reach.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "fields that say it have no text of their own")]
+pub struct ProgramFields {
+    pub program: String,
+    /// The program with its arguments.
+    pub argv: Vec<String>,
+    /// Commands that run before it and whose output becomes a part of its arguments.
+    pub first: Vec<Vec<String>>,
+    pub stdin: Option<String>,
+    /// The folder that it runs in.
+    pub folder: String,
+    /// Its variables. Of those that a person granted only the names are told, because
+    /// keys are among them.
+    pub environment: BTreeMap<String, String>,
+    #[serde(flatten)]
+    pub reach: ProgramReach,
+    pub time_limit_seconds: u64,
+    /// The guards that hold it to this, in words.
+    pub guards: String,
+    pub all_guards_hold: bool,
+}
+
+/// A file that would be written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "fields that say it have no text of their own")]
+pub struct FileFields {
+    /// From the workspace's folder.
+    pub path: String,
+    pub change: FileChange,
+    /// The lines that would change, with a few around them.
+    pub diff: String,
+    pub bytes_before: Option<u64>,
+    pub bytes_after: u64,
+}
+
+/// Whether a file is there before it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileChange {
+    /// It would be new.
+    Create,
+    /// Another text would take the place of its own.
+    Replace,
+}
+
+/// A call of an MCP server's tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "fields that say it have no text of their own")]
+pub struct ServerFields {
+    pub server: String,
+    pub tool: String,
+    /// The command or the address of the server.
+    pub place: String,
+    pub arguments: Value,
+}
+
+/// A call of which the arguments say everything.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "fields that say it have no text of their own")]
+pub struct CallFields {
+    /// What it does, in a few words.
+    pub what: String,
+    pub arguments: Value,
+}
+
+impl ActionFields {
+    /// The action in one line.
+    pub fn title(&self) -> String {
+        match self {
+            ActionFields::Program(program) => {
+                program.argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+            }
+            ActionFields::File(FileFields { change, path, .. }) => match change {
+                FileChange::Create => format!("create {path}"),
+                FileChange::Replace => format!("replace {path}"),
+            },
+            ActionFields::Server(ServerFields { server, tool, .. }) => format!("{server}.{tool}"),
+            ActionFields::Call(call) => call.what.clone(),
+        }
+    }
+
+    /// The whole action.
+    pub fn detail(&self) -> String {
+        match self {
+            ActionFields::Program(program) => program.describe(),
+            ActionFields::File(file) => file.diff.clone(),
+            ActionFields::Server(ServerFields { place, arguments, .. }) => {
+                let title = self.title();
+                format!("{title}, by the MCP server at {place}, with\n{arguments:#}")
+            }
+            ActionFields::Call(call) => format!("{:#}", call.arguments),
+        }
+    }
+}
+
+impl ProgramFields {
+    fn describe(&self) -> String {
+        let mut text = String::new();
+        for step in &self.first {
+            let _ = writeln!(text, "first: {}", json!(step));
+        }
+        let _ = writeln!(text, "argv: {}", json!(self.argv));
+        if !self.first.is_empty() {
+            text += "not final: what is marked `‹resolved from …›` is resolved by the command \
+                     above when it runs\n";
+        }
+        if let Some(stdin) = &self.stdin {
+            let _ = writeln!(text, "stdin: {}", json!(stdin));
+        }
+        let variables: Vec<String> =
+            self.environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let _ = writeln!(text, "in: {}", self.folder);
+        let _ = writeln!(text, "environment: {}", variables.join(" "));
+        text += &self.reach.describe();
+        let _ = writeln!(text, "time limit: {} s", self.time_limit_seconds);
+        if !self.all_guards_hold {
+            let _ = writeln!(text, "warning: not all guards hold here: {}", self.guards);
+        }
+        text
+    }
+}
+
+/// A word as a shell would have to be given it, so that people see where it ends.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    fn program() -> ActionFields {
+        ActionFields::Program(Box::new(ProgramFields {
+            program: "/usr/bin/git".to_owned(),
+            argv: ["/usr/bin/git", "commit", "-m", "it's done"].map(str::to_owned).to_vec(),
+            first: Vec::new(),
+            stdin: Some("a\nb".to_owned()),
+            folder: "/w".to_owned(),
+            environment: [("TOKEN".to_owned(), "…".to_owned())].into(),
+            reach: ProgramReach {
+                reads: vec!["/w".to_owned()],
+                writes: Vec::new(),
+                executes: Vec::new(),
+                network: false,
+                processes: 64,
+                memory_bytes: 2 << 30,
+                file_bytes: 1 << 30,
+            },
+            time_limit_seconds: 30,
+            guards: "none".to_owned(),
+            all_guards_hold: false,
+        }))
+    }
+
+    #[test]
+    fn fields_are_put_into_words() {
+        let program = program();
+        expect![[r#"/usr/bin/git commit -m 'it'\''s done'"#]].assert_eq(&program.title());
+        expect![[r#"
+            argv: ["/usr/bin/git","commit","-m","it's done"]
+            stdin: "a\nb"
+            in: /w
+            environment: TOKEN=…
+            reads: the system's programs and libraries, /w
+            writes: nothing
+            executes: the system's programs
+            network: none
+            limits: 64 processes, 2048 MiB of memory, 1024 MiB a file
+            time limit: 30 s
+            warning: not all guards hold here: none
+        "#]]
+        .assert_eq(&program.detail());
+    }
+
+    #[test]
+    fn fields_can_be_read_back() {
+        let server = ActionFields::Server(ServerFields {
+            server: "time".to_owned(),
+            tool: "now".to_owned(),
+            place: "uvx time".to_owned(),
+            arguments: json!({"zone": "UTC"}),
+        });
+        for fields in [program(), server] {
+            let written = serde_json::to_string(&fields).unwrap();
+            assert_eq!(serde_json::from_str::<ActionFields>(&written).unwrap(), fields);
+        }
+        let written = serde_json::to_value(program()).unwrap();
+        assert_eq!((&written["kind"], &written["network"]), (&json!("program"), &json!(false)));
+        assert_eq!(written["argv"][1], "commit");
+    }
+}

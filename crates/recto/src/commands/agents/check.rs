@@ -1,0 +1,166 @@
+//! `recto agents check`: whether each agent can answer, and whether each binding can
+//! ever decide. Asks no server that the config names; `recto models check` does.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::ExitCode;
+
+use recto_agent::find_shadowing;
+use recto_store::SessionSummary;
+use recto_workspace::Severity;
+use serde_json::{Value, json};
+
+use super::{binding_text, open_sessions};
+use crate::commands::items::severity;
+use crate::config::{LoadedConfig, Settings};
+use crate::failure::CliResult;
+use crate::output::{counted, print, print_json, tame, tame_lines, tell};
+use crate::setup;
+
+pub(super) fn run(config: &LoadedConfig, as_json: bool) -> CliResult<ExitCode> {
+    let mut findings = Vec::new();
+    for settings in config.agents() {
+        findings.extend(check_agent(config, settings)?);
+    }
+    findings.extend(check_bindings(config));
+    findings.extend(check_sessions(config, &open_sessions(config)?));
+    if as_json {
+        let names: Vec<&str> = config.agents().map(|it| it.agent.name.as_str()).collect();
+        let problems: Vec<Value> = findings.iter().map(AgentFinding::json).collect();
+        print_json(&json!({"agents": names, "problems": problems}))?;
+    } else {
+        for finding in &findings {
+            print(&finding.drawn())?;
+        }
+        let agents = counted(config.agents().count(), "agent");
+        tell(&format_args!("{agents}, {}", counted(findings.len(), "problem")));
+    }
+    let is_broken = findings.iter().any(|finding| finding.severity == Severity::Error);
+    Ok(if is_broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Something that a person should know about an agent, or about all of them.
+struct AgentFinding {
+    severity: Severity,
+    agent: Option<String>,
+    what: String,
+    hint: Option<String>,
+}
+
+impl AgentFinding {
+    fn of(settings: &Settings, severity: Severity, what: impl Into<String>) -> Self {
+        let agent = Some(settings.agent.name.clone());
+        AgentFinding { severity, agent, what: what.into(), hint: None }
+    }
+
+    fn warning(what: impl Into<String>) -> Self {
+        AgentFinding { severity: Severity::Warning, agent: None, what: what.into(), hint: None }
+    }
+
+    fn hint(self, hint: impl Into<String>) -> Self {
+        AgentFinding { hint: Some(hint.into()), ..self }
+    }
+
+    fn severity(&self) -> &'static str {
+        match self.severity {
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "severity": self.severity(),
+            "agent": self.agent,
+            "what": self.what,
+            "hint": self.hint,
+        })
+    }
+
+    fn drawn(&self) -> String {
+        let agent = self.agent.as_ref().map_or_else(String::new, |name| format!("{name}: "));
+        let hint = self.hint.as_ref().map_or_else(String::new, |hint| format!("  hint: {hint}\n"));
+        format!("{}: {}{}\n{}", self.severity(), tame(&agent), tame(&self.what), tame_lines(&hint))
+    }
+}
+
+fn check_agent(config: &LoadedConfig, settings: &Settings) -> CliResult<Vec<AgentFinding>> {
+    let mut findings = check_workspace(settings)?;
+    findings.extend(check_model(settings)?);
+    let others = config.agents().take_while(|other| other.agent.name != settings.agent.name);
+    let mut same = others.filter(|other| other.agent.workspace == settings.agent.workspace);
+    findings.extend(same.next().map(|other| {
+        let what = format!(
+            "has the workspace of the agent `{}`: they share files and memories",
+            other.agent.name
+        );
+        AgentFinding::of(settings, Severity::Warning, what)
+            .hint("give each agent a folder of its own, unless that is meant")
+    }));
+    Ok(findings)
+}
+
+fn check_workspace(settings: &Settings) -> CliResult<Vec<AgentFinding>> {
+    let path = &settings.agent.workspace;
+    if let Err(error) = fs::read_dir(path) {
+        let what = format!("its workspace `{}` can't be read: {error}", path.display());
+        let hint = format!("create the folder, or set `agents.{}.workspace`", settings.agent.name);
+        return Ok(vec![AgentFinding::of(settings, Severity::Error, what).hint(hint)]);
+    }
+    let snapshot = setup::read_workspace(settings)?;
+    let finding = |problem: &recto_workspace::WorkspaceProblem| AgentFinding {
+        hint: problem.hint.clone(),
+        // A turn goes on without the file, however wrong it is.
+        ..AgentFinding::of(
+            settings,
+            Severity::Warning,
+            format!("{}: {}: {}", severity(problem), problem.path.display(), problem.what),
+        )
+    };
+    Ok(snapshot.problems.iter().map(finding).collect())
+}
+
+/// Looks for the model that answers. Names of the config were checked when it was read.
+fn check_model(settings: &Settings) -> CliResult<Option<AgentFinding>> {
+    let asked = settings.model.clone();
+    let mut settings = settings.clone();
+    let choice = setup::runtime()?.block_on(setup::find(&mut settings, None));
+    if choice.entry.is_some() {
+        return Ok(None);
+    }
+    let (what, hint) = choice.failure(asked.as_deref(), &settings).parts();
+    let finding = AgentFinding::of(&settings, Severity::Error, what);
+    Ok(Some(AgentFinding { hint, ..finding }))
+}
+
+/// Looks for bindings that earlier ones keep from ever deciding anything.
+fn check_bindings(config: &LoadedConfig) -> Vec<AgentFinding> {
+    let bindings = setup::bindings(config);
+    let shadowed = |index: usize| {
+        let by = find_shadowing(&bindings, index)?;
+        let (number, place) = (index + 1, binding_text(&bindings[index]));
+        let what = format!(
+            "binding {number} ({place}) never decides: binding {} before it fits wherever it does",
+            by + 1
+        );
+        Some(AgentFinding::warning(what).hint("put it before the other one, or take it out"))
+    };
+    (0..bindings.len()).filter_map(shadowed).collect()
+}
+
+/// Looks for sessions that no agent goes on with.
+fn check_sessions(config: &LoadedConfig, sessions: &[SessionSummary]) -> Vec<AgentFinding> {
+    let mut orphans: BTreeMap<&str, usize> = BTreeMap::new();
+    for summary in sessions {
+        let agent = summary.session.agent.as_str();
+        if config.agents().all(|settings| settings.agent.name != agent) {
+            *orphans.entry(agent).or_default() += 1;
+        }
+    }
+    let finding = |(agent, count): (&str, usize)| {
+        let sessions = counted(count, "open session");
+        let what = format!("{sessions} of the agent `{agent}`, which the config does not have");
+        AgentFinding::warning(what).hint(format!("add `[agents.{agent}]` to go on with them"))
+    };
+    orphans.into_iter().map(finding).collect()
+}

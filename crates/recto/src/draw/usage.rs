@@ -1,0 +1,328 @@
+//! How the context was used, as people read it: turns and tokens, layers, the time in
+//! days, weeks or months, items, what search chose, and what nothing uses. No line is
+//! wider than 80 columns.
+
+use std::fmt::Write as _;
+
+use jiff::civil::{Date, Weekday};
+use recto_agent::{ReportedItem, UsageReport, is_use_visible};
+use recto_context::{ItemId, Layer};
+use recto_store::{
+    EndingCounts, ItemCounts, LastUse, SELECTION_BINS, SelectionBin, SessionUsage, TokenCounts,
+};
+
+use super::TextTable;
+use crate::output::{counted, one_line, tame};
+
+/// How many items are listed; all of them are in the JSON.
+const LISTED: usize = 40;
+
+/// How many characters of an item's name are shown.
+const NAME: usize = 31;
+
+/// Stands behind an item that the agent has no more.
+const GONE: &str = " (gone)";
+
+/// Draws a report, or says why there is nothing to draw.
+pub(crate) fn usage(report: &UsageReport) -> String {
+    let mut out = heading(report);
+    if report.totals.endings.all() == 0 {
+        return out + &nothing(report);
+    }
+    out.push_str(&turns(&report.totals.endings, &report.totals.tokens));
+    if let Some(session) = &report.session {
+        out.push_str(&session_line(session));
+    }
+    for table in [layers(&report.totals.tokens), periods(report), items(report)] {
+        let _ = write!(out, "\n{table}");
+    }
+    if report.items.len() > LISTED {
+        let _ = writeln!(out, "and {} more", report.items.len() - LISTED);
+    }
+    out.push_str(&selection(&report.totals.selection));
+    out.push_str(&unused(report));
+    out
+}
+
+/// The day of the last use, in the person's own time zone.
+pub(crate) fn last_used(last: Option<LastUse>) -> String {
+    match last {
+        Some(last) => {
+            let zoned = last.at.timestamp().to_zoned(jiff::tz::TimeZone::system());
+            zoned.strftime("%Y-%m-%d").to_string()
+        }
+        None => "never".to_owned(),
+    }
+}
+
+fn heading(report: &UsageReport) -> String {
+    let agent = tame(&report.agent);
+    let since = match (report.since, report.totals.first_day) {
+        // What was asked for goes further back than what was counted.
+        (Some(since), Some(first)) if since > first => format!(" since {since}"),
+        (_, Some(first)) => format!(" since {first}, when counting began"),
+        (_, None) => String::new(),
+    };
+    let damaged = match report.totals.damaged_days {
+        0 => String::new(),
+        days => format!("; the counts of {} can't be read", counted(days, "day")),
+    };
+    format!("agent {agent}{since}{damaged}\n")
+}
+
+fn nothing(report: &UsageReport) -> String {
+    match report.totals.first_day {
+        Some(_) => "no turn ended in this time; `--since all` shows all that was counted\n".into(),
+        None => {
+            "no turn was counted yet; each counts when it ends, so `recto chat` begins\n".into()
+        }
+    }
+}
+
+fn turns(endings: &EndingCounts, tokens: &TokenCounts) -> String {
+    let all = endings.all();
+    let otherwise = [
+        (endings.failed, "failed"),
+        (endings.stopped, "stopped"),
+        (endings.interrupted, "interrupted"),
+        (endings.handed_out, "handed to a client"),
+    ];
+    let otherwise = otherwise.iter().filter(|(count, _)| *count > 0);
+    let otherwise: String =
+        otherwise.map(|(count, how)| format!(", {} {how}", thousands(*count))).collect();
+    let seconds = endings.milliseconds as f64 / 1_000.0 / all.max(1) as f64;
+    let mut out = format!("turns     {}", thousands(all));
+    let _ = writeln!(out, ": {} done{otherwise}", thousands(endings.done));
+    let _ = writeln!(out, "time      {seconds:.1} s a turn");
+    let _ = writeln!(out, "requests  {}; {}", thousands(tokens.requests), server_tokens(tokens));
+    let _ = writeln!(
+        out,
+        "fresh     {} tokens differed from the request before",
+        thousands(tokens.fresh)
+    );
+    out
+}
+
+/// What servers have counted, in words.
+fn server_tokens(tokens: &TokenCounts) -> String {
+    let cached = match tokens.cached_share() {
+        Some(share) => format!(" ({:.0}% cached)", share * 100.0),
+        None => String::new(),
+    };
+    format!(
+        "{} tokens read{cached}, {} written",
+        thousands(tokens.prompt),
+        thousands(tokens.completion)
+    )
+}
+
+fn session_line(session: &SessionUsage) -> String {
+    let turns = counted(session.turns as usize, "turn");
+    format!("session   {turns}; {}\n", server_tokens(&session.tokens))
+}
+
+fn layers(tokens: &TokenCounts) -> TextTable {
+    let mut table = TextTable::new(["layer", "tokens a request", "share"]);
+    table.align_right(1);
+    table.align_right(2);
+    let total: u64 = tokens.layers.values().sum();
+    for layer in Layer::ALL {
+        let Some(cost) = tokens.layers.get(&layer) else { continue };
+        table.row([
+            layer.name().to_owned(),
+            short(cost / tokens.pages.max(1)),
+            percent(*cost, total),
+        ]);
+    }
+    table
+}
+
+/// Days that are shown as one line.
+struct UsagePeriod {
+    label: String,
+    turns: u64,
+    tokens: TokenCounts,
+    items: ItemCounts,
+}
+
+fn periods(report: &UsageReport) -> TextTable {
+    let mut table =
+        TextTable::new(["when", "turns", "read", "cached", "taken", "offered", "left", "used"]);
+    (1..8).for_each(|column| table.align_right(column));
+    for UsagePeriod { label, turns, tokens, items } in grouped(report) {
+        let cached = tokens.cached_share().map(|share| format!("{:.0}%", share * 100.0));
+        table.row([
+            label,
+            short(turns),
+            short(tokens.prompt),
+            cached.unwrap_or_default(),
+            short(items.taken),
+            short(items.offered),
+            short(items.left),
+            short(items.used),
+        ]);
+    }
+    table
+}
+
+/// The days of a report, put together so that they fit on a page: a fortnight by
+/// days, a quarter by weeks, more by months.
+fn grouped(report: &UsageReport) -> Vec<UsagePeriod> {
+    let days = &report.totals.days;
+    let length = match (days.first(), days.last()) {
+        (Some(first), Some(last)) => last.day.duration_since(first.day).as_hours() / 24 + 1,
+        _ => 0,
+    };
+    let label = |day: Date| match length {
+        ..=14 => day.to_string(),
+        15..=92 => format!("week of {}", monday(day)),
+        _ => day.strftime("%Y-%m").to_string(),
+    };
+    let mut periods: Vec<UsagePeriod> = Vec::new();
+    for day in days {
+        let label = label(day.day);
+        if periods.last().is_none_or(|last| last.label != label) {
+            let (tokens, items) = (TokenCounts::default(), ItemCounts::default());
+            periods.push(UsagePeriod { label, turns: 0, tokens, items });
+        }
+        if let Some(last) = periods.last_mut() {
+            last.turns += day.endings.all();
+            last.tokens.add(&day.tokens);
+            last.items.add(day.items);
+        }
+    }
+    periods
+}
+
+fn monday(day: Date) -> Date {
+    let back = day.weekday().since(Weekday::Monday);
+    day.saturating_sub(jiff::Span::new().days(back))
+}
+
+fn items(report: &UsageReport) -> TextTable {
+    let mut table = TextTable::new(["item", "taken", "offered", "left", "used", "last used"]);
+    (1..5).for_each(|column| table.align_right(column));
+    let mut items: Vec<&ReportedItem> = report.items.iter().collect();
+    let on_page = |item: &ReportedItem| item.usage.counts.taken + item.usage.counts.offered;
+    items.sort_by_key(|item| std::cmp::Reverse((item.usage.counts.used, on_page(item))));
+    for item in items.into_iter().take(LISTED) {
+        let ItemCounts { taken, offered, left, used, .. } = item.usage.counts;
+        let used = match is_use_visible(item.usage.item.kind) {
+            true => short(used),
+            false => "-".to_owned(),
+        };
+        let name = match item.is_gone() {
+            true => shown_name(&item.usage.item, NAME - GONE.len()) + GONE,
+            false => shown_name(&item.usage.item, NAME),
+        };
+        table.row([
+            name,
+            short(taken),
+            short(offered),
+            short(left),
+            used,
+            last_used(item.usage.last_used),
+        ]);
+    }
+    table
+}
+
+fn shown_name(item: &ItemId, most: usize) -> String {
+    one_line(&item.to_string(), most)
+}
+
+fn selection(bins: &[SelectionBin; SELECTION_BINS]) -> String {
+    let decided = |bin: &SelectionBin| bin.picked + bin.passed > 0;
+    if !bins.iter().any(decided) {
+        return String::new();
+    }
+    let mut table =
+        TextTable::new(["probability", "picked", "used", "", "passed over", "used all the same"]);
+    (1..6).for_each(|column| table.align_right(column));
+    for (index, bin) in bins.iter().enumerate().rev().filter(|(_, bin)| decided(bin)) {
+        let edge = |index: usize| index as f64 / SELECTION_BINS as f64;
+        let share =
+            if bin.picked > 0 { percent(bin.picked_used, bin.picked) } else { String::new() };
+        table.row([
+            format!("{:.1} to {:.1}", edge(index), edge(index + 1)),
+            short(bin.picked),
+            short(bin.picked_used),
+            share,
+            short(bin.passed),
+            short(bin.passed_used),
+        ]);
+    }
+    format!(
+        "\nWhat search chose, and what the turn then used. Only tools and skills are here:\n\
+         whether a rule, a reference or a memory on the page was used can't be seen.\n{table}"
+    )
+}
+
+fn unused(report: &UsageReport) -> String {
+    let time = unused_time(report);
+    if report.unused.is_empty() {
+        return format!("\nno item is without use {time}\n");
+    }
+    let mut table = TextTable::new(["not used", "include", "offered", "left", "last used"]);
+    table.align_right(2);
+    table.align_right(3);
+    for item in report.unused.iter().take(LISTED) {
+        let ItemCounts { offered, left, .. } = item.usage.counts;
+        table.row([
+            shown_name(&item.usage.item, NAME),
+            item.include.map(|include| include.to_string()).unwrap_or_default(),
+            short(offered),
+            short(left),
+            last_used(item.usage.last_used),
+        ]);
+    }
+    let more = match report.unused.len().saturating_sub(LISTED) {
+        0 => String::new(),
+        more => format!("and {more} more\n"),
+    };
+    let count = counted(report.unused.len(), "item");
+    format!("\n{count} that nothing has used {time}:\n{table}{more}")
+}
+
+/// The time without use that makes an item unused, in words. What was used before
+/// anything was counted is not known.
+fn unused_time(report: &UsageReport) -> String {
+    let days = report.query.unused_days;
+    let hours = jiff::Span::new().hours(i64::from(days) * 24);
+    let limit = report.query.now.checked_sub(hours).unwrap_or(jiff::Timestamp::MIN);
+    let limit = limit.to_zoned(jiff::tz::TimeZone::UTC).date();
+    match report.totals.first_day {
+        Some(first) if first > limit => "since counting began".to_owned(),
+        _ => format!("for {}", counted(usize::from(days), "day")),
+    }
+}
+
+fn percent(part: u64, whole: u64) -> String {
+    let whole = whole.max(1);
+    format!("{}%", (part * 100 + whole / 2) / whole)
+}
+
+/// A number that fits into a column.
+fn short(number: u64) -> String {
+    match number {
+        ..100_000 => thousands(number),
+        100_000..10_000_000 => format!("{} k", thousands(number / 1_000)),
+        _ => format!("{} M", thousands(number / 1_000_000)),
+    }
+}
+
+/// A number with its thousands apart.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests;
