@@ -56,7 +56,7 @@ impl Agent {
         id: ApprovalId,
         answer: ApprovalAnswer,
     ) -> AgentResult<AnsweredApproval> {
-        actor.must_have(Right::to_answer(answer))?;
+        actor.must_have(Right::for_answer(answer))?;
         let not_found = || StoreError::NotFound(RowId::Approval(id));
         let session = self.store().approval(id).await?.ok_or_else(not_found)?.session;
         self.must_reach(actor, session).await.map_err(|_| not_found())?;
@@ -97,7 +97,7 @@ impl Agent {
         id: Option<ApprovalId>,
         answer: ApprovalAnswer,
     ) -> AgentResult<AnsweredApproval> {
-        self.must_be_allowed(actor, Right::to_answer(answer), session).await?;
+        self.must_be_allowed(actor, Right::for_answer(answer), session).await?;
         let open = self.open_approvals(actor, session).await?;
         let asked = match id {
             None => open.first().ok_or(AgentError::NothingAsked)?.id,

@@ -132,7 +132,7 @@ pub enum CommandReply {
     /// What is remembered, and whether it was before.
     Remembered(AddedMemory),
     /// A question was answered.
-    Answered(AnsweredApproval),
+    Answered(Box<AnsweredApproval>),
     /// The model entries, and which one answers.
     #[allow(missing_docs, reason = "the fields say it")]
     Models { names: Vec<String>, current: Option<String> },
@@ -229,11 +229,11 @@ impl Agent {
                     ApprovalScope::Once => ApprovalAnswer::Once,
                     ApprovalScope::Session => ApprovalAnswer::Session,
                 };
-                CommandReply::Answered(self.answer_in(actor, session, id, answer).await?)
+                CommandReply::Answered(Box::new(self.answer_in(actor, session, id, answer).await?))
             }
             ChatCommand::Deny(id) => {
                 let answer = ApprovalAnswer::Denied;
-                CommandReply::Answered(self.answer_in(actor, session, id, answer).await?)
+                CommandReply::Answered(Box::new(self.answer_in(actor, session, id, answer).await?))
             }
             ChatCommand::Remember(text) => {
                 CommandReply::Remembered(self.remember(actor, session, &text).await?)

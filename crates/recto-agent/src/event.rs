@@ -235,7 +235,7 @@ pub struct TurnError {
 /// does not tell is absent: fresh and cached tokens are never made up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct UsageTotals {
-    /// How many requests the turn made.
+    /// How many requests the turn made, answered or not.
     pub requests: u32,
     /// Tokens of the prompts, cached parts included.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -254,7 +254,6 @@ impl UsageTotals {
             (Some(total), Some(new)) => Some(total.saturating_add(new)),
             (known, None) | (None, known) => known,
         };
-        self.requests += 1;
         self.prompt = sum(self.prompt, usage.prompt);
         self.cached = sum(self.cached, usage.cached);
         self.completion = sum(self.completion, usage.completion);

@@ -287,10 +287,7 @@ fn event_bytes(event: &EventKind) -> usize {
         EventKind::Retrying { error: text, .. }
         | EventKind::Text { text }
         | EventKind::Thinking { text } => text.len(),
-        EventKind::Notice(notice) => notice.text.len(),
-        EventKind::Asked(question) => {
-            question.tool.len() + question.title.len() + question.detail.len()
-        }
+        EventKind::Notice(_) | EventKind::Asked(_) => json_bytes(event),
         EventKind::Call(call) => call.id.len() + call.name.len() + call.arguments.len(),
         EventKind::Result { id, name, text, .. } => id.len() + name.len() + text.len(),
         EventKind::Finished(finished) => {
@@ -301,4 +298,9 @@ fn event_bytes(event: &EventKind) -> usize {
         }
         EventKind::Snapshot(snapshot) => snapshot.text.len() + snapshot.thinking.len(),
     }
+}
+
+/// The size of what has many fields, and comes seldom: that of its JSON.
+fn json_bytes(event: &EventKind) -> usize {
+    serde_json::to_string(event).map_or(0, |json| json.len())
 }

@@ -12,7 +12,7 @@ use crate::session_cache::SessionCache;
 use crate::shared::AgentShared;
 use crate::turn::{
     BroughtMessages, CompactedRequest, MessageOrigin, RequestContent, RequestDraft, TurnInputs,
-    TurnModel, resolve_window, stamp, take_in, visible_text,
+    TurnModel, reconcile_client, resolve_window, stamp, visible_text,
 };
 
 /// A turn's first request.
@@ -53,7 +53,7 @@ pub(crate) async fn preview_request(
     let context = inbound.client.as_deref();
     let tools = context.map(|context| context.tool_specs(&inputs.catalog)).unwrap_or_default();
     let (client, BroughtMessages(brought)) =
-        take_in(shared, session, context, &inbound.results, tools).await?;
+        reconcile_client(shared, session, context, &inbound.results, tools).await?;
     inputs.set_client(client);
     let history = match &inputs.client.history {
         Some(history) => history.clone(),

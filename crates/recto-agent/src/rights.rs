@@ -55,7 +55,7 @@ pub enum Right {
 
 impl Right {
     /// The right to give an answer: who may stop a turn may also keep a tool from running.
-    pub fn to_answer(answer: ApprovalAnswer) -> Self {
+    pub fn for_answer(answer: ApprovalAnswer) -> Self {
         match answer {
             ApprovalAnswer::Once | ApprovalAnswer::Session => Right::Approve,
             ApprovalAnswer::Denied | ApprovalAnswer::Expired | ApprovalAnswer::Withdrawn => {

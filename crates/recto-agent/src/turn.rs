@@ -46,7 +46,7 @@ use crate::step::{
 use crate::stop::StopSignal;
 use crate::tally::TallyBuilder;
 pub(crate) use assemble::{RequestContent, RequestDraft};
-pub(crate) use client::{BroughtMessages, TurnClient, take_in};
+pub(crate) use client::{BroughtMessages, TurnClient, reconcile_client};
 pub(crate) use compact::CompactedRequest;
 pub(crate) use inputs::{MessageOrigin, PendingNotices, TurnInputs, TurnModel, today};
 use model_call::{CallOutcome, StreamedReply};
@@ -279,7 +279,7 @@ impl TurnRun<'_> {
             status,
             reply: self.reply_text.clone(),
             error: self.error.clone(),
-            usage: self.usage,
+            usage: UsageTotals { requests: self.requests, ..self.usage },
             calls,
         }));
         Ok(())

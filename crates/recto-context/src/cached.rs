@@ -41,7 +41,7 @@ pub(crate) struct CachedShare {
 
 impl CachedShare {
     /// The sum of two.
-    pub(crate) fn and(self, other: &CachedShare) -> Self {
+    pub(crate) fn add(self, other: &CachedShare) -> Self {
         CachedShare {
             bytes: self.bytes + other.bytes,
             agreed: self.agreed + other.agreed,

@@ -79,13 +79,13 @@ impl LayerRows<'_> {
             row["message"] = place.message.into();
             row["bytes"] = json!([place.bytes.start, place.bytes.end]);
             rows.push(row);
-            cached = cached.and(share);
+            cached = cached.add(share);
         }
         // Tools that are sent as text are parts of the page already.
         let as_schemas = layer == Layer::Tools && *tool_calls == ToolCalls::Native;
         for (tool, share) in tools.iter().zip(&self.shares.tools).filter(|_| as_schemas) {
             rows.push(self.row(&PageRow::from_tool(tool), share));
-            cached = cached.and(share);
+            cached = cached.add(share);
         }
         json!({
             "layer": layer,

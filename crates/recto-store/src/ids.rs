@@ -70,7 +70,7 @@ row_number!(
 
 /// The text is no number of a row.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a {what} is named by its number, from 1")]
+#[error("{what}s are named by their numbers, from 1")]
 pub struct ParseIdError {
     what: &'static str,
 }

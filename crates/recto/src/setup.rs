@@ -41,8 +41,8 @@ use crate::home::RectoHome;
 use crate::output::{tame, tell};
 
 pub(crate) use agents::{
-    TERMINAL, asked_settings, bindings, load_agent, load_config, named_settings, session_settings,
-    terminal_agent,
+    TERMINAL, asked_settings, bindings, load_agent, load_config, meant_agent, named_settings,
+    session_settings, terminal_agent,
 };
 pub(crate) use find::{ModelChoice, ModelLookup, find};
 pub(crate) use ollama::OllamaModels;

@@ -90,9 +90,9 @@ impl BroughtMessages {
     }
 }
 
-/// Takes in what a client brought with a message: closes the calls that it has not answered,
+/// Holds what a client brought with a message against the session: closes the calls that it has not answered,
 /// and finds out what of its history is stored.
-pub(crate) async fn take_in(
+pub(crate) async fn reconcile_client(
     shared: &AgentShared,
     session: &LoadedSession,
     context: Option<&ClientContext>,

@@ -15,7 +15,7 @@ use recto_store::{NewMessage, StartedTurn, StoredTurn, TurnCommit, TurnEnding, T
 use recto_tools::ToolResult;
 
 use super::client::{
-    BroughtMessages, Continuation, TurnClient, check_waiting, read_history, take_in,
+    BroughtMessages, Continuation, TurnClient, check_waiting, read_history, reconcile_client,
 };
 use super::inputs::{MessageOrigin, TurnInputs, TurnModel};
 use super::{TurnRun, is_overtaken, stamp, visible_text};
@@ -167,7 +167,7 @@ impl TurnRunner<'_> {
     async fn run(&mut self, message: &ArrivedMessage, mut start: StartPoint) -> AgentResult {
         let (session, _) = self.session.loaded()?;
         let history_from = session.carry.history_from;
-        start.continue_turn(self.shared, session, message).await?;
+        start.find_continuation(self.shared, session, message).await?;
         let chosen = start.choose_model(self.shared, session, message)?;
         if start.turn.is_none() && self.shared.known_window(&chosen.0).is_none() {
             // A server is about to be asked, which may take long: no message waits
@@ -176,18 +176,12 @@ impl TurnRunner<'_> {
             (start.turn, start.number) = (Some(begun.turn), Some(begun.number));
         }
         let window = self.wait_for_window(&chosen.0).await?;
-        let (session, previous) = self.session.loaded()?;
         let is_stopped = window.is_none();
         let model =
             TurnModel::prepare(self.shared, chosen, window.unwrap_or(Ok(Window::ASSUMED))).await?;
         let text = visible_text(&message.inbound.content);
-        // A turn that was begun before has followed its mentions.
-        let mentions = if start.message.is_none() { &*text } else { "" };
-        let origin = start.origin(session, message, mentions);
-        let catalog = catalog_of(self.shared, start.catalog.take());
-        let mut inputs = TurnInputs::gather(self.shared, session, model, origin, catalog).await;
-        let brought =
-            start.set_client(self.shared, session, message, &mut inputs, previous.as_ref()).await?;
+        let (mut inputs, brought) = self.gather(message, &text, &mut start, model).await?;
+        let (session, previous) = self.session.loaded()?;
         let next = session.last.0 + brought.0.len() as u64 + 1;
         let id = start.message.unwrap_or(MessageId(next));
         let number = start.number.unwrap_or(TurnNumber(session.turns + 1));
@@ -226,6 +220,25 @@ impl TurnRunner<'_> {
         Ok(())
     }
 
+    /// Gathers what the turn's requests are made of, and what its client brought along.
+    async fn gather(
+        &mut self,
+        message: &ArrivedMessage,
+        text: &str,
+        start: &mut StartPoint,
+        model: TurnModel,
+    ) -> AgentResult<(TurnInputs, BroughtMessages)> {
+        let (session, previous) = self.session.loaded()?;
+        // A turn that was begun before has followed its mentions.
+        let mentions = if start.message.is_none() { text } else { "" };
+        let origin = start.origin(session, message, mentions);
+        let catalog = catalog_of(self.shared, start.catalog.take());
+        let mut inputs = TurnInputs::gather(self.shared, session, model, origin, catalog).await;
+        let brought =
+            start.set_client(self.shared, session, message, &mut inputs, previous.as_ref()).await?;
+        Ok((inputs, brought))
+    }
+
     /// The model's window. Whoever stops does not want to wait for a server that may be away:
     /// then there is none.
     async fn wait_for_window(
@@ -253,7 +266,7 @@ impl TurnRunner<'_> {
 
 impl StartPoint {
     /// Finds the turn that a client's results go on with, where they come alone.
-    async fn continue_turn(
+    async fn find_continuation(
         &mut self,
         shared: &AgentShared,
         session: &LoadedSession,
@@ -322,7 +335,8 @@ impl StartPoint {
         let tools = context.map(|context| context.tool_specs(&inputs.catalog));
         let Some(state) = self.state.as_ref().filter(|_| self.message.is_some()) else {
             let tools = tools.unwrap_or_default();
-            let (client, brought) = take_in(shared, session, context, results, tools).await?;
+            let (client, brought) =
+                reconcile_client(shared, session, context, results, tools).await?;
             inputs.set_client(client);
             return Ok(brought);
         };

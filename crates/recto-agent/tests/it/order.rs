@@ -2,13 +2,13 @@
 //! for another.
 
 use futures_util::future::join_all;
-use recto_agent::{Agent, ChatCommand, CommandReply, EventKind, StopOutcome};
+use recto_agent::{Agent, ChatCommand, CommandReply, EventKind, Inbound, StopOutcome};
 use recto_fakes::{AnswerGate, FakeAnswer, FakeServer};
 use recto_store::{TurnEnding, TurnStatus};
 
 use crate::support::{
-    Bench, arrival, check_sound, conversation, finished, next, owner, runtime, say, scripted,
-    session, statuses, submit, text, transcript, within,
+    Bench, arrival, check_sound, conversation, finished, follow, next, owner, runtime, say,
+    scripted, session, statuses, submit, text, transcript, within,
 };
 
 /// The replies of the fake when it only repeats.
@@ -28,9 +28,10 @@ fn messages_sent_at_once_are_answered_in_the_order_they_were_sent() {
         for round in 0..20 {
             let session = session(&agent, &format!("round {round}")).await;
             let texts: Vec<String> = (1..=5).map(|number| format!("message {number}")).collect();
-            let submitted = texts.iter().map(|text| submit(&agent, session, text));
+            let inbound = |text: &String| Inbound::text(&owner(), text);
+            let submitted = texts.iter().map(|text| agent.submit(session, inbound(text)));
             for submission in join_all(submitted).await {
-                finished(submission).await;
+                finished(follow(&agent, session, submission.unwrap()).await).await;
             }
             assert_eq!(transcript(agent.store(), session).await, echoes(&texts));
             check_sound(agent.store(), session).await;

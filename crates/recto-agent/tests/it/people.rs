@@ -84,6 +84,7 @@ fn every_command_is_refused_and_allowed_by_the_table() {
             /add tone                                    yes   -    -   yes   -    -    -    -
             /remove tone                                 yes   -    -   yes   -    -    -    -
             /why tone                                    yes  yes   -   yes  yes  yes  yes   -
+            /stats                                       yes  yes   -   yes  yes  yes  yes   -
             /approve                                     yes   -    -   yes   -    -    -    -
             /approve session                             yes   -    -   yes   -    -    -    -
             /approve 1                                   yes   -    -   yes   -    -    -    -
@@ -140,7 +141,7 @@ fn every_answer_is_refused_and_allowed_by_the_table_and_keeps_who_gave_it() {
                 let session = agent.find_or_begin(&owner(), &place).await.unwrap().id;
                 let (mut asked, id) = ask(&agent, session).await;
                 let given = agent.answer(&actor, id, answer).await;
-                let allowed = is_allowed(role, Right::to_answer(answer));
+                let allowed = is_allowed(role, Right::for_answer(answer));
                 assert_eq!(is_refused(&given), !allowed, "{role} {}", answer.name());
                 let by = if allowed { actor } else { owner() };
                 if !allowed {

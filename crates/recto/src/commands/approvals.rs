@@ -135,6 +135,7 @@ pub(crate) fn approval_json(approval: &StoredApproval, session: Option<&StoredSe
         "id": approval.id,
         "session": approval.session,
         "session_name": session.map(StoredSession::label),
+        "agent": session.map(|session| &session.agent),
         "turn": approval.turn,
         "tool": question.tool.key(),
         "title": question.title,
@@ -152,6 +153,7 @@ pub(crate) fn approval_json(approval: &StoredApproval, session: Option<&StoredSe
 /// The result of an answer: the question, and what became of its turn.
 struct AnswerReport {
     approval: StoredApproval,
+    session: Option<StoredSession>,
     goes_on: TurnContinues,
     /// How the turn ended, if it went on here.
     finished: Option<FinishedTurn>,
@@ -169,12 +171,13 @@ async fn answer(
     let store = setup::store(&config.settings)?;
     if is_waited_for(&store, id).await? {
         let actor = setup::actor();
-        actor.must_have(Right::to_answer(answer))?;
+        actor.must_have(Right::for_answer(answer))?;
         let by = Some(actor.to_store());
         let decision = ApprovalDecision { answer, at: Moment::now(), by };
         let approval = store.answer_approval(id, decision).await?;
         let goes_on = TurnContinues::Elsewhere;
-        return Ok((AnswerReport { approval, goes_on, finished: None, next: None }, None));
+        let session = store.session(approval.session).await?;
+        return Ok((AnswerReport { approval, session, goes_on, finished: None, next: None }, None));
     }
     let settings = asking_agent(config, &store, id).await?.clone();
     let settings = setup::with_model(settings, None).await?;
@@ -217,7 +220,8 @@ async fn go_on(agent: &Agent, id: ApprovalId, answer: ApprovalAnswer) -> CliResu
         None => None,
     };
     let AnsweredApproval { approval, goes_on } = agent.answer(&actor, id, answer).await?;
-    let mut outcome = AnswerReport { goes_on, finished: None, next: None, approval };
+    let session = agent.store().session(approval.session).await?;
+    let mut outcome = AnswerReport { goes_on, finished: None, next: None, session, approval };
     let Some(mut events) = events.filter(|_| goes_on == TurnContinues::Here) else {
         return Ok(outcome);
     };
@@ -246,7 +250,7 @@ fn tell_outcome(outcome: &AnswerReport, as_json: bool) -> CliResult<ExitCode> {
         _ => ExitCode::SUCCESS,
     };
     if as_json {
-        let mut value = approval_json(&outcome.approval, None);
+        let mut value = approval_json(&outcome.approval, outcome.session.as_ref());
         value["goes_on"] = json!(match outcome.goes_on {
             TurnContinues::Here => "here",
             TurnContinues::Elsewhere => "elsewhere",

@@ -17,9 +17,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use recto_agent::{
-    Actor, Agent, AnsweredApproval, ApprovalQuestion, COMMANDS, ChatCommand, CommandReply,
-    Conversation, EventCursor, EventListener, Inbound, SOLE_ACCOUNT, SessionSettings,
-    TurnContinues,
+    Actor, Agent, ApprovalQuestion, COMMANDS, ChatCommand, CommandReply, Conversation, EventCursor,
+    EventListener, Inbound, SOLE_ACCOUNT, SessionSettings, TurnContinues,
 };
 use recto_context::ContextMode;
 use recto_store::{StoredApproval, StoredSession, TurnEnding, TurnId};
@@ -289,8 +288,8 @@ impl Chat {
         }
         self.printer.answer(&answer)?;
         match answer {
-            CommandReply::Answered(AnsweredApproval { approval, goes_on: TurnContinues::Here }) => {
-                self.follow_all(approval.turn, &mut events).await
+            CommandReply::Answered(answered) if answered.goes_on == TurnContinues::Here => {
+                self.follow_all(answered.approval.turn, &mut events).await
             }
             _ => Ok(MessageOutcome::Done),
         }

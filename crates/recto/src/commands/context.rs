@@ -186,9 +186,9 @@ fn show_in_session(
     message: &str,
 ) -> CliResult<ExitCode> {
     setup::runtime()?.block_on(async {
-        let settings = setup::asked_settings(config, &args.agent)?;
-        let store = setup::store(settings)?;
-        let session = sessions::find(&store, settings, &args.agent, name).await?;
+        let store = setup::store(setup::asked_settings(config, &args.agent)?)?;
+        let agent = setup::meant_agent(config, &args.agent, name);
+        let session = sessions::find(&store, &agent, &args.agent, name).await?;
         let settings = setup::session_settings(config, &session)?.clone();
         let settings = setup::with_model(settings, None).await?;
         let agent = setup::idle_agent(home, &settings, store)?;

@@ -14,7 +14,7 @@ use recto_store::{
 use serde_json::{Value, json};
 
 use crate::cli::{AgentArg, SessionArgs, SessionCommand};
-use crate::config::{LoadedConfig, Settings};
+use crate::config::LoadedConfig;
 use crate::draw::TextTable;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
@@ -30,7 +30,9 @@ pub(crate) fn run(home: &RectoHome, args: &SessionArgs) -> CliResult {
     let settings = setup::asked_settings(&config, &args.agent)?;
     setup::runtime()?.block_on(async {
         let store = setup::settled_store(settings).await?;
-        let find = |name| find(&store, settings, &args.agent, name);
+        let find = async |name| {
+            find(&store, &setup::meant_agent(&config, &args.agent, name), &args.agent, name).await
+        };
         match &args.command {
             SessionCommand::List { all, json } => {
                 list(&store, &config, &args.agent, *all, json.json).await
@@ -64,14 +66,13 @@ pub(crate) fn run(home: &RectoHome, args: &SessionArgs) -> CliResult {
 /// for, that of the only other agent that has one.
 pub(crate) async fn find(
     store: &Store,
-    settings: &Settings,
+    agent: &str,
     asked: &AgentArg,
     name: &str,
 ) -> CliResult<StoredSession> {
-    let agent = &settings.agent.name;
     match store.find_session(agent, name).await? {
         // A number is that of any agent's session.
-        Some(session) if asked.agent.is_some() && session.agent != *agent => {
+        Some(session) if asked.agent.is_some() && session.agent != agent => {
             return Err(not_of(&session, agent));
         }
         Some(session) => return Ok(session),
@@ -134,17 +135,24 @@ async fn list(
         return print_json(&described.into());
     }
     let nothing = "there are no sessions yet; `recto chat` begins one";
-    print_list(json, &sessions, summary_json, || table(&sessions), &nothing)
+    print_list(
+        json,
+        &sessions,
+        summary_json,
+        || table(&sessions, &config.settings.agent.name),
+        &nothing,
+    )
 }
 
 /// The sessions, one a line.
-pub(crate) fn table(sessions: &[SessionSummary]) -> String {
+///
+/// The agent is told where it is not always the usual one.
+pub(crate) fn table(sessions: &[SessionSummary], usual_agent: &str) -> String {
     let mut table = TextTable::new(["number", "name", "messages", "turns", "last", "begins with"]);
     for column in [0, 2, 3] {
         table.align_right(column);
     }
-    let first = sessions.first().map(|summary| &summary.session.agent);
-    let has_several = sessions.iter().any(|summary| Some(&summary.session.agent) != first);
+    let has_several = sessions.iter().any(|summary| summary.session.agent != usual_agent);
     for summary in sessions {
         let session = &summary.session;
         let name = session.name.as_ref().map_or_else(String::new, ToString::to_string);

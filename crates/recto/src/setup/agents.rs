@@ -68,6 +68,12 @@ fn find<'c>(config: &'c LoadedConfig, name: &str) -> Option<&'c Settings> {
     config.agents().find(|settings| settings.agent.name == name)
 }
 
+/// The name of the agent whose session of this name is meant: the one that is asked for, or
+/// the one that answers there in the terminal.
+pub(crate) fn meant_agent(config: &LoadedConfig, asked: &AgentArg, session: &str) -> String {
+    asked.agent.clone().unwrap_or_else(|| terminal_agent(config, session))
+}
+
 /// The name of the agent that answers in the terminal, in a session of this name.
 pub(crate) fn terminal_agent(config: &LoadedConfig, session: &str) -> String {
     let place =

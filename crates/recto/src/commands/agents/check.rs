@@ -48,7 +48,7 @@ struct AgentFinding {
 }
 
 impl AgentFinding {
-    fn of(settings: &Settings, severity: Severity, what: impl Into<String>) -> Self {
+    fn for_agent(settings: &Settings, severity: Severity, what: impl Into<String>) -> Self {
         let agent = Some(settings.agent.name.clone());
         AgentFinding { severity, agent, what: what.into(), hint: None }
     }
@@ -94,7 +94,7 @@ fn check_agent(config: &LoadedConfig, settings: &Settings) -> CliResult<Vec<Agen
             "has the workspace of the agent `{}`: they share files and memories",
             other.agent.name
         );
-        AgentFinding::of(settings, Severity::Warning, what)
+        AgentFinding::for_agent(settings, Severity::Warning, what)
             .hint("give each agent a folder of its own, unless that is meant")
     }));
     Ok(findings)
@@ -105,13 +105,13 @@ fn check_workspace(settings: &Settings) -> CliResult<Vec<AgentFinding>> {
     if let Err(error) = fs::read_dir(path) {
         let what = format!("its workspace `{}` can't be read: {error}", path.display());
         let hint = format!("create the folder, or set `agents.{}.workspace`", settings.agent.name);
-        return Ok(vec![AgentFinding::of(settings, Severity::Error, what).hint(hint)]);
+        return Ok(vec![AgentFinding::for_agent(settings, Severity::Error, what).hint(hint)]);
     }
     let snapshot = setup::read_workspace(settings)?;
     let finding = |problem: &recto_workspace::WorkspaceProblem| AgentFinding {
         hint: problem.hint.clone(),
         // A turn goes on without the file, however wrong it is.
-        ..AgentFinding::of(
+        ..AgentFinding::for_agent(
             settings,
             Severity::Warning,
             format!("{}: {}: {}", severity(problem), problem.path.display(), problem.what),
@@ -129,7 +129,7 @@ fn check_model(settings: &Settings) -> CliResult<Option<AgentFinding>> {
         return Ok(None);
     }
     let (what, hint) = choice.failure(asked.as_deref(), &settings).parts();
-    let finding = AgentFinding::of(&settings, Severity::Error, what);
+    let finding = AgentFinding::for_agent(&settings, Severity::Error, what);
     Ok(Some(AgentFinding { hint, ..finding }))
 }
 

@@ -30,7 +30,11 @@ pub(super) fn draw(answer: &CommandReply) -> String {
         CommandReply::Answered(answered) => decided(answered),
         CommandReply::Models { names, current } => models(names, current.as_deref()),
         CommandReply::Settings(settings) => settings_table(settings),
-        CommandReply::Sessions(list) => sessions::table(list),
+        CommandReply::Sessions(list) => {
+            // They are all of the agent that is talked to.
+            let agent = list.first().map_or("", |listed| &listed.session.agent);
+            sessions::table(list, agent)
+        }
         CommandReply::Stopped(StopOutcome::Now) => "stopping\n".to_owned(),
         CommandReply::Stopped(StopOutcome::Elsewhere) => {
             "a turn runs in another process; stop it there with Ctrl-C\n".to_owned()
@@ -59,14 +63,11 @@ pub(super) fn json(answer: &CommandReply) -> Value {
             data["was_there"] = json!(added.was_there);
             ("remembered", data)
         }
-        CommandReply::Answered(AnsweredApproval { approval, .. }) => (
-            "answered",
-            json!({
-                "approval": approval.id,
-                "turn": approval.turn,
-                "answer": approval.answer.as_ref().map(|decision| decision.answer),
-            }),
-        ),
+        CommandReply::Answered(answered) => {
+            let approval = &answered.approval;
+            let answer = approval.answer.as_ref().map(|decision| decision.answer);
+            ("answered", json!({"approval": approval.id, "turn": approval.turn, "answer": answer}))
+        }
         CommandReply::Models { names, current } => {
             ("models", json!({"models": names, "current": current}))
         }

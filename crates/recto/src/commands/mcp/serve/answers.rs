@@ -157,7 +157,7 @@ async fn context(handler: &CallHandler, arguments: &OfferArguments) -> CliResult
     let (model, request, report) = match session {
         Some(name) => {
             let store = state.store.as_ref().ok_or_else(nothing_yet)?;
-            let session = sessions::find(store, &settings, &handler.asked, name).await?;
+            let session = sessions::find(store, &settings.agent.name, &handler.asked, name).await?;
             let agent = handler.agent(&state, store, settings).await?;
             let model = model.map(str::to_owned);
             let (model, preview) =
