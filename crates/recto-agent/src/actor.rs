@@ -14,14 +14,17 @@ use crate::agent::Conversation;
 /// A person or a program that uses the agent. Kept with every turn and every answer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Actor {
-    /// An id that stays, whatever the name becomes. That of a schedule is the scope of its
-    /// conversation.
+    /// An id that stays, whatever the name becomes.
     pub id: Arc<str>,
     /// The name that is shown, as it is now.
     pub name: SpeakerName,
     /// What they are to the agent, where they are now: in a group, everybody but the
     /// owner is a member.
     pub role: ActorRole,
+    /// The conversation in which they are that: of a member their group, of a schedule where
+    /// its runs are held. Nobody else is bound to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<Arc<str>>,
 }
 
 /// What somebody is to the agent.
@@ -72,7 +75,13 @@ pub enum TokenAccess {
 impl Actor {
     /// Somebody with this id, name and role.
     pub fn new(id: &str, name: &str, role: ActorRole) -> Self {
-        Actor { id: id.into(), name: SpeakerName::new(name), role }
+        Actor { id: id.into(), name: SpeakerName::new(name), role, conversation: None }
+    }
+
+    /// Somebody in the group that holds this conversation.
+    pub fn member(id: &str, name: &str, conversation: &Conversation) -> Self {
+        let conversation = Some(conversation.scope().into());
+        Actor { conversation, ..Actor::new(id, name, ActorRole::Member) }
     }
 
     /// The agent's owner, under this name.
@@ -82,7 +91,9 @@ impl Actor {
 
     /// The schedule whose runs are held in this conversation.
     pub fn schedule(name: &str, conversation: &Conversation) -> Self {
-        Actor::new(&conversation.scope(), name, ActorRole::Schedule)
+        let scope = conversation.scope();
+        let schedule = Actor::new(&scope, name, ActorRole::Schedule);
+        Actor { conversation: Some(scope.into()), ..schedule }
     }
 
     /// The actor as the store has kept it. One that can't be read any more has the least

@@ -114,6 +114,8 @@ impl Conversation {
 pub struct Submission {
     /// The turn that it begins, or has begun when it was first delivered.
     pub turn: TurnId,
+    /// The session of that turn. One that was delivered before may have begun it in another.
+    pub session: SessionId,
     /// Whether it was delivered for the first time.
     pub intake: InboundIntake,
     /// An event before all of that turn that are to come: whoever listens after it hears
@@ -320,6 +322,10 @@ impl Agent {
         inbound.check()?;
         inbound.settings.unattended |= !is_attended(inbound.actor.role);
         let actor = inbound.actor.clone();
+        if let Some(delivery) = &inbound.delivery {
+            // Nobody takes in the messages of a conversation that is not theirs.
+            self.must_hold(&actor, &delivery.conversation)?;
+        }
         let delivery = inbound.delivery.as_ref().map(|delivery| delivery.key(self.name()));
         let message = ArrivedMessage { session, at: Moment::now(), inbound, delivery };
         let (ack, stored) = oneshot::channel();
@@ -333,7 +339,7 @@ impl Agent {
             Err(AgentError::Store(StoreError::Delivered { turn })) => {
                 self.known_submission(&actor, turn).await
             }
-            stored => Ok(Submission { turn: stored?, intake: InboundIntake::New, before }),
+            stored => Ok(Submission { turn: stored?, session, intake: InboundIntake::New, before }),
         }
     }
 
@@ -343,7 +349,7 @@ impl Agent {
         let session = begun.ok_or(StoreError::NotFound(RowId::Turn(turn)))?.session;
         self.must_reach(actor, session).await?;
         let before = self.shared.streams.of_session(session).last();
-        Ok(Submission { turn, intake: InboundIntake::Known, before })
+        Ok(Submission { turn, session, intake: InboundIntake::Known, before })
     }
 
     /// Stops the turn that runs in a session, and says whether one did.

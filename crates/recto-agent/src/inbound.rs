@@ -11,7 +11,7 @@ use crate::agent::Conversation;
 use crate::commands::{ChatCommand, CommandProblem};
 use crate::error::{AgentError, AgentResult};
 use crate::options::SessionSettings;
-use crate::rights::{Right, is_attended};
+use crate::rights::{Right, is_attended, turn_settings_rights};
 use crate::session_cache::LoadedSession;
 use crate::turn::visible_text;
 
@@ -92,8 +92,11 @@ impl Inbound {
     /// anything is stored.
     pub(crate) fn check(&self) -> AgentResult {
         self.actor.must_have(Right::Talk)?;
-        if self.settings.approval.is_some() {
-            self.actor.must_have(Right::ChangeRights)?;
+        for right in turn_settings_rights(self.actor.role, &self.settings) {
+            self.actor.must_have(right)?;
+        }
+        if self.client.is_some() || !self.results.is_empty() {
+            self.actor.must_have(Right::BringContext)?;
         }
         let has_more = self.content.iter().any(|part| !matches!(part, ContentPart::Text(_)));
         let text = visible_text(&self.content);

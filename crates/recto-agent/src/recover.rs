@@ -19,20 +19,41 @@ use crate::step::{StepEffect, StepInput, TurnClosing, TurnState};
 use crate::tally::tally_stored_turn;
 use crate::turn::open_calls;
 
-/// Closes what can't be finished, and gives the turns that can, oldest first.
-/// Needs no model, so that every command can do it before it looks.
+/// Closes what can't be finished, whichever agent's it is, and gives the turns that can, oldest
+/// first. Needs no model, so that every command can do it before it looks.
 pub async fn settle_open_turns(store: &Store) -> AgentResult<Vec<StoredTurn>> {
-    let mut unfinished = Vec::new();
+    let open = open_turns(store).await?;
+    settle_turns(store, open).await
+}
+
+/// The same for the turns of one agent: those of others are theirs.
+pub(crate) async fn settle_own_turns(store: &Store, agent: &str) -> AgentResult<Vec<StoredTurn>> {
+    let mut own = Vec::new();
+    for turn in open_turns(store).await? {
+        if store.session(turn.session).await?.is_some_and(|session| session.agent == agent) {
+            own.push(turn);
+        }
+    }
+    settle_turns(store, own).await
+}
+
+/// The turns that are open. Those that can't be read are closed: of them nobody can say whose
+/// they are.
+async fn open_turns(store: &Store) -> AgentResult<Vec<StoredTurn>> {
     let open = store.open_turns().await?;
     for (turn, error) in open.damaged {
         close_damaged(store, turn, &error).await?;
     }
+    Ok(open.turns)
+}
+
+async fn settle_turns(store: &Store, open: Vec<StoredTurn>) -> AgentResult<Vec<StoredTurn>> {
+    let mut unfinished = Vec::new();
     let asked = open_questions(store).await?;
     let waits =
         |turn: &&StoredTurn| turn.owner == Some(TurnOwner::Elsewhere) || asked.contains(&turn.id);
-    let waiting: HashSet<SessionId> =
-        open.turns.iter().filter(waits).map(|turn| turn.session).collect();
-    for turn in open.turns {
+    let waiting: HashSet<SessionId> = open.iter().filter(waits).map(|turn| turn.session).collect();
+    for turn in open {
         // What waits in a session where another process is at work, or a person has
         // to be asked, is taken up when that is done, by whoever talks there next.
         if turn.owner != Some(TurnOwner::Gone) || waiting.contains(&turn.session) {
@@ -48,18 +69,6 @@ pub async fn settle_open_turns(store: &Store) -> AgentResult<Vec<StoredTurn>> {
         }
     }
     Ok(unfinished)
-}
-
-/// The same, with those turns alone that an agent can finish: each session's agent
-/// answers from its own files.
-pub(crate) async fn settle_own_turns(store: &Store, agent: &str) -> AgentResult<Vec<StoredTurn>> {
-    let mut own = Vec::new();
-    for turn in settle_open_turns(store).await? {
-        if store.session(turn.session).await?.is_some_and(|session| session.agent == agent) {
-            own.push(turn);
-        }
-    }
-    Ok(own)
 }
 
 /// Turns with questions that somebody may still answer.

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::actor::{Actor, ActorRole, TokenAccess, TokenHolder, TokenRights};
 use crate::error::{AgentError, AgentResult};
+use crate::options::SessionSettings;
 
 /// Something that an actor may be allowed to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, strum::Display, strum::EnumIter)]
@@ -36,6 +37,10 @@ pub enum Right {
     /// Change settings that decide what tools may do unasked.
     #[strum(serialize = "change rights")]
     ChangeRights,
+    /// Bring along a conversation, a system text or tools that are not the session's own, as
+    /// clients of the front doors do.
+    #[strum(serialize = "bring a conversation of their own")]
+    BringContext,
     /// Put items into a session, or take them out.
     #[strum(serialize = "add or remove items")]
     ChangeItems,
@@ -76,7 +81,9 @@ pub fn is_allowed(role: ActorRole, right: Right) -> bool {
             (TokenHolder::Owner, TokenAccess::Read) => {
                 matches!(right, Right::Inspect | Right::SeeSessions)
             }
-            (TokenHolder::Guest, TokenAccess::Write) => is_for_guests(right),
+            (TokenHolder::Guest, TokenAccess::Write) => {
+                is_for_guests(right) || right == Right::BringContext
+            }
             (TokenHolder::Guest, TokenAccess::Read) => right == Right::Inspect,
         },
         ActorRole::Schedule => right == Right::Talk,
@@ -103,9 +110,12 @@ pub fn may_reach(actor: &Actor, audience: &Audience) -> bool {
         return true;
     }
     match actor.role {
-        ActorRole::Schedule => audience.conversation.as_ref() == Some(&actor.id),
         // A session of which nobody knows where it is held is nobody's.
-        ActorRole::Member => audience.who == AudienceKind::Group && audience.conversation.is_some(),
+        ActorRole::Member | ActorRole::Schedule => {
+            let is_place =
+                actor.conversation.is_some() && audience.conversation == actor.conversation;
+            is_place && (actor.role == ActorRole::Schedule || audience.who == AudienceKind::Group)
+        }
         ActorRole::Owner | ActorRole::Paired | ActorRole::Token(_) => {
             // Nobody else goes by the owner's id.
             let (who, person) = actor.as_audience();
@@ -122,6 +132,16 @@ impl Actor {
         }
         Err(AgentError::NotAllowed { name: self.name.clone(), role: self.role, right })
     }
+}
+
+/// The rights that the settings of a single turn need. What a schedule sets, its owner has
+/// set for it.
+pub(crate) fn turn_settings_rights(role: ActorRole, settings: &SessionSettings) -> Vec<Right> {
+    let of_manner = SessionSettings { approval: None, unattended: false, ..settings.clone() };
+    let changes_manner = is_attended(role) && of_manner != SessionSettings::default();
+    let changes_rights = settings.approval.is_some();
+    let changes = [(changes_manner, Right::ChangeSettings), (changes_rights, Right::ChangeRights)];
+    changes.into_iter().filter_map(|(changes, right)| changes.then_some(right)).collect()
 }
 
 /// Whether somebody is there who can be asked, and can mean what they type as a command. In
@@ -172,6 +192,7 @@ mod tests {
             see sessions of others  yes      -        -        yes      yes      -        -        -
             change settings         yes      yes      -        yes      -        yes      -        -
             change rights           yes      -        -        yes      -        -        -        -
+            bring a conversation of their own yes      -        -        yes      -        yes      -        -
             add or remove items     yes      -        -        yes      -        -        -        -
             approve tools           yes      -        -        yes      -        -        -        -
             have things remembered  yes      yes      yes      yes      -        yes      -        -
@@ -196,6 +217,7 @@ mod tests {
             ("ben's", audience(AudienceKind::Guest, Some("ben"), "telegram-2")),
             ("stranger's", audience(AudienceKind::Guest, None, "telegram-3")),
             ("group's", audience(AudienceKind::Group, None, "telegram-4")),
+            ("other group's", audience(AudienceKind::Group, None, "telegram-5")),
             ("schedule's", audience(AudienceKind::Owner, Some("owner"), "schedule-daily")),
             ("nobody's", Audience::default()),
         ];
@@ -208,22 +230,27 @@ mod tests {
             };
             ids.into_iter().map(move |id| (id, role))
         }) {
-            let actor = Actor::new(id, "Anna", role);
+            let conversation = match role {
+                ActorRole::Schedule => Some(id.into()),
+                ActorRole::Member => Some("telegram-4".into()),
+                _ => None,
+            };
+            let actor = Actor { conversation, ..Actor::new(id, "Anna", role) };
             let reached = sessions.iter().filter(|(_, audience)| may_reach(&actor, audience));
             let reached: String = reached.map(|(name, _)| format!(" {name}")).collect();
             table.push_str(&format!("{role} ({id}):{reached}\n"));
         }
         expect![[r#"
-            the owner (anna): owner's anna's ben's stranger's group's schedule's nobody's
-            the owner (owner): owner's anna's ben's stranger's group's schedule's nobody's
+            the owner (anna): owner's anna's ben's stranger's group's other group's schedule's nobody's
+            the owner (owner): owner's anna's ben's stranger's group's other group's schedule's nobody's
             a paired person (anna): anna's
             a paired person (owner):
             a member of a group (anna): group's
             a member of a group (owner): group's
-            a token of the owner's (anna): owner's anna's ben's stranger's group's schedule's nobody's
-            a token of the owner's (owner): owner's anna's ben's stranger's group's schedule's nobody's
-            a read-only token of the owner's (anna): owner's anna's ben's stranger's group's schedule's nobody's
-            a read-only token of the owner's (owner): owner's anna's ben's stranger's group's schedule's nobody's
+            a token of the owner's (anna): owner's anna's ben's stranger's group's other group's schedule's nobody's
+            a token of the owner's (owner): owner's anna's ben's stranger's group's other group's schedule's nobody's
+            a read-only token of the owner's (anna): owner's anna's ben's stranger's group's other group's schedule's nobody's
+            a read-only token of the owner's (owner): owner's anna's ben's stranger's group's other group's schedule's nobody's
             a guest's token (anna): anna's
             a guest's token (owner):
             a guest's read-only token (anna): anna's

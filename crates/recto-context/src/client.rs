@@ -4,6 +4,7 @@
 //! what it sends, and what becomes of its tools' names; `history` finds out what of its list
 //! is stored already. Nothing here runs a client's tool: their calls are handed back to it.
 
+mod call_ids;
 mod history;
 mod json;
 

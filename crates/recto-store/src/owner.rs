@@ -40,6 +40,11 @@ impl fmt::Display for TurnOwner {
 pub(crate) struct OwnerId(pub(crate) i64);
 
 impl OwnerId {
+    /// A number that no owner has, and none will: whatever has it has nobody.
+    pub(crate) fn nobody() -> Self {
+        Self::random()
+    }
+
     fn random() -> Self {
         let seed = (std::process::id(), SystemTime::now());
         OwnerId(RandomState::new().hash_one(seed).cast_signed())

@@ -230,6 +230,19 @@ impl Store {
         self.write(move |db| take_over(db, &owners, turn)).await
     }
 
+    /// Gives up the open turns that this process has of an agent, as if it had ended: whoever
+    /// comes next can take them over. What is still written for them is refused from then on.
+    pub async fn release_turns(&self, agent: &str) -> StoreResult<()> {
+        let (owners, agent) = (self.owners(), agent.to_owned());
+        self.write(move |db| {
+            let sql = "UPDATE turns SET owner = ?3 WHERE owner = ?1 AND ended IS NULL
+                       AND session IN (SELECT id FROM sessions WHERE agent = ?2)";
+            let nobody = OwnerId::nobody();
+            rows::execute(db, sql, params![owners.own().0, agent, nobody.0]).map(drop)
+        })
+        .await
+    }
+
     /// Ends a turn of this process that has not begun.
     pub async fn withdraw(&self, turn: TurnId, outcome: TurnOutcome) -> StoreResult<()> {
         let owners = self.owners();

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::selection::requests;
 use crate::support::{
-    Bench, arrival, check_sound, conversation, model, mortal, owner, runtime, say, session,
+    Bench, arrival, check_sound, conversation, holds, model, mortal, owner, runtime, say, session,
     statuses, submit, transcript, within,
 };
 
@@ -139,6 +139,30 @@ fn a_turn_that_was_cut_short_waits_for_its_own_agent() {
         within(work.finished()).await;
         assert_eq!(statuses(&store, id).await, ["done"]);
         check_sound(&store, id).await;
+    });
+}
+
+/// Promise: `agents-stay-apart`
+#[test]
+fn a_turn_whose_tool_was_cut_short_is_not_closed_by_another_agent() {
+    let bench = Bench::new();
+    let fake = FakeServer::openai().answer(holds(&["a"])).start();
+    let killed = mortal();
+    let id = killed.block_on(async {
+        let [_, work] = two_agents(&bench, &fake).await;
+        let id = session(&work, "plans").await;
+        submit(&work, id, "work").await;
+        bench.held.has_begun().await;
+        id
+    });
+    drop(killed);
+    runtime().block_on(async {
+        let store = bench.store();
+        let main = start(bench.parts_with(vec![model("fake", &fake)], store.clone())).await;
+        within(main.finished()).await;
+        assert_eq!(statuses(&store, id).await, ["running"]);
+        start(bench.parts_of("work", vec![model("fake", &fake)], store.clone())).await;
+        assert_eq!(statuses(&store, id).await, ["interrupted"]);
     });
 }
 

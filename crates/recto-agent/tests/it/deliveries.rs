@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use recto_agent::{Actor, ActorRole, Agent, Conversation, Inbound, InboundIntake, SurfaceMessage};
+use recto_agent::{Actor, Agent, Conversation, Inbound, InboundIntake, SurfaceMessage};
 use recto_fakes::{FakeAnswer, FakeServer};
 use recto_store::{SessionId, TurnId};
 
@@ -26,14 +26,11 @@ fn group() -> Conversation {
     Conversation::in_group("telegram", "bot", "-100")
 }
 
-fn ada() -> Actor {
-    Actor::new("7", "Ada", ActorRole::Member)
-}
-
 /// A message as its surface delivers it.
 fn delivered(conversation: &Conversation, id: &str) -> Inbound {
     let delivery = SurfaceMessage { conversation: conversation.clone(), id: id.to_owned() };
-    Inbound { delivery: Some(delivery), ..Inbound::text(&ada(), &format!("message {id}")) }
+    let ada = Actor::member("7", "Ada", conversation);
+    Inbound { delivery: Some(delivery), ..Inbound::text(&ada, &format!("message {id}")) }
 }
 
 /// Delivers every message many times in eight tasks at once, and gives the turns.

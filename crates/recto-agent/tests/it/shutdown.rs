@@ -112,6 +112,29 @@ fn a_shutdown_in_the_middle_of_a_question_leaves_it_open() {
     });
 }
 
+/// Promise: `shutdown-loses-nothing`
+#[test]
+fn what_was_parked_goes_on_with_the_next_agent_of_the_same_process() {
+    let (bench, gate) = (Bench::new(), AnswerGate::new());
+    let fake = FakeServer::openai().answer(FakeAnswer::text("lost words").held(&gate)).start();
+    runtime().block_on(async {
+        let store = bench.store();
+        let parts = || bench.parts_with(vec![model("fake", &fake)], store.clone());
+        let first = Agent::start(parts()).await.unwrap();
+        let here = session(&first, "k").await;
+        submit(&first, here, "one").await;
+        gate.release(1);
+        arrival(&gate, 2).await;
+        submit(&first, here, "two").await;
+        within(first.shutdown(Duration::ZERO)).await;
+        assert_eq!(statuses(&store, here).await, ["running", "queued"]);
+        let second = Agent::start(parts()).await.unwrap();
+        within(second.finished()).await;
+        assert_eq!(statuses(&store, here).await, ["done", "done"]);
+        check_sound(&store, here).await;
+    });
+}
+
 #[test]
 fn what_runs_may_end_within_the_grace_time_and_nothing_new_begins() {
     let (bench, gate) = (Bench::new(), AnswerGate::new());

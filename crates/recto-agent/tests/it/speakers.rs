@@ -10,13 +10,16 @@ use crate::support::{
     within,
 };
 
+fn place() -> Conversation {
+    Conversation::in_group("discord", "bot", "general")
+}
+
 fn member(id: &str, name: &str) -> Actor {
-    Actor::new(id, name, ActorRole::Member)
+    Actor::member(id, name, &place())
 }
 
 async fn group(agent: &Agent) -> SessionId {
-    let place = Conversation::in_group("discord", "bot", "general");
-    agent.find_or_begin(&member("1", "Ada"), &place).await.unwrap().id
+    agent.find_or_begin(&member("1", "Ada"), &place()).await.unwrap().id
 }
 
 async fn submit_as(agent: &Agent, session: SessionId, actor: &Actor, text: &str) -> Submitted {

@@ -16,6 +16,7 @@ mod tests;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::call_ids::{safe_id, with_safe_ids};
 use super::{ClientMessage, safe_name};
 use crate::catalog::ToolSpec;
 use crate::message::{CallId, ContentPart, Image, Message, MessageBody, ToolCall, UserMessage};
@@ -38,6 +39,7 @@ pub fn reconcile_history(
     transcript: &[Arc<Message>],
     tools: &[ToolSpec],
 ) -> ReconciledHistory {
+    let list = with_safe_ids(list);
     let said: Vec<&MessageBody> = list.iter().filter_map(said).collect();
     let visible: Vec<&Arc<Message>> =
         transcript.iter().filter(|message| message.is_for_models()).collect();
@@ -96,7 +98,7 @@ fn repeats(body: &MessageBody, visible: &[&Arc<Message>], at: usize) -> bool {
     match (body, &stored.body) {
         (MessageBody::User(a), MessageBody::User(b)) => same_content(&a.content, &b.content),
         (MessageBody::Tool { call, content, .. }, MessageBody::Tool { call: of, .. }) => {
-            call == of && same_content(content, stored.content())
+            same_id(call, of) && same_content(content, stored.content())
         }
         (
             MessageBody::Assistant { content, calls },
@@ -138,7 +140,13 @@ fn repeats_reply(content: &[ContentPart], visible: &[&Arc<Message>], at: usize) 
 
 fn same_call(a: &ToolCall, b: &ToolCall) -> bool {
     let value = |call: &ToolCall| serde_json::from_str::<serde_json::Value>(&call.arguments).ok();
-    a.id == b.id && (a.arguments == b.arguments || value(a).is_some_and(|a| Some(a) == value(b)))
+    same_id(&a.id, &b.id)
+        && (a.arguments == b.arguments || value(a).is_some_and(|a| Some(a) == value(b)))
+}
+
+/// Whether a client's identity is the stored one, which may be one that servers would not take.
+fn same_id(of_client: &CallId, stored: &CallId) -> bool {
+    of_client == stored || *of_client == safe_id(stored)
 }
 
 fn same_content(a: &[ContentPart], b: &[ContentPart]) -> bool {
