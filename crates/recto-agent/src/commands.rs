@@ -8,8 +8,8 @@ mod parse;
 
 use recto_context::{Audience, AudienceKind, MemoryMarks, RequestContext, may_recall};
 use recto_store::{
-    ApprovalAnswer, ApprovalId, SessionFilter, SessionId, SessionSummary, StoredSession,
-    StoredTurn, TurnOwner,
+    ApprovalAnswer, ApprovalId, SessionFilter, SessionId, SessionSummary, SessionUsage,
+    StoredSession, StoredTurn, TurnOwner,
 };
 use recto_workspace::{AddedMemory, TextMarks};
 use serde::Serialize;
@@ -129,6 +129,8 @@ pub enum CommandReply {
     Why(Vec<ItemExplanation>),
     /// How the agent's context was used, and by this session.
     Usage(Box<UsageReport>),
+    /// What this session has used, for those who may see no other.
+    SessionUsage(SessionUsage),
     /// What is remembered, and whether it was before.
     Remembered(AddedMemory),
     /// A question was answered.
@@ -220,10 +222,7 @@ impl Agent {
                 CommandReply::Item(self.remove_item(session, &name).await?)
             }
             ChatCommand::Why(name) => CommandReply::Why(self.explain(session, &name).await?),
-            ChatCommand::Stats(span) => {
-                let report = self.usage(UsageQuery::now(span), session).await?;
-                CommandReply::Usage(Box::new(report))
-            }
+            ChatCommand::Stats(span) => self.usage(actor, UsageQuery::now(span), session).await?,
             ChatCommand::Approve(id, scope) => {
                 let answer = match scope {
                     ApprovalScope::Once => ApprovalAnswer::Once,

@@ -89,6 +89,6 @@ pub use selection::{ItemQuery, SearchOutcome, SearchSetting};
 pub use shared::model_window;
 pub use stats::{
     ParseSpanError, ReportedItem, UsageQuery, UsageReport, UsageSpan, is_use_visible, report_usage,
-    usage_json,
+    session_usage_json, usage_json,
 };
 pub use why::{ItemExplanation, ItemReason, explain_item};

@@ -7,16 +7,19 @@ use std::str::FromStr;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
-use recto_context::{Catalog, IncludeMode, ItemId, ItemKind, Layer};
+use recto_context::{AudienceKind, Catalog, IncludeMode, ItemId, ItemKind, Layer};
 use recto_store::{
     DayUsage, EndingCounts, ItemCounts, ItemUsage, LastUse, SELECTION_BINS, SelectionBin,
     SessionId, SessionUsage, Store, TokenCounts, UsageSummary,
 };
 use serde_json::{Value, json};
 
+use crate::actor::Actor;
 use crate::agent::Agent;
 use crate::agent_catalog::CatalogPurpose;
+use crate::commands::CommandReply;
 use crate::error::AgentResult;
+use crate::rights::{Right, is_allowed};
 
 /// The time that a report is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +91,12 @@ impl UsageQuery {
     pub fn now(span: UsageSpan) -> Self {
         UsageQuery { span, unused_days: Self::USUAL_UNUSED, now: Timestamp::now() }
     }
+
+    /// The moment since which an item must have been used not to be listed as unused.
+    pub fn unused_limit(&self) -> Timestamp {
+        let hours = i64::from(self.unused_days) * 24;
+        self.now.checked_sub(hours.hours()).unwrap_or(Timestamp::MIN)
+    }
 }
 
 /// How an agent's context was used.
@@ -120,13 +129,23 @@ pub struct ReportedItem {
 }
 
 impl Agent {
-    /// How the agent's context was used, and what this session did of it.
-    pub async fn usage(&self, query: UsageQuery, session: SessionId) -> AgentResult<UsageReport> {
+    /// How the agent's context was used, and what this session did of it. Whoever may not see
+    /// the sessions of others is told of this one alone: all counts are made of them.
+    pub(crate) async fn usage(
+        &self,
+        actor: &Actor,
+        query: UsageQuery,
+        session: SessionId,
+    ) -> AgentResult<CommandReply> {
+        let of_session = self.store().session_usage(session).await?;
+        // What was counted elsewhere is for the owner, and not before others.
+        let here = self.settings(session).await?.audience();
+        if !is_allowed(actor.role, Right::SeeSessions) || here.who != AudienceKind::Owner {
+            return Ok(CommandReply::SessionUsage(of_session));
+        }
         let catalog = self.shared.catalog(CatalogPurpose::Look).await.catalog;
-        let name = &self.shared.parts.options.name;
-        let mut report = report_usage(self.store(), name, &catalog, query).await?;
-        report.session = Some(self.store().session_usage(session).await?);
-        Ok(report)
+        let report = report_usage(self.store(), self.name(), &catalog, query).await?;
+        Ok(CommandReply::Usage(Box::new(UsageReport { session: Some(of_session), ..report })))
     }
 }
 
@@ -151,8 +170,7 @@ pub async fn report_usage(
 
 /// Items of the catalog without a use in the days before `query.now`.
 fn unused_items(counted: &[ItemUsage], catalog: &Catalog, query: UsageQuery) -> Vec<ReportedItem> {
-    let hours = i64::from(query.unused_days) * 24;
-    let limit = query.now.checked_sub(hours.hours()).unwrap_or(Timestamp::MIN);
+    let limit = query.unused_limit();
     let known: HashMap<&ItemId, &ItemUsage> =
         counted.iter().map(|usage| (&usage.item, usage)).collect();
     let report = |(item, include): (ItemId, IncludeMode)| {
@@ -246,7 +264,7 @@ impl UsageReport {
             "items": list(&self.items),
             "selection": selection_json(selection),
             "unused": {"days": self.query.unused_days, "items": list(&self.unused)},
-            "session": self.session.as_ref().map(session_json),
+            "session": self.session.as_ref().map(session_usage_json),
         })
     }
 }
@@ -301,10 +319,10 @@ fn day_json(day: &DayUsage) -> Value {
 
 fn selection_json(selection: &[SelectionBin; SELECTION_BINS]) -> Value {
     let bin = |(index, bin): (usize, &SelectionBin)| {
-        let edge = |index: usize| index as f64 / SELECTION_BINS as f64;
+        let [from, to] = SelectionBin::edges(index);
         json!({
-            "from": edge(index),
-            "to": edge(index + 1),
+            "from": from,
+            "to": to,
             "picked": bin.picked,
             "picked_used": bin.picked_used,
             "passed_over": bin.passed,
@@ -314,7 +332,8 @@ fn selection_json(selection: &[SelectionBin; SELECTION_BINS]) -> Value {
     selection.iter().enumerate().map(bin).collect()
 }
 
-fn session_json(session: &SessionUsage) -> Value {
+/// What one session has used as JSON.
+pub fn session_usage_json(session: &SessionUsage) -> Value {
     let mut value = server_tokens_json(&session.tokens);
     value["turns"] = session.turns.into();
     value

@@ -4,13 +4,19 @@
 //! Items are counted by the turn's first page, because that is where they are chosen;
 //! tokens by all of its requests. Use is seen where the model does something: it calls
 //! a tool, reads a skill or calls one of its tools, recalls a memory. Whether a rule or
-//! a reference made a difference can't be seen, and is not guessed at.
+//! a reference made a difference can't be seen, and is not guessed at. Tools that a client
+//! brings along are no items of the agent, and are not counted.
+//!
+//! A turn that goes on with another counts its own requests and what they use; what
+//! stands on its pages was chosen, and is counted, in the turn that began.
 //!
 //! A turn that another process takes up is counted from its records, so that it counts
 //! like one that nobody has interrupted.
 
+use std::collections::HashSet;
+
 use recto_context::{
-    ContentSource, IncludeMode, ItemId, ItemKind, Layer, MessageBody, OfferedTool, Part, Pick,
+    CallId, ContentSource, IncludeMode, ItemId, ItemKind, Layer, MessageBody, OfferedTool, Pick,
     RequestContext, Tokens, ToolCall,
 };
 use recto_store::{
@@ -27,9 +33,27 @@ use crate::why::item_of;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TallyBuilder {
     tally: TurnTally,
+    /// The items of the turn's first page.
+    items: PageItems,
+    /// Calls of our own `recall`, by whose results memories are used.
+    recalls: HashSet<CallId>,
+}
+
+/// Whether the items of a turn's page are still to be counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum PageItems {
+    #[default]
+    Uncounted,
+    /// By a page of this turn, or of the turn that it goes on with.
+    Counted,
 }
 
 impl TallyBuilder {
+    /// The tally of a turn that goes on with another.
+    pub(crate) fn of_continuation() -> Self {
+        TallyBuilder { items: PageItems::Counted, ..TallyBuilder::default() }
+    }
+
     /// The tally of all that was added.
     pub(crate) fn into_tally(self) -> TurnTally {
         self.tally
@@ -38,9 +62,17 @@ impl TallyBuilder {
     /// Counts a request that shows a page. `fresh` are the tokens that don't agree with
     /// the request before; without one, all of them are.
     pub(crate) fn add_page(&mut self, request: &RequestContext, fresh: Option<Tokens>) {
-        let is_first = self.tally.tokens.pages == 0;
+        self.tally.tokens.requests += 1;
+        self.count_page(request, fresh);
+    }
+
+    /// Counts a request that asks for a summary: it costs tokens, but shows no page.
+    pub(crate) fn add_summary_request(&mut self) {
+        self.tally.tokens.requests += 1;
+    }
+
+    fn count_page(&mut self, request: &RequestContext, fresh: Option<Tokens>) {
         let tokens = &mut self.tally.tokens;
-        tokens.requests += 1;
         tokens.pages += 1;
         tokens.fresh += u64::from(fresh.unwrap_or(request.prompt_tokens()).get());
         for layer in Layer::ALL {
@@ -49,15 +81,11 @@ impl TallyBuilder {
                 *tokens.layers.entry(layer).or_default() += u64::from(cost.get());
             }
         }
-        if is_first {
+        if self.items == PageItems::Uncounted {
+            self.items = PageItems::Counted;
             self.add_items(request);
             self.add_verdicts(request);
         }
-    }
-
-    /// Counts a request that asks for a summary: it costs tokens, but shows no page.
-    pub(crate) fn add_summary_request(&mut self) {
-        self.tally.tokens.requests += 1;
     }
 
     /// Counts what a server counted.
@@ -68,10 +96,13 @@ impl TallyBuilder {
     /// Counts what the reply to a request calls.
     pub(crate) fn add_calls(&mut self, request: &RequestContext, calls: &[ToolCall]) {
         for call in calls {
-            let Some(tool) = request.tools.iter().find(|tool| tool.spec.called == call.name) else {
+            let Some(tool) = agent_tools(request).find(|tool| tool.spec.called == call.name) else {
                 continue;
             };
             self.add_use(tool.item.id.clone());
+            if is_built_in(tool, "recall") {
+                self.recalls.insert(call.id.clone());
+            }
             let skill = skill_of(tool).or_else(|| skill_read(tool, call));
             if let Some(skill) = skill.filter(|skill| has_skill(request, skill)) {
                 self.add_use(skill);
@@ -79,10 +110,10 @@ impl TallyBuilder {
         }
     }
 
-    /// Counts the memories in a result, if it is one that has some.
+    /// Counts the memories in a result, if it is one that has some. The calls come first.
     pub(crate) fn add_result(&mut self, message: &MessageBody) {
-        if let MessageBody::Tool { name, content, .. } = message
-            && **name == *"recall"
+        if let MessageBody::Tool { call, content, .. } = message
+            && self.recalls.contains(call)
         {
             for memory in recalled_memories(&visible_text(content)) {
                 self.add_use(ItemId::new(ItemKind::Memory, memory));
@@ -94,14 +125,16 @@ impl TallyBuilder {
         // Tools that stand on the page as text are parts as well.
         let items = request.parts.iter().filter_map(|part| Some((part.item.as_ref()?, part)));
         for (item, part) in items.filter(|(item, _)| item.id.kind != ItemKind::Tool) {
-            let place = if is_list_entry(part) { ItemPlace::Offered } else { ItemPlace::Taken };
+            let place = if part.is_list_entry() { ItemPlace::Offered } else { ItemPlace::Taken };
             self.add_on_page(&item.id, place, item.include);
         }
-        for tool in &request.tools {
+        for tool in agent_tools(request) {
             self.add_on_page(&tool.item.id, ItemPlace::Offered, tool.item.include);
         }
         let searched = request.found.iter().chain(&request.candidates);
         let dropped = request.dropped.iter().filter_map(|dropped| item_of(&dropped.what));
+        // A client may bring a tool twice.
+        let dropped = dropped.filter(|item| !is_of_client(request, item));
         for item in searched.map(|pick| pick.item.clone()).chain(dropped) {
             let tally = self.tally.items.entry(item).or_default();
             tally.place = tally.place.max(Some(ItemPlace::Left));
@@ -120,7 +153,7 @@ impl TallyBuilder {
     /// Notes what search decided about tools and skills whose use can be seen: a tool
     /// that is offered, a skill that has tools on offer or can be read.
     fn add_verdicts(&mut self, request: &RequestContext) {
-        let can_read = request.tools.iter().any(|tool| is_read_skill(&tool.item.id));
+        let can_read = request.tools.iter().any(is_read_skill);
         let skills: Vec<ItemId> = request.tools.iter().filter_map(skill_of).collect();
         for pick in &request.found {
             let is_seen = |place: ItemPlace| match (pick.item.kind, place) {
@@ -155,29 +188,39 @@ impl TallyBuilder {
     }
 }
 
-/// Whether a part names a skill in the list of skills. A body has its heading in front.
-fn is_list_entry(part: &Part) -> bool {
-    part.layer == Layer::Skills && part.lead.is_empty()
+/// The tools on the page that are the agent's.
+fn agent_tools(request: &RequestContext) -> impl Iterator<Item = &OfferedTool> {
+    request.tools.iter().filter(|tool| !tool.spec.is_client_tool())
 }
 
-/// The skill that a tool comes with.
+fn is_of_client(request: &RequestContext, item: &ItemId) -> bool {
+    request.tools.iter().any(|tool| tool.spec.is_client_tool() && tool.item.id == *item)
+}
+
+/// The skill that a tool comes with: its files declare it.
 fn skill_of(tool: &OfferedTool) -> Option<ItemId> {
-    let of_server = matches!(tool.spec.source, ContentSource::Server(_));
-    let name = tool.item.id.server.as_ref().filter(|_| !of_server)?;
-    Some(ItemId::new(ItemKind::Skill, name.clone()))
+    match (&tool.spec.source, &tool.item.id.server) {
+        (ContentSource::File(_), Some(skill)) => Some(ItemId::new(ItemKind::Skill, skill.clone())),
+        _ => None,
+    }
 }
 
 /// The skill that a call reads.
 fn skill_read(tool: &OfferedTool, call: &ToolCall) -> Option<ItemId> {
-    if !is_read_skill(&tool.item.id) {
+    if !is_read_skill(tool) {
         return None;
     }
     let arguments: serde_json::Value = serde_json::from_str(&call.arguments).ok()?;
     Some(ItemId::new(ItemKind::Skill, arguments["skill_name"].as_str()?))
 }
 
-fn is_read_skill(tool: &ItemId) -> bool {
-    tool.server.is_none() && *tool.name == *"read_skill"
+fn is_read_skill(tool: &OfferedTool) -> bool {
+    is_built_in(tool, "read_skill")
+}
+
+fn is_built_in(tool: &OfferedTool, name: &str) -> bool {
+    let ItemId { server, name: own, .. } = &tool.item.id;
+    tool.spec.source == ContentSource::BuiltIn && server.is_none() && **own == *name
 }
 
 /// Whether there is such a skill: a model may make one up.
@@ -192,7 +235,12 @@ fn has_skill(request: &RequestContext, skill: &ItemId) -> bool {
 /// The tally of a turn as far as its records go. What can't be read any more is left
 /// out: no turn fails for its statistics.
 pub(crate) async fn tally_stored_turn(store: &Store, turn: &StoredTurn) -> TallyBuilder {
-    let mut tally = TallyBuilder::default();
+    let mut tally = match turn.continues {
+        Some(_) => TallyBuilder::of_continuation(),
+        None => TallyBuilder::default(),
+    };
+    // What was made and paid for counts, whether or not its page can be read any more.
+    tally.tally.tokens = store.turn_tokens(turn.id).await.unwrap_or_default();
     let messages = match turn.first_message {
         Some(first) => store.messages(turn.session, Some(first)).await.unwrap_or_default(),
         None => Vec::new(),
@@ -209,6 +257,7 @@ pub(crate) async fn tally_stored_turn(store: &Store, turn: &StoredTurn) -> Tally
 }
 
 impl TallyBuilder {
+    /// Counts the page of a recorded request, and what its reply calls.
     async fn add_record(
         &mut self,
         store: &Store,
@@ -216,15 +265,12 @@ impl TallyBuilder {
         messages: &[StoredMessage],
     ) {
         let Ok(request) = restore_request(store, record).await else { return };
-        if record.notes["purpose"] == "summary" {
-            self.add_summary_request();
-        } else {
+        if record.notes["purpose"] != "summary" {
             let fresh = record.notes["prefix"]["fresh_tokens"].as_u64();
             let fresh = fresh.and_then(|fresh| u32::try_from(fresh).ok()).map(Tokens::new);
-            self.add_page(&request, fresh);
+            self.count_page(&request, fresh);
         }
         let Some(answer) = &record.answer else { return };
-        self.add_usage(&answer.usage);
         let reply = messages.iter().find(|stored| Some(stored.message.id) == answer.reply);
         if let Some(reply) = reply {
             self.add_calls(&request, reply.message.calls());

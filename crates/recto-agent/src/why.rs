@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use recto_context::{
-    AudienceKind, DropReason, IncludeMode, ItemId, ItemKind, ItemUse, Layer, PartReason, Pick,
-    RequestContext, Scores, Tokens, TypedMemory,
+    AudienceKind, DropReason, IncludeMode, ItemId, ItemKind, ItemUse, Layer, Part, PartReason,
+    Pick, RequestContext, Scores, Tokens, TypedMemory,
 };
 use serde::Serialize;
 
@@ -131,11 +131,8 @@ enum ItemForm {
 }
 
 impl ItemForm {
-    fn from_reason(reason: &PartReason) -> ItemForm {
-        match reason {
-            PartReason::Listed | PartReason::ListedForRoom => ItemForm::ByName,
-            _ => ItemForm::Whole,
-        }
+    fn from_part(part: &Part) -> ItemForm {
+        if part.is_list_entry() { ItemForm::ByName } else { ItemForm::Whole }
     }
 }
 
@@ -145,15 +142,14 @@ fn on_page(
     shown: ItemForm,
     answers: &mut Vec<ItemExplanation>,
 ) {
-    let parts = request
-        .parts
-        .iter()
-        .filter_map(|part| Some((part.item.as_ref()?, part.layer, part.tokens, &part.reason)));
+    let parts = request.parts.iter().filter(|part| ItemForm::from_part(part) == shown);
+    let parts =
+        parts.filter_map(|part| Some((part.item.as_ref()?, part.layer, part.tokens, &part.reason)));
     // Tools that stand on the page as text are parts as well.
-    let tools = request.tools.iter();
+    let tools = request.tools.iter().filter(|_| shown == ItemForm::Whole);
     let tools = tools.map(|tool| (&tool.item, Layer::Tools, tool.tokens, &tool.reason));
     for (item, layer, tokens, reason) in parts.chain(tools) {
-        if !wanted.means(&item.id) || ItemForm::from_reason(reason) != shown {
+        if !wanted.means(&item.id) {
             continue;
         }
         let is_told = |why: &ItemExplanation| why.item == item.id && !why.is_at(layer);

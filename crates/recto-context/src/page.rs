@@ -41,6 +41,14 @@ pub struct Part {
     pub reason: PartReason,
 }
 
+impl Part {
+    /// Whether only the name of its item stands there: a skill in the list of skills. A body
+    /// has its heading in front.
+    pub fn is_list_entry(&self) -> bool {
+        self.layer == Layer::Skills && self.item.is_some() && self.lead.is_empty()
+    }
+}
+
 /// The content of a part: a text, or a message of the session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PartContent {

@@ -247,6 +247,11 @@ impl From<SelectionBin> for [u64; 4] {
 }
 
 impl SelectionBin {
+    /// The probabilities between which the range of this number lies.
+    pub fn edges(index: usize) -> [f64; 2] {
+        [index, index + 1].map(|edge| edge as f64 / SELECTION_BINS as f64)
+    }
+
     pub(crate) fn add(&mut self, other: SelectionBin) {
         self.picked += other.picked;
         self.picked_used += other.picked_used;
@@ -283,6 +288,13 @@ impl Store {
     /// What a session has used.
     pub async fn session_usage(&self, session: SessionId) -> StoreResult<SessionUsage> {
         self.read(move |db| session_usage(db, session)).await
+    }
+
+    /// The requests of a turn, and the tokens that servers counted. Needs none of their
+    /// documents, so that a damaged one takes nothing from the counts. Layers are not told
+    /// apart.
+    pub async fn turn_tokens(&self, turn: TurnId) -> StoreResult<TokenCounts> {
+        self.read(move |db| sum_requests(db, "turn = ?1", turn.0)).await
     }
 }
 
@@ -331,15 +343,20 @@ pub(crate) fn count_turn(
 fn session_usage(db: &Connection, session: SessionId) -> DbResult<SessionUsage> {
     let sql = "SELECT count(*) FROM turns WHERE session = ?1";
     let turns: i64 = db.prepare_cached(sql)?.query_row([session.0], rows::only)?;
-    let sql = "SELECT requests.prompt, requests.cached, requests.completion
-               FROM turns JOIN requests ON requests.turn = turns.id WHERE turns.session = ?1";
-    let mut usage = SessionUsage { turns: turns.unsigned_abs(), ..SessionUsage::default() };
-    rows::all(db, sql, [session.0], |row| {
-        usage.tokens.requests += 1;
-        usage.tokens.add_usage(&read_usage(row)?);
+    let of_session = "turn IN (SELECT id FROM turns WHERE session = ?1)";
+    let tokens = sum_requests(db, of_session, session.0)?;
+    Ok(SessionUsage { turns: turns.unsigned_abs(), tokens })
+}
+
+fn sum_requests(db: &Connection, condition: &str, id: i64) -> DbResult<TokenCounts> {
+    let sql = format!("SELECT prompt, cached, completion FROM requests WHERE {condition}");
+    let mut tokens = TokenCounts::default();
+    rows::all(db, &sql, [id], |row| {
+        tokens.requests += 1;
+        tokens.add_usage(&read_usage(row)?);
         Ok(())
     })?;
-    Ok(usage)
+    Ok(tokens)
 }
 
 fn read_usage(row: &Row<'_>) -> DbResult<RequestUsage> {

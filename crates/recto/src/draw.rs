@@ -7,4 +7,4 @@ mod usage;
 
 pub(crate) use request::request;
 pub(crate) use table::TextTable;
-pub(crate) use usage::{last_used, usage};
+pub(crate) use usage::{last_used, session_usage, usage};

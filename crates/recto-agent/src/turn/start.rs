@@ -284,6 +284,7 @@ impl StartPoint {
         let opening = state.opening().map(|opening| opening.message);
         self.message = opening.or(turn.first_message);
         self.state = Some(state);
+        self.tally = TallyBuilder::of_continuation();
         self.continues = Some((turn.id, results));
         Ok(())
     }

@@ -1,7 +1,12 @@
 //! What turns count as: by what they put on the page, by what was seen to be used, and
 //! the same for turns that were interrupted.
 
-use recto_agent::{Agent, CommandReply, ModelEntry, UsageReport, memory_tools, restore_request};
+mod clients;
+
+use recto_agent::{
+    Actor, ActorRole, Agent, CommandReply, Conversation, ModelEntry, TokenAccess, TokenHolder,
+    TokenRights, UsageReport, explain_item, memory_tools, restore_request,
+};
 use recto_context::{ItemId, ItemKind, PageLayout, SkillRender};
 use recto_fakes::{AnswerGate, FakeAnswer, FakeBuilder, FakeCall, FakeServer};
 use recto_store::{ItemCounts, SessionId, UsageSummary};
@@ -165,9 +170,8 @@ fn a_turn_that_was_killed_and_taken_up_counts_like_another() {
     assert_eq!((whole.tokens.requests, resumed.tokens.requests), (2, 3));
 }
 
-/// Promise: `counted-once`
-#[test]
-fn a_turn_that_can_not_be_taken_up_counts_with_what_it_used() {
+/// The usage after a turn was killed while a tool ran, and closed by another process.
+fn usage_of_interrupted(between: impl FnOnce(&Bench)) -> UsageSummary {
     let bench = Bench::new();
     workspace(&bench);
     let fake = FakeServer::openai().answer(holds(&["a"])).start();
@@ -179,16 +183,43 @@ fn a_turn_that_can_not_be_taken_up_counts_with_what_it_used() {
         bench.held.has_begun().await;
     });
     drop(mortal);
+    between(&bench);
     runtime().block_on(async {
         let agent = bench.agent(&fake).await;
         within(agent.finished()).await;
-        let usage = agent.store().usage("main", None).await.unwrap();
-        assert_eq!((usage.endings.interrupted, usage.endings.all()), (1, 1));
-        assert_eq!((usage.tokens.requests, usage.tokens.prompt > 0), (1, true));
-        let hold = ItemId::tool(None, "hold");
-        let hold = usage.items.iter().find(|usage| usage.item == hold).unwrap();
-        assert_eq!((hold.counts.offered, hold.counts.used), (1, 1));
-    });
+        agent.store().usage("main", None).await.unwrap()
+    })
+}
+
+/// Promise: `counted-once`
+#[test]
+fn a_turn_that_can_not_be_taken_up_counts_with_what_it_used() {
+    let usage = usage_of_interrupted(|_| {});
+    assert_eq!((usage.endings.interrupted, usage.endings.all()), (1, 1));
+    assert_eq!((usage.tokens.requests, usage.tokens.prompt > 0), (1, true));
+    let hold = ItemId::tool(None, "hold");
+    let hold = usage.items.iter().find(|usage| usage.item == hold).unwrap();
+    assert_eq!((hold.counts.offered, hold.counts.used), (1, 1));
+}
+
+/// Promise: `counted-once`
+#[test]
+fn a_request_whose_record_is_damaged_counts_with_its_tokens() {
+    let whole = usage_of_interrupted(|_| {});
+    for damage in [
+        "UPDATE requests SET document = x'28b52ffd00'",
+        "UPDATE parts SET data = CAST('other words' AS BLOB)",
+    ] {
+        let usage = usage_of_interrupted(|bench| {
+            let database = rusqlite::Connection::open(bench.database()).unwrap();
+            assert!(database.execute(damage, []).unwrap() > 0);
+        });
+        assert_eq!((usage.endings.interrupted, usage.endings.all()), (1, 1), "{damage}");
+        let counted = |usage: &UsageSummary| (usage.tokens.requests, usage.tokens.prompt);
+        assert_eq!(counted(&usage), counted(&whole), "{damage}");
+        assert_eq!((usage.tokens.requests, usage.tokens.prompt > 0), (1, true), "{damage}");
+        assert_eq!((usage.tokens.pages, usage.items.len()), (0, 0), "{damage}");
+    }
 }
 
 #[test]
@@ -227,5 +258,74 @@ fn a_skill_that_is_read_and_a_memory_that_is_recalled_are_used() {
         assert_eq!(used, [1]);
         assert!(!is_unused(&usage, ItemKind::Skill, "maps"));
         assert!(is_unused(&usage, ItemKind::Skill, "tides"));
+    });
+}
+
+/// Promise: `views-agree`
+#[test]
+fn a_skill_of_which_only_the_name_stands_there_is_offered_and_another_taken() {
+    for (skills, maps_is_listed) in [(SkillRender::Full, false), (SkillRender::ReadOnDemand, true)]
+    {
+        let (bench, fake) = (Bench::new(), FakeServer::openai().start());
+        workspace(&bench);
+        runtime().block_on(async {
+            let layout = PageLayout { skills, ..PageLayout::default() };
+            let parts = bench.parts(vec![ModelEntry { layout, ..model("fake", &fake) }]);
+            let agent = Agent::start(parts).await.unwrap();
+            let session = session(&agent, "k").await;
+            say(&agent, session, "hello").await;
+            let record = agent.store().last_request(session).await.unwrap().unwrap();
+            let request = restore_request(agent.store(), &record).await.unwrap();
+            let usage = report(&agent, session, "/stats").await;
+            for (name, is_listed) in [("maps", maps_is_listed), ("tides", true)] {
+                let id = ItemId::new(ItemKind::Skill, name);
+                let is_of = |part: &&recto_context::Part| {
+                    part.item.as_ref().is_some_and(|item| item.id == id)
+                };
+                let part = request.parts.iter().find(is_of).unwrap();
+                assert_eq!(part.is_list_entry(), is_listed, "{name}");
+                let ItemCounts { taken, offered, .. } = counts(&usage, ItemKind::Skill, name);
+                assert_eq!((taken, offered), if is_listed { (0, 1) } else { (1, 0) }, "{name}");
+                assert_eq!(explain_item(&request, name).len(), 1, "{name}");
+            }
+        });
+    }
+}
+
+/// Promise: `rights-are-one-table`
+#[test]
+fn whoever_may_not_see_other_sessions_is_told_of_this_one_alone() {
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
+    workspace(&bench);
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let own = session(&agent, "k").await;
+        say(&agent, own, "hello").await;
+        say(&agent, own, "and now?").await;
+        let token = |holder, access| ActorRole::Token(TokenRights { holder, access });
+        for role in [
+            ActorRole::Paired,
+            token(TokenHolder::Guest, TokenAccess::Write),
+            token(TokenHolder::Guest, TokenAccess::Read),
+        ] {
+            let anna = Actor::new("anna", "Anna", role);
+            let place = Conversation::in_private("telegram", "bot", &role.to_string(), &anna);
+            let session = agent.find_or_begin(&owner(), &place).await.unwrap().id;
+            say(&agent, session, "hi").await;
+            let reply = agent.command(&anna, &place, session, typed("/stats all")).await.unwrap();
+            let CommandReply::SessionUsage(usage) = reply else { panic!("{role}: {reply:?}") };
+            assert_eq!((usage.turns, usage.tokens.requests), (1, 1), "{role}");
+            let refused = agent.command(&anna, &place, own, typed("/stats")).await;
+            assert!(refused.is_err(), "{role}");
+        }
+        let reader = token(TokenHolder::Owner, TokenAccess::Read);
+        let reader = Actor::new("reader", "Reader", reader);
+        let reply = agent.command(&reader, &conversation("k"), own, typed("/stats")).await.unwrap();
+        assert!(matches!(reply, CommandReply::Usage(_)), "{reply:?}");
+        // The owner is told no more than that where others read along.
+        let group = Conversation::in_group("discord", "bot", "general");
+        let shared = agent.find_or_begin(&owner(), &group).await.unwrap().id;
+        let reply = agent.command(&owner(), &group, shared, typed("/stats")).await.unwrap();
+        assert!(matches!(reply, CommandReply::SessionUsage(_)), "{reply:?}");
     });
 }

@@ -31,7 +31,7 @@ pub(crate) fn usage(report: &UsageReport) -> String {
     }
     out.push_str(&turns(&report.totals.endings, &report.totals.tokens));
     if let Some(session) = &report.session {
-        out.push_str(&session_line(session));
+        out.push_str(&session_usage(session));
     }
     for table in [layers(&report.totals.tokens), periods(report), items(report)] {
         let _ = write!(out, "\n{table}");
@@ -116,7 +116,8 @@ fn server_tokens(tokens: &TokenCounts) -> String {
     )
 }
 
-fn session_line(session: &SessionUsage) -> String {
+/// The line that tells of one session.
+pub(crate) fn session_usage(session: &SessionUsage) -> String {
     let turns = counted(session.turns as usize, "turn");
     format!("session   {turns}; {}\n", server_tokens(&session.tokens))
 }
@@ -240,11 +241,11 @@ fn selection(bins: &[SelectionBin; SELECTION_BINS]) -> String {
         TextTable::new(["probability", "picked", "used", "", "passed over", "used all the same"]);
     (1..6).for_each(|column| table.align_right(column));
     for (index, bin) in bins.iter().enumerate().rev().filter(|(_, bin)| decided(bin)) {
-        let edge = |index: usize| index as f64 / SELECTION_BINS as f64;
+        let [from, to] = SelectionBin::edges(index);
         let share =
             if bin.picked > 0 { percent(bin.picked_used, bin.picked) } else { String::new() };
         table.row([
-            format!("{:.1} to {:.1}", edge(index), edge(index + 1)),
+            format!("{from:.1} to {to:.1}"),
             short(bin.picked),
             short(bin.picked_used),
             share,
@@ -288,9 +289,7 @@ fn unused(report: &UsageReport) -> String {
 /// anything was counted is not known.
 fn unused_time(report: &UsageReport) -> String {
     let days = report.query.unused_days;
-    let hours = jiff::Span::new().hours(i64::from(days) * 24);
-    let limit = report.query.now.checked_sub(hours).unwrap_or(jiff::Timestamp::MIN);
-    let limit = limit.to_zoned(jiff::tz::TimeZone::UTC).date();
+    let limit = report.query.unused_limit().to_zoned(jiff::tz::TimeZone::UTC).date();
     match report.totals.first_day {
         Some(first) if first > limit => "since counting began".to_owned(),
         _ => format!("for {}", counted(usize::from(days), "day")),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use recto_agent::{
     AnsweredApproval, COMMANDS, CommandReply, ItemChange, ItemExplanation, ItemOutcome,
-    SessionSettings, StopOutcome, TurnContinues,
+    SessionSettings, StopOutcome, TurnContinues, session_usage_json,
 };
 use recto_store::ApprovalAnswer;
 use recto_workspace::AddedMemory;
@@ -26,6 +26,7 @@ pub(super) fn draw(answer: &CommandReply) -> String {
         CommandReply::Item(change) => item_change(change),
         CommandReply::Why(answers) => whys(answers),
         CommandReply::Usage(report) => draw::usage(report),
+        CommandReply::SessionUsage(usage) => draw::session_usage(usage),
         CommandReply::Remembered(added) => remembered(added),
         CommandReply::Answered(answered) => decided(answered),
         CommandReply::Models { names, current } => models(names, current.as_deref()),
@@ -58,6 +59,9 @@ pub(super) fn json(answer: &CommandReply) -> Value {
         CommandReply::Item(change) => ("item", json!(change)),
         CommandReply::Why(answers) => ("why", json!(answers)),
         CommandReply::Usage(report) => ("stats", report.json()),
+        CommandReply::SessionUsage(usage) => {
+            ("stats", json!({"session": session_usage_json(usage)}))
+        }
         CommandReply::Remembered(added) => {
             let mut data = memory_json(&added.memory);
             data["was_there"] = json!(added.was_there);

@@ -43,14 +43,26 @@ fn every_request_to_ollama_names_the_window_and_forbids_cutting() {
 #[test]
 fn ollama_tells_the_window_in_several_ways() {
     let cases = [
-        (FakeModel::new("fake").window(6000), "", "6,000 tokens, as the server has it"),
-        (FakeModel::new("fake"), "", "8,192 tokens, as the model was trained"),
+        (
+            FakeModel::new("fake").window(6000),
+            "",
+            "6,000 tokens, as the server has it (trained for 32,768)",
+        ),
+        (
+            FakeModel::new("fake"),
+            "",
+            "8,192 tokens, as the model was trained (trained for 32,768, window.cap 8,192)",
+        ),
         (
             FakeModel::new("fake"),
             "[window]\ncap = 20000",
-            "20,000 tokens, as the model was trained",
+            "20,000 tokens, as the model was trained (trained for 32,768, window.cap 20,000)",
         ),
-        (FakeModel::new("fake").trained_for(3000), "", "3,000 tokens, as the model was trained"),
+        (
+            FakeModel::new("fake").trained_for(3000),
+            "",
+            "3,000 tokens, as the model was trained (trained for 3,000, window.cap 8,192)",
+        ),
         (FakeModel::new("fake").window(6000), "window = 5000", "5,000 tokens, set in the config"),
     ];
     for (model, more, told) in cases {
@@ -66,7 +78,7 @@ fn a_model_that_is_loaded_keeps_its_window() {
     let served = ServedHome::with(Wire::Ollama, FakeServer::ollama(), "window = 5000");
     served.say("hello");
     served.home.write("config.toml", Wire::Ollama.entry_at(&served.fake.url(), ""));
-    assert_eq!(window(&served), "5,000 tokens, as the server has it");
+    assert_eq!(window(&served), "5,000 tokens, as the server has it (trained for 32,768)");
     assert_eq!(served.fake.loads(), 1);
 }
 
@@ -76,9 +88,21 @@ fn servers_with_the_interface_of_openai_tell_the_window_in_their_own_ways() {
     let loaded = || FakeModel::new("fake").window(6000);
     for (dialect, model, told) in [
         (FakeDialect::Vllm, loaded(), "6,000 tokens, as the server has it"),
-        (FakeDialect::LlamaCpp, loaded(), "6,000 tokens, as the server has it"),
-        (FakeDialect::LmStudio, loaded(), "6,000 tokens, as the server has it"),
-        (FakeDialect::LmStudio, FakeModel::new("fake"), "8,192 tokens, as the model was trained"),
+        (
+            FakeDialect::LlamaCpp,
+            loaded(),
+            "6,000 tokens, as the server has it (trained for 32,768)",
+        ),
+        (
+            FakeDialect::LmStudio,
+            loaded(),
+            "6,000 tokens, as the server has it (trained for 32,768)",
+        ),
+        (
+            FakeDialect::LmStudio,
+            FakeModel::new("fake"),
+            "8,192 tokens, as the model was trained (trained for 32,768, window.cap 8,192)",
+        ),
         (FakeDialect::OpenAi, loaded(), "4,096 tokens, assumed: the real window is unknown"),
     ] {
         let fake = FakeServer::openai_dialect(dialect).model(model);
