@@ -42,9 +42,8 @@ impl Agent {
         session: SessionId,
     ) -> AgentResult<Vec<StoredApproval>> {
         self.must_reach(actor, session).await?;
-        let mut open = self.store().open_approvals().await?;
-        let now = Moment::now();
-        open.retain(|approval| approval.session == session && approval.question.expires >= now);
+        let mut open = self.store().open_approvals(Moment::now()).await?;
+        open.retain(|approval| approval.session == session);
         Ok(open)
     }
 

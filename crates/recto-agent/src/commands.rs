@@ -28,7 +28,7 @@ use crate::rights::{Right, is_allowed};
 use crate::stats::{UsageQuery, UsageReport, UsageSpan};
 use crate::why::ItemExplanation;
 
-pub use parse::CommandProblem;
+pub use parse::{CommandProblem, session_setting_names};
 
 /// A command, as it can be typed.
 #[derive(Debug, Clone, PartialEq)]
@@ -271,7 +271,7 @@ impl Agent {
     }
 
     async fn explain(&self, session: SessionId, name: &str) -> AgentResult<Vec<ItemExplanation>> {
-        let Some(last) = self.store().last_request(session).await? else {
+        let Some(last) = record::last_page(self.store(), session).await? else {
             return Ok(Vec::new());
         };
         let request = record::restore_request(self.store(), &last).await?;

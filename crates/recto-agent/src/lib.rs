@@ -58,6 +58,7 @@ pub use bindings::{
 };
 pub use commands::{
     ApprovalScope, COMMANDS, ChatCommand, CommandHelp, CommandProblem, CommandReply, StopOutcome,
+    session_setting_names,
 };
 pub use conversation::SOLE_ACCOUNT;
 pub use error::{AgentError, AgentResult};
@@ -78,7 +79,7 @@ pub use options::{
     AgentOptions, AgentParts, ApprovalSetting, CompactionSetting, ModelEntry, SessionSettings,
 };
 pub use preview::RequestPreview;
-pub use record::{ReplayVerdict, rebuild_body, restore_request, verify_body};
+pub use record::{ReplayVerdict, RequestPurpose, rebuild_body, restore_request, verify_body};
 pub use recover::settle_open_turns;
 pub use rights::{Right, is_allowed, may_reach};
 pub use search::{

@@ -6,6 +6,7 @@
 //! anew ([`verify_body`]); the stored body is only what it is compared with.
 
 mod pieces;
+mod purpose;
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Display;
@@ -23,6 +24,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::error::{AgentError, AgentResult};
 
 pub(crate) use pieces::pieces;
+pub use purpose::RequestPurpose;
 
 /// A request's record in the form in which the store keeps it.
 pub(crate) struct RecordDocument {
@@ -102,12 +104,26 @@ fn by_reference(
     found
 }
 
-/// The last request of a session, if there is one.
+/// The last page that a session sent. A request for a summary is none.
+pub(crate) async fn last_page(
+    store: &Store,
+    session: SessionId,
+) -> AgentResult<Option<RequestRecord>> {
+    let mut last = store.last_request(session).await?;
+    while let Some(request) = &last
+        && RequestPurpose::from_record(request) != RequestPurpose::Page
+    {
+        last = store.request_before(request).await?;
+    }
+    Ok(last)
+}
+
+/// The last page of a session, if there is one, made whole again.
 pub(crate) async fn restore_last(
     store: &Store,
     session: SessionId,
 ) -> AgentResult<Option<RequestContext>> {
-    match store.last_request(session).await? {
+    match last_page(store, session).await? {
         Some(request) => restore_request(store, &request).await.map(Some),
         None => Ok(None),
     }

@@ -73,10 +73,8 @@ async fn settle_turns(store: &Store, open: Vec<StoredTurn>) -> AgentResult<Vec<S
 
 /// Turns with questions that somebody may still answer.
 async fn open_questions(store: &Store) -> AgentResult<HashSet<TurnId>> {
-    let now = Moment::now();
-    let open = store.open_approvals().await?;
-    let in_time = open.iter().filter(|approval| approval.question.expires >= now);
-    Ok(in_time.map(|approval| approval.turn).collect())
+    let open = store.open_approvals(Moment::now()).await?;
+    Ok(open.iter().map(|approval| approval.turn).collect())
 }
 
 /// Closes a turn that can't be read any more: it would stand in the way of its

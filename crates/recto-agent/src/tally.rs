@@ -25,7 +25,7 @@ use recto_store::{
 };
 
 use crate::memories::recalled_memories;
-use crate::record::restore_request;
+use crate::record::{RequestPurpose, restore_request};
 use crate::turn::visible_text;
 use crate::why::item_of;
 
@@ -265,7 +265,7 @@ impl TallyBuilder {
         messages: &[StoredMessage],
     ) {
         let Ok(request) = restore_request(store, record).await else { return };
-        if record.notes["purpose"] != "summary" {
+        if RequestPurpose::from_record(record) == RequestPurpose::Page {
             let fresh = record.notes["prefix"]["fresh_tokens"].as_u64();
             let fresh = fresh.and_then(|fresh| u32::try_from(fresh).ok()).map(Tokens::new);
             self.count_page(&request, fresh);

@@ -42,7 +42,7 @@ pub(crate) fn mend_rounds(
     let mended = Vec::with_capacity(messages.len());
     let mut mender = Mender { layer, counter, dropped, mended };
     let visible: Vec<_> = messages.iter().filter(|message| message.is_for_models()).collect();
-    for round in visible.chunk_by(|_, next| answered_call(next).is_some()) {
+    for round in visible.chunk_by(|_, next| next.answered_call().is_some()) {
         mender.mend_round(round);
     }
     mender.mended
@@ -60,7 +60,7 @@ impl Mender<'_> {
     /// answers in the order of the calls, since some wires match by that alone.
     fn mend_round(&mut self, round: &[&Arc<Message>]) {
         let [first, results @ ..] = round else { return };
-        if answered_call(first).is_some() {
+        if first.answered_call().is_some() {
             round.iter().for_each(|result| self.drop_result(result));
             return;
         }
@@ -71,7 +71,7 @@ impl Mender<'_> {
         }
         let mut answers: Vec<Option<Arc<Message>>> = vec![None; calls.len()];
         for &result in results {
-            let call = answered_call(result).and_then(|call| open.get_mut(call)?.pop_front());
+            let call = result.answered_call().and_then(|call| open.get_mut(call)?.pop_front());
             match call {
                 Some(at) => answers[at] = Some(Arc::clone(result)),
                 None => self.drop_result(result),
@@ -110,13 +110,5 @@ impl Mender<'_> {
 
     fn drop(&mut self, what: String, tokens: Tokens, reason: DropReason) {
         self.dropped.push(DroppedEntry::whole(what, self.layer, tokens, reason));
-    }
-}
-
-/// The call that a result answers; `None` for what is no result.
-fn answered_call(message: &Message) -> Option<&CallId> {
-    match &message.body {
-        MessageBody::Tool { call, .. } => Some(call),
-        _ => None,
     }
 }

@@ -266,11 +266,7 @@ impl Message {
 
     /// Its content; empty for the kinds that models don't see.
     pub fn content(&self) -> &[ContentPart] {
-        match &self.body {
-            MessageBody::User(user) => &user.content,
-            MessageBody::Assistant { content, .. } | MessageBody::Tool { content, .. } => content,
-            MessageBody::Error(_) | MessageBody::Approval(_) => &[],
-        }
+        self.body.content()
     }
 
     /// What its content, its calls and the name of its tool are made of, as far as they cost
@@ -294,9 +290,38 @@ impl Message {
 
     /// The calls it asks for.
     pub fn calls(&self) -> &[ToolCall] {
-        match &self.body {
+        self.body.calls()
+    }
+
+    /// The call that it answers, if it is a result.
+    pub fn answered_call(&self) -> Option<&CallId> {
+        self.body.answered_call()
+    }
+}
+
+impl MessageBody {
+    /// The content; empty for the kinds that models don't see.
+    pub fn content(&self) -> &[ContentPart] {
+        match self {
+            MessageBody::User(user) => &user.content,
+            MessageBody::Assistant { content, .. } | MessageBody::Tool { content, .. } => content,
+            MessageBody::Error(_) | MessageBody::Approval(_) => &[],
+        }
+    }
+
+    /// The calls that a reply asks for.
+    pub fn calls(&self) -> &[ToolCall] {
+        match self {
             MessageBody::Assistant { calls, .. } => calls,
             _ => &[],
+        }
+    }
+
+    /// The call that a result answers; `None` for what is no result.
+    pub fn answered_call(&self) -> Option<&CallId> {
+        match self {
+            MessageBody::Tool { call, .. } => Some(call),
+            _ => None,
         }
     }
 }

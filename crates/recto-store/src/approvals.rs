@@ -119,12 +119,12 @@ impl ApprovalAnswer {
 }
 
 impl Store {
-    /// All questions that nobody has answered, oldest first.
-    pub async fn open_approvals(&self) -> StoreResult<Vec<StoredApproval>> {
-        self.read(|db| {
+    /// All questions that somebody may still answer, oldest first.
+    pub async fn open_approvals(&self, now: Moment) -> StoreResult<Vec<StoredApproval>> {
+        self.read(move |db| {
             let sql = "SELECT * FROM approvals INDEXED BY open_approvals
-                       WHERE answer IS NULL ORDER BY id";
-            rows::all(db, sql, [], read)
+                       WHERE answer IS NULL AND expires >= ?1 ORDER BY id";
+            rows::all(db, sql, [now.microseconds()], read)
         })
         .await
     }

@@ -102,6 +102,24 @@ impl Store {
         self.read(move |db| read_first(db, last, session.0)).await
     }
 
+    /// The request that a session made before one of its requests.
+    pub async fn request_before(
+        &self,
+        request: &RequestRecord,
+    ) -> StoreResult<Option<RequestRecord>> {
+        let (session, id) = (request.session.0, request.id.0);
+        let sql = select(
+            "turns.session = ?1 AND requests.id < ?2
+             ORDER BY turns.number DESC, requests.number DESC LIMIT 1",
+        );
+        self.read(move |db| {
+            rows::first(db, &sql, [session, id], |row| {
+                read(db, row, &mut DocumentReader::default())
+            })
+        })
+        .await
+    }
+
     /// The exact bytes that were sent, checked against their hash.
     pub async fn body(&self, id: RequestId) -> StoreResult<Vec<u8>> {
         self.read(move |db| body(db, id)).await

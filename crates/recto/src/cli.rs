@@ -170,7 +170,7 @@ pub struct ShowArgs {
     /// The turn, by number, or `last`
     #[arg(default_value = "last")]
     pub turn: String,
-    /// Which of the turn's requests, from 1 [default: the last]
+    /// Which of the turn's requests, from 1 [default: its last page]
     #[arg(long, value_name = "N")]
     pub request: Option<u32>,
     /// Print the request's body, the exact bytes that were sent
@@ -199,7 +199,7 @@ pub struct DiffArgs {
 pub struct ReplayArgs {
     /// The turn, by number, or `last`; with --verify alone, every turn
     pub turn: Option<String>,
-    /// Which of the turn's requests, from 1 [default: the last; with --verify all]
+    /// Which of the turn's requests, from 1 [default: its last page; with --verify all]
     #[arg(long, value_name = "N")]
     pub request: Option<u32>,
     /// Ask another model entry than the one that was asked

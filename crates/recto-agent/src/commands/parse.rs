@@ -178,6 +178,11 @@ const SETTINGS: [(&str, SettingKind); 13] = [
     ),
 ];
 
+/// The names of the settings that a session has, as `/set` takes them and the store keeps them.
+pub fn session_setting_names() -> impl Iterator<Item = &'static str> {
+    SETTINGS.iter().map(|(name, _)| *name)
+}
+
 fn read_change(text: &str) -> Result<SettingChange, String> {
     let (key, value) = text
         .split_once(|c: char| c.is_whitespace() || c == '=')
@@ -188,7 +193,7 @@ fn read_change(text: &str) -> Result<SettingChange, String> {
 }
 
 fn keys() -> String {
-    format!("the keys are {}", SETTINGS.map(|(key, _)| key).join(", "))
+    format!("the keys are {}", session_setting_names().collect::<Vec<_>>().join(", "))
 }
 
 fn read_setting(key: &str, text: &str) -> Result<SettingChange, String> {

@@ -113,16 +113,16 @@ pub(crate) async fn reconcile_client(
         return Ok((client, brought));
     };
     let reconciled = reconcile_history(list, &transcript(shared, session).await?, &client.tools);
-    let in_list: HashSet<&CallId> = reconciled.new.iter().filter_map(answered_call).collect();
+    let in_list: HashSet<&CallId> =
+        reconciled.new.iter().filter_map(MessageBody::answered_call).collect();
     let open: Vec<PendingCall> =
         calls.iter().filter(|call| !in_list.contains(&call.call_id())).cloned().collect();
     close_calls(session, &open, results, &mut brought);
     let mut history = reconciled.known;
     let shown: HashSet<CallId> =
         history.iter().flat_map(|message| message.calls()).map(|call| call.id.clone()).collect();
-    let is_shown = |message: &&Arc<Message>| {
-        answered_call(&message.body).is_some_and(|call| shown.contains(call))
-    };
+    let is_shown =
+        |message: &&Arc<Message>| message.answered_call().is_some_and(|call| shown.contains(call));
     history.extend(brought.0.iter().filter(is_shown).cloned());
     for body in reconciled.new {
         history.push(brought.push(session, body));
@@ -249,7 +249,7 @@ fn check_results(
     for ClientResult { call, .. } in results {
         let is_open = open.iter().any(|open| *open.id == *call.0);
         let is_answered =
-            || session.messages.iter().any(|message| answered_call(&message.body) == Some(call));
+            || session.messages.iter().any(|message| message.answered_call() == Some(call));
         let name = call.0.to_string();
         match (is_open, given.insert(call)) {
             (true, true) => {}
@@ -259,13 +259,6 @@ fn check_results(
         }
     }
     Ok(())
-}
-
-fn answered_call(body: &MessageBody) -> Option<&CallId> {
-    match body {
-        MessageBody::Tool { call, .. } => Some(call),
-        _ => None,
-    }
 }
 
 impl TurnRun<'_> {

@@ -19,7 +19,7 @@ use serde_json::json;
 use super::{RequestDraft, TurnRun, visible_text};
 use crate::error::AgentResult;
 use crate::notice::NoticeFacts;
-use crate::record::pieces;
+use crate::record::{RequestPurpose, pieces};
 use crate::shared::counter_from;
 
 /// How often a summary is made anew because more has to leave for it.
@@ -74,13 +74,14 @@ impl TurnRun<'_> {
         self.store_message(&request.sent);
         self.requests += 1;
         let mut new = self.new_request(&asking, body, None);
-        new.notes["purpose"] = "summary".into();
+        RequestPurpose::Summary.mark(&mut new);
         self.pending.request = Some(new);
         let Some(id) = self.commit().await? else { return Ok(None) };
         self.tally.add_summary_request();
         let (reply, result) = match self.collect_reply(text).await {
             Some(Ok(reply)) => {
-                let result = json!({"finish": reply.finish, "purpose": "summary"});
+                let result =
+                    json!({"finish": reply.finish, "purpose": RequestPurpose::Summary.name()});
                 (Some(reply), result)
             }
             Some(Err(error)) => {

@@ -65,6 +65,7 @@ pub(crate) struct TurnInputs {
 pub(crate) struct TurnModel {
     pub(crate) entry: ModelEntry,
     pub(crate) settings: SessionSettings,
+    mode_mark: Option<ModeMark>,
     /// How messages that leave the page are summarised, if they are.
     pub(crate) compaction: Option<SummaryBy>,
     /// The model's window, or why nobody knows it.
@@ -72,6 +73,21 @@ pub(crate) struct TurnModel {
     pub(crate) calibration: Calibration,
     /// Exact counts, where the model's own tokenizer is at hand.
     pub(crate) counts: Option<Arc<ExactCounts>>,
+}
+
+/// The settings that hold for a turn: its own, and where it has none those of its session.
+pub(crate) struct TurnSettings {
+    merged: SessionSettings,
+    /// The mode that a person asked for, and whether for the turn alone.
+    mode_mark: Option<ModeMark>,
+}
+
+impl TurnSettings {
+    fn merge(session: &SessionSettings, of_turn: &SessionSettings) -> Self {
+        let for_turn = of_turn.context_mode.map(ModeMark::Turn);
+        let for_session = session.context_mode.map(ModeMark::Session);
+        TurnSettings { merged: session.overridden_by(of_turn), mode_mark: for_turn.or(for_session) }
+    }
 }
 
 /// Where the message of a turn comes from, as far as it decides what the turn gathers.
@@ -138,10 +154,11 @@ impl TurnModel {
         shared: &AgentShared,
         session: &LoadedSession,
         of_turn: &SessionSettings,
-    ) -> AgentResult<(ModelEntry, SessionSettings)> {
-        let settings = session.settings.overridden_by(of_turn);
-        let mut entry = settings.apply(shared.model(settings.model.as_deref())?);
-        if compaction(shared, &settings).is_none() {
+    ) -> AgentResult<(ModelEntry, TurnSettings)> {
+        let settings = TurnSettings::merge(&session.settings, of_turn);
+        let merged = &settings.merged;
+        let mut entry = merged.apply(shared.model(merged.model.as_deref())?);
+        if compaction(shared, merged).is_none() {
             entry.limits.summary_tokens = Tokens::ZERO;
         }
         Ok((entry, settings))
@@ -150,13 +167,14 @@ impl TurnModel {
     /// The chosen entry with its window, and with what is known of its tokens.
     pub(crate) async fn prepare(
         shared: &AgentShared,
-        (entry, settings): (ModelEntry, SessionSettings),
+        (entry, settings): (ModelEntry, TurnSettings),
         window: Result<Window, LlmError>,
     ) -> AgentResult<Self> {
         let calibration = shared.calibration(&entry).await?;
         let counts = shared.counts(&entry).await;
+        let TurnSettings { merged: settings, mode_mark } = settings;
         let compaction = compaction(shared, &settings);
-        Ok(TurnModel { entry, settings, compaction, window, calibration, counts })
+        Ok(TurnModel { entry, settings, mode_mark, compaction, window, calibration, counts })
     }
 }
 
@@ -269,14 +287,11 @@ impl TurnInputs {
         found: &SearchOutcome,
         message: &str,
     ) -> ModeDecision {
-        let TurnModel { entry, settings, .. } = &self.model;
+        let TurnModel { entry, mode_mark, .. } = &self.model;
         mode::decide(&ModeQuestion {
             setting: entry.mode,
             uncertain: entry.uncertain,
-            mark: settings.context_mode.map(|mode| match session.settings.context_mode {
-                Some(of_session) if of_session == mode => ModeMark::Session(mode),
-                _ => ModeMark::Turn(mode),
-            }),
+            mark: *mode_mark,
             has_tools: !self.client.tools.is_empty()
                 || has_tools(
                     &self.catalog,
@@ -293,8 +308,8 @@ impl TurnInputs {
 
 impl TurnModel {
     fn lets_message_decide_mode(&self) -> bool {
-        match self.settings.context_mode {
-            Some(mode) => mode == ContextMode::Auto,
+        match self.mode_mark {
+            Some(mark) => mark.mode() == ContextMode::Auto,
             None => self.entry.mode == ModeSetting::Auto,
         }
     }
@@ -315,5 +330,24 @@ fn bootstrap(options: &AgentOptions, session: &StoredSession) -> Bootstrap {
         system: std::env::consts::OS.into(),
         day: began.strftime("%Y-%m-%d").to_string().into(),
         surface: session.surface.as_str().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_s_own_mode_is_its_own_even_where_the_session_has_the_same() {
+        let full = || SessionSettings {
+            context_mode: Some(ContextMode::Full),
+            ..SessionSettings::default()
+        };
+        let none = SessionSettings::default;
+        let mark = |session, turn| TurnSettings::merge(&session, &turn).mode_mark;
+        assert_eq!(mark(full(), full()), Some(ModeMark::Turn(ContextMode::Full)));
+        assert_eq!(mark(none(), full()), Some(ModeMark::Turn(ContextMode::Full)));
+        assert_eq!(mark(full(), none()), Some(ModeMark::Session(ContextMode::Full)));
+        assert_eq!(mark(none(), none()), None);
     }
 }

@@ -17,14 +17,14 @@ use recto_tools::ToolResult;
 use super::client::{
     BroughtMessages, Continuation, TurnClient, check_waiting, read_history, reconcile_client,
 };
-use super::inputs::{MessageOrigin, TurnInputs, TurnModel};
+use super::inputs::{MessageOrigin, TurnInputs, TurnModel, TurnSettings};
 use super::{TurnRun, is_overtaken, stamp, visible_text};
 use crate::agent_catalog::{AgentCatalog, CatalogPurpose};
 use crate::error::{AgentError, AgentResult};
 use crate::event::{EventKind, UsageTotals};
 use crate::inbound::{ArrivedMessage, Inbound};
 use crate::mailbox::TurnListeners;
-use crate::options::{ModelEntry, SessionSettings};
+use crate::options::ModelEntry;
 use crate::recover::closing_commit;
 use crate::session_cache::{LoadedSession, SessionCache};
 use crate::shared::AgentShared;
@@ -313,7 +313,7 @@ impl StartPoint {
         shared: &AgentShared,
         session: &LoadedSession,
         message: &ArrivedMessage,
-    ) -> AgentResult<(ModelEntry, SessionSettings)> {
+    ) -> AgentResult<(ModelEntry, TurnSettings)> {
         let mut settings = message.inbound.settings.clone();
         if let (Some(_), Some(state)) = (&self.continues, &self.state) {
             settings.model = Some(state.model().to_owned());
@@ -429,9 +429,7 @@ pub(crate) async fn resolve_window(
 /// Calls of a turn that have no result yet.
 pub(crate) fn open_calls(messages: &[Arc<Message>]) -> Vec<PendingCall> {
     let answered = |id: &CallId, after: &[Arc<Message>]| {
-        after
-            .iter()
-            .any(|message| matches!(&message.body, MessageBody::Tool { call, .. } if call == id))
+        after.iter().any(|message| message.answered_call() == Some(id))
     };
     let mut open = Vec::new();
     for (index, message) in messages.iter().enumerate() {

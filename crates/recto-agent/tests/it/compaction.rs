@@ -1,13 +1,16 @@
 //! Summaries for messages that leave the page: made, kept, shown and undone.
 
-use recto_agent::{Agent, CommandReply, Inbound};
-use recto_context::{ContextLimits, Layer, PartReason, RequestContext, SummaryBy, Tokens};
-use recto_fakes::{FakeAnswer, FakeServer};
+use recto_agent::{Agent, CommandReply, Inbound, RequestPurpose};
+use recto_context::{
+    ContextLimits, Layer, PartReason, RequestContext, SummaryBy, Tokens, compare_requests,
+};
+use recto_fakes::{AnswerGate, FakeAnswer, FakeServer};
 use recto_store::SessionId;
 
 use crate::selection::requests;
 use crate::support::{
-    Bench, check_sound, conversation, model, owner, runtime, say, session, typed,
+    Bench, arrival, check_sound, conversation, model, mortal, owner, runtime, say, session, submit,
+    typed, within,
 };
 
 /// An agent with room for little history.
@@ -205,6 +208,48 @@ fn a_model_summarises_and_what_it_lost_is_added() {
         let said = agent.store().messages(session, None).await.unwrap();
         assert_eq!(said.len(), turns * 2);
         assert_eq!(requests(agent.store(), session).await.len(), turns + 1);
+    });
+}
+
+#[test]
+fn a_request_for_a_summary_is_no_page() {
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
+    let last = runtime().block_on(turns_until_compaction());
+    let (killed, gate) = (mortal(), AnswerGate::new());
+    let session = killed.block_on(async {
+        let agent = agent(&bench, &fake, Some(SummaryBy::Summary)).await;
+        let session = session(&agent, "s").await;
+        play(&agent, session, 1..last).await;
+        fake.push(FakeAnswer::text("They talked.").held(&gate));
+        submit(&agent, session, &talk(last)).await;
+        arrival(&gate, 1).await;
+        // All that the turn has sent by now is the request for a summary.
+        let sent = agent.store().last_request(session).await.unwrap().unwrap();
+        assert_eq!(RequestPurpose::from_record(&sent), RequestPurpose::Summary);
+        let context = typed("/context");
+        let CommandReply::Context(Some(page)) =
+            agent.command(&owner(), &conversation("s"), session, context).await.unwrap()
+        else {
+            panic!("a page");
+        };
+        let pages = requests(agent.store(), session).await;
+        let same = compare_requests(&pages[pages.len() - 2], &page);
+        assert_eq!((same.change, same.fresh_tokens), (None, Tokens::ZERO));
+        session
+    });
+    drop(killed);
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake, Some(SummaryBy::Summary)).await;
+        within(agent.finished()).await;
+        let store = agent.store();
+        let turn = store.last_turn(Some(session)).await.unwrap().unwrap();
+        let records = store.requests(turn.id).await.unwrap();
+        let pages = requests(store, session).await;
+        let before = &pages[pages.len() - records.len() - 1];
+        // The page that the next process sends goes on from the page before.
+        let agreed = compare_requests(before, pages.last().unwrap()).agreed_bytes;
+        assert!(agreed > 0);
+        assert_eq!(records.last().unwrap().notes["prefix"]["agreed_bytes"], agreed);
     });
 }
 

@@ -54,7 +54,7 @@ pub fn reconcile_history(
 fn said(message: &ClientMessage) -> Option<&MessageBody> {
     let ClientMessage::Said(body) = message else { return None };
     let is_blank = || {
-        content(body).iter().all(|part| part.as_text().is_some_and(|text| text.trim().is_empty()))
+        body.content().iter().all(|part| part.as_text().is_some_and(|text| text.trim().is_empty()))
     };
     match body {
         MessageBody::User(_) if is_blank() => None,
@@ -170,14 +170,6 @@ fn images(content: &[ContentPart]) -> impl Iterator<Item = &Image> {
     })
 }
 
-fn content(body: &MessageBody) -> &[ContentPart] {
-    match body {
-        MessageBody::User(user) => &user.content,
-        MessageBody::Assistant { content, .. } | MessageBody::Tool { content, .. } => content,
-        MessageBody::Error(_) | MessageBody::Approval(_) => &[],
-    }
-}
-
 /// The messages at these places, with what stands between them and the client can't know of:
 /// calls that Recto ran, and results of the calls that are shown, unless the rest of the list
 /// brings others.
@@ -187,7 +179,7 @@ fn with_unseen_rounds(
     rest: &[&MessageBody],
     tools: &[ToolSpec],
 ) -> Vec<Arc<Message>> {
-    let brought: HashSet<&CallId> = rest.iter().filter_map(|body| answered(body)).collect();
+    let brought: HashSet<&CallId> = rest.iter().filter_map(|body| body.answered_call()).collect();
     let is_client_call = |call: &ToolCall| tools.iter().any(|tool| tool.called == call.name);
     let mut known: Vec<Arc<Message>> = Vec::with_capacity(places.len());
     for (index, &at) in places.iter().enumerate() {
@@ -202,7 +194,8 @@ fn with_unseen_rounds(
         let mut open: HashSet<&CallId> = visible[at].calls().iter().map(|call| &call.id).collect();
         for message in of_turn {
             let calls = message.calls();
-            let is_result = answered(&message.body)
+            let is_result = message
+                .answered_call()
                 .is_some_and(|call| open.remove(call) && !brought.contains(call));
             let is_own_round =
                 next.is_some() && !calls.is_empty() && !calls.iter().any(is_client_call);
@@ -215,13 +208,6 @@ fn with_unseen_rounds(
         }
     }
     known
-}
-
-fn answered(body: &MessageBody) -> Option<&CallId> {
-    match body {
-        MessageBody::Tool { call, .. } => Some(call),
-        _ => None,
-    }
 }
 
 /// The messages as they are stored: with nothing around them, and tools by the names that
@@ -256,9 +242,7 @@ fn to_store(rest: &[&MessageBody], known: &[Arc<Message>], tools: &[ToolSpec]) -
             }
             MessageBody::Error(_) | MessageBody::Approval(_) => continue,
         });
-        if let MessageBody::Assistant { calls, .. } = body {
-            names.extend(calls.iter().map(|call| (&call.id, called(&call.name))));
-        }
+        names.extend(body.calls().iter().map(|call| (&call.id, called(&call.name))));
     }
     stored
 }

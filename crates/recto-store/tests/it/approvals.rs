@@ -50,7 +50,9 @@ async fn a_question_survives_and_its_first_answer_holds() {
     assert_eq!(asked[0].question, question(0, "log"));
 
     let bench = bench.reopened();
-    assert_eq!(bench.store.open_approvals().await.unwrap(), asked);
+    // A question is open up to the moment at which it expires.
+    assert_eq!(bench.store.open_approvals(at(20)).await.unwrap(), asked);
+    assert_eq!(bench.store.open_approvals(at(21)).await.unwrap(), []);
     let [log, push] = [asked[0].id, asked[1].id];
     let session_wide = says(ApprovalAnswer::Session, 12);
     let approval = bench.store.answer_approval(log, session_wide.clone()).await.unwrap();
@@ -64,7 +66,7 @@ async fn a_question_survives_and_its_first_answer_holds() {
     // Too late counts as no answer.
     let late = bench.store.answer_approval(push, says(ApprovalAnswer::Once, 21)).await.unwrap();
     assert_eq!(late.answer, Some(nobody(ApprovalAnswer::Expired, 21)));
-    assert_eq!(bench.store.open_approvals().await.unwrap(), []);
+    assert_eq!(bench.store.open_approvals(at(12)).await.unwrap(), []);
     let allowed = bench.store.allowed_in(session.id).await.unwrap();
     let log = ItemId::tool(Some("git".into()), "log");
     assert_eq!(allowed, [(log, ContentHash::of_bytes(b"git 2"))]);
@@ -98,7 +100,7 @@ async fn a_turn_that_ends_takes_its_questions_back() {
     ask(&bench, turn, vec![question(0, "log")]).await;
     let end = TurnCommit { outcome: done(), ..TurnCommit::default() };
     bench.store.advance(turn, end).await.unwrap();
-    assert_eq!(bench.store.open_approvals().await.unwrap(), []);
+    assert_eq!(bench.store.open_approvals(at(10)).await.unwrap(), []);
     let asked = bench.store.approvals_of(turn).await.unwrap();
     assert_eq!(asked[0].answer, Some(nobody(ApprovalAnswer::Withdrawn, 9)));
 }

@@ -61,13 +61,10 @@ pub(crate) fn run(home: &RectoHome, command: &ApprovalCommand) -> CliResult<Exit
 
 async fn list(settings: &Settings, as_json: bool) -> CliResult<ExitCode> {
     let store = setup::store(settings)?;
-    let now = Moment::now();
     let mut open = Vec::new();
-    for approval in store.open_approvals().await? {
-        if approval.question.expires >= now {
-            let session = store.session(approval.session).await?;
-            open.push((approval, session));
-        }
+    for approval in store.open_approvals(Moment::now()).await? {
+        let session = store.session(approval.session).await?;
+        open.push((approval, session));
     }
     if as_json {
         let json = |(approval, session): &(StoredApproval, Option<StoredSession>)| {

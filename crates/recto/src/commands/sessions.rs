@@ -18,7 +18,7 @@ use crate::config::LoadedConfig;
 use crate::draw::TextTable;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
-use crate::output::{print, print_json, print_list, tame, tame_lines, tell};
+use crate::output::{print, print_json, tame, tame_lines, tell};
 use crate::setup;
 
 use status::SessionDescriber;
@@ -134,14 +134,11 @@ async fn list(
         }
         return print_json(&described.into());
     }
-    let nothing = "there are no sessions yet; `recto chat` begins one";
-    print_list(
-        json,
-        &sessions,
-        summary_json,
-        || table(&sessions, &config.settings.agent.name),
-        &nothing,
-    )
+    if sessions.is_empty() {
+        tell(&"there are no sessions yet; `recto chat` begins one");
+        return Ok(());
+    }
+    print(&table(&sessions, &config.settings.agent.name))
 }
 
 /// The sessions, one a line.
@@ -227,7 +224,7 @@ async fn show(
         let text = turn.inbound.as_deref().map(content_text).unwrap_or_default();
         let _ = write!(out, "\nturn {}, not sent:\n{}\n", turn.id, tame_lines(&text));
     }
-    let asked = store.open_approvals().await?;
+    let asked = store.open_approvals(Moment::now()).await?;
     for turn in turns.iter().filter(|turn| turn.ended.is_none()) {
         let question = asked.iter().find(|approval| approval.turn == turn.id);
         let _ = writeln!(out, "\nturn {} {}", turn.id, open_status(turn, question));

@@ -5,7 +5,8 @@ pub(crate) mod replay;
 pub(crate) mod show;
 pub(crate) mod why;
 
-use recto_store::{RequestRecord, Store, StoredTurn};
+use recto_agent::RequestPurpose;
+use recto_store::{RequestId, RequestRecord, Store, StoredTurn};
 
 use crate::failure::{CliFailure, CliResult};
 use crate::output::{tame, tame_lines};
@@ -30,31 +31,61 @@ fn no_such_turn(name: &str) -> CliFailure {
         .hint("a turn is named by its number, or `last`; `recto sessions show NAME` lists them")
 }
 
-/// Finds one of a turn's requests, the last unless another is asked for.
+/// Finds one of a turn's requests: the one that is asked for, or else its last page.
 async fn request_of(
     store: &Store,
     turn: &StoredTurn,
     number: Option<u32>,
 ) -> CliResult<RequestRecord> {
     let requests = store.request_ids(turn.id).await?;
-    let asked = match number {
-        Some(number) => requests.iter().find(|(found, _)| *found == number),
-        None => requests.last(),
+    let Some(number) = number else {
+        let newest_first = requests.iter().rev().map(|(_, id)| *id);
+        let page = find_page(store, newest_first).await?;
+        return page.ok_or_else(|| sent_no_page(turn, requests.len()));
     };
-    let Some((_, id)) = asked else { return Err(sent_no_such(turn, number, requests.len())) };
-    let request = store.request(*id).await?;
-    request.ok_or_else(|| sent_no_such(turn, number, requests.len()))
+    let missing = || sent_no_such(turn, number, requests.len());
+    let (_, id) = requests.iter().find(|(found, _)| *found == number).ok_or_else(missing)?;
+    store.request(*id).await?.ok_or_else(missing)
+}
+
+/// Finds the first of these requests that is a page of the conversation.
+async fn find_page(
+    store: &Store,
+    requests: impl Iterator<Item = RequestId>,
+) -> CliResult<Option<RequestRecord>> {
+    for id in requests {
+        let request = store.request(id).await?;
+        let is_page =
+            |request: &RequestRecord| RequestPurpose::from_record(request) == RequestPurpose::Page;
+        if let Some(page) = request.filter(is_page) {
+            return Ok(Some(page));
+        }
+    }
+    Ok(None)
+}
+
+/// The failure of a turn whose `count` requests, if any, are no pages.
+fn sent_no_page(turn: &StoredTurn, count: usize) -> CliFailure {
+    if count == 0 {
+        return sent_nothing(turn);
+    }
+    let what = format!("turn {} only asked for a summary: it sent no page", turn.id);
+    CliFailure::new(what).hint(format!("`recto show {} --request {count}` shows that", turn.id))
 }
 
 /// The failure of a request that a turn with `count` requests has not made.
-fn sent_no_such(turn: &StoredTurn, number: Option<u32>, count: usize) -> CliFailure {
+fn sent_no_such(turn: &StoredTurn, number: u32, count: usize) -> CliFailure {
     if count == 0 {
-        let failure = CliFailure::new(format!("turn {} sent nothing", turn.id));
-        return match &turn.detail {
-            Some(detail) => failure.hint(format!("it ended with: {}", tame_lines(detail))),
-            None => failure,
-        };
+        return sent_nothing(turn);
     }
-    CliFailure::new(format!("turn {} has no request {}", turn.id, number.unwrap_or(0)))
+    CliFailure::new(format!("turn {} has no request {number}", turn.id))
         .hint(format!("its requests are numbered from 1 to {count}"))
+}
+
+fn sent_nothing(turn: &StoredTurn) -> CliFailure {
+    let failure = CliFailure::new(format!("turn {} sent nothing", turn.id));
+    match &turn.detail {
+        Some(detail) => failure.hint(format!("it ended with: {}", tame_lines(detail))),
+        None => failure,
+    }
 }

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::*;
 
@@ -103,7 +103,7 @@ fn a_turn_goes_on_here_when_nobody_else_waits_for_the_answer() {
     let drawn = home.ok(&["approvals", "show", "1"]);
     assert!(drawn.contains("a.txt") && drawn.contains("answer: once by owner, "), "{drawn}");
     let turn = json(&home.ok(&["show", "1", "--json"]));
-    assert_eq!((&turn["turn"]["actor"], &turn["approvals"][0]), (&owner, &without_name(&approval)));
+    assert_eq!((&turn["turn"]["actor"], &turn["approvals"][0]), (&owner, &approval));
     let drawn = home.ok(&["show", "1"]);
     assert!(
         drawn.contains("asked   write_file: ") && drawn.contains(": once by owner, "),
@@ -114,13 +114,6 @@ fn a_turn_goes_on_here_when_nobody_else_waits_for_the_answer() {
     // The first answer holds.
     let again = home.run(&["approvals", "answer", "1", "deny"]);
     assert_eq!(again.code, 1, "{}{}", again.out, again.err);
-}
-
-/// A question as a turn shows it: the session's name is the session's matter.
-fn without_name(approval: &Value) -> Value {
-    let mut approval = approval.clone();
-    approval["session_name"] = Value::Null;
-    approval
 }
 
 #[test]
@@ -190,8 +183,13 @@ fn what_nobody_answers_in_time_is_not_listed() {
     config.push_str("[tools]\napproval_expires = 1\n");
     home.write("config.toml", config);
     assert_eq!(home.run(&["chat", "-m", "write it"]).code, 3);
+    assert!(home.ok(&["sessions", "show", "default"]).contains("waits for your word"));
     std::thread::sleep(Duration::from_millis(1_100));
     assert_eq!(home.ok(&["approvals", "list"]), "");
+    let shown = home.ok(&["sessions", "show", "default"]);
+    assert!(!shown.contains("waits for your word"), "{shown}");
+    let shown = home.json(&["sessions", "show", "default", "--json"]);
+    assert_eq!(shown["session"]["waiting"], json!([]));
     let late = home.run(&["approvals", "answer", "1", "allow"]);
     assert!(!home.path("workspace/a.txt").exists(), "{}{}", late.out, late.err);
 }

@@ -120,7 +120,7 @@ fn auto_beside_the_older_pair_is_told_and_the_pair_wins() {
     assert_eq!(home.json(&["show", "--json"])["requests"][0]["context"]["mode"]["chosen"], "full");
     let shown = home.json(&["sessions", "show", "default", "--json"]);
     let holds = &shown["session"]["effective_settings"]["context_mode"];
-    assert_eq!((&holds["value"], &holds["from"]), (&json!("full"), &json!("model")));
+    assert_eq!((&holds["value"], &holds["from"]), (&json!("full"), &json!("pair")));
     // What is told to people stays out of what programs read.
     assert_eq!(run.out, "Hello.\n");
 }
@@ -231,6 +231,7 @@ fn help_and_sessions_are_for_people() {
         /add NAME                                      add a rule, reference, skill or tool to this session
         /remove NAME                                   take one out of this session; it does not come back by itself
         /why NAME                                      say why an item was or was not on the last request's page
+        /stats [30d | DATE | all]                      show how the context was used
         /approve [NUMBER] [session]                    let the tool run that was asked about
         /deny [NUMBER]                                 don't let it run
         /remember TEXT                                 keep something for later conversations

@@ -15,6 +15,7 @@ use crate::commands::items::severity;
 use crate::config::{LoadedConfig, Settings};
 use crate::failure::CliResult;
 use crate::output::{counted, print, print_json, tame, tame_lines, tell};
+use crate::remedy_words::hint_with_command;
 use crate::setup;
 
 pub(super) fn run(config: &LoadedConfig, as_json: bool) -> CliResult<ExitCode> {
@@ -109,7 +110,7 @@ fn check_workspace(settings: &Settings) -> CliResult<Vec<AgentFinding>> {
     }
     let snapshot = setup::read_workspace(settings)?;
     let finding = |problem: &recto_workspace::WorkspaceProblem| AgentFinding {
-        hint: problem.hint.clone(),
+        hint: hint_with_command(problem.hint.clone(), problem.remedy.as_ref()),
         // A turn goes on without the file, however wrong it is.
         ..AgentFinding::for_agent(
             settings,

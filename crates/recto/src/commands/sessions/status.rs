@@ -1,9 +1,9 @@
 //! How a session stands: what waits for an answer in it, which items it has, and
 //! which settings hold, each with where it comes from.
 
-use recto_agent::{ApprovalQuestion, SessionSettings};
+use recto_agent::{ApprovalQuestion, SessionSettings, session_setting_names};
 use recto_context::ItemId;
-use recto_context::mode::{ModeSetting, ResolvedMode};
+use recto_context::mode::{ModeSetting, ModeSource, ResolvedMode};
 use recto_store::{ItemState, Moment, Store, StoredApproval, StoredSession};
 use serde_json::{Map, Value, json};
 
@@ -19,9 +19,8 @@ pub(super) struct SessionDescriber<'a> {
     open: Vec<StoredApproval>,
 }
 
-/// A setting of sessions, and the key of the config that holds where a session sets
-/// none.
-const SETTINGS: [(&str, ConfigPlace); 13] = [
+/// The place in the config that holds for a setting where a session sets none.
+const PLACES: [(&str, ConfigPlace); 13] = [
     ("model", ConfigPlace::Agent("model")),
     ("temperature", ConfigPlace::Model("temperature")),
     ("top_p", ConfigPlace::Model("top_p")),
@@ -48,8 +47,7 @@ enum ConfigPlace {
 
 impl<'a> SessionDescriber<'a> {
     pub(super) async fn new(store: &'a Store, config: &'a LoadedConfig) -> CliResult<Self> {
-        let (mut open, now) = (store.open_approvals().await?, Moment::now());
-        open.retain(|approval| approval.question.expires >= now);
+        let open = store.open_approvals(Moment::now()).await?;
         Ok(SessionDescriber { store, config, open })
     }
 
@@ -90,12 +88,12 @@ fn settings_json(config: &LoadedConfig, session: &StoredSession) -> Value {
     let settings = setup::session_settings(config, session).unwrap_or(&config.settings);
     let chosen = settings.chosen_model().map(|model| model.name.as_str());
     let model = own["model"].as_str().or(chosen).unwrap_or_default();
-    let effective = SETTINGS.iter().map(|(name, place)| {
-        let holds = match &own[*name] {
-            Value::Null => config_json(config, &session.agent, *place, model),
+    let effective = session_setting_names().filter_map(|name| {
+        let holds = match &own[name] {
+            Value::Null => config_json(config, &session.agent, find_place(name)?, model),
             value => json!({"value": value, "from": "session"}),
         };
-        ((*name).to_owned(), holds)
+        Some((name.to_owned(), holds))
     });
     let mut effective: Map<String, Value> = effective.collect();
     let is_search_off = !settings.search.enabled && own["search"].is_null();
@@ -111,6 +109,10 @@ fn settings_json(config: &LoadedConfig, session: &StoredSession) -> Value {
     effective.into()
 }
 
+fn find_place(setting: &str) -> Option<ConfigPlace> {
+    PLACES.iter().find(|(name, _)| *name == setting).map(|(_, place)| *place)
+}
+
 /// The mode that the older pair of settings asks for, which wins over `auto`.
 fn mode_by_pair(model: &ModelSettings) -> Option<Value> {
     let places = [
@@ -120,7 +122,8 @@ fn mode_by_pair(model: &ModelSettings) -> Option<Value> {
     let place = places.into_iter().flatten().next()?;
     match setup::resolve_mode(model) {
         Ok(ResolvedMode { setting: ModeSetting::Pair(mode), .. }) => {
-            Some(json!({"value": mode.name(), "from": "model", "origin": place.to_string()}))
+            let from = ModeSource::Pair(mode).name();
+            Some(json!({"value": mode.name(), "from": from, "origin": place.to_string()}))
         }
         _ => None,
     }
@@ -159,5 +162,16 @@ fn row_json(row: Option<&SettingRow>, from: &str) -> Value {
         Some(row) => {
             json!({"value": value_json(&row.value), "from": from, "origin": origin(row)})
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_setting_of_a_session_has_its_place_in_the_config() {
+        let names: Vec<&str> = session_setting_names().collect();
+        assert_eq!(names, PLACES.map(|(name, _)| name));
     }
 }

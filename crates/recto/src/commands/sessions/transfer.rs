@@ -97,10 +97,10 @@ async fn request_lines(store: &Store, session: &StoredSession) -> CliResult<Stri
     let mut lines = String::new();
     for turn in store.turns(session.id).await? {
         for request in store.requests(turn.id).await? {
-            let mut record = show::request_json(store, &request).await?;
             // As it was sent, byte for byte: another program may write JSON otherwise.
             let body = store.body(request.id).await?;
-            record["body"] = String::from_utf8_lossy(&body).into();
+            let body = String::from_utf8_lossy(&body).into();
+            let mut record = show::request_json(store, &request, body).await?;
             record["turn"] = json!(turn.id);
             record["notes"] = request.notes.clone();
             lines += &format!("{}\n", json!({"request": record}));

@@ -9,7 +9,7 @@ use recto_context::{ChangeExcerpt, Comparison, ItemId, PromptChange, Tokens, com
 use recto_store::{RequestRecord, Store, StoredTurn};
 use serde_json::json;
 
-use super::{find, request_of};
+use super::{find, find_page, request_of, sent_no_page};
 use crate::cli::DiffArgs;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
@@ -34,7 +34,7 @@ pub(crate) fn run(home: &RectoHome, args: &DiffArgs) -> CliResult {
     })
 }
 
-/// The last request of the earlier turn, and the first of the later: that is
+/// The last page of the earlier turn, and the first of the later: that is
 /// where a server's cache could go on.
 async fn requests(store: &Store, args: &DiffArgs) -> CliResult<(RequestRecord, RequestRecord)> {
     let first = find(store, &args.first).await?;
@@ -44,14 +44,8 @@ async fn requests(store: &Store, args: &DiffArgs) -> CliResult<(RequestRecord, R
     };
     let before = request_of(store, &before, None).await?;
     let of_turn = store.request_ids(after.id).await?;
-    for (number, _) in &of_turn {
-        let request = request_of(store, &after, Some(*number)).await?;
-        // A request for a summary is no page of the conversation.
-        if request.notes["purpose"] != "summary" {
-            return Ok((before, request));
-        }
-    }
-    Ok((before, request_of(store, &after, None).await?))
+    let first = find_page(store, of_turn.iter().map(|(_, id)| *id)).await?;
+    Ok((before, first.ok_or_else(|| sent_no_page(&after, of_turn.len()))?))
 }
 
 /// Two turns, the earlier one first, however they were named.
@@ -66,16 +60,17 @@ fn in_order(first: StoredTurn, second: StoredTurn) -> CliResult<(StoredTurn, Sto
 
 async fn turn_before(store: &Store, turn: &StoredTurn) -> CliResult<StoredTurn> {
     let turns = store.turns(turn.session).await?;
-    let mut sent = Vec::new();
-    for earlier in turns.into_iter().filter(|earlier| earlier.number < turn.number) {
-        if !store.request_ids(earlier.id).await?.is_empty() {
-            sent.push(earlier);
+    for earlier in turns.into_iter().rev().filter(|earlier| earlier.number < turn.number) {
+        let requests = store.request_ids(earlier.id).await?;
+        if find_page(store, requests.iter().rev().map(|(_, id)| *id)).await?.is_some() {
+            return Ok(earlier);
         }
     }
-    sent.pop().ok_or_else(|| {
-        CliFailure::new(format!("turn {} is the first of its session that sent something", turn.id))
-            .hint("name two turns to compare: recto diff TURN TURN")
-    })
+    Err(CliFailure::new(format!(
+        "turn {} is the first of its session that sent something",
+        turn.id
+    ))
+    .hint("name two turns to compare: recto diff TURN TURN"))
 }
 
 fn describe(before: &RequestRecord, after: &RequestRecord, comparison: &Comparison) -> String {

@@ -50,7 +50,7 @@ async fn verify_all(store: &Store, args: &ReplayArgs) -> CliResult<ExitCode> {
             let count = requests.len();
             requests.retain(|(number, _)| *number == asked);
             if requests.is_empty() {
-                return Err(sent_no_such(turn, args.request, count));
+                return Err(sent_no_such(turn, asked, count));
             }
         }
         for (number, id) in requests {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use recto_agent::{Actor, ActorRole, restore_request};
+use recto_agent::{Actor, ActorRole, RequestPurpose, restore_request};
 use recto_context::{CachedPrefix, MessageId, ServedTokens, Tokens};
 use recto_store::{RequestRecord, Store, StoredTurn};
 use serde_json::{Value, json};
@@ -56,6 +56,9 @@ fn heading(turn: &StoredTurn, request: &RequestRecord) -> String {
     }
     if let Some(before) = turn.continues {
         let _ = writeln!(out, "goes on with turn {before}, with what its client brought");
+    }
+    if RequestPurpose::from_record(request) == RequestPurpose::Summary {
+        out.push_str("purpose a summary of messages that leave the page\n");
     }
     if let Some(chosen) = request.notes["chosen"].as_str().filter(|chosen| !chosen.is_empty()) {
         let _ = writeln!(out, "chosen  {}", tame(chosen));
@@ -136,7 +139,7 @@ pub(crate) async fn record(store: &Store, turn: &str, request: Option<u32>) -> C
     record_json(store, &turn, only).await
 }
 
-/// The bytes that one of a turn's requests, the last unless another is named, sent.
+/// The bytes that one of a turn's requests, the last page unless another is named, sent.
 pub(crate) async fn body(store: &Store, turn: &str, request: Option<u32>) -> CliResult<Vec<u8>> {
     let turn = find(store, turn).await?;
     let request = request_of(store, &turn, request).await?;
@@ -155,7 +158,9 @@ async fn record_json(
     };
     let mut requests = Vec::new();
     for request in made {
-        requests.push(request_json(store, &request).await?);
+        let body = store.body(request.id).await?;
+        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+        requests.push(request_json(store, &request, body).await?);
     }
     let messages = match turn.first_message {
         Some(first) => store.messages(turn.session, Some(first)).await?,
@@ -163,7 +168,8 @@ async fn record_json(
     };
     let own = messages.iter().filter(|stored| stored.turn == Some(turn.id));
     let approvals = store.approvals_of(turn.id).await?;
-    let approvals = approvals.iter().map(|approval| approval_json(approval, None));
+    let session = store.session(turn.session).await?;
+    let approvals = approvals.iter().map(|approval| approval_json(approval, session.as_ref()));
     Ok(json!({
         "turn": turn_json(turn),
         "approvals": approvals.collect::<Vec<_>>(),
@@ -186,11 +192,13 @@ fn cached_prefix(request: &RequestRecord) -> CachedPrefix {
     }
 }
 
-/// All that is known of a request.
-pub(crate) async fn request_json(store: &Store, request: &RequestRecord) -> CliResult<Value> {
+/// All that is known of a request, with its body in the form that the reader wants.
+pub(crate) async fn request_json(
+    store: &Store,
+    request: &RequestRecord,
+    body: Value,
+) -> CliResult<Value> {
     let context = restore_request(store, request).await?;
-    let body = store.body(request.id).await?;
-    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     Ok(json!({
         "id": request.id,
         "number": request.number,
@@ -199,6 +207,7 @@ pub(crate) async fn request_json(store: &Store, request: &RequestRecord) -> CliR
         "wire": request.wire,
         "options": request.options,
         "fidelity": request.fidelity,
+        "purpose": RequestPurpose::from_record(request).name(),
         "chosen": request.notes["chosen"],
         "prefix": request.notes["prefix"],
         "search": request.notes["search"],

@@ -23,7 +23,7 @@ pub(crate) fn run(home: &RectoHome, args: &WhyArgs) -> CliResult {
             Some(session) => setup::session_settings(&config, &session)?,
             None => &config.settings,
         };
-        // The last request shows all that the turn came to have.
+        // The last page shows all that the turn came to have.
         let request = request_of(&store, &turn, None).await?;
         let context = restore_request(&store, &request).await?;
         let searcher = setup::searcher(settings, Some(store.clone()));

@@ -221,6 +221,34 @@ fn a_summary_is_shown_and_taken_back() {
 }
 
 #[test]
+fn the_page_of_a_turn_is_not_its_request_for_a_summary() {
+    let home = small("history.compaction = \"summary\"\n");
+    let mut turns = (1..=6).map(|turn| home.json(&["show", &turn.to_string(), "--json"]));
+    let asked = |turn: &Value| turn["requests"][0]["purpose"] == "summary";
+    let shown = turns.find(asked).expect("a summary is asked for");
+    let [summary, page] = &shown["requests"].as_array().unwrap()[..] else { panic!("{shown}") };
+    assert_eq!((&summary["prefix"], &page["purpose"]), (&Value::Null, &json!("page")));
+    let turn = shown["turn"]["id"].as_i64().unwrap();
+    let this = turn.to_string();
+    let summary = home.ok(&["show", &this, "--request", "1"]);
+    assert!(summary.contains("purpose a summary of messages that leave the page"), "{summary}");
+    assert!(!home.ok(&["show", &this]).contains("purpose"));
+    // A process that is killed while it waits for the summary leaves a turn without a page.
+    let database = rusqlite::Connection::open(home.path("data/recto.db")).unwrap();
+    // Others rest on the page, so it is not deleted but given to the next turn.
+    let page = "UPDATE requests SET turn = turn + 1, number = 9 WHERE turn = ?1 AND number = 2";
+    assert_eq!(database.execute(page, [turn]).unwrap(), 1);
+    drop(database);
+    for command in [vec!["show", &this], vec!["why", "x", &this], vec!["diff", &this]] {
+        home.run(&command).fails_with("it sent no page");
+    }
+    assert!(home.ok(&["show", &this, "--request", "1"]).contains("purpose a summary"));
+    // What comes behind it is compared with the page before it.
+    let compared = home.json(&["diff", &(turn + 1).to_string(), "--json"]);
+    assert_eq!(compared["before"]["turn"], turn - 1);
+}
+
+#[test]
 fn without_compaction_there_are_no_summaries() {
     let home = small("");
     let shown = home.json(&["sessions", "show", "default", "--json"]);

@@ -104,8 +104,10 @@ fn the_json_of_a_turn_is_complete() {
         |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
     expect!["turn approvals messages requests"].assert_eq(&keys(&shown));
     let request = only_request(&shown);
-    expect!["id number at model wire options fidelity chosen prefix search context body answer"]
-        .assert_eq(&keys(request));
+    expect![
+        "id number at model wire options fidelity purpose chosen prefix search context body answer"
+    ]
+    .assert_eq(&keys(request));
     let context = &request["context"];
     expect!["model mode window budget counted layers messages tools tool_choice dropped available removed found candidates notices carry"].assert_eq(&keys(context));
     assert_eq!(context["window"], json!({"tokens": 16384, "source": "config"}));
