@@ -136,7 +136,13 @@ fn a_session_tells_what_waits_what_it_has_and_which_settings_hold() {
         r#"{"tool_calls":[{"name":"write_file","arguments":{"path":"a.txt","content":"x"}}]}"#;
     let home = Home::scripted(&[call]);
     let config = std::fs::read_to_string(home.path("config.toml")).unwrap();
-    home.write("config.toml", format!("{config}temperature = 0.5\n[tools]\nmaxChatTurns = 7\n"));
+    home.write(
+        "config.toml",
+        format!(
+            "{config}temperature = 0.5\n[tools]\nmaxChatTurns = 7\n\
+         [search]\ntop_n = 4\n"
+        ),
+    );
     home.write("workspace/rules/tone.md", "---\ninclude: always\n---\nBe kind.\n");
     home.write("workspace/rules/long.md", "---\ninclude: manual\n---\nBe brief.\n");
     home.ok(&["chat", "-m", "/set top_p 0.9"]);
@@ -167,10 +173,18 @@ fn a_session_tells_what_waits_what_it_has_and_which_settings_hold() {
     assert_eq!((&rounds["value"], &rounds["from"]), (&json!(7), &json!("config")));
     assert_eq!(holds("approval"), json!({"value": "per_tool", "from": "default"}));
     assert_eq!(holds("search")["value"], "normal");
+    assert_eq!((&holds("top_n")["value"], &holds("top_n")["from"]), (&json!(4), &json!("config")));
+    assert_eq!(holds("floor"), json!({"value": 0.4, "from": "preset"}));
+    assert_eq!(holds("context_mode"), json!({"value": "full", "from": "default"}));
     let listed = home.json(&["sessions", "list", "--json"]);
     for key in ["waiting", "items", "effective_settings"] {
         assert_eq!(listed[0][key], shown[key], "{key}");
     }
+    // A preset that the session chooses wins over what the config sets beside its own.
+    home.ok(&["chat", "-m", "/set search conservative"]);
+    let shown = home.json(&["sessions", "show", "default", "--json"])["session"].clone();
+    let preset = json!({"value": 3, "from": "preset"});
+    assert_eq!(shown["effective_settings"]["top_n"], preset);
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! How a session stands: what waits for an answer in it, which items it has, and
 //! which settings hold, each with where it comes from.
 
-use recto_agent::{ApprovalQuestion, SessionSettings, session_setting_names};
+use recto_agent::{ApprovalQuestion, SearchSetting, SessionSettings, session_setting_names};
 use recto_context::ItemId;
 use recto_context::mode::{ModeSetting, ModeSource, ResolvedMode};
 use recto_store::{ItemState, Moment, Store, StoredApproval, StoredSession};
 use serde_json::{Map, Value, json};
 
 use crate::commands::config::{origin, value_json};
-use crate::config::{LoadedConfig, ModelSettings, SettingRow};
+use crate::config::{LoadedConfig, ModelSettings, SettingRow, Settings};
 use crate::failure::CliResult;
 use crate::setup;
 
@@ -83,7 +83,8 @@ fn item_json((item, state): &(ItemId, ItemState)) -> Value {
 
 /// The settings that hold in a session: each with its value and where that comes from.
 fn settings_json(config: &LoadedConfig, session: &StoredSession) -> Value {
-    let own = json!(SessionSettings::from_store(&session.settings));
+    let of_session = SessionSettings::from_store(&session.settings);
+    let own = json!(of_session);
     // An agent that is gone from the config leaves what holds for all.
     let settings = setup::session_settings(config, session).unwrap_or(&config.settings);
     let chosen = settings.chosen_model().map(|model| model.name.as_str());
@@ -96,6 +97,7 @@ fn settings_json(config: &LoadedConfig, session: &StoredSession) -> Value {
         Some((name.to_owned(), holds))
     });
     let mut effective: Map<String, Value> = effective.collect();
+    add_preset_values(&mut effective, &of_session, settings);
     let is_search_off = !settings.search.enabled && own["search"].is_null();
     if is_search_off {
         let row = find_agent_row(config, &session.agent, "search.enabled");
@@ -106,7 +108,37 @@ fn settings_json(config: &LoadedConfig, session: &StoredSession) -> Value {
     if let Some(by_pair) = model.and_then(mode_by_pair).filter(|_| own["context_mode"].is_null()) {
         effective.insert("context_mode".to_owned(), by_pair);
     }
+    if effective["context_mode"]["value"].is_null() {
+        effective["context_mode"]["value"] = ModeSource::Default.setting().into();
+    }
     effective.into()
+}
+
+/// Adds how much search brings where only a preset says it. One that the session has chosen
+/// wins over what the config sets beside its own.
+fn add_preset_values(
+    effective: &mut Map<String, Value>,
+    of_session: &SessionSettings,
+    settings: &Settings,
+) {
+    let (preset, is_of_session) = match of_session.search {
+        Some(SearchSetting::Preset(preset)) => (preset.options(), true),
+        _ => (settings.search.preset.options(), false),
+    };
+    // As people write it, not as the nearest number of half the size is printed.
+    let decimal = |value: f32| (f64::from(value) * 1e6).round() / 1e6;
+    for (name, value) in [
+        ("top_k", json!(preset.top_k)),
+        ("top_n", json!(preset.top_n)),
+        ("include_score", json!(decimal(preset.include_score))),
+        ("floor", json!(decimal(preset.floor))),
+    ] {
+        let holds = &effective[name];
+        let is_overruled = is_of_session && holds["from"] != "session";
+        if holds["value"].is_null() || is_overruled {
+            effective.insert(name.to_owned(), json!({"value": value, "from": "preset"}));
+        }
+    }
 }
 
 fn find_place(setting: &str) -> Option<ConfigPlace> {
