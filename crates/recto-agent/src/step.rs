@@ -12,7 +12,8 @@ mod tests;
 use std::collections::BTreeMap;
 
 use recto_context::{
-    CallId, ContentHash, ContentPart, MessageBody, MessageId, ModeDecision, ToolCall, TurnNumber,
+    CallId, ContentHash, ContentPart, MessageBody, MessageId, ModeDecision, Text, ToolCall,
+    TurnNumber,
 };
 use serde::{Deserialize, Serialize};
 
@@ -472,12 +473,21 @@ impl PendingCall {
         PendingCall { id: call.id.0.to_string(), name: call.name.to_string() }
     }
 
+    pub(crate) fn call_id(&self) -> CallId {
+        CallId(self.id.as_str().into())
+    }
+
     /// The result that it gets when its turn ends without one.
     pub(crate) fn closing_result(&self, outcome: EndReason) -> MessageBody {
+        self.result(outcome.result_text().into())
+    }
+
+    /// The result that says this.
+    pub(crate) fn result(&self, text: Text) -> MessageBody {
         MessageBody::Tool {
-            call: CallId(self.id.as_str().into()),
+            call: self.call_id(),
             name: self.name.as_str().into(),
-            content: vec![ContentPart::Text(outcome.result_text().into())],
+            content: vec![ContentPart::Text(text)],
         }
     }
 }

@@ -297,7 +297,7 @@ impl TurnRun<'_> {
 
     /// Gives a call that will not run any more a result that says so.
     fn answer_unrun(&mut self, call: &PendingCall, outcome: EndReason) {
-        let id = CallId(call.id.as_str().into());
+        let id = call.call_id();
         let is_answer = |new: &NewMessage| new.message.answered_call() == Some(&id);
         // A stop may come when some calls of the round have their results.
         if self.pending.messages.iter().any(is_answer) {

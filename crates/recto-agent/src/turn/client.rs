@@ -8,9 +8,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use recto_context::{
-    CallId, ClientContext, ClientResult, ContentPart, ContentSource, HistoryOwner, Layer, Message,
-    MessageBody, MessageId, Part, PartContent, RequestContext, Text, ToolCall, ToolSpec,
-    reconcile_history,
+    CallId, ClientContext, ClientResult, ContentSource, HistoryOwner, Layer, Message, MessageBody,
+    MessageId, Part, PartContent, RequestContext, Text, ToolCall, ToolSpec, reconcile_history,
 };
 use recto_store::{StoredTurn, TurnEnding, TurnStatus};
 use recto_tools::{ToolOutcome, ToolResult};
@@ -309,20 +308,5 @@ impl TurnRun<'_> {
                 arguments: call.arguments.to_string(),
             })
             .collect()
-    }
-}
-
-impl PendingCall {
-    fn call_id(&self) -> CallId {
-        CallId(self.id.as_str().into())
-    }
-
-    /// The result that it gets.
-    fn result(&self, text: Text) -> MessageBody {
-        MessageBody::Tool {
-            call: self.call_id(),
-            name: self.name.as_str().into(),
-            content: vec![ContentPart::Text(text)],
-        }
     }
 }
