@@ -46,6 +46,7 @@ mod rows;
 mod schema;
 mod search;
 mod sessions;
+mod stops;
 mod store;
 mod transcript;
 mod trusted;
@@ -75,7 +76,7 @@ pub use sessions::{
 pub use store::{Store, StoreOptions};
 pub use transcript::{SessionCursor, SessionState, StoredMessage};
 pub use trusted::TrustUpdate;
-pub use turns::{NewTurn, OpenTurns, StoredTurn, TurnEnding, TurnStatus};
+pub use turns::{NewTurn, OpenTurns, StoredTurn, TurnAttempts, TurnEnding, TurnStatus};
 pub use usage::{
     DayUsage, EndingCounts, ItemCounts, ItemPlace, ItemTally, ItemUsage, LastUse, SELECTION_BINS,
     SearchVerdict, SelectionBin, SessionUsage, TokenCounts, TurnTally, UsageSummary,
