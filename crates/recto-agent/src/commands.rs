@@ -9,10 +9,9 @@ mod parse;
 use recto_context::{Audience, AudienceKind, MemoryMarks, RequestContext, may_recall};
 use recto_store::{
     ApprovalAnswer, ApprovalId, SessionFilter, SessionId, SessionSummary, SessionUsage,
-    StoredSession, StoredTurn, TurnOwner,
+    StoredSession,
 };
 use recto_workspace::{AddedMemory, TextMarks};
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::access::can_reach;
@@ -26,6 +25,7 @@ use crate::options::SessionSettings;
 use crate::record;
 use crate::rights::{Right, is_allowed};
 use crate::stats::{UsageQuery, UsageReport, UsageSpan};
+use crate::stop_requests::StopReport;
 use crate::why::ItemExplanation;
 
 pub use parse::{CommandProblem, session_setting_names};
@@ -58,7 +58,8 @@ pub enum ChatCommand {
     /// `/remember` with what is to be kept.
     Remember(String),
     Sessions,
-    Stop,
+    /// `/stop`, or `/stop NAME` for all that is open in another session.
+    Stop(Option<String>),
 }
 
 /// For how long a tool is allowed.
@@ -110,7 +111,7 @@ pub const COMMANDS: &[CommandHelp] = &[
     help("/mode", "[full | minimal | auto | default]", "show or set the context mode"),
     help("/set", "[KEY VALUE | KEY default]", "show or change the settings of this session"),
     help("/sessions", "", "list the sessions"),
-    help("/stop", "", "stop the turn that runs"),
+    help("/stop", "[SESSION]", "stop the turn that runs, or all that is open in another session"),
 ];
 
 /// The data that a command answers with.
@@ -143,21 +144,7 @@ pub enum CommandReply {
     /// The sessions, newest first.
     Sessions(Vec<SessionSummary>),
     /// What became of the wish to stop.
-    Stopped(StopOutcome),
-}
-
-/// What became of the wish to stop a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StopOutcome {
-    /// It is being stopped.
-    Now,
-    /// It runs in another process, which alone can stop it.
-    Elsewhere,
-    /// It waited for a person's word, and has it: no.
-    Denied,
-    /// Nothing runs in the session.
-    NothingRuns,
+    Stopped(StopReport),
 }
 
 impl ChatCommand {
@@ -179,7 +166,7 @@ impl ChatCommand {
             ChatCommand::Approve(..) => Right::Approve,
             ChatCommand::Remember(_) => Right::Remember,
             ChatCommand::New => Right::BeginSession,
-            ChatCommand::Deny(_) | ChatCommand::Stop => Right::Stop,
+            ChatCommand::Deny(_) | ChatCommand::Stop(_) => Right::Stop,
         }
     }
 }
@@ -206,7 +193,9 @@ impl Agent {
         self.must_be_allowed(actor, command.right(), session).await?;
         Ok(match command {
             ChatCommand::Help => CommandReply::Help,
-            ChatCommand::Stop => CommandReply::Stopped(self.try_to_stop(actor, session).await?),
+            ChatCommand::Stop(name) => {
+                CommandReply::Stopped(self.stop_by_command(actor, session, name.as_deref()).await?)
+            }
             ChatCommand::New => {
                 CommandReply::Began(self.renew(actor, conversation, session).await?)
             }
@@ -296,22 +285,19 @@ impl Agent {
         Ok(self.memories().remember(&request, &audience).await?)
     }
 
-    async fn try_to_stop(&self, actor: &Actor, session: SessionId) -> AgentResult<StopOutcome> {
-        if self.stop(actor, session).await? {
-            return Ok(StopOutcome::Now);
+    /// Stops the turn that runs in this session, or all that is open in another.
+    async fn stop_by_command(
+        &self,
+        actor: &Actor,
+        session: SessionId,
+        name: Option<&str>,
+    ) -> AgentResult<StopReport> {
+        if let Some(name) = name {
+            return self.stop_named(actor, name).await;
         }
-        let asked = self.open_approvals(actor, session).await?;
-        for approval in &asked {
-            self.answer(actor, approval.id, ApprovalAnswer::Denied).await?;
-        }
-        if !asked.is_empty() {
-            return Ok(StopOutcome::Denied);
-        }
-        let open = self.store().open_turns().await?.turns;
-        let elsewhere =
-            |turn: &StoredTurn| turn.session == session && turn.owner == Some(TurnOwner::Elsewhere);
-        let found = open.iter().any(elsewhere);
-        Ok(if found { StopOutcome::Elsewhere } else { StopOutcome::NothingRuns })
+        let outcome = self.stop_running(actor, session).await?;
+        let stored = self.store().session(session).await?;
+        Ok(StopReport { session: stored.map(|stored| stored.label()).unwrap_or_default(), outcome })
     }
 
     pub(crate) async fn settings(&self, session: SessionId) -> AgentResult<SessionSettings> {

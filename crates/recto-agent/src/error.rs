@@ -58,6 +58,10 @@ pub enum AgentError {
     #[error("there is no model `{name}`")]
     #[strum(message = "add a [models.NAME] table to the config")]
     NoSuchModel { name: String, known: Vec<String> },
+    /// No session that the actor may know of has this name.
+    #[error("there is no session `{name}`")]
+    #[strum(message = "`/sessions` lists those that there are")]
+    NoSuchSession { name: String },
     /// No item has this name; the nearest is the one that was probably meant.
     #[error("there is no rule, reference, skill or tool `{name}`")]
     #[strum(message = "look at those that there are")]

@@ -31,6 +31,7 @@ mod mailboxes;
 mod memories;
 mod message_ranges;
 mod notice;
+mod open_turns;
 mod options;
 mod preview;
 mod record;
@@ -45,8 +46,10 @@ mod shutdown;
 mod stats;
 pub mod step;
 mod stop;
+mod stop_requests;
 mod tally;
 mod turn;
+mod turn_gate;
 mod why;
 
 pub use actor::{Actor, ActorRole, TokenAccess, TokenHolder, TokenRights};
@@ -57,7 +60,7 @@ pub use bindings::{
     AgentBinding, BindingQuery, BoundAgent, NamePattern, find_bound_agent, find_shadowing,
 };
 pub use commands::{
-    ApprovalScope, COMMANDS, ChatCommand, CommandHelp, CommandProblem, CommandReply, StopOutcome,
+    ApprovalScope, COMMANDS, ChatCommand, CommandHelp, CommandProblem, CommandReply,
     session_setting_names,
 };
 pub use conversation::SOLE_ACCOUNT;
@@ -75,12 +78,13 @@ pub use memories::{
     RecalledContent, Recollection, RememberError, memory_tools, runnable_tools,
 };
 pub use notice::{DroppedFact, NoticeFacts, TurnNotice};
+pub use open_turns::{OpenTurnStanding, find_standing, first_words};
 pub use options::{
     AgentOptions, AgentParts, ApprovalSetting, CompactionSetting, ModelEntry, SessionSettings,
 };
 pub use preview::RequestPreview;
 pub use record::{ReplayVerdict, RequestPurpose, rebuild_body, restore_request, verify_body};
-pub use recover::settle_open_turns;
+pub use recover::{ClosedTurn, SettledTurns, settle_open_turns};
 pub use rights::{Right, is_allowed, may_reach};
 pub use search::{
     EmbeddingProgress, IsCandidate, LazyEncoder, RankedGroups, RankedItems, RankingBasis,
@@ -88,8 +92,10 @@ pub use search::{
 };
 pub use selection::{ItemQuery, SearchOutcome, SearchSetting};
 pub use shared::model_window;
+pub use shutdown::{TakeUpReport, TakeUpScope};
 pub use stats::{
     ParseSpanError, ReportedItem, UsageQuery, UsageReport, UsageSpan, is_use_visible, report_usage,
     session_usage_json, usage_json,
 };
+pub use stop_requests::{StopOutcome, StopReport, stop_session};
 pub use why::{ItemExplanation, ItemReason, explain_item};

@@ -136,11 +136,11 @@ impl TurnRun<'_> {
         let entry = self.entry();
         let body = pieces(&recto_llm::encode(entry.client.wire(), &entry.call, &request));
         let text = body.concat();
-        let id = self.record(&request, body).await?;
+        let (id, requested) = self.record(&request, body).await?;
         self.tell_notices();
         self.tell_of_search();
         self.tell_of_cuts(&request);
-        let outcome = self.call_model(text).await;
+        let outcome = self.call_in_turn(&text, requested).await;
         let effect = self.store_outcome(&request, id, outcome);
         *self.previous = Some(request);
         Ok(effect)
@@ -406,7 +406,7 @@ impl TurnRun<'_> {
 
 impl EndReason {
     /// The ending under which the store keeps it.
-    fn status(self) -> TurnEnding {
+    pub(crate) fn status(self) -> TurnEnding {
         match self {
             EndReason::Answered => TurnEnding::Done,
             EndReason::HandedOut => TurnEnding::HandedOut,

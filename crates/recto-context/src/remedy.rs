@@ -43,4 +43,6 @@ pub enum Remedy {
     CheckServer { server: String },
     /// Make a workspace.
     InitWorkspace,
+    /// Send a message again whose turn was not finished.
+    AskAgain,
 }

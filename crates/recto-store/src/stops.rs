@@ -21,12 +21,14 @@ impl Store {
         .await
     }
 
-    /// Asks to stop the turn that runs in a session, if one does.
-    pub async fn request_stop_of_running(&self, session: SessionId, by: Value) -> StoreResult<()> {
+    /// Asks to stop the turn that this process runs in a session, if it runs one.
+    pub async fn request_stop_of_own(&self, session: SessionId, by: Value) -> StoreResult<()> {
+        let owners = self.owners();
         self.write(move |db| {
-            let sql = "UPDATE turns SET stop_by = coalesce(stop_by, ?2)
-                       WHERE session = ?1 AND ended IS NULL AND status = 'running'";
-            rows::execute(db, sql, params![session.0, rows::to_json(&by)?]).map(drop)
+            let sql = "UPDATE turns SET stop_by = coalesce(stop_by, ?3)
+                       WHERE session = ?1 AND ended IS NULL AND status = 'running' AND owner = ?2";
+            let values = params![session.0, owners.own().0, rows::to_json(&by)?];
+            rows::execute(db, sql, values).map(drop)
         })
         .await
     }

@@ -36,6 +36,7 @@ fn command(remedy: &Remedy) -> String {
         Remedy::RenameSession => "`recto sessions rename`",
         Remedy::ListServers => "`recto mcp list`",
         Remedy::InitWorkspace => "`recto init`",
+        Remedy::AskAgain => "`/retry` in `recto chat`",
     };
     fixed.to_owned()
 }
@@ -69,6 +70,7 @@ mod tests {
             Remedy::ListServers,
             Remedy::CheckServer { server: name() },
             Remedy::InitWorkspace,
+            Remedy::AskAgain,
         ];
         for remedy in remedies {
             let advice = with_command("do it", Some(&remedy));

@@ -79,7 +79,7 @@ fn read(name: &str, rest: &str) -> Result<ChatCommand, String> {
         "/new" => ChatCommand::New,
         "/context" => ChatCommand::Context,
         "/sessions" => ChatCommand::Sessions,
-        "/stop" => ChatCommand::Stop,
+        "/stop" => ChatCommand::Stop((!rest.is_empty()).then(|| rest.to_owned())),
         "/model" => ChatCommand::Model(optional(rest, |name| read_setting("model", name))?),
         "/mode" => ChatCommand::Mode(optional(rest, |mode| read_setting("context_mode", mode))?),
         "/set" => ChatCommand::Set(optional(rest, read_change)?),

@@ -83,7 +83,7 @@ impl TurnRun<'_> {
     pub(super) async fn wait_for_answers(&mut self) -> AgentResult<StepEffect> {
         self.find_calls();
         // Whoever waits until all work is done does not wait for a person.
-        let _resting = self.shared.rest();
+        let _resting = self.shared.rest(self.arrived.session);
         for approval in self.questions().await?.iter().filter(|asked| asked.answer.is_none()) {
             self.emit(EventKind::Asked(ApprovalQuestion::from_approval(approval)));
         }

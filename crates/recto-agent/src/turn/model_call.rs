@@ -7,6 +7,7 @@ use recto_store::Moment;
 
 use super::TurnRun;
 use crate::event::EventKind;
+use crate::turn_gate::GatePass;
 
 /// How many pieces of a reply listeners hear of at once, at the most, where a
 /// server sends them faster than one by one.
@@ -43,28 +44,47 @@ impl StreamedReply {
 }
 
 impl TurnRun<'_> {
-    /// Sends the body and listens until the reply is whole, fails or is stopped.
-    pub(super) async fn call_model(&self, body: String) -> CallOutcome {
+    /// Sends the body as soon as nobody waits in another session. A call that is given up for
+    /// one who does is made again, as after a crash; listeners are told of it as of the first.
+    pub(super) async fn call_in_turn(&self, body: &str, requested: EventKind) -> CallOutcome {
+        let (gate, session) = (&self.shared.gate, self.arrived.session);
+        loop {
+            if gate.pass(session, self.stop).await == GatePass::Stopped {
+                return CallOutcome::Stopped(StreamedReply::default());
+            }
+            if let Some(outcome) = self.call_model(body.to_owned()).await {
+                return outcome;
+            }
+            self.emit(requested.clone());
+        }
+    }
+
+    /// Sends the body and listens until the reply is whole, fails or is stopped. Nothing where
+    /// the call was given up for what somebody asks in another session.
+    async fn call_model(&self, body: String) -> Option<CallOutcome> {
+        let closed = self.shared.gate.closed(self.arrived.session);
+        tokio::pin!(closed);
         let mut stream = self.entry().client.stream_cached(self.cache_key(), body);
         let mut streamed = StreamedReply::default();
         loop {
             let mut next = tokio::select! {
                 biased;
                 // Leaving drops the stream, which ends the call.
-                () = self.stop.requested() => return CallOutcome::Stopped(streamed),
+                () = self.stop.requested() => return Some(CallOutcome::Stopped(streamed)),
+                () = &mut closed => return None,
                 next = stream.next() => next,
             };
             for piece in 1.. {
                 match next {
                     Some(Ok(StreamEvent::Done(reply))) => {
                         self.show_ready(&mut streamed);
-                        return CallOutcome::Reply(Box::new(reply), streamed);
+                        return Some(CallOutcome::Reply(Box::new(reply), streamed));
                     }
                     Some(Ok(event)) => self.absorb(&mut streamed, event),
-                    Some(Err(error)) => return CallOutcome::Failed(error, streamed),
+                    Some(Err(error)) => return Some(CallOutcome::Failed(error, streamed)),
                     None => {
                         let cause = "the stream has no end".to_owned();
-                        return CallOutcome::Failed(LlmError::Cut { cause }, streamed);
+                        return Some(CallOutcome::Failed(LlmError::Cut { cause }, streamed));
                     }
                 }
                 if piece == AT_A_STRETCH {

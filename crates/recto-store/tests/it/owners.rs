@@ -89,7 +89,8 @@ async fn a_request_to_stop_is_seen_by_all_until_the_turn_has_ended() {
     let running = begin(&bench.store, &session, 1, "one").await.unwrap().turn;
     let queued = bench.store.accept(new_turn(&session, "two")).await.unwrap().id;
     assert_eq!(bench.store.stop_requested(session.id).await, Ok(None));
-    other.request_stop_of_running(session.id, by("ada")).await.unwrap();
+    other.request_stop_of_own(session.id, by("ben")).await.unwrap();
+    bench.store.request_stop_of_own(session.id, by("ada")).await.unwrap();
     assert_eq!(other.request_stop(running, by("ben")).await, Ok(true));
     assert_eq!(bench.store.stop_requested(session.id).await, Ok(Some(by("ada"))));
     let stored = |turn| bench.store.turn(turn);
