@@ -78,7 +78,7 @@ pub use memories::{
     RecalledContent, Recollection, RememberError, memory_tools, runnable_tools,
 };
 pub use notice::{DroppedFact, NoticeFacts, TurnNotice};
-pub use open_turns::{OpenTurnStanding, find_standing, first_words};
+pub use open_turns::{OpenTurnStanding, find_standing, first_words, shorten_words};
 pub use options::{
     AgentOptions, AgentParts, ApprovalSetting, CompactionSetting, ModelEntry, SessionSettings,
 };

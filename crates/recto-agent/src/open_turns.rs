@@ -56,7 +56,8 @@ pub async fn first_words(store: &Store, turn: &StoredTurn) -> StoreResult<String
     Ok(shorten_words(&content))
 }
 
-fn shorten_words(content: &[ContentPart]) -> String {
+/// The first words of a text, on one line.
+pub fn shorten_words(content: &[ContentPart]) -> String {
     let texts = content.iter().filter_map(|part| part.as_text().map(Text::as_str));
     let words: Vec<&str> = texts.flat_map(str::split_whitespace).collect();
     let line = words.join(" ");

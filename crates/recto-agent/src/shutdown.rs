@@ -26,11 +26,19 @@ const DROP_LIMIT: Duration = Duration::from_secs(2);
 pub enum TakeUpScope {
     /// All of the agent's.
     All,
-    /// This one.
+    /// This one, in which somebody waits: its turns go before those of others.
     Session(SessionId),
 }
 
 impl TakeUpScope {
+    /// Whom the turn is finished for: whoever names a session waits there.
+    fn work_kind(self, turn: &StoredTurn) -> WorkKind {
+        match self {
+            TakeUpScope::All => WorkKind::TakenUp(turn.id),
+            TakeUpScope::Session(session) => WorkKind::Asked(session),
+        }
+    }
+
     fn has(self, session: SessionId) -> bool {
         match self {
             TakeUpScope::All => true,
@@ -85,7 +93,7 @@ impl Agent {
                 Err(StoreError::NotOurs { .. } | StoreError::WrongStatus { .. }) => continue,
                 Err(error) => return Err(error.into()),
             }
-            let work = self.shared.begin_work(WorkKind::TakenUp(turn.id));
+            let work = self.shared.begin_work(scope.work_kind(&turn));
             self.post(turn.session, MailboxItem::Open(turn.id, work))?;
             report.taken_up.push(turn);
         }

@@ -310,6 +310,14 @@ pub enum SessionCommand {
         /// Its name or number
         name: String,
     },
+    /// Stop what runs or waits in one, in whichever process; what was said stays
+    Stop {
+        /// Its name or number
+        name: String,
+        /// How to print it
+        #[command(flatten)]
+        json: JsonArg,
+    },
     /// Find messages that have all of these words
     Search {
         /// The words

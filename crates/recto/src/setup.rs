@@ -289,12 +289,7 @@ pub(crate) async fn settled_store(settings: &Settings) -> CliResult<Store> {
     Ok(store)
 }
 
-/// Starts the agent, ready to be talked to.
-pub(crate) async fn agent(home: &RectoHome, settings: &Settings, store: Store) -> CliResult<Agent> {
-    Ok(Agent::start(parts(home, settings, store)?).await?)
-}
-
-/// Makes the agent, to be asked but not to be talked to: nothing is taken up.
+/// Makes the agent. Nothing that other processes left is taken up yet.
 pub(crate) fn idle_agent(home: &RectoHome, settings: &Settings, store: Store) -> CliResult<Agent> {
     Ok(Agent::idle(parts(home, settings, store)?))
 }

@@ -8,6 +8,7 @@ mod answers;
 mod follow;
 mod place;
 mod printer;
+mod taken_up;
 
 use std::error::Error;
 use std::io::{self, IsTerminal};
@@ -51,7 +52,7 @@ pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
             Some(file) => resume_from_file(&store, &settings, file).await?.id.to_string(),
             None => place::session_name(args).to_owned(),
         };
-        let agent = setup::agent(home, &settings, store).await?;
+        let agent = setup::idle_agent(home, &settings, store)?;
         let mut chat = Chat::open(&config, agent, args, &session).await?;
         let code = match message {
             Some(message) => chat.run_once(&message).await,
@@ -80,6 +81,8 @@ struct Chat {
     answers: AnswerMode,
     /// Turns that wait behind a question, oldest first.
     queued: Vec<TurnId>,
+    /// Turns of other sessions that are told to go on in the background.
+    background: Vec<TurnId>,
     /// Told of every Ctrl-C.
     interrupt: Arc<Notify>,
 }
@@ -144,12 +147,14 @@ impl Chat {
             printer,
             answers,
             queued,
+            background: Vec::new(),
             interrupt,
         })
     }
 
     /// Handles one message, and ends.
     async fn run_once(&mut self, message: &str) -> CliResult<ExitCode> {
+        self.take_up_session().await?;
         let outcome = match self.handle_input(message).await? {
             left @ (MessageOutcome::Abandoned | MessageOutcome::Waiting) => left,
             outcome => self.finish(outcome).await,
@@ -159,6 +164,7 @@ impl Chat {
 
     /// Handles messages from standard input, one a line. Ctrl-C between them is the end.
     async fn run_piped(&mut self) -> CliResult<ExitCode> {
+        self.take_up_session().await?;
         let mut lines = input::lines();
         let mut worst = MessageOutcome::Done;
         let mut waits = false;
@@ -192,7 +198,8 @@ impl Chat {
         }
     }
 
-    /// Waits for what was taken up of other sessions, unless the person does not.
+    /// Waits for what was left in this session and nothing was said behind, unless the person
+    /// does not.
     async fn finish(&self, outcome: MessageOutcome) -> MessageOutcome {
         let finished = self.agent.finished();
         tokio::pin!(finished);
@@ -200,7 +207,7 @@ impl Chat {
             biased;
             () = &mut finished => return outcome,
             () = tokio::time::sleep(A_MOMENT) => {
-                tell(&"finishing turns that were cut short (Ctrl-C leaves them for later)");
+                tell(&"finishing what was left in this session (Ctrl-C leaves it for later)");
             }
         }
         tokio::select! {
@@ -213,6 +220,9 @@ impl Chat {
     /// Reads messages from a person at the terminal until they leave.
     async fn run_typed(&mut self, home: &RectoHome) -> CliResult<ExitCode> {
         self.greet();
+        if let Some(code) = self.take_up_all().await? {
+            return Ok(code);
+        }
         if let Ok(Some(approval)) = self.first_question().await {
             let question = ApprovalQuestion::from_approval(&approval);
             tell(&format_args!(
@@ -224,6 +234,7 @@ impl Chat {
         let mut editor = LineEditor::open(&home.path().join("data/history"), commands.collect())
             .map_err(|error| unreadable_terminal(&error))?;
         loop {
+            self.tell_background().await?;
             let reading = tokio::task::spawn_blocking(move || {
                 let line = editor.read_line();
                 (editor, line)

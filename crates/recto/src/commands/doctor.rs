@@ -16,12 +16,14 @@ use recto_agent::SearchParts;
 use recto_llm::IS_BUILT_IN;
 use recto_models::ByteSize;
 use recto_search::{Encoder, EncoderError};
-use recto_store::SessionFilter;
+use recto_store::{Moment, SessionFilter, TurnOwner};
 use recto_workspace::{Horizon, WorkspaceSnapshot};
 use serde_json::{Value, json};
 
 use crate::commands::items::severity;
+use crate::commands::sessions::turn_json;
 use crate::config::{self, ConfigProblem, LoadedConfig, Settings};
+use crate::draw;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{counted, print_as, tame};
@@ -121,6 +123,7 @@ fn examine(home: &RectoHome) -> CliResult<DoctorReport> {
     findings.extend(warnings.iter().map(|warning| config_problem(warning, FindingState::Warning)));
     let runtime = setup::runtime()?;
     findings.push(runtime.block_on(store(&settings)));
+    findings.extend(runtime.block_on(open_turns(&settings)));
     let snapshot = setup::read_workspace(&settings)?;
     findings.extend(workspace(&settings, &snapshot));
     findings.push(runtime.block_on(memory(&settings)));
@@ -210,6 +213,31 @@ async fn store(settings: &Settings) -> DoctorFinding {
             DoctorFinding::new("store", FindingState::Error, what).hint(hint).data(data(None))
         }
     }
+}
+
+/// The turns that have not ended. What keeps the store from being read is another finding.
+async fn open_turns(settings: &Settings) -> Vec<DoctorFinding> {
+    let open = async {
+        let store = match settings.store.path.exists() {
+            true => setup::store(settings)?,
+            false => return Ok(Vec::new()),
+        };
+        let asked = store.open_approvals(Moment::now()).await?;
+        let mut findings = Vec::new();
+        for turn in store.open_turns().await?.turns {
+            let session = store.session(turn.session).await?;
+            let label = session.map_or_else(|| turn.session.to_string(), |found| found.label());
+            let question = asked.iter().find(|approval| approval.turn == turn.id);
+            let Some(standing) = draw::open_turn(&turn, question, &label) else { continue };
+            let is_left = turn.owner == Some(TurnOwner::Gone);
+            let state = if is_left { FindingState::Warning } else { FindingState::Fine };
+            let text = format!("turn {} of session {} {standing}", turn.id, tame(&label));
+            let data = turn_json(&turn, question);
+            findings.push(DoctorFinding::new("open turn", state, text).data(data));
+        }
+        Ok::<_, CliFailure>(findings)
+    };
+    open.await.unwrap_or_default()
 }
 
 /// The bytes that the database takes, with the log beside it.

@@ -1,27 +1,30 @@
 //! `recto sessions`: what was said, kept, moved and found.
 
 mod status;
+mod stop;
 mod summaries;
 mod transfer;
 
 use std::fmt::Write as _;
 
+use recto_agent::find_standing;
 use recto_context::{ContentPart, Message, MessageBody, Text};
 use recto_store::{
     MessageHit, Moment, SessionFilter, SessionName, SessionSummary, Store, StoredApproval,
-    StoredMessage, StoredSession, StoredTurn, TurnOwner,
+    StoredMessage, StoredSession, StoredTurn,
 };
 use serde_json::{Value, json};
 
 use crate::cli::{AgentArg, SessionArgs, SessionCommand};
 use crate::config::LoadedConfig;
-use crate::draw::TextTable;
+use crate::draw::{self, TextTable};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print, print_json, tame, tame_lines, tell};
 use crate::setup;
 
 use status::SessionDescriber;
+pub(crate) use stop::stop_text;
 use transfer::ExportContent;
 pub(crate) use transfer::resume_from_file;
 
@@ -54,6 +57,9 @@ pub(crate) fn run(home: &RectoHome, args: &SessionArgs) -> CliResult {
                 let session = find(name).await?;
                 let settings = setup::session_settings(&config, &session)?;
                 summaries::expand(home, settings, store.clone(), session).await
+            }
+            SessionCommand::Stop { name, json } => {
+                stop::stop(&store, &find(name).await?, json.json).await
             }
             SessionCommand::Search { query, limit, json } => {
                 search(&store, query, *limit, json.json).await
@@ -138,7 +144,24 @@ async fn list(
         tell(&"there are no sessions yet; `recto chat` begins one");
         return Ok(());
     }
-    print(&table(&sessions, &config.settings.agent.name))
+    let open = list_open_turns(store, &sessions).await?;
+    print(&(table(&sessions, &config.settings.agent.name) + &open))
+}
+
+/// How the open turns of sessions stand, one a line.
+async fn list_open_turns(store: &Store, sessions: &[SessionSummary]) -> CliResult<String> {
+    let asked = store.open_approvals(Moment::now()).await?;
+    let mut lines = String::new();
+    for turn in store.open_turns().await?.turns {
+        let of_turn = |summary: &&SessionSummary| summary.session.id == turn.session;
+        let Some(summary) = sessions.iter().find(of_turn) else { continue };
+        let label = summary.session.label();
+        let question = asked.iter().find(|approval| approval.turn == turn.id);
+        if let Some(standing) = draw::open_turn(&turn, question, &label) {
+            let _ = write!(lines, "\nsession {}: turn {} {standing}", tame(&label), turn.id);
+        }
+    }
+    Ok(if lines.is_empty() { lines } else { lines + "\n" })
 }
 
 /// The sessions, one a line.
@@ -205,6 +228,8 @@ async fn show(
     let messages = store.messages(session.id, None).await?;
     let turns = store.turns(session.id).await?;
     let compactions = store.compactions(session.id).await?;
+    let asked = store.open_approvals(Moment::now()).await?;
+    let question = |turn: &StoredTurn| asked.iter().find(|approval| approval.turn == turn.id);
     if json {
         let mut described = session_json(&session);
         SessionDescriber::new(store, config).await?.describe(&session, &mut described).await?;
@@ -212,7 +237,7 @@ async fn show(
             "session": described,
             "messages": messages.iter().map(message_json).collect::<Vec<_>>(),
             "compactions": compactions.iter().map(summaries::json).collect::<Vec<_>>(),
-            "turns": turns.iter().map(turn_json).collect::<Vec<_>>(),
+            "turns": turns.iter().map(|turn| turn_json(turn, question(turn))).collect::<Vec<_>>(),
         }));
     }
     let mut out = format!("session {}, begun {}\n", tame(&session.label()), local(session.created));
@@ -224,26 +249,12 @@ async fn show(
         let text = turn.inbound.as_deref().map(content_text).unwrap_or_default();
         let _ = write!(out, "\nturn {}, not sent:\n{}\n", turn.id, tame_lines(&text));
     }
-    let asked = store.open_approvals(Moment::now()).await?;
-    for turn in turns.iter().filter(|turn| turn.ended.is_none()) {
-        let question = asked.iter().find(|approval| approval.turn == turn.id);
-        let _ = writeln!(out, "\nturn {} {}", turn.id, open_status(turn, question));
+    for turn in &turns {
+        if let Some(standing) = draw::open_turn(turn, question(turn), &session.label()) {
+            let _ = writeln!(out, "\nturn {} {standing}", turn.id);
+        }
     }
     print(&out)
-}
-
-/// Says how a turn stands that has not ended.
-fn open_status(turn: &StoredTurn, question: Option<&StoredApproval>) -> String {
-    if let Some(StoredApproval { id, question, .. }) = question {
-        let (tool, title) = (tame(&question.tool.key()), tame(&question.title));
-        return format!(
-            "waits for your word: {tool} wants to run {title}; `recto approvals answer {id} allow`"
-        );
-    }
-    match turn.owner {
-        Some(TurnOwner::Gone) => "was cut short; the next `recto chat` finishes it".to_owned(),
-        _ => format!("is {}", turn.status),
-    }
 }
 
 /// A message as people read it: who, when and in which turn, then what.
@@ -311,12 +322,15 @@ fn content_text(content: &[ContentPart]) -> String {
     content.iter().filter_map(|part| part.as_text().map(Text::as_str)).collect()
 }
 
-pub(crate) fn turn_json(turn: &StoredTurn) -> Value {
+/// A turn for programs, with the question of it that is open.
+pub(crate) fn turn_json(turn: &StoredTurn, question: Option<&StoredApproval>) -> Value {
     json!({
         "id": turn.id,
         "session": turn.session,
         "number": turn.number,
         "status": turn.status,
+        // How it stands while it is open.
+        "standing": find_standing(turn, question),
         // The turn whose calls a client has run for this one to go on.
         "continues": turn.continues,
         "message": turn.first_message,

@@ -34,6 +34,7 @@ mod skills_run;
 mod stats;
 mod storage;
 mod support;
+mod taken_up;
 mod tools;
 mod transfer;
 mod why;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use recto_agent::{
     AnsweredApproval, COMMANDS, CommandReply, ItemChange, ItemExplanation, ItemOutcome,
-    SessionSettings, StopOutcome, TurnContinues, session_usage_json,
+    SessionSettings, TurnContinues, session_usage_json,
 };
 use recto_store::ApprovalAnswer;
 use recto_workspace::AddedMemory;
@@ -36,16 +36,7 @@ pub(super) fn draw(answer: &CommandReply) -> String {
             let agent = list.first().map_or("", |listed| &listed.session.agent);
             sessions::table(list, agent)
         }
-        CommandReply::Stopped(StopOutcome::Now) => "stopping\n".to_owned(),
-        CommandReply::Stopped(StopOutcome::Elsewhere) => {
-            "a turn runs in another process; stop it there with Ctrl-C\n".to_owned()
-        }
-        CommandReply::Stopped(StopOutcome::Denied) => {
-            "denied; the turn goes on without the tool\n".to_owned()
-        }
-        CommandReply::Stopped(StopOutcome::NothingRuns) => {
-            "nothing runs in this session\n".to_owned()
-        }
+        CommandReply::Stopped(report) => sessions::stop_text(report) + "\n",
     }
 }
 

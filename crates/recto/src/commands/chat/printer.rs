@@ -64,7 +64,7 @@ impl TurnPrinter {
     }
 
     /// Shows something that happens in the session, but not in the turn that was asked
-    /// for: one that was cut short is finished first. Its reply is not the answer.
+    /// for: one that came before it. Its reply is not the answer.
     pub(super) fn other(&mut self, event: &TurnEvent) -> CliResult {
         match (self, &event.event) {
             (TurnPrinter::Json, _) => print_json_line(event),
@@ -73,7 +73,7 @@ impl TurnPrinter {
                 let outcome = finished.reply.as_deref().or(error).unwrap_or_default();
                 let status = finished.status.name();
                 let turn = turn_label(event);
-                terminal.line(&format!("{turn}, which was cut short, is {status}: {outcome}"))
+                terminal.line(&format!("{turn}, which came before, is {status}: {outcome}"))
             }
             // Nobody is told a second time.
             (TurnPrinter::People(terminal), EventKind::Notice(_)) => terminal.event(event),

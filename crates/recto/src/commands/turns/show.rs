@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use recto_agent::{Actor, ActorRole, RequestPurpose, restore_request};
 use recto_context::{CachedPrefix, MessageId, ServedTokens, Tokens};
-use recto_store::{RequestRecord, Store, StoredTurn};
+use recto_store::{Moment, RequestRecord, Store, StoredApproval, StoredTurn};
 use serde_json::{Value, json};
 
 use super::{find, request_of};
@@ -31,6 +31,7 @@ pub(crate) fn run(home: &RectoHome, args: &ShowArgs) -> CliResult {
         }
         let context = restore_request(&store, &request).await?;
         let mut out = heading(&turn, &request);
+        out.push_str(&standing(&store, &turn).await?);
         out.push_str(&approvals(&store, &turn).await?);
         out.push_str(&draw::request(&context));
         out.push_str(&reply(&store, &turn, &request).await?);
@@ -75,6 +76,20 @@ fn heading(turn: &StoredTurn, request: &RequestRecord) -> String {
         );
     }
     out
+}
+
+/// Draws how a turn stands that has not ended.
+async fn standing(store: &Store, turn: &StoredTurn) -> CliResult<String> {
+    let session = store.session(turn.session).await?;
+    let label = session.map_or_else(|| turn.session.to_string(), |session| session.label());
+    let standing = draw::open_turn(turn, open_question(store, turn).await?.as_ref(), &label);
+    Ok(standing.map(|standing| format!("open    it {standing}\n")).unwrap_or_default())
+}
+
+/// The question of a turn that waits for an answer.
+async fn open_question(store: &Store, turn: &StoredTurn) -> CliResult<Option<StoredApproval>> {
+    let open = store.open_approvals(Moment::now()).await?;
+    Ok(open.into_iter().find(|approval| approval.turn == turn.id))
 }
 
 /// Draws what was asked in the turn, with the answers.
@@ -171,7 +186,7 @@ async fn record_json(
     let session = store.session(turn.session).await?;
     let approvals = approvals.iter().map(|approval| approval_json(approval, session.as_ref()));
     Ok(json!({
-        "turn": turn_json(turn),
+        "turn": turn_json(turn, open_question(store, turn).await?.as_ref()),
         "approvals": approvals.collect::<Vec<_>>(),
         "messages": own.map(message_json).collect::<Vec<_>>(),
         "requests": requests,
