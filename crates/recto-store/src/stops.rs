@@ -33,13 +33,16 @@ impl Store {
         .await
     }
 
-    /// Who has asked to stop the oldest open turn of a session, if somebody has.
+    /// Who has asked to stop the oldest open turn that this process has of a session, if
+    /// somebody has.
     pub async fn stop_requested(&self, session: SessionId) -> StoreResult<Option<Value>> {
+        let owners = self.owners();
         self.read(move |db| {
-            let sql = "SELECT stop_by FROM turns WHERE session = ?1 AND ended IS NULL
-                       ORDER BY id LIMIT 1";
+            let sql = "SELECT stop_by FROM turns
+                       WHERE session = ?1 AND ended IS NULL AND owner = ?2 ORDER BY id LIMIT 1";
+            let of_session = [session.0, owners.own().0];
             let oldest =
-                rows::first(db, sql, [session.0], |row| rows::optional_json(row, "stop_by"))?;
+                rows::first(db, sql, of_session, |row| rows::optional_json(row, "stop_by"))?;
             Ok(oldest.flatten())
         })
         .await

@@ -93,6 +93,7 @@ async fn a_request_to_stop_is_seen_by_all_until_the_turn_has_ended() {
     bench.store.request_stop_of_own(session.id, by("ada")).await.unwrap();
     assert_eq!(other.request_stop(running, by("ben")).await, Ok(true));
     assert_eq!(bench.store.stop_requested(session.id).await, Ok(Some(by("ada"))));
+    assert_eq!(other.stop_requested(session.id).await, Ok(None));
     let stored = |turn| bench.store.turn(turn);
     assert_eq!(stored(running).await.unwrap().unwrap().stop_by, Some(by("ada")));
     assert_eq!(stored(queued).await.unwrap().unwrap().stop_by, None);
