@@ -111,7 +111,7 @@ pub const COMMANDS: &[CommandHelp] = &[
     help("/mode", "[full | minimal | auto | default]", "show or set the context mode"),
     help("/set", "[KEY VALUE | KEY default]", "show or change the settings of this session"),
     help("/sessions", "", "list the sessions"),
-    help("/stop", "[SESSION]", "stop the turn that runs, or all that is open in another session"),
+    help("/stop", "[SESSION]", "stop the turn that runs, or all in another session"),
 ];
 
 /// The data that a command answers with.

@@ -10,17 +10,19 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use recto_context::{Message, MessageBody, MessageId, Text};
+use recto_context::{Audience, Message, MessageBody, MessageId, Text, UserMessage};
 use recto_store::{
-    Moment, NewMessage, SessionId, Store, StoreError, StoredTurn, TurnAttempts, TurnCommit,
+    Moment, NewMessage, RowId, SessionId, Store, StoreError, StoredTurn, TurnAttempts, TurnCommit,
     TurnEnding, TurnId, TurnOutcome, TurnOwner, TurnStatus,
 };
 
+use crate::actor::Actor;
 use crate::error::{AgentError, AgentResult};
 use crate::event::TurnError;
+use crate::options::SessionSettings;
 use crate::step::{EndReason, StepEffect, StepInput, TurnClosing, TurnState};
 use crate::tally::tally_stored_turn;
-use crate::turn::open_calls;
+use crate::turn::{open_calls, stamp};
 
 /// How many begins of a turn may end with their process. It is begun and taken up once; a
 /// third time only a person begins it.
@@ -200,8 +202,21 @@ async fn messages_of(store: &Store, turn: &StoredTurn) -> AgentResult<Vec<Arc<Me
     Ok(messages.into_iter().map(|stored| stored.message).collect())
 }
 
-/// Ends a turn of this process, which does not run. A message that never came into the
-/// transcript stays with its turn.
+/// The message of a turn that was begun, and not so far that it stands in the transcript. Results
+/// that a client brought alone stay with their turn.
+pub(crate) fn unstored_message(turn: &StoredTurn, audience: &Audience) -> Option<MessageBody> {
+    let content = turn.inbound.clone().filter(|content| !content.is_empty());
+    let content = content.filter(|_| turn.first_message.is_none())?;
+    Some(MessageBody::User(UserMessage {
+        speaker: Actor::from_store(&turn.actor).speaker(audience),
+        content,
+        stamp: Some(stamp(turn.accepted)),
+        ..Default::default()
+    }))
+}
+
+/// Ends a turn of this process, which does not run. The message of one that has not begun stays
+/// with it.
 async fn write_closing(store: &Store, turn: &StoredTurn, closing: &TurnClosing) -> AgentResult {
     let reason = closing.outcome;
     let (ending, detail) = (reason.status(), Some(notice(turn, reason)));
@@ -209,14 +224,16 @@ async fn write_closing(store: &Store, turn: &StoredTurn, closing: &TurnClosing) 
         let outcome = TurnOutcome { ending, detail, at: Moment::now() };
         return Ok(store.withdraw(turn.id, outcome).await?);
     }
-    let last = messages_of(store, turn).await?.last().map(|message| message.id);
+    let session = store.session(turn.session).await?;
+    let session = session.ok_or(StoreError::NotFound(RowId::Session(turn.session)))?;
+    let audience = SessionSettings::from_store(&session.settings).audience();
+    let said = store.messages(turn.session, turn.first_message).await?;
+    let last = said.last().map(|stored| stored.message.id).unwrap_or_default();
     let results = closing.unanswered.iter().map(|call| call.closing_result(reason));
     let error = detail.iter().map(|notice| MessageBody::Error(Text::from(notice.as_str())));
-    let bodies: Vec<MessageBody> = match last {
-        Some(_) => results.chain(error).collect(),
-        None => Vec::new(),
-    };
-    let commit = closing_commit(bodies.into_iter(), last.unwrap_or_default(), ending, detail);
+    let unstored = unstored_message(turn, &audience);
+    let bodies: Vec<_> = unstored.into_iter().chain(results).chain(error).collect();
+    let commit = closing_commit(bodies.into_iter(), last, ending, detail);
     let tally = tally_stored_turn(store, turn).await.into_tally();
     store.advance(turn.id, TurnCommit { tally: Some(tally), ..commit }).await?;
     Ok(())
@@ -225,9 +242,9 @@ async fn write_closing(store: &Store, turn: &StoredTurn, closing: &TurnClosing) 
 /// What people are told of a turn that is closed.
 fn notice(turn: &StoredTurn, reason: EndReason) -> String {
     let notice = reason.notice().unwrap_or_default();
-    match turn.first_message {
-        Some(_) => notice,
-        None => format!("{notice}; the message was not sent"),
+    match turn.status {
+        TurnStatus::Queued => format!("{notice}; the message was not sent"),
+        _ => notice,
     }
 }
 

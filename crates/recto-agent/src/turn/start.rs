@@ -8,7 +8,7 @@ mod tests;
 use std::sync::Arc;
 
 use recto_context::{
-    CallId, Message, MessageBody, MessageId, RequestContext, Text, TurnNumber, UserMessage, Window,
+    CallId, Message, MessageBody, MessageId, RequestContext, Text, TurnNumber, Window,
 };
 use recto_llm::LlmError;
 use recto_store::{NewMessage, StartedTurn, StoredTurn, TurnCommit, TurnEnding, TurnId};
@@ -25,7 +25,7 @@ use crate::event::{EventKind, UsageTotals};
 use crate::inbound::{ArrivedMessage, Inbound};
 use crate::mailbox::TurnListeners;
 use crate::options::ModelEntry;
-use crate::recover::closing_commit;
+use crate::recover::{closing_commit, unstored_message};
 use crate::session_cache::{LoadedSession, SessionCache};
 use crate::shared::AgentShared;
 use crate::step::{EndReason, PendingCall, StepInput, TurnOpening, TurnState};
@@ -138,17 +138,7 @@ impl TurnRunner<'_> {
     pub(crate) async fn give_up(&mut self, turn: &StoredTurn, error: &AgentError) -> AgentResult {
         let session = self.session.refresh(self.shared).await?;
         let error = error.to_turn_error();
-        let inbound = ArrivedMessage::from_turn(turn, session).inbound;
-        // Results that nothing can be done with stay with their turn.
-        let is_unstored = turn.first_message.is_none() && !inbound.continues_turn();
-        let unstored = is_unstored.then(|| {
-            MessageBody::User(UserMessage {
-                speaker: inbound.actor.speaker(&session.audience()),
-                content: inbound.content,
-                stamp: Some(stamp(turn.accepted)),
-                ..Default::default()
-            })
-        });
+        let unstored = unstored_message(turn, &session.audience());
         let of_turn = turn.first_message.map_or(&[][..], |first| session.split_at(first).1);
         let unanswered = open_calls(of_turn);
         let results = unanswered.iter().map(|call| call.closing_result(EndReason::Failed));

@@ -9,8 +9,9 @@ use recto_agent::{
     Agent, CommandReply, EventCursor, EventKind, OpenTurnStanding, StopOutcome, StopReport,
     TakeUpScope, find_standing, first_words, stop_session,
 };
+use recto_context::ContentPart;
 use recto_fakes::{AnswerGate, FakeAnswer, FakeServer};
-use recto_store::{SessionId, Store, StoredTurn, TurnEnding};
+use recto_store::{Moment, NewTurn, SessionId, SettingsMap, Store, StoredTurn, TurnEnding};
 
 use crate::support::{
     Bench, arrival, check_sound, conversation, ended, finished, holds, model, mortal, next, owner,
@@ -382,4 +383,38 @@ fn what_was_stopped_is_not_taken_up_although_its_process_ended_first() {
         check_sound(agent.store(), left).await;
     });
     assert_eq!((bench.held.runs(), fake.chats().len()), (1, 1));
+}
+
+/// Promise: `not-begun-a-third-time`
+#[test]
+fn a_message_that_was_begun_twice_and_never_sent_is_in_the_transcript() {
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
+    let left = runtime().block_on(async {
+        let store = bench.store();
+        let agent = Agent::idle(bench.parts_with(vec![model("fake", &fake)], store.clone()));
+        let left = session(&agent, "left").await;
+        let new = NewTurn {
+            session: left,
+            at: Moment::now(),
+            content: vec![ContentPart::Text("one".into())],
+            actor: owner().to_store(),
+            delivery: None,
+            settings: SettingsMap::default(),
+            client: None,
+        };
+        let turn = store.accept(new).await.unwrap().id;
+        store.claim(turn, Moment::now()).await.unwrap();
+        store.begin_again(turn).await.unwrap();
+        left
+    });
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        within(agent.finished()).await;
+        check_sound(agent.store(), left).await;
+        expect![[r#"
+            1 user: one
+            2 error: given up: Recto was ended each time that it answered this, so it does not begin again by itself; ask again to go on
+        "#]]
+        .assert_eq(&transcript(agent.store(), left).await);
+    });
 }

@@ -240,14 +240,14 @@ fn help_and_sessions_are_for_people() {
         /mode [full | minimal | auto | default]        show or set the context mode
         /set [KEY VALUE | KEY default]                 show or change the settings of this session
         /sessions                                      list the sessions
-        /stop                                          stop the turn that runs
+        /stop [SESSION]                                stop the turn that runs, or all in another session
         /exit                                          end the chat (also Ctrl-D)
     "#]].assert_eq(&run.out);
     let run = home.run(&["chat", "-m", "/sessions"]);
     let words: Vec<&str> = run.out.lines().nth(1).unwrap().split_whitespace().collect();
     assert_eq!((&words[..4], *words.last().unwrap()), (&["1", "default", "2", "1"][..], "hello"));
     let run = home.run(&["chat", "-m", "/stop"]);
-    assert_eq!((run.code, &*run.out), (0, "nothing runs in this session\n"));
+    assert_eq!((run.code, &*run.out), (0, "nothing runs in session default\n"));
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn the_json_of_a_session_has_exactly_these_keys() {
         (&json!("user"), &json!("error"))
     );
     let turn = &shown["turns"][0];
-    expect![[r#"["id","session","number","status","continues","message","inbound","actor","accepted","started","ended","detail"]"#]]
+    expect![[r#"["id","session","number","status","standing","continues","message","inbound","actor","accepted","started","ended","detail"]"#]]
         .assert_eq(&json!(keys(turn)).to_string());
     assert_eq!((&turn["id"], &turn["status"]), (&json!(1), &json!("failed")));
     let listed = home.json(&["sessions", "list", "--json"]);
