@@ -6,6 +6,7 @@
 //! by `recto_context`, where files are read and where sessions are chosen, and nowhere
 //! in between.
 
+mod one_fact;
 mod past_messages;
 mod recall;
 mod tools;
@@ -33,7 +34,7 @@ use past_messages::PastMessages;
 pub use past_messages::KnownMessages;
 pub use recall::{RecallOutcome, RecallQuery, RecalledContent, Recollection};
 pub use tools::{RememberError, memory_tools, runnable_tools};
-pub(crate) use tools::{RememberRequest, recalled_memories};
+pub(crate) use tools::{RememberRequest, is_remembered, recalled_memories};
 
 /// From which cosine on two entries say the same.
 const SAME: f32 = 0.92;

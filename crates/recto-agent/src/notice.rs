@@ -50,6 +50,10 @@ pub enum NoticeFacts {
     ReplyCutOff { limit: Tokens },
     /// The provider withheld the rest of the reply.
     ReplyWithheld,
+    /// The reply said the same over and over, and was ended.
+    ReplyRepeated,
+    /// The message asked to have something remembered, and nothing was.
+    NothingRemembered,
     /// The server counted far fewer tokens than were sent.
     PromptCut { counted: u32, expected: Tokens },
     /// A tool's result was shortened to make room.
@@ -104,6 +108,7 @@ impl NoticeFacts {
         match self {
             NoticeFacts::SearchedByWords { why } => why.remedy(),
             NoticeFacts::LeftOut { summarized: true, .. } => Some(Remedy::UndoSummary),
+            NoticeFacts::NothingRemembered => Some(Remedy::Remember),
             _ => None,
         }
     }
@@ -127,6 +132,12 @@ impl NoticeFacts {
                  server's own)"
             ),
             NoticeFacts::ReplyWithheld => "the provider withheld the rest of the reply".to_owned(),
+            NoticeFacts::ReplyRepeated => {
+                "the reply was ended: the model repeated the same words over and over".to_owned()
+            }
+            NoticeFacts::NothingRemembered => {
+                "nothing was remembered: the model did not store what you asked for".to_owned()
+            }
             NoticeFacts::PromptCut { counted, expected } => format!(
                 "the server counted {counted} tokens in a prompt of about {expected}: it seems to \
                  have cut the prompt, so the model may not have seen all of it"

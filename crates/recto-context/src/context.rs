@@ -113,13 +113,15 @@ pub struct OfferedTool {
 }
 
 /// Whether the model must call a tool, where the wire can say so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
     /// The model may call a tool or answer.
     Auto,
     /// The model must call at least one tool.
     Required,
+    /// The model must call this tool, by the name that models call it by.
+    Named(Arc<str>),
 }
 
 /// An entry of the list of what was left out or shortened.

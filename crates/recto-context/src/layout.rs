@@ -70,7 +70,7 @@ impl LayoutPreset {
     }
 
     /// Whether messages are stamped with their time.
-    pub(crate) fn has_stamps(self) -> bool {
+    pub fn has_stamps(self) -> bool {
         self == LayoutPreset::Recto
     }
 

@@ -10,6 +10,7 @@ mod hash;
 mod json;
 mod markdown;
 mod speaker;
+mod stamp;
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ pub use markdown::{
     to_markdown,
 };
 pub use speaker::SpeakerName;
+pub use stamp::{LeadingStamp, MessageStamp};
 
 /// A message's number. It grows within a session.
 #[derive(
@@ -122,23 +124,6 @@ pub enum Framing {
 impl Framing {
     pub(crate) fn is_plain(&self) -> bool {
         *self == Framing::Plain
-    }
-}
-
-/// A short stamp of date and time, such as `2026-11-15 08:07`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct MessageStamp(Arc<str>);
-
-impl MessageStamp {
-    /// Keeps the first line, so that a stamp can't pose as a message.
-    pub fn new(text: &str) -> Self {
-        MessageStamp(Arc::from(text.lines().next().unwrap_or_default().trim()))
-    }
-
-    /// The text of the stamp.
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 }
 

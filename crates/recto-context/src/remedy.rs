@@ -31,6 +31,8 @@ pub enum Remedy {
     ListApprovals,
     /// Look at the memories.
     ListMemories,
+    /// Remember something by one's own hand.
+    Remember,
     /// Say that a skill's programs may run as they are now.
     TrustSkill { skill: String },
     /// Put the messages back that a summary stands for.

@@ -160,13 +160,17 @@ impl<'a> PageRow<'a> {
 }
 
 fn mode_json(mode: &ModeDecision) -> Value {
-    json!({
+    let mut written = json!({
         "chosen": mode.chosen,
         "reason": mode.reason.describe(),
         "matched": mode.matched,
         "setting": mode.source.map(ModeSource::setting),
         "setting_from": mode.source.map(ModeSource::name),
-    })
+    });
+    if let Some(wanted) = &mode.wanted_call {
+        written["wanted_call"] = json!(wanted);
+    }
+    written
 }
 
 impl Part {

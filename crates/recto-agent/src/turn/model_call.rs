@@ -1,7 +1,7 @@
 //! The call of the model: what streams in goes out to the listeners.
 
 use futures_util::{FutureExt, StreamExt};
-use recto_context::{ToolCalls, text_before_calls};
+use recto_context::{LeadingStamp, ToolCalls, text_before_calls};
 use recto_llm::{LlmError, ModelReply, PromptCacheKey, StreamEvent};
 use recto_store::Moment;
 
@@ -31,9 +31,44 @@ pub(super) struct StreamedReply {
     /// What the model thought since listeners last heard of it.
     thought: String,
     pub(super) first_token_at: Option<Moment>,
+    stamps: ReplyStamps,
+    progress: StreamProgress,
+}
+
+/// What becomes of a stamp that a reply begins with.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReplyStamps {
+    /// The page has stamps, which the model imitates: it is taken off.
+    TakenOff,
+    /// The page has none, so it is the model's own.
+    #[default]
+    Kept,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum StreamProgress {
+    #[default]
+    Running,
+    Over,
 }
 
 impl StreamedReply {
+    /// Where the reply's own words begin: behind a stamp that is taken off. `None` while that
+    /// can't be told.
+    fn words_from(&self) -> Option<usize> {
+        match LeadingStamp::find(&self.text) {
+            _ if self.stamps == ReplyStamps::Kept => Some(0),
+            LeadingStamp::Whole(length) => Some(length),
+            LeadingStamp::Unfinished if self.progress == StreamProgress::Running => None,
+            LeadingStamp::Unfinished | LeadingStamp::None => Some(0),
+        }
+    }
+
+    /// The stamp that is taken off, and what the model said behind it.
+    pub(super) fn split_stamp(&self) -> (&str, &str) {
+        self.text.split_at(self.words_from().unwrap_or_default())
+    }
+
     /// How much of the text can't become a call any more. What was shown can't, so
     /// only the rest is looked at, from where its line begins.
     fn before_calls(&self) -> usize {
@@ -46,7 +81,7 @@ impl TurnRun<'_> {
     /// Sends the body and listens until the reply is whole, fails or is stopped.
     pub(super) async fn call_model(&self, body: String) -> CallOutcome {
         let mut stream = self.entry().client.stream_cached(self.cache_key(), body);
-        let mut streamed = StreamedReply::default();
+        let mut streamed = StreamedReply { stamps: self.reply_stamps(), ..Default::default() };
         loop {
             let mut next = tokio::select! {
                 biased;
@@ -57,6 +92,7 @@ impl TurnRun<'_> {
             for piece in 1.. {
                 match next {
                     Some(Ok(StreamEvent::Done(reply))) => {
+                        streamed.progress = StreamProgress::Over;
                         self.show_ready(&mut streamed);
                         return CallOutcome::Reply(Box::new(reply), streamed);
                     }
@@ -76,6 +112,14 @@ impl TurnRun<'_> {
                 }
             }
             self.show_ready(&mut streamed);
+        }
+    }
+
+    /// What becomes of stamps in this turn's replies.
+    pub(super) fn reply_stamps(&self) -> ReplyStamps {
+        match self.entry().layout.preset.has_stamps() {
+            true => ReplyStamps::TakenOff,
+            false => ReplyStamps::Kept,
         }
     }
 
@@ -119,6 +163,8 @@ impl TurnRun<'_> {
     }
 
     fn show_to(&self, streamed: &mut StreamedReply, end: usize) {
+        let Some(begin) = streamed.words_from() else { return };
+        streamed.shown = streamed.shown.max(begin);
         if let Some(piece) =
             streamed.text.get(streamed.shown..end).filter(|piece| !piece.is_empty())
         {
@@ -130,13 +176,15 @@ impl TurnRun<'_> {
     /// Shows what was held back because it could have become a call, when the
     /// reply ended early.
     pub(super) fn show_all(&self, streamed: &mut StreamedReply) {
+        streamed.progress = StreamProgress::Over;
         self.show_to(streamed, streamed.text.len());
     }
 
     /// Shows what was held back and turned out to be no call. `words` is the
     /// reply without its calls.
     pub(super) fn show_words(&self, streamed: &StreamedReply, words: &str) {
-        let shown = streamed.text.as_bytes().iter().take(streamed.shown);
+        let begin = streamed.words_from().unwrap_or_default();
+        let shown = streamed.text.as_bytes().iter().take(streamed.shown).skip(begin);
         let common = shown.zip(words.as_bytes()).take_while(|(a, b)| a == b).count();
         let rest = &words[words.floor_char_boundary(common)..];
         if !rest.trim().is_empty() {

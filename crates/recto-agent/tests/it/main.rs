@@ -18,6 +18,7 @@ mod selection;
 mod sessions;
 mod shutdown;
 mod speakers;
+mod stamps;
 mod stop;
 mod support;
 mod trouble;

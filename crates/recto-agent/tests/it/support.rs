@@ -17,8 +17,8 @@ use recto_agent::{
 };
 use recto_context::mode::{ModeSetting, UncertainMode};
 use recto_context::{
-    ContentHash, ContentPart, ContextLimits, ItemId, Message, MessageBody, PageLayout, Text,
-    Tokens, ToolSpec,
+    ContentHash, ContentPart, ContextLimits, ItemId, LeadingStamp, Message, MessageBody,
+    PageLayout, Text, Tokens, ToolSpec,
 };
 use recto_fakes::{AnswerGate, FakeAnswer, FakeCall, FakeModel, FakeReply, FakeServer};
 use recto_llm::{CallOptions, ClientOptions, ModelClient, Provider, RetryPolicy};
@@ -481,8 +481,8 @@ pub(crate) fn text(message: &Message) -> String {
 
 /// What the fake repeats, without the date and time in front of it.
 fn unstamped(text: &str) -> String {
-    let Some((before, rest)) = text.split_once("You said: [") else { return text.to_owned() };
-    let (_, said) = rest.split_once("] ").unwrap();
+    let Some((before, said)) = text.split_once("You said: ") else { return text.to_owned() };
+    let said = LeadingStamp::split(said).map_or(said, |(_, said)| said);
     format!("{before}You said: {said}")
 }
 

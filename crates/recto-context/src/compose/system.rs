@@ -113,7 +113,7 @@ impl Composer<'_> {
         let place = describe(&Bootstrap { day: nowhere, ..self.inputs.bootstrap.clone() });
         let stamp = self.inputs.message.stamp.as_ref();
         let time = stamp.map_or_else(String::new, |stamp| {
-            format!("\nCurrent date and time: {}", stamp.as_str())
+            format!("\nCurrent date and time: {}", stamp.minute())
         });
         format!("{place}\nAvailable tools: {}{time}", plan.tools.len())
     }

@@ -45,7 +45,7 @@ impl ContextRecord {
                 .map(|(row, tokens)| contents.tool(row, *tokens))
                 .collect::<Result<_, _>>()?,
             tool_calls: self.tool_calls,
-            tool_choice: self.tool_choice,
+            tool_choice: self.tool_choice.clone(),
             dropped: dropped.map(|(row, tokens)| restore_dropped(row, *tokens)).collect(),
             available: self.available.clone(),
             removed: self.removed.clone(),

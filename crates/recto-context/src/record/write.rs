@@ -40,7 +40,7 @@ impl RequestContext {
             candidates: self.candidates.iter().map(|pick| writer.candidate(pick)).collect(),
             descriptions: self.descriptions.iter().map(|entry| writer.described(entry)).collect(),
             mode: self.mode.clone(),
-            tool_choice: self.tool_choice,
+            tool_choice: self.tool_choice.clone(),
             sent: writer.sent(&self.sent),
             carry: self.carry.clone(),
             window: self.window,

@@ -124,7 +124,7 @@ pub(crate) async fn assemble(
     let now = Zoned::now();
     let inputs = AssemblyInputs::new(catalog, message)
         .message_id(next_id(history))
-        .stamp(MessageStamp::new(&now.strftime("%Y-%m-%d %H:%M").to_string()))
+        .stamp(MessageStamp::from_minute(&now.strftime("%Y-%m-%d %H:%M").to_string()))
         .model(model.name.clone())
         .bootstrap(bootstrap(settings, &now))
         .session(&session)

@@ -112,6 +112,12 @@ async fn reply(store: &Store, turn: &StoredTurn, request: &RequestRecord) -> Cli
     if let Some(error) = answer.result["error"]["message"].as_str() {
         let _ = writeln!(out, "error: {}", tame(error));
     }
+    if answer.result["finish"] == "repetition" {
+        out.push_str("ended: the model repeated the same words over and over\n");
+    }
+    if let Some(stamp) = answer.result["stamp_taken_off"].as_str() {
+        let _ = writeln!(out, "taken off its beginning: {}", tame(stamp.trim_end()));
+    }
     if let Some(id) = answer.reply
         && let Some(text) = message_text(store, turn, id).await?
     {
