@@ -3,6 +3,7 @@
 use recto_agent::EventKind;
 use recto_context::{ContentPart, MessageBody};
 use recto_fakes::{FakeAnswer, FakeServer};
+use serde_json::json;
 
 use crate::selection::requests;
 use crate::support::{Bench, check_sound, events, runtime, say, session, submit, transcript};
@@ -40,6 +41,13 @@ fn a_stamp_that_a_reply_imitates_is_taken_off_and_recorded() {
         });
         let replies: Vec<&str> = replies.map(|text| text.as_str()).collect();
         assert_eq!(replies, ["Hello, Kim.", "And again.", "Sent by Ada on 2026-11-15."]);
+        let mut taken_off = Vec::new();
+        for turn in agent.store().turns(session).await.unwrap() {
+            let request = agent.store().requests(turn.id).await.unwrap().remove(0);
+            taken_off.push(request.answer.unwrap().result["stamp_taken_off"].clone());
+        }
+        let expected = json!(["Sent 2026-11-15 08:07:\n", "[2026-11-15 08:08] ", null]);
+        assert_eq!(json!(taken_off), expected);
         check_sound(agent.store(), session).await;
     });
 }
