@@ -256,6 +256,33 @@ impl Agent {
         self.begin_named(conversation, &name).await
     }
 
+    /// Puts a session into the archive and begins another of this name in its conversation.
+    pub async fn renew_as(
+        &self,
+        actor: &Actor,
+        conversation: &Conversation,
+        session: SessionId,
+        name: &SessionName,
+    ) -> AgentResult<StoredSession> {
+        self.must_be_allowed(actor, Right::BeginSession, session).await?;
+        self.must_hold(actor, conversation)?;
+        self.must_be_free(name, session).await?;
+        self.store().archive(session, Moment::now()).await?;
+        self.begin_named(conversation, name.as_str()).await
+    }
+
+    /// Passes a name that no open session has but this one, which is to be archived.
+    async fn must_be_free(&self, name: &SessionName, but: SessionId) -> AgentResult {
+        let named = self.store().find_session(self.name(), name.as_str()).await?;
+        let is_taken = |named: &StoredSession| {
+            named.archived.is_none() && named.id != but && named.agent == self.name()
+        };
+        match named.filter(is_taken) {
+            Some(_) => Err(AgentError::SessionOpen { name: name.to_string() }),
+            None => Ok(()),
+        }
+    }
+
     /// Passes an actor who can be talking there: nobody begins a session for somebody else.
     fn must_hold(&self, actor: &Actor, conversation: &Conversation) -> AgentResult {
         match may_reach(actor, &conversation.audience(&self.shared.parts.options.name)) {

@@ -1,15 +1,16 @@
 //! Commands: what people can say to Recto rather than to the model.
 //!
-//! Commands are exact and stand at the start of a message: `/new` is one, "How do
-//! I start a /new one?" and "/new york" are messages. What a command answers is
-//! data; each surface draws it in its own way.
+//! Commands stand at the start of a message: `/new` is one, "How do I start a /new
+//! one?" is a message. What is near a command is neither: it is told, and nothing is
+//! sent. What a command answers is data; each surface draws it in its own way.
 
 mod parse;
+mod slash;
 
 use recto_context::{Audience, AudienceKind, MemoryMarks, RequestContext, may_recall};
 use recto_store::{
-    ApprovalAnswer, ApprovalId, SessionFilter, SessionId, SessionSummary, SessionUsage,
-    StoredSession, StoredTurn, TurnOwner,
+    ApprovalAnswer, ApprovalId, SessionFilter, SessionId, SessionName, SessionSummary,
+    SessionUsage, StoredSession, StoredTurn, TurnOwner,
 };
 use recto_workspace::{AddedMemory, TextMarks};
 use serde::Serialize;
@@ -19,22 +20,26 @@ use crate::access::can_reach;
 use crate::actor::Actor;
 use crate::agent::{Agent, Conversation};
 use crate::approvals::AnsweredApproval;
-use crate::error::AgentResult;
+use crate::error::{AgentError, AgentResult};
+use crate::inbound::Inbound;
 use crate::items::ItemChange;
 use crate::memories::RememberRequest;
 use crate::options::SessionSettings;
 use crate::record;
 use crate::rights::{Right, is_allowed};
 use crate::stats::{UsageQuery, UsageReport, UsageSpan};
+use crate::take_back::UndoneExchange;
 use crate::why::ItemExplanation;
 
+pub(crate) use parse::ParsedInput;
 pub use parse::{CommandProblem, session_setting_names};
 
 /// A command, as it can be typed.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "a command without arguments is typed as its name")]
 pub enum ChatCommand {
-    New,
+    /// `/new`, or `/new NAME` to give the new session a name.
+    New(Option<SessionName>),
     Help,
     Context,
     /// `/model`, or `/model NAME` to answer with another one.
@@ -57,6 +62,10 @@ pub enum ChatCommand {
     Deny(Option<ApprovalId>),
     /// `/remember` with what is to be kept.
     Remember(String),
+    Undo,
+    Retry,
+    /// `/edit`, or `/edit TEXT` to send another message in place of the last one.
+    Edit(Option<String>),
     Sessions,
     Stop,
 }
@@ -90,6 +99,18 @@ pub struct CommandHelp {
     pub about: &'static str,
 }
 
+impl CommandHelp {
+    /// The whole of what can be typed, such as `/model [NAME | default]`.
+    pub fn usage(&self) -> String {
+        format!("{} {}", self.name, self.arguments).trim_end().to_owned()
+    }
+
+    /// Whether a text follows it, which may have several lines.
+    fn takes_text(&self) -> bool {
+        matches!(self.name, "/remember" | "/edit" | "/help")
+    }
+}
+
 const fn help(name: &'static str, arguments: &'static str, about: &'static str) -> CommandHelp {
     CommandHelp { name, arguments, about }
 }
@@ -105,7 +126,10 @@ pub const COMMANDS: &[CommandHelp] = &[
     help("/approve", "[NUMBER] [session]", "let the tool run that was asked about"),
     help("/deny", "[NUMBER]", "don't let it run"),
     help("/remember", "TEXT", "keep something for later conversations"),
-    help("/new", "", "put this session into the archive and begin a new one"),
+    help("/undo", "", "take back the last message with its reply"),
+    help("/retry", "", "send the last message again, in place of its reply"),
+    help("/edit", "[TEXT]", "change the last message and send it instead"),
+    help("/new", "[NAME]", "put this session into the archive and begin a new one"),
     help("/model", "[NAME | default]", "show the models, or answer with another one"),
     help("/mode", "[full | minimal | auto | default]", "show or set the context mode"),
     help("/set", "[KEY VALUE | KEY default]", "show or change the settings of this session"),
@@ -124,8 +148,7 @@ pub enum CommandReply {
     Context(Option<Box<RequestContext>>),
     /// What became of an item.
     Item(ItemChange),
-    /// Why an item was on the last page or was not; nothing where no item has
-    /// the name, or nothing was asked yet.
+    /// Why an item was on the last page or was not; nothing where nothing was asked yet.
     Why(Vec<ItemExplanation>),
     /// How the agent's context was used, and by this session.
     Usage(Box<UsageReport>),
@@ -142,6 +165,12 @@ pub enum CommandReply {
     Settings(SessionSettings),
     /// The sessions, newest first.
     Sessions(Vec<SessionSummary>),
+    /// The last exchange is taken back.
+    Undone(UndoneExchange),
+    /// The surface is to send this, as it sends a message: it takes the place of the last one.
+    Resend(Box<Inbound>),
+    /// The last message, to be changed and sent with `/edit TEXT`.
+    Edit(String),
     /// What became of the wish to stop.
     Stopped(StopOutcome),
 }
@@ -178,8 +207,19 @@ impl ChatCommand {
             ChatCommand::Add(_) | ChatCommand::Remove(_) => Right::ChangeItems,
             ChatCommand::Approve(..) => Right::Approve,
             ChatCommand::Remember(_) => Right::Remember,
-            ChatCommand::New => Right::BeginSession,
+            ChatCommand::New(_) => Right::BeginSession,
+            ChatCommand::Undo | ChatCommand::Retry | ChatCommand::Edit(_) => Right::TakeBack,
             ChatCommand::Deny(_) | ChatCommand::Stop => Right::Stop,
+        }
+    }
+}
+
+impl ChatCommand {
+    /// The setting that it changes, if it changes one.
+    pub fn changed_setting(&self) -> Option<&'static str> {
+        match self {
+            ChatCommand::Mode(Some(change)) | ChatCommand::Set(Some(change)) => Some(change.key),
+            _ => None,
         }
     }
 }
@@ -207,9 +247,18 @@ impl Agent {
         Ok(match command {
             ChatCommand::Help => CommandReply::Help,
             ChatCommand::Stop => CommandReply::Stopped(self.try_to_stop(actor, session).await?),
-            ChatCommand::New => {
+            ChatCommand::New(None) => {
                 CommandReply::Began(self.renew(actor, conversation, session).await?)
             }
+            ChatCommand::New(Some(name)) => {
+                CommandReply::Began(self.renew_as(actor, conversation, session, &name).await?)
+            }
+            ChatCommand::Undo => CommandReply::Undone(self.undo(actor, session).await?),
+            ChatCommand::Retry => CommandReply::Resend(Box::new(self.retry(actor, session).await?)),
+            ChatCommand::Edit(Some(text)) => {
+                CommandReply::Resend(Box::new(self.edit(actor, session, &text).await?))
+            }
+            ChatCommand::Edit(None) => CommandReply::Edit(self.last_message_text(session).await?),
             ChatCommand::Sessions => {
                 CommandReply::Sessions(self.visible_sessions(actor, session).await?)
             }
@@ -277,7 +326,11 @@ impl Agent {
         let request = record::restore_request(self.store(), &last).await?;
         // What the session may not see is not there for those who talk in it.
         let others = &[];
-        self.memories().explain(self.store(), &last, &request, name, others).await
+        let told = self.memories().explain(self.store(), &last, &request, name, others).await?;
+        match told.is_empty() {
+            true => Err(AgentError::unknown_to_request(&request, name)),
+            false => Ok(told),
+        }
     }
 
     async fn remember(

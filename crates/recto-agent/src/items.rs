@@ -24,31 +24,44 @@ const PREFIXES: [(&str, ItemKind); 5] = [
 /// How many mentions of a message are followed: each is looked for among all items.
 const MOST_MENTIONS: usize = 32;
 
-/// A name as people write it: `tone`, `rule:tone`, `@rule:tone`, `git.log`.
+/// A name as people write it: `tone`, `rule:tone`, `@rule:tone`, `rule tone`, `git.log`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ItemName<'a> {
-    kind: Option<ItemKind>,
-    name: &'a str,
+    /// The whole of it, where it can be a name by itself.
+    whole: Option<&'a str>,
+    /// The kind that stands in front, and the rest.
+    of_kind: Option<(ItemKind, &'a str)>,
 }
 
 impl<'a> ItemName<'a> {
     pub(crate) fn parse(typed: &'a str) -> Self {
         let typed = typed.trim();
         let bare = typed.strip_prefix('@').unwrap_or(typed);
-        match bare.split_once(':').and_then(|(prefix, name)| Some((kind_of(prefix)?, name))) {
-            Some((kind, name)) => ItemName { kind: Some(kind), name: name.trim() },
-            None => ItemName { kind: None, name: typed },
+        let of_kind = |(prefix, name): (&str, &'a str)| Some((kind_of(prefix)?, name.trim()));
+        if let Some(of_kind) = bare.split_once(':').and_then(of_kind) {
+            return ItemName { whole: None, of_kind: Some(of_kind) };
         }
+        // Names may have spaces, so both can be meant.
+        let of_kind = bare.split_once(char::is_whitespace).and_then(of_kind);
+        ItemName { whole: Some(typed), of_kind }
+    }
+
+    /// The name without its kind.
+    pub(crate) fn bare(&self) -> &'a str {
+        self.of_kind.map(|(_, name)| name).or(self.whole).unwrap_or_default()
     }
 
     /// Whether an item answers to the name.
     pub(crate) fn means(&self, id: &ItemId) -> bool {
-        self.kind.is_none_or(|kind| kind == id.kind)
-            && (*id.name == *self.name
+        let is_called = |name: &str| {
+            *id.name == *name
                 || id.server.as_ref().is_some_and(|server| {
-                    self.name.strip_prefix(&**server).and_then(|rest| rest.strip_prefix('.'))
+                    name.strip_prefix(&**server).and_then(|rest| rest.strip_prefix('.'))
                         == Some(&id.name)
-                }))
+                })
+        };
+        self.whole.is_some_and(is_called)
+            || self.of_kind.is_some_and(|(kind, name)| kind == id.kind && is_called(name))
     }
 }
 
@@ -297,7 +310,7 @@ fn resolve<'a>(
         1 => Ok(meant.remove(0)),
         0 => Err(AgentError::NoSuchItem {
             name: name.trim().to_owned(),
-            nearest: nearest_name(wanted.name, items.iter().map(|(id, _)| &*id.name))
+            nearest: nearest_name(wanted.bare(), items.iter().map(|(id, _)| &*id.name))
                 .map(str::to_owned),
         }),
         _ => Err(AgentError::AmbiguousItem {

@@ -45,6 +45,7 @@ mod shutdown;
 mod stats;
 pub mod step;
 mod stop;
+mod take_back;
 mod tally;
 mod turn;
 mod why;
@@ -68,7 +69,7 @@ pub use event::{
 };
 pub use event_stream::{EventCursor, EventListener};
 pub use exact_counts::assemble_for;
-pub use inbound::{Inbound, SurfaceMessage};
+pub use inbound::{Inbound, InboundReading, SurfaceMessage};
 pub use items::{ItemChange, ItemOutcome, MentionedItems, join_mentioned, typed_name};
 pub use memories::{
     AgentMemories, ChosenMemories, KnownMessages, MemoryCriteria, RecallOutcome, RecallQuery,
@@ -92,4 +93,5 @@ pub use stats::{
     ParseSpanError, ReportedItem, UsageQuery, UsageReport, UsageSpan, is_use_visible, report_usage,
     session_usage_json, usage_json,
 };
+pub use take_back::{ReplacedExchange, StandingCall, TakenBackEvent, UndoneExchange};
 pub use why::{ItemExplanation, ItemReason, explain_item};

@@ -141,10 +141,13 @@ impl TurnListeners {
     }
 
     /// Tells that the message is stored, unless that was told.
-    pub(crate) fn accepted(&self, turn: TurnId) {
+    pub(crate) fn accepted(&self, turn: TurnId, message: &ArrivedMessage) {
         let before = std::mem::replace(&mut *self.waiting.lock(), AwaitedStage::ForEnd(turn));
         if let AwaitedStage::ForAck(ack) = before {
             self.emit(turn, EventKind::Accepted);
+            if let Some(exchange) = &message.inbound.replaces {
+                self.emit(turn, exchange.event(&message.inbound.actor));
+            }
             let _ = ack.send(Ok(turn));
             self.stored.notify_one();
         }
@@ -342,7 +345,7 @@ async fn accept(
     };
     match accepted.await {
         Ok(turn) => {
-            listeners.accepted(turn.id);
+            listeners.accepted(turn.id, message);
             Some(turn.id)
         }
         Err(error) => {

@@ -387,7 +387,7 @@ impl TurnRun<'_> {
         let commit = TurnCommit { basis: Some(self.session.basis()), ..commit };
         let begun = store.begin(self.arrived.to_store(), commit).await?;
         self.turn_id = Some(begun.turn);
-        self.listeners.accepted(begun.turn);
+        self.listeners.accepted(begun.turn, self.arrived);
         Ok(begun.request)
     }
 

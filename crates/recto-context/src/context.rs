@@ -165,6 +165,8 @@ pub enum DropReason {
     },
     /// It left in an earlier turn.
     TrimmedEarlier,
+    /// A person took it back.
+    TakenBack,
     /// There was no room in the window.
     NoRoom,
     /// More than the memory snapshot may hold.
@@ -198,6 +200,7 @@ impl DropReason {
                 format!("more than history.max_tokens = {}", limit.get())
             }
             DropReason::TrimmedEarlier => "trimmed in an earlier turn".to_owned(),
+            DropReason::TakenBack => "taken back".to_owned(),
             DropReason::NoRoom => "no room in the window".to_owned(),
             DropReason::MemoryLimit => "more than the memory snapshot may hold".to_owned(),
             DropReason::NotInSnapshot => "not in the session's memory snapshot".to_owned(),

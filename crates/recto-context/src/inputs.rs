@@ -41,6 +41,7 @@ pub struct AssemblyInputs<'a> {
     pub(crate) session: &'a [SessionItem],
     pub(crate) summary: Option<&'a HistorySummary>,
     pub(crate) history: &'a [Arc<Message>],
+    pub(crate) taken_back: &'a [Arc<Message>],
     pub(crate) rounds: &'a [Arc<Message>],
     pub(crate) removed: &'a [ItemId],
     pub(crate) picks: &'a [Pick],
@@ -148,6 +149,7 @@ impl<'a> AssemblyInputs<'a> {
             session: &[],
             summary: None,
             history: &[],
+            taken_back: &[],
             rounds: &[],
             removed: &[],
             picks: &[],
@@ -211,6 +213,13 @@ impl<'a> AssemblyInputs<'a> {
     /// Sets the earlier messages, oldest first, with growing numbers.
     pub fn history(mut self, messages: &'a [Arc<Message>]) -> Self {
         self.history = messages;
+        self
+    }
+
+    /// Sets the messages that a person took back, oldest first. They are no part of the
+    /// history.
+    pub fn taken_back(mut self, messages: &'a [Arc<Message>]) -> Self {
+        self.taken_back = messages;
         self
     }
 

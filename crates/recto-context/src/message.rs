@@ -24,8 +24,8 @@ use crate::tokens::TextProfile;
 pub use json::{HistoryProblem, read_jsonl};
 pub(crate) use json::{call_json, part_json};
 pub use markdown::{
-    MarkdownHeader, MarkdownMessage, MarkdownSession, TimedMessage, from_markdown, more_markdown,
-    to_markdown,
+    MarkdownHeader, MarkdownMessage, MarkdownRetraction, MarkdownSession, TimedMessage,
+    from_markdown, more_markdown, to_markdown,
 };
 pub use speaker::SpeakerName;
 

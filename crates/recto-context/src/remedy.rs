@@ -37,6 +37,8 @@ pub enum Remedy {
     UndoSummary,
     /// Give another session another name.
     RenameSession,
+    /// Go on with a session.
+    OpenSession { name: String },
     /// Look at the MCP servers that are set up.
     ListServers,
     /// Start an MCP server by itself and see what it says.

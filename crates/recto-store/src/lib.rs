@@ -42,6 +42,7 @@ mod names;
 mod owner;
 mod readers;
 mod records;
+mod retractions;
 mod rows;
 mod schema;
 mod search;
@@ -63,14 +64,18 @@ pub use documents::{Fidelity, NewRequest};
 pub use embeddings::EmbeddingKey;
 pub use error::{RowId, StoreError, StoreResult};
 pub use feed::MessagePosition;
-pub use ids::{ApprovalId, CompactionId, Moment, ParseIdError, RequestId, SessionId, TurnId};
+pub use ids::{
+    ApprovalId, CompactionId, Moment, ParseIdError, RequestId, RetractionId, SessionId, TurnId,
+};
 pub use items::{ItemState, ItemsRevision};
 pub use names::{SessionName, SessionNameError};
 pub use owner::TurnOwner;
 pub use records::{RequestAnswer, RequestRecord, RequestUsage};
+pub use retractions::{NewRetraction, RetractionReason, StoredRetraction, TurnRetractions};
 pub use search::{MessageHit, MessageRole};
 pub use sessions::{
-    BindingKey, NewSession, SessionFilter, SessionSummary, SettingsMap, StoredSession,
+    BindingKey, NewSession, NewTranscript, SessionFilter, SessionSummary, SettingsMap,
+    StoredSession,
 };
 pub use store::{Store, StoreOptions};
 pub use transcript::{SessionCursor, SessionState, StoredMessage};

@@ -10,6 +10,7 @@ use crate::commit::{NewMessage, PackedMessage};
 use crate::error::{DbError, RowId, StoreError, StoreResult};
 use crate::ids::{Moment, SessionId};
 use crate::names::SessionName;
+use crate::retractions::{self, NewRetraction};
 use crate::rows::{self, DbResult};
 use crate::store::Store;
 use crate::transcript::{self, MessagePlace};
@@ -97,6 +98,21 @@ pub struct SessionSummary {
     pub last: Moment,
     /// The first words of its first message, if that can be read.
     pub opening: Option<String>,
+}
+
+/// What was said elsewhere, and what of it was taken back there.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NewTranscript {
+    /// The messages, with growing numbers.
+    pub messages: Vec<NewMessage>,
+    /// Exchanges among them that no page is to have.
+    pub retractions: Vec<NewRetraction>,
+}
+
+impl From<Vec<NewMessage>> for NewTranscript {
+    fn from(messages: Vec<NewMessage>) -> Self {
+        NewTranscript { messages, retractions: Vec::new() }
+    }
 }
 
 impl Store {
@@ -207,14 +223,19 @@ impl Store {
         &self,
         key: BindingKey,
         new: NewSession,
-        messages: Vec<NewMessage>,
+        transcript: impl Into<NewTranscript>,
     ) -> StoreResult<StoredSession> {
+        let NewTranscript { messages, retractions } = transcript.into();
         let pack = move || messages.iter().map(PackedMessage::new).collect::<Result<Vec<_>, _>>();
         let messages = recto_fs::blocking(pack).await?;
         let key = key_column(&key)?;
         self.write(move |db| {
             let session = bind_new(db, &key, &new)?;
             transcript::append(db, session.id, MessagePlace::NoTurn, &messages)?;
+            for retraction in &retractions {
+                let by_nothing = None;
+                retractions::insert(db, session.id, retraction, by_nothing)?;
+            }
             Ok(session)
         })
         .await

@@ -19,6 +19,7 @@ use crate::deliveries::{self, DeliveryKey};
 use crate::error::{DbError, RowId, StoreError, StoreResult};
 use crate::ids::{Moment, RequestId, SessionId, TurnId};
 use crate::owner::{OwnerId, OwnerRegistry, TurnOwner};
+use crate::retractions::{self, NewRetraction};
 use crate::rows::{self, DbResult};
 use crate::sessions::{self, SettingsMap};
 use crate::store::Store;
@@ -42,6 +43,8 @@ pub struct NewTurn {
     pub delivery: Option<DeliveryKey>,
     /// What the client brought along, as JSON.
     pub client: Option<Value>,
+    /// The exchange in whose place the message is said, which must be the session's last.
+    pub retraction: Option<NewRetraction>,
 }
 
 /// A turn as it is stored: one message that came in, and all that was done for it.
@@ -176,7 +179,11 @@ impl Store {
         let packed = PackedInbound::new(&inbound)?;
         self.write(move |db| {
             deliveries::must_be_new(db, inbound.delivery.as_ref())?;
+            if inbound.retraction.is_some() {
+                must_be_idle(db, &owners, inbound.session)?;
+            }
             let (id, _) = insert(db, owners.own(), &inbound, TurnStatus::Queued, &packed)?;
+            retract_for(db, &owners, &inbound, id)?;
             must_exist(db, &owners, id)
         })
         .await
@@ -327,8 +334,20 @@ fn begin(
     must_be_idle(db, owners, session)?;
     must_be_unchanged(db, session, commit.commit.basis)?;
     let (turn, number) = insert(db, owners.own(), inbound, TurnStatus::Running, packed)?;
+    retract_for(db, owners, inbound, turn)?;
     let request = commit::apply(db, session, turn, commit)?;
     Ok(StartedTurn { turn, number, request })
+}
+
+/// Takes back the exchange in whose place a turn's message is said.
+fn retract_for(
+    db: &Connection,
+    owners: &OwnerRegistry,
+    inbound: &NewTurn,
+    turn: TurnId,
+) -> DbResult<()> {
+    let Some(retraction) = &inbound.retraction else { return Ok(()) };
+    retractions::retract(db, owners, inbound.session, retraction, Some(turn)).map(drop)
 }
 
 /// Passes a session that is as it was when it was read.
@@ -340,7 +359,8 @@ fn must_be_unchanged(
     let Some(basis) = basis else { return Ok(()) };
     let last = transcript::last_message(db, session)?.unwrap_or_default();
     let summary = compactions::standing_id(db, session)?;
-    match (SessionBasis { last_message: last, summary }) == basis {
+    let retraction = retractions::last_id(db, session)?;
+    match (SessionBasis { last_message: last, summary, retraction }) == basis {
         true => Ok(()),
         false => Err(StoreError::Changed { session }.into()),
     }

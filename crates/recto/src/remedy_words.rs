@@ -22,6 +22,7 @@ fn command(remedy: &Remedy) -> String {
     let fixed = match remedy {
         Remedy::FreeModelName { name } => return format!("`--name`, `recto models remove {name}`"),
         Remedy::TrustSkill { skill } => return format!("`recto tools trust {skill}`"),
+        Remedy::OpenSession { name } => return format!("`recto chat --session {name}`"),
         Remedy::CheckServer { server } => return format!("`recto mcp check {server}`"),
         Remedy::CheckModels => "`recto models check`",
         Remedy::PullModel => "`recto models pull NAME`",
@@ -66,6 +67,7 @@ mod tests {
             Remedy::TrustSkill { skill: name() },
             Remedy::UndoSummary,
             Remedy::RenameSession,
+            Remedy::OpenSession { name: name() },
             Remedy::ListServers,
             Remedy::CheckServer { server: name() },
             Remedy::InitWorkspace,

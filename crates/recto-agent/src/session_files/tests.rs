@@ -52,7 +52,7 @@ impl TestFiles {
             at,
             settings: Default::default(),
         };
-        let messages = (1..).zip(texts).map(message).collect();
+        let messages: Vec<_> = (1..).zip(texts).map(message).collect();
         self.store.import(key, new, messages).await.unwrap().id
     }
 
@@ -127,10 +127,10 @@ async fn a_file_grows_by_what_is_new_and_keeps_what_a_person_wrote() {
     let test = TestFiles::new();
     let id = test.session(&["one", "two", "three", "four"]).await;
     let (session, five) = grown(&test, id, &["five"]).await;
-    let left = find_or_create(&test.sessions(), &session, &five[..4]).unwrap();
+    let left = find_or_create(&test.sessions(), &session, &five[..4], &[]).unwrap();
     let path = test.sessions().join(NAME);
     let before = fs::read_to_string(&path).unwrap();
-    let left = append_new(&left, &five[4..]).unwrap().unwrap();
+    let left = append_new(&left, &five[4..], &[]).unwrap().unwrap();
     let after = fs::read_to_string(&path).unwrap();
     assert!(after.starts_with(&before) && after.contains("\nfive\n"), "{after}");
 
@@ -138,8 +138,8 @@ async fn a_file_grows_by_what_is_new_and_keeps_what_a_person_wrote() {
     let edited = after.replace("\nthree\n", "\n3\n") + "\n## User\n\nmy note";
     fs::write(&path, &edited).unwrap();
     let (_, seven) = grown(&test, id, &["five", "six", "seven"]).await;
-    assert_eq!(append_new(&left, &seven[5..]).unwrap(), None);
-    find_or_create(&test.sessions(), &session, &seven).unwrap();
+    assert_eq!(append_new(&left, &seven[5..], &[]).unwrap(), None);
+    find_or_create(&test.sessions(), &session, &seven, &[]).unwrap();
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.starts_with(&edited), "{text}");
     let found = from_markdown(&text).unwrap();
@@ -154,7 +154,7 @@ async fn what_can_not_be_understood_is_left_alone() {
     let test = TestFiles::new();
     let id = test.session(&["one", "two", "three", "four"]).await;
     let (session, five) = grown(&test, id, &["## User\n"]).await;
-    let whole = whole_text(&session, &five[..4]);
+    let whole = whole_text(&session, &five[..4], &[]);
     let unreadable = [
         Vec::new(),
         b"my own notes".to_vec(),
@@ -170,7 +170,7 @@ async fn what_can_not_be_understood_is_left_alone() {
         let path = test.sessions().join(NAME);
         fs::write(&path, &content).unwrap();
         for _ in 0..2 {
-            find_or_create(&test.sessions(), &session, &five).unwrap();
+            find_or_create(&test.sessions(), &session, &five, &[]).unwrap();
         }
         assert_eq!(fs::read(&path).unwrap(), content);
         let second = NAME.replace(".md", "-2.md");
@@ -179,7 +179,7 @@ async fn what_can_not_be_understood_is_left_alone() {
     }
     fs::remove_dir_all(test.sessions()).unwrap();
     fs::create_dir_all(test.sessions().join(NAME)).unwrap();
-    find_or_create(&test.sessions(), &session, &five).unwrap();
+    find_or_create(&test.sessions(), &session, &five, &[]).unwrap();
     assert_eq!(test.listed().len(), 2);
 }
 

@@ -85,6 +85,11 @@ impl RequestDraft<'_> {
             .candidates(&content.found.candidates)
             .summary(summary)
             .history(content.history)
+            .taken_back(match &client.history {
+                // What its client shows is the client's to say.
+                Some(_) => &[][..],
+                None => &self.session.taken_back[..],
+            })
             .rounds(content.rounds)
             .mode(content.mode.clone())
             .window(window)

@@ -170,7 +170,8 @@ impl RequestDraft<'_> {
         }
         let leaves = |message: &&Arc<Message>| message.id >= from && message.id < until;
         leaving.extend(self.content.history.iter().filter(leaves).cloned());
-        leaving.retain(|message| message.is_for_models());
+        leaving
+            .retain(|message| message.is_for_models() && !self.session.is_taken_back(message.id));
         Ok(leaving)
     }
 

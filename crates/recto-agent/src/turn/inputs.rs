@@ -265,7 +265,11 @@ impl TurnInputs {
         };
         // In the layers of their kinds, memories are ranked anew for each message.
         let stays = entry.layout.picks != PickPlacement::InLayer;
-        let before = session.carry.snapshot.clone().filter(|_| stays);
+        let mut before = session.carry.snapshot.clone().filter(|_| stays);
+        if let Some(before) = &mut before {
+            // What was remembered in an exchange that was taken back stands nowhere any more.
+            before.retain_own(|said| !session.is_taken_back(said));
+        }
         let criteria = MemoryCriteria {
             limits: &entry.limits,
             options: &options,

@@ -73,13 +73,16 @@ impl TurnRunner<'_> {
         } else {
             self.session.refresh(self.shared).await?;
         }
+        if let Some(exchange) = &message.inbound.replaces {
+            self.session.loaded()?.0.leave_out(&exchange.range());
+        }
         match self.run(message, start).await {
             // Only while nothing is stored: a message is never stored twice.
             Err(error) if is_overtaken(&error) && self.listeners.awaits_ack() => {}
             ran => return ran.map(|()| None),
         }
         let turn = self.shared.parts.store.accept(message.to_store()).await?;
-        self.listeners.accepted(turn.id);
+        self.listeners.accepted(turn.id, message);
         Ok(Some(turn.id))
     }
 
@@ -259,7 +262,7 @@ impl TurnRunner<'_> {
         let (session, _) = self.session.loaded()?;
         let commit = TurnCommit { basis: Some(session.basis()), ..TurnCommit::default() };
         let begun = self.shared.parts.store.begin(message.to_store(), commit).await?;
-        self.listeners.accepted(begun.turn);
+        self.listeners.accepted(begun.turn, message);
         Ok(begun)
     }
 }

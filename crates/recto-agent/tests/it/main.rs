@@ -20,6 +20,7 @@ mod shutdown;
 mod speakers;
 mod stop;
 mod support;
+mod take_back;
 mod trouble;
 mod usage;
 mod why;

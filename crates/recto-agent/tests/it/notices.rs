@@ -133,6 +133,7 @@ fn what_a_turn_tells_that_nobody_watches_is_told_again() {
                 delivery: None,
                 settings: SettingsMap::default(),
                 client: None,
+                retraction: None,
             })
             .await
             .unwrap();

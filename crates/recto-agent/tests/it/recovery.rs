@@ -191,6 +191,7 @@ fn inbound(session: SessionId, text: &str) -> NewTurn {
         delivery: None,
         settings: SettingsMap::default(),
         client: None,
+        retraction: None,
     }
 }
 

@@ -106,6 +106,7 @@ fn a_turn_that_another_process_left_keeps_its_speaker() {
                 settings: SettingsMap::default(),
                 delivery: None,
                 client: None,
+                retraction: None,
             };
             agent.store().accept(left).await.unwrap();
             session

@@ -12,8 +12,8 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use recto_agent::{
     Actor, Agent, AgentOptions, AgentParts, ChatCommand, Conversation, EventCursor, EventKind,
-    EventListener, FinishedTurn, Inbound, ModelEntry, ReplayVerdict, SearchParts, Submission,
-    TurnEvent, verify_body,
+    EventListener, FinishedTurn, Inbound, InboundReading, ModelEntry, ReplayVerdict, SearchParts,
+    Submission, TurnEvent, verify_body,
 };
 use recto_context::mode::{ModeSetting, UncertainMode};
 use recto_context::{
@@ -362,7 +362,10 @@ pub(crate) fn owner() -> Actor {
 
 /// A command that the owner types.
 pub(crate) fn typed(line: &str) -> ChatCommand {
-    Inbound::text(&owner(), line).read_command().unwrap().unwrap()
+    match Inbound::text(&owner(), line).read_command().unwrap() {
+        InboundReading::Command(command) => command,
+        InboundReading::Message(_) => panic!("{line} is a message"),
+    }
 }
 
 pub(crate) fn conversation(name: &str) -> Conversation {

@@ -13,6 +13,7 @@ mod migrations;
 mod owners;
 mod reading;
 mod records;
+mod retractions;
 mod searching;
 mod sessions;
 mod size;

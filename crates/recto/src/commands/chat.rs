@@ -8,6 +8,7 @@ mod answers;
 mod follow;
 mod place;
 mod printer;
+mod session_settings;
 
 use std::error::Error;
 use std::io::{self, IsTerminal};
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use recto_agent::{
     Actor, Agent, ApprovalQuestion, COMMANDS, ChatCommand, CommandReply, Conversation, EventCursor,
-    EventListener, Inbound, SOLE_ACCOUNT, SessionSettings, TurnContinues,
+    EventListener, Inbound, InboundReading, SOLE_ACCOUNT, SessionSettings, TurnContinues,
 };
 use recto_context::ContextMode;
 use recto_store::{StoredApproval, StoredSession, TurnEnding, TurnId};
@@ -36,6 +37,7 @@ use crate::setup::{self, TERMINAL};
 use crate::terminal::editor::{EditorInput, LineEditor};
 use follow::AnswerMode;
 use printer::TurnPrinter;
+use session_settings::settings_in_run;
 
 pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
     let config = setup::load_config(home, Vec::new())?;
@@ -52,7 +54,7 @@ pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
             None => place::session_name(args).to_owned(),
         };
         let agent = setup::agent(home, &settings, store).await?;
-        let mut chat = Chat::open(&config, agent, args, &session).await?;
+        let mut chat = Chat::open(config, agent, args, &session).await?;
         let code = match message {
             Some(message) => chat.run_once(&message).await,
             None if input::is_typed() && !args.json => chat.run_typed(home).await,
@@ -69,8 +71,8 @@ struct Chat {
     agent: Agent,
     /// Whoever sits at the terminal.
     actor: Actor,
-    /// Whether the config has other agents, so that a person wants to know which one it is.
-    is_one_of_several: bool,
+    /// What holds where the session sets nothing.
+    config: LoadedConfig,
     conversation: Conversation,
     session: StoredSession,
     /// What holds for this run, over the session's own settings.
@@ -110,7 +112,7 @@ impl From<TurnEnding> for MessageOutcome {
 
 impl Chat {
     async fn open(
-        config: &LoadedConfig,
+        config: LoadedConfig,
         agent: Agent,
         args: &ChatArgs,
         session: &str,
@@ -137,7 +139,7 @@ impl Chat {
         Ok(Chat {
             agent,
             actor,
-            is_one_of_several: !config.others.is_empty(),
+            config,
             conversation,
             session,
             settings,
@@ -254,9 +256,10 @@ impl Chat {
         let first = self.agent.models().first().map_or("none", |entry| &entry.name);
         let of_session = self.session.settings.get("model").and_then(|model| model.as_str());
         let model = self.settings.model.as_deref().or(of_session).unwrap_or(first);
-        let agent = match self.is_one_of_several {
-            true => format!("agent {}, ", self.agent.name()),
-            false => String::new(),
+        // Among several, a person wants to know which one it is.
+        let agent = match self.config.others.is_empty() {
+            false => format!("agent {}, ", self.agent.name()),
+            true => String::new(),
         };
         tell(&format_args!(
             "{agent}session {}, model {}; /help lists the commands",
@@ -267,32 +270,55 @@ impl Chat {
 
     /// Runs a command, or sends a message to the model.
     async fn handle_input(&mut self, text: &str) -> CliResult<MessageOutcome> {
-        if matches!(text.trim_end(), "/exit" | "/quit") {
+        if ["/exit", "/quit"].iter().any(|exit| exit.eq_ignore_ascii_case(text.trim_end())) {
             return Ok(MessageOutcome::Exit);
         }
-        let inbound =
-            Inbound { settings: self.settings.clone(), ..Inbound::text(&self.actor, text) };
+        let inbound = self.with_settings(Inbound::text(&self.actor, text));
         match inbound.read_command() {
-            Ok(Some(command)) => self.run_command(command).await,
-            Ok(None) => self.send_message(inbound).await,
+            Ok(InboundReading::Command(command)) => self.run_command(command).await,
+            Ok(InboundReading::Message(inbound)) => self.send_message(inbound).await,
             Err(problem) => Err(CliFailure::new(problem.to_string()).hint(problem.hint())),
         }
+    }
+
+    /// A message with what holds for this run.
+    fn with_settings(&self, inbound: Inbound) -> Inbound {
+        Inbound { settings: self.settings.clone(), ..inbound }
     }
 
     async fn run_command(&mut self, command: ChatCommand) -> CliResult<MessageOutcome> {
         let mut events = self.agent.listen(&self.actor, self.session.id, EventCursor::Now).await?;
         let session = self.session.id;
+        let changed = command.changed_setting();
         let answer = self.agent.command(&self.actor, &self.conversation, session, command).await?;
         if let CommandReply::Began(session) = &answer {
             self.session = session.clone();
         }
-        self.printer.answer(&answer)?;
+        match &answer {
+            CommandReply::Settings(_) => self.show_settings(changed).await?,
+            answer => self.printer.answer(answer)?,
+        }
         match answer {
+            CommandReply::Resend(inbound) => self.send_message(self.with_settings(*inbound)).await,
             CommandReply::Answered(answered) if answered.goes_on == TurnContinues::Here => {
                 self.follow_all(answered.approval.turn, &mut events).await
             }
             _ => Ok(MessageOutcome::Done),
         }
+    }
+
+    /// Shows the settings that hold now, all or the one that was changed, each with where it
+    /// comes from.
+    async fn show_settings(&mut self, changed: Option<&str>) -> CliResult {
+        if let Some(session) = self.agent.store().session(self.session.id).await? {
+            self.session = session;
+        }
+        let first = self.agent.models().first().map(|entry| &*entry.name);
+        let mut holds = settings_in_run(&self.config, &self.session, &self.settings, first);
+        if let Some(changed) = changed {
+            holds.retain(|name, _| name == changed);
+        }
+        self.printer.settings(&holds)
     }
 
     /// Sends a message and shows what happens until its turn is over.

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use recto_context::{ContentPart, Message, MessageBody, Text};
 use recto_store::{
     MessageHit, Moment, SessionFilter, SessionName, SessionSummary, Store, StoredApproval,
-    StoredMessage, StoredSession, StoredTurn, TurnOwner,
+    StoredMessage, StoredRetraction, StoredSession, StoredTurn, TurnOwner,
 };
 use serde_json::{Value, json};
 
@@ -22,6 +22,7 @@ use crate::output::{print, print_json, tame, tame_lines, tell};
 use crate::setup;
 
 use status::SessionDescriber;
+pub(crate) use status::effective_settings;
 use transfer::ExportContent;
 pub(crate) use transfer::resume_from_file;
 
@@ -205,19 +206,20 @@ async fn show(
     let messages = store.messages(session.id, None).await?;
     let turns = store.turns(session.id).await?;
     let compactions = store.compactions(session.id).await?;
+    let retractions = store.retractions(session.id).await?;
     if json {
         let mut described = session_json(&session);
         SessionDescriber::new(store, config).await?.describe(&session, &mut described).await?;
         return print_json(&json!({
             "session": described,
-            "messages": messages.iter().map(message_json).collect::<Vec<_>>(),
+            "messages": transcript_json(&messages, &retractions),
             "compactions": compactions.iter().map(summaries::json).collect::<Vec<_>>(),
             "turns": turns.iter().map(turn_json).collect::<Vec<_>>(),
         }));
     }
     let mut out = format!("session {}, begun {}\n", tame(&session.label()), local(session.created));
     for stored in &messages {
-        let _ = write!(out, "\n{}", message_text(stored));
+        let _ = write!(out, "\n{}", message_text(stored, find_retraction(stored, &retractions)));
         out.push_str(&summaries::behind(stored.message.id, &compactions));
     }
     for turn in turns.iter().filter(|turn| turn.first_message.is_none()) {
@@ -247,15 +249,20 @@ fn open_status(turn: &StoredTurn, question: Option<&StoredApproval>) -> String {
 }
 
 /// A message as people read it: who, when and in which turn, then what.
-fn message_text(stored: &StoredMessage) -> String {
+fn message_text(stored: &StoredMessage, retraction: Option<&StoredRetraction>) -> String {
     let bold = anstyle::Style::new().bold();
     let turn = match (stored.turn, stored.brought_by) {
         (Some(turn), _) => format!(", turn {turn}"),
         (None, Some(turn)) => format!(", brought by the client of turn {turn}"),
         (None, None) => String::new(),
     };
-    let mut out =
-        format!("{bold}{}{bold:#} ({}{turn})\n", tame(&speaker(&stored.message)), local(stored.at));
+    let taken_back = retraction.map_or_else(String::new, |retraction| {
+        let see = retraction.replaced_by;
+        let see = see.map_or_else(String::new, |turn| format!(", see turn {turn}"));
+        format!(", taken back by /{}{see}", retraction.reason.name())
+    });
+    let speaker = tame(&speaker(&stored.message));
+    let mut out = format!("{bold}{speaker}{bold:#} ({}{turn}{taken_back})\n", local(stored.at));
     out.push_str(&body_text(&stored.message));
     out
 }
@@ -304,6 +311,31 @@ pub(crate) fn message_json(stored: &StoredMessage) -> Value {
         json["brought_by"] = json!(turn);
     }
     json
+}
+
+/// The messages of a session, those that were taken back marked.
+fn transcript_json(messages: &[StoredMessage], retractions: &[StoredRetraction]) -> Vec<Value> {
+    let marked = messages.iter().map(|stored| {
+        let mut json = message_json(stored);
+        if let Some(retraction) = find_retraction(stored, retractions) {
+            json["taken_back"] = json!({
+                "reason": retraction.reason,
+                "at": retraction.at,
+                "first": retraction.first,
+                "replaced_by": retraction.replaced_by,
+            });
+        }
+        json
+    });
+    marked.collect()
+}
+
+/// What took a message back, if anything did.
+fn find_retraction<'a>(
+    stored: &StoredMessage,
+    retractions: &'a [StoredRetraction],
+) -> Option<&'a StoredRetraction> {
+    retractions.iter().find(|retraction| retraction.range().contains(&stored.message.id))
 }
 
 /// The texts of a content.
@@ -365,11 +397,12 @@ async fn search(store: &Store, query: &str, limit: usize, json: bool) -> CliResu
     for hit in &hits {
         let _ = writeln!(
             out,
-            "{bold}{}{bold:#}, {} {} ({})\n    {}",
+            "{bold}{}{bold:#}, {} {} ({}{})\n    {}",
             tame(&hit_label(hit)),
             hit.role.name(),
             hit.message.0,
             local(hit.at),
+            hit.taken_back.map_or("", |_| ", taken back"),
             snippet(hit)
         );
     }
@@ -401,5 +434,7 @@ pub(crate) fn hit_json(hit: &MessageHit) -> Value {
         "at": hit.at,
         "snippet": hit.snippet,
         "match": {"start": hit.found.start, "end": hit.found.end},
+        // Why it was taken back, where it was.
+        "taken_back": hit.taken_back,
     })
 }

@@ -230,11 +230,13 @@ pub(super) enum CommentKind {
     Opaque,
     Echo,
     Call,
+    /// An exchange that was taken back.
+    Retraction,
 }
 
 impl CommentKind {
     /// All kinds with their names, in the order of the variants.
-    const NAMES: [(Self, &str); 7] = [
+    const NAMES: [(Self, &str); 8] = [
         (Self::Session, "session"),
         (Self::Message, "message"),
         (Self::Text, "text"),
@@ -242,6 +244,7 @@ impl CommentKind {
         (Self::Opaque, "opaque"),
         (Self::Echo, "echo"),
         (Self::Call, "call"),
+        (Self::Retraction, "retraction"),
     ];
 
     pub(super) fn name(self) -> &'static str {

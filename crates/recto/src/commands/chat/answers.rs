@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use recto_agent::{
     AnsweredApproval, COMMANDS, CommandReply, ItemChange, ItemExplanation, ItemOutcome,
-    SessionSettings, StopOutcome, TurnContinues, session_usage_json,
+    StopOutcome, TurnContinues, UndoneExchange, session_usage_json,
 };
 use recto_store::ApprovalAnswer;
 use recto_workspace::AddedMemory;
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use crate::commands::memory::{memory_json, one_line};
 use crate::commands::sessions;
-use crate::draw::{self, TextTable};
-use crate::output::tame;
+use crate::draw;
+use crate::output::{tame, tame_lines};
 
 pub(super) fn draw(answer: &CommandReply) -> String {
     match answer {
@@ -30,12 +30,20 @@ pub(super) fn draw(answer: &CommandReply) -> String {
         CommandReply::Remembered(added) => remembered(added),
         CommandReply::Answered(answered) => decided(answered),
         CommandReply::Models { names, current } => models(names, current.as_deref()),
-        CommandReply::Settings(settings) => settings_table(settings),
+        // Drawn with where each comes from.
+        CommandReply::Settings(_) => String::new(),
         CommandReply::Sessions(list) => {
             // They are all of the agent that is talked to.
             let agent = list.first().map_or("", |listed| &listed.session.agent);
             sessions::table(list, agent)
         }
+        CommandReply::Undone(undone) => undone_text(undone),
+        // The turn that it begins is shown.
+        CommandReply::Resend(_) => String::new(),
+        CommandReply::Edit(text) => format!(
+            "the last message is:\n{}\n`/edit TEXT` sends another in its place\n",
+            tame_lines(text)
+        ),
         CommandReply::Stopped(StopOutcome::Now) => "stopping\n".to_owned(),
         CommandReply::Stopped(StopOutcome::Elsewhere) => {
             "a turn runs in another process; stop it there with Ctrl-C\n".to_owned()
@@ -79,6 +87,9 @@ pub(super) fn json(answer: &CommandReply) -> Value {
         CommandReply::Sessions(list) => {
             ("sessions", list.iter().map(sessions::summary_json).collect())
         }
+        CommandReply::Undone(undone) => ("undone", json!(undone)),
+        CommandReply::Resend(inbound) => ("resend", json!({"text": inbound.visible_text()})),
+        CommandReply::Edit(text) => ("edit", json!({"text": text})),
         CommandReply::Stopped(stopping) => ("stopped", json!(stopping)),
     };
     json!({"event": "answer", "kind": kind, "data": data})
@@ -108,9 +119,29 @@ fn item_change(change: &ItemChange) -> String {
 
 fn whys(answers: &[ItemExplanation]) -> String {
     if answers.is_empty() {
-        return "nothing was sent yet, or the last request knew no item of that name\n".to_owned();
+        return "nothing has been sent in this session yet\n".to_owned();
     }
     answers.iter().map(|why| tame(&why.to_string()) + "\n").collect()
+}
+
+/// How much of a message is quoted that was taken back.
+const MOST_QUOTED: usize = 60;
+
+fn undone_text(undone: &UndoneExchange) -> String {
+    let line = one_line(&undone.text);
+    let short: String = line.chars().take(MOST_QUOTED).collect();
+    let more = if short.len() < line.len() { "…" } else { "" };
+    let mut out = match undone.turn {
+        Some(turn) => format!("taken back: turn {turn}, \"{}{more}\"\n", tame(&short)),
+        None => format!("taken back: \"{}{more}\"\n", tame(&short)),
+    };
+    if !undone.stays_done.is_empty() {
+        out.push_str("what its tools did stays done:\n");
+    }
+    for call in &undone.stays_done {
+        let _ = writeln!(out, "  {} {}", tame(&call.tool), tame(&call.arguments));
+    }
+    out
 }
 
 fn remembered(added: &AddedMemory) -> String {
@@ -143,19 +174,4 @@ fn models(names: &[String], current: Option<&str>) -> String {
         format!("{mark} {}\n", tame(name))
     };
     names.iter().map(line).collect()
-}
-
-fn settings_table(settings: &SessionSettings) -> String {
-    let mut table = TextTable::new(["setting", "value"]);
-    let shown = serde_json::to_value(settings).unwrap_or_default();
-    // Who reads along is no setting: it was decided when the session began.
-    let settable = || shown.as_object().into_iter().flatten().filter(|(key, _)| *key != "audience");
-    for (key, value) in settable() {
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        table.row([key.clone(), value]);
-    }
-    match settable().next().is_none() {
-        true => "this session sets nothing of its own\n".to_owned(),
-        false => table.to_string(),
-    }
 }

@@ -4,14 +4,15 @@
 use std::collections::HashMap;
 
 use recto_agent::{
-    ApprovalQuestion, CommandReply, EventKind, FinishedTurn, TurnEvent, TurnSnapshot, UsageTotals,
+    ApprovalQuestion, CommandReply, EventKind, FinishedTurn, TakenBackEvent, TurnEvent,
+    TurnSnapshot, UsageTotals,
 };
-use recto_store::{ApprovalAnswer, TurnEnding};
+use recto_store::{ApprovalAnswer, RetractionReason, TurnEnding};
 use recto_tools::ToolOutcome;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
-use super::answers;
 use super::follow::wants;
+use super::{answers, session_settings};
 use crate::failure::{CliFailure, CliResult};
 use crate::output::{print, print_data, print_json_line, tell};
 use crate::remedy_words::{hint_with_command, with_command};
@@ -114,6 +115,16 @@ impl TurnPrinter {
         }
     }
 
+    /// Shows the settings that hold in the session.
+    pub(super) fn settings(&mut self, holds: &Map<String, Value>) -> CliResult {
+        match self {
+            TurnPrinter::Json => {
+                print_json_line(&json!({"event": "answer", "kind": "settings", "data": holds}))
+            }
+            TurnPrinter::People(_) => print(&session_settings::draw(holds)),
+        }
+    }
+
     pub(super) fn answer(&mut self, answer: &CommandReply) -> CliResult {
         match self {
             TurnPrinter::Json => print_json_line(&answers::json(answer)),
@@ -126,6 +137,7 @@ impl TerminalPrinter {
     fn event(&mut self, event: &TurnEvent) -> CliResult {
         match &event.event {
             EventKind::Accepted => Ok(()),
+            EventKind::TakenBack(event) => self.taken_back(event),
             EventKind::Requested { prompt_tokens, .. } => {
                 self.printed.clear();
                 self.wait(&status::reading(*prompt_tokens))
@@ -162,6 +174,18 @@ impl TerminalPrinter {
             }
             EventKind::Finished(finished) => self.finished(event, finished),
             EventKind::Snapshot(snapshot) => self.catch_up(snapshot),
+        }
+    }
+
+    /// Tells in whose place the message is sent. That something was undone, its command says.
+    fn taken_back(&mut self, event: &TakenBackEvent) -> CliResult {
+        let turn = event.taken_back.map_or_else(String::new, |turn| format!(" of turn {turn}"));
+        match event.reason {
+            RetractionReason::Undo => Ok(()),
+            RetractionReason::Retry => self.line(&format!("retry{turn}, which is taken back")),
+            RetractionReason::Edit => {
+                self.line(&format!("sent in place{turn}, which is taken back"))
+            }
         }
     }
 
@@ -283,7 +307,7 @@ fn described(usage: &UsageTotals) -> String {
 fn about(arguments: &str) -> String {
     const MOST: usize = 60;
     let text = match serde_json::from_str(arguments) {
-        Ok(serde_json::Value::Object(fields)) => {
+        Ok(Value::Object(fields)) => {
             let texts = fields.values().map(|value| match value.as_str() {
                 Some(text) => text.lines().next().unwrap_or_default().to_owned(),
                 None => value.to_string(),

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use recto_agent::{Actor, ActorRole, RequestPurpose, restore_request};
 use recto_context::{CachedPrefix, MessageId, ServedTokens, Tokens};
-use recto_store::{RequestRecord, Store, StoredTurn};
+use recto_store::{
+    RequestRecord, RetractionReason, Store, StoredRetraction, StoredTurn, TurnRetractions,
+};
 use serde_json::{Value, json};
 
 use super::{find, request_of};
@@ -31,6 +33,7 @@ pub(crate) fn run(home: &RectoHome, args: &ShowArgs) -> CliResult {
         }
         let context = restore_request(&store, &request).await?;
         let mut out = heading(&turn, &request);
+        out.push_str(&retraction_lines(&store.retractions_of_turn(turn.id).await?));
         out.push_str(&approvals(&store, &turn).await?);
         out.push_str(&draw::request(&context));
         out.push_str(&reply(&store, &turn, &request).await?);
@@ -73,6 +76,24 @@ fn heading(turn: &StoredTurn, request: &RequestRecord) -> String {
             out,
             "prefix  {agreed} tokens agree with the request before, {fresh} are fresh{cause}"
         );
+    }
+    out
+}
+
+/// Draws what the turn has to do with exchanges that were taken back.
+fn retraction_lines(retractions: &TurnRetractions) -> String {
+    let mut out = String::new();
+    if let Some(StoredRetraction { turn, reason, .. }) = &retractions.replaces {
+        let before =
+            turn.map_or_else(|| "what was imported".to_owned(), |turn| format!("turn {turn}"));
+        let _ = match reason {
+            RetractionReason::Retry => writeln!(out, "retry   of {before}"),
+            _ => writeln!(out, "edit    of {before}"),
+        };
+    }
+    if let Some(StoredRetraction { reason, at, replaced_by, .. }) = &retractions.taken_back {
+        let see = replaced_by.map_or_else(String::new, |turn| format!(", see turn {turn}"));
+        let _ = writeln!(out, "taken back by /{}, {}{see}", reason.name(), local(*at));
     }
     out
 }
@@ -170,8 +191,12 @@ async fn record_json(
     let approvals = store.approvals_of(turn.id).await?;
     let session = store.session(turn.session).await?;
     let approvals = approvals.iter().map(|approval| approval_json(approval, session.as_ref()));
+    let TurnRetractions { taken_back, replaces } = store.retractions_of_turn(turn.id).await?;
+    let mut described = turn_json(turn);
+    described["taken_back"] = json!(taken_back);
+    described["replaces"] = json!(replaces);
     Ok(json!({
-        "turn": turn_json(turn),
+        "turn": described,
         "approvals": approvals.collect::<Vec<_>>(),
         "messages": own.map(message_json).collect::<Vec<_>>(),
         "requests": requests,
