@@ -79,6 +79,15 @@ pub enum ApprovalScope {
     Session,
 }
 
+impl ApprovalScope {
+    fn answer(self) -> ApprovalAnswer {
+        match self {
+            ApprovalScope::Once => ApprovalAnswer::Once,
+            ApprovalScope::Session => ApprovalAnswer::Session,
+        }
+    }
+}
+
 /// A change of one of the session's settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SettingChange {
@@ -273,15 +282,10 @@ impl Agent {
             ChatCommand::Why(name) => CommandReply::Why(self.explain(session, &name).await?),
             ChatCommand::Stats(span) => self.usage(actor, UsageQuery::now(span), session).await?,
             ChatCommand::Approve(id, scope) => {
-                let answer = match scope {
-                    ApprovalScope::Once => ApprovalAnswer::Once,
-                    ApprovalScope::Session => ApprovalAnswer::Session,
-                };
-                CommandReply::Answered(Box::new(self.answer_in(actor, session, id, answer).await?))
+                self.decide(actor, session, id, scope.answer()).await?
             }
             ChatCommand::Deny(id) => {
-                let answer = ApprovalAnswer::Denied;
-                CommandReply::Answered(Box::new(self.answer_in(actor, session, id, answer).await?))
+                self.decide(actor, session, id, ApprovalAnswer::Denied).await?
             }
             ChatCommand::Remember(text) => {
                 CommandReply::Remembered(self.remember(actor, session, &text).await?)
@@ -298,6 +302,17 @@ impl Agent {
                 CommandReply::Settings(self.settings(session).await?)
             }
         })
+    }
+
+    async fn decide(
+        &self,
+        actor: &Actor,
+        session: SessionId,
+        approval: Option<ApprovalId>,
+        answer: ApprovalAnswer,
+    ) -> AgentResult<CommandReply> {
+        let answered = self.answer_in(actor, session, approval, answer).await?;
+        Ok(CommandReply::Answered(Box::new(answered)))
     }
 
     /// The sessions that an actor can be told of in this one. What only the owner may see

@@ -204,7 +204,7 @@ fn why_tells_of_every_item() {
     with_flow_example(async |_, _, agent, session| {
         say(&agent, session, "How do I authenticate?").await;
         let mut told = Vec::new();
-        for name in ["a", "b", "@rule:c", "reference:y", "tool:hold", "nothing"] {
+        for name in ["a", "rule b", "@rule:c", "reference:y", "tool hold"] {
             let CommandReply::Why(why) = command(&agent, session, &format!("/why {name}")).await
             else {
                 panic!("no reason for {name}")
@@ -215,6 +215,13 @@ fn why_tells_of_every_item() {
             }));
         }
         let [a, b, c, y, hold] = &told[..] else { panic!("{told:#?}") };
+        for (name, hint) in [("tool:hodl", "did you mean `hold`?"), ("nothing", "look at those")] {
+            let command = typed(&format!("/why {name}"));
+            let unknown = agent.command(&owner(), &conversation("k"), session, command).await;
+            let unknown = unknown.unwrap_err();
+            assert_eq!(unknown.to_string(), format!("the last request knew no item `{name}`"));
+            assert!(unknown.hint().unwrap().starts_with(hint), "{:?}", unknown.hint());
+        }
         assert!(a.starts_with("rule a was on the page (items, "), "{a}");
         assert!(b.contains("its include mode is manual, and nobody added it"), "{b}");
         assert!(c.starts_with("rule c was on the page (picks, "), "{c}");

@@ -339,6 +339,7 @@ fn the_names_of_reasons_stay() {
         DropReason::HistoryMessages { limit: 50 },
         DropReason::HistoryTokens { limit: Tokens::new(8_192) },
         DropReason::TrimmedEarlier,
+        DropReason::TakenBack,
         DropReason::NoRoom,
         DropReason::MemoryLimit,
         DropReason::Mode,
@@ -355,6 +356,7 @@ fn the_names_of_reasons_stay() {
         {"history_messages":{"limit":50}}
         {"history_tokens":{"limit":8192}}
         "trimmed_earlier"
+        "taken_back"
         "no_room"
         "memory_limit"
         "mode"

@@ -45,11 +45,11 @@ fn without_a_turn_there_is_nothing_to_ask_about() {
 #[test]
 fn commands_add_and_remove_items_and_say_why() {
     let home = home();
-    let talk = "/why always\nhello\n/add manual\n/add manual\n/remove always\n/remove rule:always\n\
-                hello again\n/why manual\n/why always\n/add nanual\n";
+    let talk = "/why always\nhello\n/add manual\n/add rule manual\n/remove always\n/remove rule:always\n\
+                hello again\n/why manual\n/why @rule:always\n/add nanual\n/why alwys\n";
     let run = home.run_with(&["chat"], talk, &[]);
     for told in [
-        "nothing was sent yet",
+        "nothing has been sent in this session yet",
         "rule manual is in this session from the next turn on",
         "rule manual is in this session already",
         "rule always is out of this session",
@@ -60,6 +60,7 @@ fn commands_add_and_remove_items_and_say_why() {
         assert!(run.out.contains(told), "{told} in {}{}", run.out, run.err);
     }
     assert!(run.err.contains("did you mean `manual`?"), "{}", run.err);
+    assert!(run.err.contains("did you mean `always`?"), "{}", run.err);
     let json = home.run_with(&["chat", "--json"], "/add always\n/why always\n", &[]);
     let lines: Vec<Value> =
         json.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
