@@ -70,6 +70,11 @@ fn kind_of(prefix: &str) -> Option<ItemKind> {
     Some(known.1)
 }
 
+/// An item's name without the kind that was typed in front of it.
+pub fn bare_item_name(typed: &str) -> &str {
+    ItemName::parse(typed).bare()
+}
+
 /// An item's name with its kind, as it can be typed.
 pub fn typed_name(id: &ItemId) -> String {
     format!("{}:{}", id.kind, id.key())

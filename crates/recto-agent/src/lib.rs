@@ -70,7 +70,9 @@ pub use event::{
 pub use event_stream::{EventCursor, EventListener};
 pub use exact_counts::assemble_for;
 pub use inbound::{Inbound, InboundReading, SurfaceMessage};
-pub use items::{ItemChange, ItemOutcome, MentionedItems, join_mentioned, typed_name};
+pub use items::{
+    ItemChange, ItemOutcome, MentionedItems, bare_item_name, join_mentioned, typed_name,
+};
 pub use memories::{
     AgentMemories, ChosenMemories, KnownMessages, MemoryCriteria, RecallOutcome, RecallQuery,
     RecalledContent, Recollection, RememberError, memory_tools, runnable_tools,

@@ -7,12 +7,21 @@ const MAX_COMPARED: usize = 64;
 /// The known name that `asked` was probably meant to be. Case, `_` and `-` make
 /// no difference; of two equally near names the first wins.
 pub fn nearest_name<'a>(asked: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // One slip in a short name, one more for every four letters of a longer one.
+    nearest_within(asked, known, |letters| 1 + letters / 4)
+}
+
+/// The same, where the caller says how many slips a name of so many letters may have.
+pub fn nearest_within<'a>(
+    asked: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    slips: impl FnOnce(usize) -> usize,
+) -> Option<&'a str> {
     if asked.len() > MAX_COMPARED {
         return None;
     }
     let asked = fold_name(asked);
-    // One slip in a short name, one more for every four letters of a longer one.
-    let allowed = 1 + asked.chars().count() / 4;
+    let allowed = slips(asked.chars().count());
     known
         .into_iter()
         .map(|name| (strsim::damerau_levenshtein(&asked, &fold_name(name)), name))

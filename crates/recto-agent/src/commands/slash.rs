@@ -4,7 +4,7 @@
 //! `/remember` is nothing that a model was meant to read. What commands do with the rest of
 //! their line is not known here.
 
-use recto_context::{fold_name, nearest_name};
+use recto_context::{fold_name, nearest_within};
 
 use super::{COMMANDS, CommandHelp};
 
@@ -72,6 +72,7 @@ fn nearest_command(word: &str) -> Option<&'static str> {
     let begins = fold_name(word);
     let is_begun =
         |name: &&str| begins.len() >= SHORTEST_PREFIX && name[1..].starts_with(begins.as_str());
-    let near = nearest_name(word, bare);
+    // Two slips in a short word make another one of it, such as a folder's name.
+    let near = nearest_within(word, bare, |letters| if letters > 5 { 2 } else { 1 });
     near.and_then(|near| names().find(|name| &name[1..] == near)).or_else(|| names().find(is_begun))
 }

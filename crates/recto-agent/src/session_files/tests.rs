@@ -2,7 +2,9 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use recto_store::{BindingKey, NewMessage, NewSession, StoreOptions};
+use recto_store::{
+    BindingKey, NewMessage, NewRetraction, NewSession, RetractionReason, StoreOptions,
+};
 use tempfile::TempDir;
 
 use super::*;
@@ -220,4 +222,35 @@ fn a_topic_is_the_first_words() {
         assert_eq!(topic(text), expected);
     }
     assert!(topic(&"İ".repeat(99)).chars().count() <= 40);
+}
+
+#[tokio::test]
+async fn what_is_taken_back_is_marked_once_in_a_file_that_only_grows() {
+    let test = TestFiles::new();
+    let id = test.session(&["one", "two", "three", "four"]).await;
+    let files = test.files();
+    files.update(&test.store, id).await.unwrap();
+    let path = test.sessions().join(NAME);
+    let before = fs::read_to_string(&path).unwrap();
+    let undo = |first, last| NewRetraction {
+        first: MessageId(first),
+        last: MessageId(last),
+        reason: RetractionReason::Undo,
+        actor: json!({}),
+        at: Moment::now(),
+    };
+    test.store.retract(id, undo(3, 4)).await.unwrap();
+    // By whoever wrote it before, and by one who has to read it first.
+    files.update(&test.store, id).await.unwrap();
+    test.store.retract(id, undo(1, 2)).await.unwrap();
+    for _ in 0..2 {
+        test.files().update(&test.store, id).await.unwrap();
+        files.update(&test.store, id).await.unwrap();
+    }
+    let after = fs::read_to_string(&path).unwrap();
+    let marks = after.strip_prefix(&before).unwrap();
+    assert_eq!(marks.matches("> Taken back: messages ").count(), 2, "{marks}");
+    let found = from_markdown(&after).unwrap();
+    assert_eq!(found.retractions.len(), 2);
+    assert!(found.messages.iter().all(|found| found.untouched));
 }

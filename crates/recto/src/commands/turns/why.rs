@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use recto_agent::restore_request;
+use recto_agent::{bare_item_name, restore_request};
 use recto_context::{RequestContext, TypedMemory};
 use serde_json::json;
 
@@ -61,5 +61,5 @@ fn unknown(context: &RequestContext, name: &str, turn: &str) -> CliFailure {
         }
         false => format!("`recto show {turn}` shows what it knew"),
     };
-    failure.hint_nearest(name, names, otherwise)
+    failure.hint_nearest(bare_item_name(name), names, otherwise)
 }
