@@ -426,7 +426,7 @@ fn hit_label(hit: &MessageHit) -> String {
 
 /// A hit for programs: where words were found, and what stands around them.
 pub(crate) fn hit_json(hit: &MessageHit) -> Value {
-    json!({
+    let mut json = json!({
         "session": hit.session,
         "name": hit_label(hit),
         "message": hit.message,
@@ -434,7 +434,9 @@ pub(crate) fn hit_json(hit: &MessageHit) -> Value {
         "at": hit.at,
         "snippet": hit.snippet,
         "match": {"start": hit.found.start, "end": hit.found.end},
-        // Why it was taken back, where it was.
-        "taken_back": hit.taken_back,
-    })
+    });
+    if let Some(reason) = hit.taken_back {
+        json["taken_back"] = json!(reason);
+    }
+    json
 }
