@@ -247,7 +247,7 @@ fn a_renamed_session_goes_by_its_new_name() {
 #[test]
 fn new_puts_a_session_away_and_deletes_nothing() {
     let home = Home::scripted(&[]);
-    let run = home.run_with(&["chat", "--session", "talk"], "walrus\n/new\ntwo\n/new york\n", &[]);
+    let run = home.run_with(&["chat", "--session", "talk"], "walrus\n/new\ntwo\n//new york\n", &[]);
     assert_eq!(run.code, 0, "{}", run.err);
     assert_eq!(home.listed(), ["1 talk: 2 messages, archived", "2 talk: 4 messages"]);
     assert_eq!(home.said("1")[0], "walrus");
