@@ -68,7 +68,7 @@ pub(crate) fn compose(plan: &Plan<'_>) -> Vec<Part> {
     parts.extend(plan.summary.clone());
     parts.extend(plan.history.iter().flat_map(|exchange| exchange.parts.iter().cloned()));
     parts.extend(composer.picks(plan));
-    parts.push(composer.current_message(plan));
+    parts.extend(composer.current_message(plan));
     parts.extend(plan.rounds.iter().map(|message| composer.round(message)));
     debug_assert!(parts.is_sorted_by_key(|part| part.layer), "layers stand in their order");
     parts
@@ -133,6 +133,7 @@ impl<'a> Composer<'a> {
             HistoryOwner::Client => PartReason::ClientHistory,
         };
         parts.push(Part { join, ..self.message_part(message, Layer::History, reason) });
+        parts.extend(self.files(message, Layer::History));
         parts.into_iter().map(|part| self.price(part)).collect()
     }
 
@@ -194,11 +195,25 @@ impl<'a> Composer<'a> {
         }
     }
 
-    fn current_message(&self, plan: &Plan<'_>) -> Part {
+    /// The files that came along with a message, behind it.
+    fn files(&self, message: &Message, layer: Layer) -> impl Iterator<Item = Part> {
+        message.files().map(move |file| {
+            let (bytes, hash) = (file.text().len() as u64, file.text().hash());
+            let part = self.part(layer, file.shown(), PartReason::Attached { bytes, hash });
+            let source = ContentSource::Attachment(file.name().clone());
+            Part { role: ChatRole::User, source, ..part }
+        })
+    }
+
+    /// The message of this turn, and the files that came along.
+    fn current_message(&self, plan: &Plan<'_>) -> Vec<Part> {
         let behind_history = self.inputs.layout.picks != PickPlacement::InLayer;
         let join = self.join_behind(behind_history && !plan.picks.is_empty());
         let sent = Arc::new(sent_message(plan));
-        self.price(Part { join, ..self.message_part(&sent, Layer::Message, PartReason::Current) })
+        let message =
+            Part { join, ..self.message_part(&sent, Layer::Message, PartReason::Current) };
+        let parts = [message].into_iter().chain(self.files(&sent, Layer::Message));
+        parts.map(|part| self.price(part)).collect()
     }
 }
 

@@ -168,6 +168,8 @@ pub enum ContentSource {
     Server(Arc<str>),
     /// The client that sent the message.
     Client,
+    /// A file that came along with a message, or what was piped in, under its name.
+    Attachment(Arc<str>),
 }
 
 impl ContentSource {
@@ -195,6 +197,7 @@ impl fmt::Display for ContentSource {
             ContentSource::Session => f.write_str("session"),
             ContentSource::Server(name) => write!(f, "server {name}"),
             ContentSource::Client => f.write_str("client"),
+            ContentSource::Attachment(name) => f.write_str(name),
         }
     }
 }

@@ -79,10 +79,10 @@ pub use memory::{
     memories_fit, memory_fingerprint, recency_weight,
 };
 pub use message::{
-    CallId, ContentPart, Framing, HistoryProblem, Image, KeptPick, MarkdownHeader, MarkdownMessage,
-    MarkdownSession, Message, MessageBody, MessageId, MessageStamp, Opaque, OpaqueKind,
-    PickDisplay, SpeakerName, TimedMessage, ToolCall, TurnNumber, UserMessage, from_markdown,
-    more_markdown, read_jsonl, to_markdown,
+    AttachedFile, CallId, ContentPart, Framing, HistoryProblem, Image, KeptPick, MarkdownHeader,
+    MarkdownMessage, MarkdownSession, Message, MessageBody, MessageId, MessageStamp, Opaque,
+    OpaqueKind, PickDisplay, SpeakerName, TimedMessage, ToolCall, TurnNumber, UserMessage,
+    from_markdown, more_markdown, read_jsonl, to_markdown,
 };
 pub use mode::{ContextMode, Mode, ModeDecision, ModeReason, ModeSource};
 pub use nearest::{fold_name, nearest_name};

@@ -131,6 +131,13 @@ pub enum PartReason {
     Pinned(PinReason),
     /// The client sent it along with its message.
     FromClient,
+    /// It is a file that came along with a message.
+    Attached {
+        /// How many bytes the file has.
+        bytes: u64,
+        /// The hash of those bytes.
+        hash: ContentHash,
+    },
     /// An earlier message, within the limits.
     Recent,
     /// An earlier message of the history that the client sent, within the limits.
@@ -197,6 +204,9 @@ impl PartReason {
                 format!("in the session's memory snapshot: {}", why.describe())
             }
             PartReason::FromClient => "sent along by the client".to_owned(),
+            PartReason::Attached { bytes, hash } => {
+                format!("sent along: {bytes} bytes, hash {}", hash.short())
+            }
             PartReason::Recent => "recent message".to_owned(),
             PartReason::ClientHistory => "in the history that the client sent".to_owned(),
             PartReason::Summary { first, last, how } => {
@@ -370,27 +380,22 @@ fn render_message(group: &[Part], offset: usize) -> ChatMessage {
         spans: Vec::with_capacity(group.len()),
     };
     let mut text = String::with_capacity(group.iter().map(text_length).sum());
+    let mut others = Vec::new();
     for (index, part) in group.iter().enumerate() {
         let start = text.len();
         text.push_str(if index == 0 { "" } else { part.join.text() });
         text.push_str(&part.lead);
-        let others = match &part.content {
-            PartContent::Text(content) => {
-                text.push_str(content);
-                &[]
-            }
+        match &part.content {
+            PartContent::Text(content) => text.push_str(content),
             PartContent::Message(content) => {
                 describe_message(&mut message, content);
-                push_leading_text(&mut text, content.content())
+                others.extend(push_leading_text(&mut text, content.content()));
             }
-        };
-        message.spans.push(PartSpan { part: offset + index, bytes: start..text.len() });
-        if !others.is_empty() {
-            flush(&mut message.content, &mut text);
-            message.content.extend(others.iter().map(piece));
         }
+        message.spans.push(PartSpan { part: offset + index, bytes: start..text.len() });
     }
     flush(&mut message.content, &mut text);
+    message.content.extend(others.into_iter().filter_map(piece));
     message
 }
 
@@ -428,9 +433,11 @@ fn flush(content: &mut Vec<ContentPiece>, text: &mut String) {
     }
 }
 
-fn piece(part: &ContentPart) -> ContentPiece {
+/// A file is none: it is a part of the page by itself.
+fn piece(part: &ContentPart) -> Option<ContentPiece> {
     match part {
-        ContentPart::Text(text) => ContentPiece::Text(text.to_string()),
-        other => ContentPiece::Other(other.clone()),
+        ContentPart::Text(text) => Some(ContentPiece::Text(text.to_string())),
+        ContentPart::File(_) => None,
+        other => Some(ContentPiece::Other(other.clone())),
     }
 }

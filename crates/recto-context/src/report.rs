@@ -177,6 +177,7 @@ impl Part {
             (None, PartContent::Message(_), _) => "message",
             (None, PartContent::Text(_), ContentSource::File(_)) => "file",
             (None, PartContent::Text(_), ContentSource::Client) => "client",
+            (None, PartContent::Text(_), ContentSource::Attachment(_)) => "attachment",
             (None, PartContent::Text(_), _) => "built_in",
         }
     }
@@ -191,7 +192,11 @@ impl Part {
             (None, PartContent::Message(message), _) => {
                 format!("{} {}", self.role.name(), message.id.0)
             }
-            (None, _, ContentSource::File(_) | ContentSource::Client) => self.source.name(),
+            (
+                None,
+                _,
+                ContentSource::File(_) | ContentSource::Client | ContentSource::Attachment(_),
+            ) => self.source.name(),
             _ => self.reason.describe(),
         }
     }

@@ -118,6 +118,7 @@ fn content_size(part: &ContentPart) -> usize {
     match part {
         ContentPart::Text(text) => text.len(),
         ContentPart::Image(image) => image.data.len(),
+        ContentPart::File(file) => file.text().len(),
         ContentPart::Opaque(opaque) => opaque.json.len(),
     }
 }

@@ -37,6 +37,7 @@ use serde_json::Value;
 
 use super::{HistoryProblem, Message, MessageId};
 
+pub(super) use lines::fence_for;
 pub use read::from_markdown;
 pub use write::{more_markdown, to_markdown};
 

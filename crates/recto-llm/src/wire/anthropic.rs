@@ -126,6 +126,8 @@ fn block(piece: &ContentPiece) -> Option<Value> {
         ContentPiece::Other(ContentPart::Opaque(opaque)) => {
             own_opaque(Wire::Anthropic, opaque).map(Value::from)
         }
+        // Files stand in the text.
+        ContentPiece::Other(ContentPart::File(_)) => None,
     }
 }
 

@@ -91,7 +91,8 @@ fn part(piece: &ContentPiece) -> Option<Value> {
         ContentPiece::Text(content) => Some(text(content)),
         ContentPiece::Other(ContentPart::Text(content)) => Some(text(content)),
         ContentPiece::Other(ContentPart::Image(shown)) => Some(image(shown)),
-        ContentPiece::Other(ContentPart::Opaque(_)) => None,
+        // Files stand in the text.
+        ContentPiece::Other(ContentPart::Opaque(_) | ContentPart::File(_)) => None,
     }
 }
 

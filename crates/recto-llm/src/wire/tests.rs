@@ -131,7 +131,11 @@ fn result_of(id: u64, call: &str, content: Vec<ContentPart>) -> Arc<Message> {
 }
 
 fn picture() -> ContentPart {
-    ContentPart::Image(Image { media_type: "image/png".into(), data: "iVBORw0=".into() })
+    ContentPart::Image(Image {
+        media_type: "image/png".into(),
+        data: "iVBORw0=".into(),
+        name: None,
+    })
 }
 
 fn opaque(provider: &str, json: &str) -> ContentPart {

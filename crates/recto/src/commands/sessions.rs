@@ -285,7 +285,14 @@ fn shown_lines(message: &Message) -> Vec<String> {
     };
     let parts = message.content().iter().filter_map(|part| match part {
         ContentPart::Text(text) => Some(text.as_str().to_owned()),
-        ContentPart::Image(image) => Some(format!("[image, {}]", image.media_type)),
+        ContentPart::Image(image) => {
+            let name = image.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
+            Some(format!("[image{name}, {}, {} bytes]", image.media_type, image.size()))
+        }
+        ContentPart::File(file) => {
+            let (name, bytes) = (file.name(), file.text().len());
+            Some(format!("[file {name}, {bytes} bytes]"))
+        }
         ContentPart::Opaque(_) => None,
     });
     let calls = message.calls().iter();

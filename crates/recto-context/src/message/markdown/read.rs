@@ -290,6 +290,7 @@ impl DraftContent {
                 self.text(reader, form, hash, &block.range);
             }
             CommentKind::Image => self.image(reader, block),
+            CommentKind::File => self.file(reader, block),
             CommentKind::Call => self.call(reader, block),
             _ => {
                 let mut part = fields.clone();
@@ -321,8 +322,23 @@ impl DraftContent {
             return reader.problem(block.line, "the image behind this comment can't be read");
         };
         let media_type = &fields["media_type"];
-        self.parts.push(json!({"type": "image", "media_type": media_type, "data": data}));
+        let mut part = json!({"type": "image", "media_type": media_type, "data": data});
+        if let Some(name) = fields.get("name") {
+            part["name"] = name.clone();
+        }
+        self.parts.push(part);
         self.more(reader, &rest);
+    }
+
+    /// A file is a text with a name.
+    fn file(&mut self, reader: &TranscriptReader<'_>, block: &CommentedBlock) {
+        let fields = &block.comment.fields;
+        let (at, hash) = (self.parts.len(), fields[TextForm::Fenced.name()].as_str());
+        self.text(reader, TextForm::Fenced, hash.unwrap_or_default(), &block.range);
+        if let Some(part) = self.parts.get_mut(at) {
+            part["type"] = CommentKind::File.name().into();
+            part["name"] = fields["name"].clone();
+        }
     }
 
     fn call(&mut self, reader: &mut TranscriptReader<'_>, block: &CommentedBlock) {

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::item::{ItemId, ItemKind};
 use crate::message::{
-    CallId, ContentPart, Framing, Image, KeptPick, MessageBody, MessageStamp, Opaque, OpaqueKind,
-    PickDisplay, SpeakerName, ToolCall, TurnNumber, UserMessage,
+    AttachedFile, CallId, ContentPart, Framing, Image, KeptPick, MessageBody, MessageStamp, Opaque,
+    OpaqueKind, PickDisplay, SpeakerName, ToolCall, TurnNumber, UserMessage,
 };
 
 const AT: &str = "2026-11-15T10:03:04.000001Z";
@@ -361,9 +361,12 @@ fn parts() -> impl Strategy<Value = ContentPart> {
     let data = prop_oneof!["[A-Za-z0-9+/]{0,16}={0,2}", texts()];
     prop_oneof![
         3 => texts().prop_map(|text| ContentPart::Text(text.into())),
-        1 => (media, data).prop_map(|(media_type, data)| {
-            ContentPart::Image(Image { media_type: media_type.into(), data: data.into() })
+        1 => (media, data, prop::option::of(texts())).prop_map(|(media_type, data, name)| {
+            let name = name.map(Arc::from);
+            ContentPart::Image(Image { media_type: media_type.into(), data: data.into(), name })
         }),
+        1 => (texts(), texts())
+            .prop_map(|(name, text)| ContentPart::File(AttachedFile::new(&name, text))),
         1 => (texts(), texts(), kind).prop_map(|(provider, json, kind)| {
             ContentPart::Opaque(Opaque { provider: provider.into(), json: json.into(), kind })
         }),

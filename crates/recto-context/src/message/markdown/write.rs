@@ -123,11 +123,21 @@ fn write_part(out: &mut String, part: &Value, is_result: bool) {
         }
         Some("image") => match image_line(part) {
             Some(line) => {
-                comment(out, CommentKind::Image, &json!({"media_type": part["media_type"]}));
+                let mut fields = json!({"media_type": part["media_type"]});
+                if let Some(name) = part.get("name") {
+                    fields["name"] = name.clone();
+                }
+                comment(out, CommentKind::Image, &fields);
                 let _ = write!(out, "\n{line}\n");
             }
             None => comment(out, CommentKind::Image, &fields),
         },
+        Some("file") => {
+            let text = part["text"].as_str().unwrap_or_default();
+            let fields = json!({"name": part["name"], TextForm::Fenced.name(): hash(text)});
+            comment(out, CommentKind::File, &fields);
+            fenced(out, "text", text);
+        }
         Some("echo") => comment(out, CommentKind::Echo, &fields),
         _ => comment(out, CommentKind::Opaque, &fields),
     }
