@@ -3,7 +3,8 @@
 //!
 //! The tools of a skill whose declaration or scripts changed since a person last
 //! looked at them are left out: whoever can write there could otherwise run what
-//! they like. A skill that is seen for the first time is taken as it is.
+//! they like. A skill that is seen for the first time is taken as it is, unless it comes with a
+//! project: whoever wrote that has no rights here.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -115,7 +116,8 @@ async fn build_catalog(
 ) -> (AgentCatalog, Vec<(String, ContentHash)>) {
     let mut catalog = snapshot.catalog.clone();
     let known = catalog.notices.len();
-    let (trusted, new) = check_skills(&mut catalog, trusted).await;
+    let project = parts.options.project.as_deref();
+    let (trusted, new) = check_skills(&mut catalog, trusted, project).await;
     remove_disabled(&mut catalog, &parts.options.disabled_tools);
     add_tools(&mut catalog, &parts.options.built_in, servers);
     let notices = catalog.notices[known..].iter().map(TurnNotice::from_file).collect();
@@ -136,10 +138,11 @@ async fn store_trust(parts: &AgentParts, new: Vec<(String, ContentHash)>) -> boo
 }
 
 /// Compares skills that declare tools with what is known of them. New ones become
-/// known; those that changed lose their tools.
+/// known; those that changed, and a project's new ones, lose their tools.
 async fn check_skills(
     catalog: &mut Catalog,
     mut trusted: BTreeMap<PathBuf, ContentHash>,
+    project: Option<&Path>,
 ) -> (BTreeMap<PathBuf, ContentHash>, Vec<(String, ContentHash)>) {
     let mut new = Vec::new();
     for skill in catalog.skills.iter_mut().filter(|skill| !skill.tools.is_empty()) {
@@ -149,6 +152,9 @@ async fn check_skills(
         let source = skill.tools.first().map_or(ContentSource::BuiltIn, |tool| tool.source.clone());
         let notice = match (hash, trusted.get(&folder)) {
             (Ok(Ok(hash)), Some(known)) if hash == *known => continue,
+            (Ok(Ok(_)), None) if project.is_some_and(|project| folder.starts_with(project)) => {
+                skill_untrusted_notice(source, &skill.name)
+            }
             (Ok(Ok(hash)), None) => {
                 new.push((folder.to_string_lossy().into_owned(), hash));
                 trusted.insert(folder, hash);
@@ -174,6 +180,15 @@ pub fn skill_changed_notice(source: ContentSource, skill: &str) -> FileNotice {
     let problem = format!(
         "the tools of skill `{skill}` are off: its tools.json or a script changed; look at it, \
          then trust it again"
+    );
+    FileNotice::new(source, problem).with_remedy(Remedy::TrustSkill { skill: skill.to_owned() })
+}
+
+/// What a person is told of a project's skill whose programs nobody has looked at.
+pub fn skill_untrusted_notice(source: ContentSource, skill: &str) -> FileNotice {
+    let problem = format!(
+        "the tools of skill `{skill}` are off: it comes with the project, and nobody has trusted \
+         it yet; look at its tools.json and scripts, then trust it"
     );
     FileNotice::new(source, problem).with_remedy(Remedy::TrustSkill { skill: skill.to_owned() })
 }

@@ -34,6 +34,16 @@ pub enum AgentError {
     #[error("a {part} that the client sent has a NUL character in it")]
     #[strum(message = "remove it; is it a binary file?")]
     NulFromClient { part: &'static str },
+    /// A character in a file that came along, which no text file has.
+    #[error("the file `{name}` has a NUL character at byte {at}: it is no text")]
+    #[strum(message = "send a text file or an image")]
+    NulInFile { name: String, at: usize },
+    /// An image for a model that looks at none.
+    #[error("model `{model}` takes no images, and `{image}` is one; nothing was sent")]
+    #[strum(
+        message = "choose a model that takes images; if this one does, set `images = true` for it"
+    )]
+    NoImages { model: String, image: String },
     /// A result that belongs to no call of the session.
     #[error("no call `{call}` was handed out in this session")]
     #[strum(message = "send the results of the calls that the last turn handed out")]

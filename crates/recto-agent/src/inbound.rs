@@ -18,7 +18,7 @@ use crate::turn::visible_text;
 /// A message on its way in.
 #[derive(Debug, Clone)]
 pub struct Inbound {
-    /// The text and images that were sent.
+    /// The text, images and files that were sent.
     pub content: Vec<ContentPart>,
     /// Who sent it.
     pub actor: Actor,
@@ -105,6 +105,13 @@ impl Inbound {
         }
         if let Some(name) = self.part_with_nul() {
             return Err(AgentError::NulFromClient { part: name });
+        }
+        for part in &self.content {
+            if let ContentPart::File(file) = part
+                && let Some(at) = file.text().find('\0')
+            {
+                return Err(AgentError::NulInFile { name: file.name().to_string(), at });
+            }
         }
         match text.find('\0') {
             Some(at) => Err(AgentError::NulInMessage { at }),

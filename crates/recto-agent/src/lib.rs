@@ -51,7 +51,7 @@ mod why;
 
 pub use actor::{Actor, ActorRole, TokenAccess, TokenHolder, TokenRights};
 pub use agent::{Agent, Conversation, InboundIntake, Submission};
-pub use agent_catalog::{add_tools, remove_disabled, skill_changed_notice};
+pub use agent_catalog::{add_tools, remove_disabled, skill_changed_notice, skill_untrusted_notice};
 pub use approvals::{AnsweredApproval, TurnContinues};
 pub use bindings::{
     AgentBinding, BindingQuery, BoundAgent, NamePattern, find_bound_agent, find_shadowing,

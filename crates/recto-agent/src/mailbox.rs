@@ -454,6 +454,7 @@ fn is_hopeless(error: &AgentError) -> bool {
         error,
         AgentError::NoModel
             | AgentError::NoSuchModel { .. }
+            | AgentError::NoImages { .. }
             | AgentError::UnknownCall { .. }
             | AgentError::AnsweredCall { .. }
             | AgentError::MissingResults { .. }

@@ -46,6 +46,8 @@ pub struct SystemFiles {
     pub identity: Option<WorkspaceFile>,
     /// AGENTS.md: how the agent behaves.
     pub agents: Option<WorkspaceFile>,
+    /// The AGENTS.md of the project that the agent works in.
+    pub project: Option<WorkspaceFile>,
     /// USER.md: who the agent works for.
     pub user: Option<WorkspaceFile>,
 }

@@ -90,13 +90,21 @@ impl RequestContext {
     /// finds it to be more than its parts.
     pub fn over_budget(&self) -> OverBudget {
         let layers = Layer::ALL.iter().map(|layer| (*layer, self.layer_tokens(*layer)));
-        OverBudget { budget: self.budget, layers: layers.collect() }
+        let files = attached_files(&self.parts);
+        OverBudget { budget: self.budget, layers: layers.collect(), files }
     }
 
     /// What the prompt costs: messages and tool schemas.
     pub fn prompt_tokens(&self) -> Tokens {
         self.budget.used + self.budget.tools
     }
+}
+
+/// What each file costs that came along with the message.
+pub(crate) fn attached_files(parts: &[Part]) -> Vec<(String, Tokens)> {
+    let of_message = parts.iter().filter(|part| part.layer == Layer::Message);
+    let files = of_message.filter(|part| matches!(part.reason, PartReason::Attached { .. }));
+    files.map(|part| (part.name(), part.tokens)).collect()
 }
 
 /// A tool that is offered to the model.

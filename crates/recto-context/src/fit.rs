@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use crate::budget::{Budget, OverBudget};
 use crate::carry::{Carry, TrimTotals};
 use crate::compose::{compose, shorten};
-use crate::context::{DropReason, DroppedEntry, OfferedTool};
+use crate::context::{DropReason, DroppedEntry, OfferedTool, attached_files};
 use crate::inputs::{AssemblyInputs, ContextLimits};
 use crate::item::{IncludeMode, ItemId, ItemKind};
 use crate::layer::Layer;
@@ -103,7 +103,8 @@ fn cut_the_rest(plan: &mut Plan<'_>) -> Result<(), OverBudget> {
         let over = budget.used - budget.messages;
         while stages.next_if(|stage| !stage(plan, over)).is_some() {}
         if stages.peek().is_none() {
-            return Err(OverBudget { budget, layers: by_layer(&parts) });
+            let (layers, files) = (by_layer(&parts), attached_files(&parts));
+            return Err(OverBudget { budget, layers, files });
         }
     }
 }

@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 use crate::item::{ContentSource, IncludeMode, ItemId, Priority, Scores};
 use crate::layer::Layer;
 use crate::memory::PinReason;
-use crate::message::{CallId, ContentPart, Message, MessageBody, MessageId, ToolCall, TurnNumber};
+use crate::message::{
+    CallId, ContentPart, Image, Message, MessageBody, MessageId, ToolCall, TurnNumber,
+};
 use crate::summary::SummaryBy;
 use crate::text::{ContentHash, Text};
 use crate::tokens::Tokens;
@@ -103,6 +105,8 @@ pub struct ItemUse {
 pub enum PartReason {
     /// The workspace has this file.
     WorkspaceFile,
+    /// The project that the agent works in has this file, and a person said yes to it.
+    ProjectFile,
     /// The workspace has no such file, or it is blank or can't be read.
     DefaultForMissing(Arc<str>),
     /// Recto writes it for every turn.
@@ -184,6 +188,7 @@ impl PartReason {
     pub fn describe(&self) -> String {
         match self {
             PartReason::WorkspaceFile => "file in the workspace".to_owned(),
+            PartReason::ProjectFile => "file of the project".to_owned(),
             PartReason::DefaultForMissing(file) => {
                 format!("built-in default: {file} is missing, blank or unreadable")
             }
@@ -323,6 +328,18 @@ impl Part {
             PartContent::Text(text) => text.hash(),
             PartContent::Message(message) => message.hash(),
         }
+    }
+
+    /// The images that its message brought along.
+    pub fn images(&self) -> impl Iterator<Item = &Image> {
+        let content = match &self.content {
+            PartContent::Text(_) => &[],
+            PartContent::Message(message) => message.content(),
+        };
+        content.iter().filter_map(|part| match part {
+            ContentPart::Image(image) => Some(image),
+            _ => None,
+        })
     }
 
     /// The content's text, the way a person would read it.

@@ -8,7 +8,7 @@ use crate::context::{DroppedEntry, OfferedTool, RequestContext};
 use crate::item::{ContentSource, IncludeMode, ItemId, Pick};
 use crate::layer::Layer;
 use crate::layout::ToolCalls;
-use crate::message::{call_json, part_json};
+use crate::message::{Image, call_json, part_json};
 use crate::mode::{ModeDecision, ModeSource};
 use crate::page::{ChatMessage, ContentPiece, ItemUse, Part, PartContent, PartPlace, PartReason};
 use crate::text::ContentHash;
@@ -78,6 +78,10 @@ impl LayerRows<'_> {
             let mut row = self.row(&PageRow::from_part(part), share);
             row["message"] = place.message.into();
             row["bytes"] = json!([place.bytes.start, place.bytes.end]);
+            let images: Vec<Value> = part.images().map(image_json).collect();
+            if !images.is_empty() {
+                row["images"] = images.into();
+            }
             rows.push(row);
             cached = cached.add(share);
         }
@@ -157,6 +161,15 @@ impl<'a> PageRow<'a> {
             hash: spec.schema.hash(),
         }
     }
+}
+
+fn image_json(image: &Image) -> Value {
+    json!({
+        "name": image.name.as_deref(),
+        "media_type": &*image.media_type,
+        "bytes": image.size(),
+        "hash": image.data.hash(),
+    })
 }
 
 fn mode_json(mode: &ModeDecision) -> Value {

@@ -12,6 +12,9 @@ use recto_context::{IncludeMode, ItemKind, Priority};
 pub struct WorkspaceOptions {
     /// The agent's folder: SOUL.md and the others, `skills/`, `rules/`, `references/`.
     pub workspace: PathBuf,
+    /// The project that the agent works in: its AGENTS.md, and the `skills/`, `rules/` and
+    /// `references/` in its `.recto/`, which overwrite those of the workspace.
+    pub project: Option<PathBuf>,
     /// The skills shared by all agents; the workspace's own overwrite them.
     pub skills_directory: PathBuf,
     /// More folders of skills, searched last; later ones overwrite earlier ones.

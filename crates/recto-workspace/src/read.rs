@@ -143,6 +143,7 @@ fn parse(
         FileRole::Soul
         | FileRole::Identity
         | FileRole::Agents
+        | FileRole::ProjectAgents
         | FileRole::User
         | FileRole::ToolsDoc => ParsedValue::Text(read_text(content, &file.path)),
         FileRole::Skill => {

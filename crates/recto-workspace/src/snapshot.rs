@@ -118,6 +118,7 @@ impl SnapshotBuilder {
             (FileRole::Soul, ParsedValue::Text(file)) => system.soul.clone_from(file),
             (FileRole::Identity, ParsedValue::Text(file)) => system.identity.clone_from(file),
             (FileRole::Agents, ParsedValue::Text(file)) => system.agents.clone_from(file),
+            (FileRole::ProjectAgents, ParsedValue::Text(file)) => system.project.clone_from(file),
             (FileRole::User, ParsedValue::Text(file)) => system.user.clone_from(file),
             (_, ParsedValue::Text(file)) => tools_doc.clone_from(file),
             (_, ParsedValue::Tools(tools)) => self.add_tools(tools, options),

@@ -1,5 +1,7 @@
 //! The command line: what can be typed. What it does is in `commands`.
 
+mod files;
+
 use std::path::PathBuf;
 
 use clap::builder::{NonEmptyStringValueParser, RangedU64ValueParser};
@@ -8,6 +10,8 @@ use recto_agent::{UsageQuery, UsageSpan};
 use recto_context::{AudienceKind, ContextMode, IncludeMode, ItemKind};
 use recto_models::Checksum;
 use recto_store::ApprovalId;
+
+pub use files::{AttachArgs, ProjectArgs};
 
 /// Turns what is typed into the domain's own enum, whose variants have the same names.
 macro_rules! same_variants {
@@ -29,6 +33,9 @@ pub struct Cli {
     /// Recto's home [default: `$RECTO_HOME`, or `~/.recto`]
     #[arg(long, global = true, value_name = "DIR")]
     pub home: Option<PathBuf>,
+    /// This folder is the agent's workspace in this run [default: `agent.workspace`]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
     /// The command that was typed.
     #[command(subcommand)]
     pub command: CliCommand,
@@ -94,9 +101,19 @@ pub enum CliCommand {
 pub struct ChatArgs {
     /// Send this message, print the reply and end; `-` reads standard input to its end
     ///
-    /// Without it, messages are typed, or read from standard input, one a line.
+    /// What is piped in beside a message comes along with it. Without one, messages are typed, or
+    /// read from standard input, one a line.
     #[arg(short, long)]
     pub message: Option<String>,
+    /// The same as --message, in words
+    #[arg(value_name = "MESSAGE", conflicts_with = "message")]
+    pub words: Vec<String>,
+    /// What is sent along with the message.
+    #[command(flatten)]
+    pub attach: AttachArgs,
+    /// Whether the project that one stands in is used.
+    #[command(flatten)]
+    pub project: ProjectArgs,
     /// Whom to talk to [default: whose session it is, or whom the config binds to it]
     #[command(flatten)]
     pub agent: AgentArg,
@@ -127,7 +144,12 @@ pub struct ChatArgs {
 #[derive(Debug, Args)]
 pub struct ContextArgs {
     /// The message; read from standard input when it is `-` or left out
+    ///
+    /// What is piped in beside a message comes along with it.
     pub message: Option<String>,
+    /// What is sent along with the message.
+    #[command(flatten)]
+    pub attach: AttachArgs,
     /// For which agent.
     #[command(flatten)]
     pub agent: AgentArg,

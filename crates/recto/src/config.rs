@@ -191,6 +191,11 @@ impl LoadedConfig {
         std::iter::once(&self.settings).chain(&self.others)
     }
 
+    /// The same, to be changed by what a run was told beside the config.
+    pub(crate) fn agents_mut(&mut self) -> impl Iterator<Item = &mut Settings> {
+        std::iter::once(&mut self.settings).chain(&mut self.others)
+    }
+
     /// The settings that an agent has for itself, with keys as if they were for all.
     pub fn own_rows(&self, agent: &str) -> Vec<SettingRow> {
         let table = format!("{}.", KeyPath::fill(keys::AGENT, &[agent]));

@@ -1,6 +1,7 @@
 //! Recto's command line, config and composition: the place where the crates
 //! meet. `main.rs` only calls [`run`].
 
+mod attach;
 pub mod cli;
 mod commands;
 pub mod config;
@@ -9,6 +10,7 @@ mod failure;
 mod home;
 mod input;
 mod output;
+mod project;
 pub mod reference;
 mod remedy_words;
 mod setup;
@@ -36,7 +38,7 @@ pub fn run() -> ExitCode {
 }
 
 fn dispatch(cli: &Cli) -> CliResult<ExitCode> {
-    let home = RectoHome::find(cli.home.as_deref())?;
+    let home = RectoHome::find(cli.home.as_deref(), cli.workspace.as_deref())?;
     match &cli.command {
         // These fail with a code of their own, or without a word.
         CliCommand::Chat(args) => return commands::chat::run(&home, args),

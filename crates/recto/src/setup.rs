@@ -22,7 +22,9 @@ use recto_context::mode::{self, ModeSetting, OlderPair, ResolvedMode};
 use recto_context::{
     Audience, Catalog, ContextLimits, ItemKind, PageLayout, Priority, Tokens, ToolCalls,
 };
-use recto_llm::{ApiKey, CallOptions, ChatTemplate, ClientOptions, ModelClient, Provider};
+use recto_llm::{
+    ApiKey, CallOptions, ChatTemplate, ClientOptions, FeatureSupport, ModelClient, Provider,
+};
 use recto_models::Library;
 use recto_store::{Store, StoreOptions};
 use recto_workspace::{
@@ -39,6 +41,7 @@ use crate::config::{
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{tame, tell};
+use crate::project;
 
 pub(crate) use agents::{
     TERMINAL, asked_settings, bindings, load_agent, load_config, meant_agent, named_settings,
@@ -60,7 +63,7 @@ pub(crate) fn load(home: &RectoHome, flags: Vec<ConfigFlag>) -> CliResult<Settin
 
 /// Loads the config with its warnings and origins.
 pub(crate) fn load_all(home: &RectoHome, flags: Vec<ConfigFlag>) -> CliResult<LoadedConfig> {
-    config::load(&sources(home, flags)).map_err(|problems| {
+    let loaded = config::load(&sources(home, flags)).map_err(|problems| {
         let failure = CliFailure::new(format!("the config can't be used\n\n{problems}"));
         let in_file =
             problems.iter().any(|problem| matches!(problem.place, SettingOrigin::File { .. }));
@@ -68,7 +71,20 @@ pub(crate) fn load_all(home: &RectoHome, flags: Vec<ConfigFlag>) -> CliResult<Lo
             true => failure.hint(format!("edit {}", home.path().join("config.toml").display())),
             false => failure,
         }
-    })
+    });
+    let mut config = loaded?;
+    take_place(home, &mut config);
+    Ok(config)
+}
+
+/// Lets the agents work where the run was told to, or else in the project that they stand in.
+pub(crate) fn take_place(home: &RectoHome, config: &mut LoadedConfig) {
+    match home.workspace() {
+        Some(workspace) => config
+            .agents_mut()
+            .for_each(|settings| settings.agent.workspace = workspace.to_path_buf()),
+        None => project::apply_answered(home, config),
+    }
 }
 
 /// Collects all that the config is made of: files, environment and flags.
@@ -138,6 +154,7 @@ pub(crate) fn tell_problems(problems: &[WorkspaceProblem]) {
 fn workspace_options(settings: &Settings) -> WorkspaceOptions {
     WorkspaceOptions {
         workspace: settings.agent.workspace.clone(),
+        project: settings.project.clone(),
         skills_directory: settings.skills.directory.clone(),
         extra_skill_dirs: settings.skills.extra_dirs.clone(),
         disabled_skills: settings.skills.disabled.iter().cloned().collect(),
@@ -221,6 +238,11 @@ fn entry(settings: &Settings, model: &ModelSettings) -> CliResult<ModelEntry> {
         mode: resolve_mode(model).map_or_else(|_| ModeSetting::default(), |known| known.setting),
         uncertain: model.auto_uncertain,
         limits: limits(settings, model),
+        images: match model.images {
+            Some(true) => FeatureSupport::Yes,
+            Some(false) => FeatureSupport::No,
+            None => FeatureSupport::Unknown,
+        },
     })
 }
 
@@ -305,7 +327,8 @@ fn parts(home: &RectoHome, settings: &Settings, store: Store) -> CliResult<Agent
         options: AgentOptions {
             name: settings.agent.name.as_str().into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            workspace: settings.agent.workspace.to_string_lossy().into(),
+            workspace: settings.work_folder().to_string_lossy().into(),
+            project: settings.project.clone(),
             max_rounds: settings.tools.max_rounds,
             window_cap: Tokens::new(settings.window_cap),
             built_in: built_in(&tools, settings),

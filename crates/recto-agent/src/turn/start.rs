@@ -169,6 +169,7 @@ impl TurnRunner<'_> {
         let history_from = session.carry.history_from;
         start.find_continuation(self.shared, session, message).await?;
         let chosen = start.choose_model(self.shared, session, message)?;
+        chosen.0.check_images(&message.inbound.content).await?;
         if start.turn.is_none() && self.shared.known_window(&chosen.0).is_none() {
             // A server is about to be asked, which may take long: no message waits
             // for that to be stored. Otherwise it is stored with the first request.

@@ -21,7 +21,7 @@ use recto_context::{
     Tokens, ToolSpec,
 };
 use recto_fakes::{AnswerGate, FakeAnswer, FakeCall, FakeModel, FakeReply, FakeServer};
-use recto_llm::{CallOptions, ClientOptions, ModelClient, Provider, RetryPolicy};
+use recto_llm::{CallOptions, ClientOptions, FeatureSupport, ModelClient, Provider, RetryPolicy};
 use recto_store::{
     SessionId, Store, StoreOptions, StoredSession, TokenCounts, TurnEnding, TurnId, TurnStatus,
 };
@@ -107,6 +107,7 @@ impl Bench {
                 name: "main".into(),
                 version: "0".into(),
                 workspace: "workspace".into(),
+                project: None,
                 max_rounds: 4,
                 window_cap: Tokens::new(16_384),
                 built_in: tools.specs(),
@@ -183,6 +184,7 @@ fn entry_of(name: &str, mut options: ClientOptions) -> ModelEntry {
         uncertain: UncertainMode::default(),
         layout: PageLayout::default(),
         limits: ContextLimits::default(),
+        images: FeatureSupport::Unknown,
     }
 }
 

@@ -63,8 +63,10 @@ impl Composer<'_> {
         let preset = self.inputs.layout.preset;
         let file =
             |file: &Option<WorkspaceFile>| file.as_ref().map(|file| self.file(Layer::System, file));
+        let project = files.project.as_ref().map(|file| self.project_file(file));
         if preset.is_plain() {
-            return file(&files.agents).into_iter().chain(self.client_system()).collect();
+            let agents = [file(&files.agents), project].into_iter().flatten();
+            return agents.chain(self.client_system()).collect();
         }
         let or_default = |found: Option<Part>, text: &Text, name: &str| {
             let reason = || PartReason::DefaultForMissing(name.into());
@@ -77,6 +79,7 @@ impl Composer<'_> {
             or_default(file(&files.soul), &DEFAULT_SOUL, "SOUL.md"),
             file(&files.identity),
             or_default(file(&files.agents), &DEFAULT_AGENTS, "AGENTS.md"),
+            project,
             file(&files.user),
             asks_for_calls.then(how_to),
         ];
@@ -94,6 +97,10 @@ impl Composer<'_> {
     fn file(&self, layer: Layer, file: &WorkspaceFile) -> Part {
         let part = self.part(layer, &file.text, PartReason::WorkspaceFile);
         Part { source: file.source.clone(), ..part }
+    }
+
+    fn project_file(&self, file: &WorkspaceFile) -> Part {
+        Part { reason: PartReason::ProjectFile, ..self.file(Layer::System, file) }
     }
 
     fn bootstrap(&self, plan: &Plan<'_>) -> Option<Part> {

@@ -22,6 +22,7 @@ pub(crate) fn catalog() -> Catalog {
             soul: file("SOUL.md", "You are Ada."),
             identity: None,
             agents: file("AGENTS.md", "Be exact."),
+            project: None,
             user: file("USER.md", "The user is Kim."),
         },
         tools_doc: file("TOOLS.md", "Prefer read_file over guessing."),

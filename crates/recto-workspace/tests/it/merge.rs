@@ -98,6 +98,33 @@ async fn later_skill_folders_overwrite_earlier_ones_in_place() {
 }
 
 #[tokio::test]
+async fn what_a_project_brings_comes_last_and_wins() {
+    let home = WorkspaceHome::with(&[
+        ("workspace/AGENTS.md", "own"),
+        ("workspace/skills/a/SKILL.md", "---\ndescription: d\n---\nown a"),
+        ("workspace/rules/tone.md", "own tone"),
+        ("workspace/rules/own.md", "own rule"),
+        ("shop/AGENTS.md", "shop"),
+        ("shop/SOUL.md", "not read"),
+        ("shop/rules/tone.md", "not read"),
+        ("shop/.recto/skills/a/SKILL.md", "---\ndescription: d\n---\nshop a"),
+        ("shop/.recto/rules/tone.md", "shop tone"),
+        ("shop/.recto/references/api.md", "shop api"),
+    ]);
+    let options = WorkspaceOptions { project: Some(home.path("shop")), ..home.options() };
+    let snapshot = Workspace::new(options).catalog().await;
+    let system = &snapshot.catalog.system;
+    assert_eq!(system.agents.as_ref().unwrap().text.as_str(), "own");
+    assert_eq!(system.project.as_ref().unwrap().text.as_str(), "shop");
+    assert!(system.soul.is_none());
+    let rules: Vec<&str> = snapshot.catalog.rules.iter().map(|rule| rule.text.as_str()).collect();
+    assert_eq!(rules, ["own rule", "shop tone"]);
+    assert_eq!(snapshot.catalog.references[0].text.as_str(), "shop api");
+    assert_eq!(snapshot.catalog.skills[0].body.as_str(), "shop a");
+    assert_eq!(home.show_notices(&snapshot), "");
+}
+
+#[tokio::test]
 async fn two_of_one_name_in_one_folder_are_a_warning_and_the_later_wins() {
     let home = WorkspaceHome::with(&[
         ("workspace/skills/one/SKILL.md", "---\nname: same\ndescription: d\n---\nfirst"),

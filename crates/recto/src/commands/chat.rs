@@ -24,6 +24,7 @@ use recto_context::ContextMode;
 use recto_store::{StoredApproval, StoredSession, TurnEnding, TurnId};
 use tokio::sync::Notify;
 
+use crate::attach::{FileMentions, MessageAttachments, read_piped};
 use crate::cli::ChatArgs;
 use crate::commands::context::existing_store;
 use crate::commands::sessions::resume_from_file;
@@ -38,23 +39,26 @@ use follow::AnswerMode;
 use printer::TurnPrinter;
 
 pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
-    let config = setup::load_config(home, Vec::new())?;
-    let message = args.message.as_deref().map(input::message).transpose()?;
+    let mut config = setup::load_config(home, Vec::new())?;
+    let message = once(args)?;
     let runtime = setup::runtime()?;
     let (code, agent) = runtime.block_on(async {
         // Whoever has no model yet begins no store, either.
         let existing = existing_store(&config.settings);
-        let settings = place::choose_agent(&config, existing.as_ref(), args).await?.clone();
+        let project = place::choose_project(home, &mut config, existing.as_ref(), args).await?;
+        let session = place::session_name(args, project.as_ref());
+        let settings =
+            place::choose_agent(&config, existing.as_ref(), args, session).await?.clone();
         let settings = setup::with_model(settings, args.model.as_deref()).await?;
         let store = existing.map_or_else(|| setup::store(&settings), Ok)?;
         let session = match &args.from {
             Some(file) => resume_from_file(&store, &settings, file).await?.id.to_string(),
-            None => place::session_name(args).to_owned(),
+            None => session.to_owned(),
         };
         let agent = setup::agent(home, &settings, store).await?;
         let mut chat = Chat::open(&config, agent, args, &session).await?;
         let code = match message {
-            Some(message) => chat.run_once(&message).await,
+            Some((message, attached)) => chat.run_once(&message, attached).await,
             None if input::is_typed() && !args.json => chat.run_typed(home).await,
             None => chat.run_piped().await,
         };
@@ -62,6 +66,29 @@ pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
     })?;
     setup::shut_down(runtime, agent);
     code
+}
+
+/// The message of a chat of one message, with what comes along.
+fn once(args: &ChatArgs) -> CliResult<Option<(String, MessageAttachments)>> {
+    let words = (!args.words.is_empty()).then(|| args.words.join(" "));
+    let Some(typed) = args.message.clone().or(words) else {
+        return match args.attach.files[..] {
+            [] => Ok(None),
+            _ => Err(CliFailure::new("files come along with a message, and there is none").hint(
+                "add one: recto chat -f notes.txt \"what does it say?\"; in a chat, \
+                     @file:notes.txt does the same",
+            )),
+        };
+    };
+    let is_piped = typed == "-";
+    // Nobody looks at what an unattended run is told.
+    let mentions = match is_piped || args.unattended {
+        true => FileMentions::AsText,
+        false => FileMentions::Follow,
+    };
+    let piped = if is_piped { None } else { read_piped()? };
+    let attached = MessageAttachments::read(piped, &args.attach.files, mentions)?;
+    Ok(Some((input::message(&typed)?, attached)))
 }
 
 /// A conversation under way.
@@ -149,8 +176,12 @@ impl Chat {
     }
 
     /// Handles one message, and ends.
-    async fn run_once(&mut self, message: &str) -> CliResult<ExitCode> {
-        let outcome = match self.handle_input(message).await? {
+    async fn run_once(
+        &mut self,
+        message: &str,
+        attached: MessageAttachments,
+    ) -> CliResult<ExitCode> {
+        let outcome = match self.handle_input(message, attached).await? {
             left @ (MessageOutcome::Abandoned | MessageOutcome::Waiting) => left,
             outcome => self.finish(outcome).await,
         };
@@ -172,7 +203,8 @@ impl Chat {
             if line.trim().is_empty() {
                 continue;
             }
-            let outcome = self.handle_input(&line).await;
+            let attached = MessageAttachments::mentioned(FileMentions::AsText);
+            let outcome = self.handle_input(&line, attached).await;
             waits = matches!(outcome, Ok(MessageOutcome::Waiting));
             match outcome {
                 Ok(MessageOutcome::Done | MessageOutcome::Waiting) => {}
@@ -236,7 +268,8 @@ impl Chat {
                     // A Ctrl-C that came too late for the turn before is not for this one.
                     let _ = self.interrupt.notified().now_or_never();
                     // What goes wrong with one message is told, and the next can come.
-                    match self.handle_input(&text).await {
+                    let attached = MessageAttachments::mentioned(FileMentions::Follow);
+                    match self.handle_input(&text, attached).await {
                         Ok(end @ (MessageOutcome::Exit | MessageOutcome::Abandoned)) => {
                             return Ok(exit_code(end));
                         }
@@ -266,15 +299,26 @@ impl Chat {
     }
 
     /// Runs a command, or sends a message to the model.
-    async fn handle_input(&mut self, text: &str) -> CliResult<MessageOutcome> {
+    async fn handle_input(
+        &mut self,
+        text: &str,
+        attached: MessageAttachments,
+    ) -> CliResult<MessageOutcome> {
         if matches!(text.trim_end(), "/exit" | "/quit") {
             return Ok(MessageOutcome::Exit);
         }
         let inbound =
             Inbound { settings: self.settings.clone(), ..Inbound::text(&self.actor, text) };
         match inbound.read_command() {
+            Ok(Some(_)) if !attached.is_empty() => {
+                let what = "a command takes no files, and something was sent along with it";
+                Err(CliFailure::new(what).hint("leave the file out, or send `< /dev/null`"))
+            }
             Ok(Some(command)) => self.run_command(command).await,
-            Ok(None) => self.send_message(inbound).await,
+            Ok(None) => {
+                let content = attached.content(text)?;
+                self.send_message(Inbound { content, ..inbound }).await
+            }
             Err(problem) => Err(CliFailure::new(problem.to_string()).hint(problem.hint())),
         }
     }

@@ -25,6 +25,7 @@ use crate::config::{self, ConfigProblem, LoadedConfig, Settings};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{counted, print_as, tame};
+use crate::project::{self, ProjectAnswers, ProjectChoice};
 use crate::remedy_words::{hint_with_command, with_command};
 use crate::setup;
 
@@ -107,7 +108,7 @@ fn examine(home: &RectoHome) -> CliResult<DoctorReport> {
     let mut findings = vec![home_folder(home)];
     let loaded = config::load(&setup::sources(home, Vec::new()));
     let file = home.path().join("config.toml");
-    let LoadedConfig { mut settings, warnings, .. } = match loaded {
+    let mut config = match loaded {
         Ok(loaded) => loaded,
         Err(problems) => {
             // Where everything else is, only the config can say.
@@ -117,12 +118,16 @@ fn examine(home: &RectoHome) -> CliResult<DoctorReport> {
             return Ok(DoctorReport { findings, answers: None });
         }
     };
+    setup::take_place(home, &mut config);
+    let project = project(home, &config);
+    let LoadedConfig { mut settings, warnings, .. } = config;
     findings.push(config_file(&file, &settings));
     findings.extend(warnings.iter().map(|warning| config_problem(warning, FindingState::Warning)));
     let runtime = setup::runtime()?;
     findings.push(runtime.block_on(store(&settings)));
     let snapshot = setup::read_workspace(&settings)?;
     findings.extend(workspace(&settings, &snapshot));
+    findings.extend(project);
     findings.push(runtime.block_on(memory(&settings)));
     let tools = tools::findings(home, &settings, &snapshot.catalog);
     findings.extend(runtime.block_on(tools));
@@ -250,6 +255,20 @@ fn workspace(settings: &Settings, snapshot: &WorkspaceSnapshot) -> Vec<DoctorFin
     let whole =
         path.is_dir().then(|| DoctorFinding::new("workspace", FindingState::Fine, text).data(data));
     whole.into_iter().chain(problems).collect()
+}
+
+/// Reports the project that one stands in, and what was answered for it.
+fn project(home: &RectoHome, config: &LoadedConfig) -> Option<DoctorFinding> {
+    let project = project::find_here(home, config)?;
+    let (answer, hint) = match ProjectAnswers::load(home).get(&project).map(|known| known.choice) {
+        Some(ProjectChoice::Yes) => ("used", "`recto chat --no-project` stops that"),
+        Some(ProjectChoice::No) => ("not used", "`recto chat --project` uses it"),
+        None => ("nobody was asked", "`recto chat` asks, `recto chat --project` uses it"),
+    };
+    let (root, brings) = (&project.root, project.contents());
+    let text = format!("{} has {brings}; {answer}", root.display());
+    let data = json!({"path": root, "answer": answer});
+    Some(DoctorFinding::new("project", FindingState::Fine, text).hint(hint.to_owned()).data(data))
 }
 
 /// Reports how much is remembered, as the owner sees it.

@@ -21,6 +21,7 @@ use crate::draw::TextTable;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{counted, print, print_json, print_list, print_text, tame, tell};
+use crate::project::FOLDER;
 use crate::remedy_words::{hint_with_command, with_command};
 use crate::setup;
 use entry::{ItemMatch, ListedItem};
@@ -79,6 +80,8 @@ fn folders(settings: &Settings, kind: ItemKind) -> Vec<PathBuf> {
     // Tools come with skills.
     let kind = if kind == ItemKind::Tool { ItemKind::Skill } else { kind };
     let mut folders = vec![settings.agent.workspace.join(plural(kind))];
+    let project = settings.project.iter();
+    folders.extend(project.map(|folder| folder.join(FOLDER).join(plural(kind))));
     if kind == ItemKind::Skill {
         folders.push(settings.skills.directory.clone());
         folders.extend(settings.skills.extra_dirs.iter().cloned());

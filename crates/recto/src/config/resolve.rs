@@ -98,6 +98,7 @@ impl<'a> SettingsResolver<'a> {
             reload: top.reload?,
             agent: agent?,
             other_workspaces: Vec::new(),
+            project: None,
             context: context?,
             history: history?,
             memory: memory?,

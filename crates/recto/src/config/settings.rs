@@ -29,6 +29,8 @@ pub struct Settings {
     pub agent: AgentSettings,
     /// The workspaces of the other agents, which this one's tools leave alone.
     pub other_workspaces: Vec<PathBuf>,
+    /// The project that the agent works in. No key says it: a person was asked.
+    pub project: Option<PathBuf>,
     /// The form of the page that the model reads.
     pub context: ContextSettings,
     /// Limits of the history.
@@ -59,6 +61,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The folder that the agent works in: the project's, or else its own workspace.
+    pub fn work_folder(&self) -> &PathBuf {
+        self.project.as_ref().unwrap_or(&self.agent.workspace)
+    }
+
     /// The model entry that answers.
     pub fn chosen_model(&self) -> Option<&ModelSettings> {
         self.models.iter().find(|model| Some(&model.name) == self.model.as_ref())
@@ -337,6 +344,11 @@ settings_tables! {
         tool_calls: Option<ToolCalls> =
             prose("`native`; for `embedded` as far as the model's own chat template has tools")
             .example("\"text\"");
+        /// Whether the model looks at images.
+        images: Option<bool> =
+            prose("what the server says; `embedded` looks at none, and where nobody knows, images \
+                   are sent")
+            .example("true");
         /// The older setting for turns with tools: `minimal` leaves the history out. Must agree
         /// with `context_mode`.
         tool_turn_context: Option<PlacedValue<ToolTurnContext>> =

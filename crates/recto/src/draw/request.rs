@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use recto_context::{
-    DroppedEntry, IncludeMode, ItemId, ItemUse, Layer, ModeDecision, ModeReason, ModeSource,
+    DroppedEntry, Image, IncludeMode, ItemId, ItemUse, Layer, ModeDecision, ModeReason, ModeSource,
     OfferedTool, Part, PartReason, Pick, RequestContext, Tokens, Window,
 };
 
@@ -186,6 +186,7 @@ fn items(request: &RequestContext) -> TextTable {
             Layer::History => history_row(&mut table, request),
             _ => request.layer(layer).filter(|part| shown(part)).for_each(|part| {
                 table.row(part_row(part));
+                part.images().for_each(|image| table.row(image_row(part, image)));
             }),
         }
         if layer == Layer::Tools {
@@ -206,10 +207,19 @@ fn part_row(part: &Part) -> [String; 5] {
     let name = match part.kind() {
         "file" | "message" | "client" => part.name(),
         "built_in" => "(Recto)".to_owned(),
+        "attachment" => format!("file {}", part.name()),
         kind => format!("{kind} {priority}{}", part.name()),
     };
     let why = why(&part.reason, part.item.as_ref());
     [part.layer.to_string(), name, include, part.tokens.to_string(), why]
+}
+
+/// An image, whose tokens are in the row of its message.
+fn image_row(part: &Part, image: &Image) -> [String; 5] {
+    let name = image.name.as_deref().unwrap_or("without a name");
+    let (kind, bytes, hash) = (&image.media_type, image.size(), image.data.hash().short());
+    let why = format!("sent along: {kind}, {bytes} bytes, hash {hash}");
+    [part.layer.to_string(), format!("image {name}"), String::new(), String::new(), why]
 }
 
 fn tool_row(tool: &OfferedTool) -> [String; 5] {

@@ -15,6 +15,7 @@ mod doctor;
 mod embedded;
 #[cfg(target_os = "linux")]
 mod escape;
+mod files;
 mod finding;
 mod include;
 mod init;

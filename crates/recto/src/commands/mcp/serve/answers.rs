@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use recto_agent::{RecallQuery, RecalledContent, SearchPatience};
-use recto_context::{Catalog, ItemId, ItemKind, MessageId};
+use recto_context::{Catalog, ContentPart, ItemId, ItemKind, MessageId};
 use recto_store::{SessionId, Store, TurnId};
 use recto_tools::shorten;
 use serde_json::json;
@@ -154,6 +154,7 @@ async fn context(handler: &CallHandler, arguments: &OfferArguments) -> CliResult
     if choice.entry.is_none() && (asked_for.is_some() || session.is_some()) {
         return Err(choice.failure(asked_for.as_deref(), &settings));
     }
+    let content = vec![ContentPart::Text(message.into())];
     let (model, request, report) = match session {
         Some(name) => {
             let store = state.store.as_ref().ok_or_else(nothing_yet)?;
@@ -161,7 +162,7 @@ async fn context(handler: &CallHandler, arguments: &OfferArguments) -> CliResult
             let agent = handler.agent(&state, store, settings).await?;
             let model = model.map(str::to_owned);
             let (model, preview) =
-                context::preview(&agent, session.id, message, model, None).await?;
+                context::preview(&agent, session.id, content, model, None).await?;
             let report = context::report(&preview);
             (model, preview.request, report)
         }
@@ -176,7 +177,7 @@ async fn context(handler: &CallHandler, arguments: &OfferArguments) -> CliResult
                 settings: &settings,
                 choice: &choice,
             };
-            let (model, request) = context::assemble(&from, message, &[], None).await?;
+            let (model, request) = context::assemble(&from, &content, &[], None).await?;
             let report = request.report();
             (model, request, report)
         }
