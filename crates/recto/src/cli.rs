@@ -1,5 +1,7 @@
 //! The command line: what can be typed. What it does is in `commands`.
 
+mod sampling;
+
 use std::path::PathBuf;
 
 use clap::builder::{NonEmptyStringValueParser, RangedU64ValueParser};
@@ -8,6 +10,8 @@ use recto_agent::{UsageQuery, UsageSpan};
 use recto_context::{AudienceKind, ContextMode, IncludeMode, ItemKind};
 use recto_models::Checksum;
 use recto_store::ApprovalId;
+
+pub use sampling::SamplingArgs;
 
 /// Turns what is typed into the domain's own enum, whose variants have the same names.
 macro_rules! same_variants {
@@ -115,6 +119,9 @@ pub struct ChatArgs {
     /// Minimal, full or decided by each message [default: the session's, or the model's]
     #[arg(long, value_name = "MODE")]
     pub context_mode: Option<ModeArg>,
+    /// How the model is asked.
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
     /// Nobody is there to be asked: tools that need a person are not offered
     #[arg(long)]
     pub unattended: bool,
@@ -143,6 +150,9 @@ pub struct ContextArgs {
     /// Minimal, full or decided by the message [default: the model's]
     #[arg(long, value_name = "MODE")]
     pub context_mode: Option<ModeArg>,
+    /// How the model would be asked.
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
     /// Print all of it as JSON
     #[arg(long, conflicts_with = "raw")]
     pub json: bool,

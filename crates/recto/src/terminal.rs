@@ -1,13 +1,18 @@
 //! What a person at a terminal gets beyond plain lines: Markdown that is drawn
-//! while it streams, a line editor, and a line that says what goes on.
+//! while it streams, a line editor, a line that says what goes on, and what is typed meanwhile.
 //!
 //! Nothing here knows of sessions, models or turns. Texts come in, texts and
 //! typed lines go out.
 
 pub(crate) mod choose;
+pub(crate) mod draft;
 pub(crate) mod editor;
+pub(crate) mod keys;
 pub(crate) mod markdown;
+mod open_row;
+pub(crate) mod quiet;
 pub(crate) mod status;
+pub(crate) mod type_ahead;
 
 use std::io::{self, IsTerminal};
 

@@ -5,9 +5,15 @@
 //! a line, commands included.
 
 mod answers;
+mod elsewhere;
 mod follow;
+mod help;
 mod place;
 mod printer;
+mod prompt;
+mod questions;
+mod typing;
+mod wrapping;
 
 use std::error::Error;
 use std::io::{self, IsTerminal};
@@ -17,10 +23,10 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use recto_agent::{
-    Actor, Agent, ApprovalQuestion, COMMANDS, ChatCommand, CommandReply, Conversation, EventCursor,
+    Actor, Agent, ApprovalQuestion, ChatCommand, CommandReply, Conversation, EventCursor,
     EventListener, Inbound, SOLE_ACCOUNT, SessionSettings, TurnContinues,
 };
-use recto_context::ContextMode;
+use recto_context::{ClientContext, ContextMode};
 use recto_store::{StoredApproval, StoredSession, TurnEnding, TurnId};
 use tokio::sync::Notify;
 
@@ -33,9 +39,13 @@ use crate::home::RectoHome;
 use crate::input;
 use crate::output::{tame, tell};
 use crate::setup::{self, TERMINAL};
-use crate::terminal::editor::{EditorInput, LineEditor};
+use crate::terminal::editor::EditorInput;
+use elsewhere::TurnsElsewhere;
 use follow::AnswerMode;
 use printer::TurnPrinter;
+use prompt::ChatPrompt;
+use questions::QuestionQueue;
+use typing::{KeyEffect, TurnTyping, TypingPurpose};
 
 pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
     let config = setup::load_config(home, Vec::new())?;
@@ -75,11 +85,19 @@ struct Chat {
     session: StoredSession,
     /// What holds for this run, over the session's own settings.
     settings: SessionSettings,
+    /// What follows the agent's own system text in this run.
+    client: Option<Box<ClientContext>>,
     printer: TurnPrinter,
     /// Who answers when a tool may not run unasked.
     answers: AnswerMode,
     /// Turns that wait behind a question, oldest first.
     queued: Vec<TurnId>,
+    /// The questions of the turn that runs, for the person at the terminal.
+    questions: QuestionQueue,
+    /// What is typed while it runs.
+    typing: TurnTyping,
+    /// What happens in the session by other hands.
+    elsewhere: TurnsElsewhere,
     /// Told of every Ctrl-C.
     interrupt: Arc<Notify>,
 }
@@ -119,7 +137,7 @@ impl Chat {
             model: args.model.clone(),
             context_mode: args.context_mode.map(ContextMode::from),
             unattended: args.unattended,
-            ..SessionSettings::default()
+            ..args.sampling.settings()
         };
         if let Some(name) = &args.model {
             agent.model(name)?;
@@ -133,17 +151,25 @@ impl Chat {
             true => AnswerMode::AtOnce,
             false => AnswerMode::Later,
         };
+        let purpose = match args.message {
+            Some(_) => TypingPurpose::Questions,
+            None => TypingPurpose::Conversation,
+        };
         let (queued, interrupt) = (Vec::new(), interrupts());
         Ok(Chat {
             agent,
             actor,
             is_one_of_several: !config.others.is_empty(),
             conversation,
+            elsewhere: TurnsElsewhere::new(session.id),
             session,
             settings,
+            client: args.sampling.client(),
             printer,
             answers,
             queued,
+            questions: QuestionQueue::default(),
+            typing: TurnTyping::new(purpose),
             interrupt,
         })
     }
@@ -220,34 +246,47 @@ impl Chat {
                 approval.turn, question.tool, question.title, approval.id
             ));
         }
-        let commands = COMMANDS.iter().map(|help| help.name.to_owned()).chain(["/exit".to_owned()]);
-        let mut editor = LineEditor::open(&home.path().join("data/history"), commands.collect())
-            .map_err(|error| unreadable_terminal(&error))?;
+        let mut prompt = ChatPrompt::open(home)?;
+        // Where that can't be had, keys are echoed as they are by any program.
+        let _ = self.typing.quieten();
+        self.elsewhere.begin(self.agent.store()).await?;
         loop {
-            let reading = tokio::task::spawn_blocking(move || {
-                let line = editor.read_line();
-                (editor, line)
-            });
-            let line;
-            (editor, line) = reading.await.map_err(|error| unreadable_terminal(&error))?;
-            match line.map_err(|error| unreadable_terminal(&error))? {
-                EditorInput::Text(text) if text.trim().is_empty() => {}
-                EditorInput::Text(text) => {
-                    // A Ctrl-C that came too late for the turn before is not for this one.
-                    let _ = self.interrupt.notified().now_or_never();
-                    // What goes wrong with one message is told, and the next can come.
-                    match self.handle_input(&text).await {
-                        Ok(end @ (MessageOutcome::Exit | MessageOutcome::Abandoned)) => {
-                            return Ok(exit_code(end));
-                        }
-                        Ok(_) => {}
-                        Err(failure) => tell(&failure),
-                    }
+            let input = match self.typing.next_line() {
+                Some(line) => EditorInput::Text(prompt.show_queued(line)),
+                None if self.typing.wants_to_leave() => {
+                    self.tell_unsent();
+                    return Ok(ExitCode::SUCCESS);
                 }
+                None => self.read_line(&mut prompt).await?,
+            };
+            match input {
+                EditorInput::Text(text) if text.trim().is_empty() => {}
+                EditorInput::Text(text) => match self.handle_typed(&text).await {
+                    Ok(end @ (MessageOutcome::Exit | MessageOutcome::Abandoned)) => {
+                        self.tell_unsent();
+                        return Ok(exit_code(end));
+                    }
+                    Ok(_) => {}
+                    // What goes wrong with one message is told, and the next can come.
+                    Err(failure) => tell(&failure),
+                },
+                EditorInput::Draft(text) => prompt.write_in_editor(&mut self.typing, &text),
                 EditorInput::Interrupted => tell(&"(Ctrl-D or /exit ends the chat)"),
                 EditorInput::End => return Ok(ExitCode::SUCCESS),
+                EditorInput::Broken => {}
             }
         }
+    }
+
+    /// Handles what was typed at the prompt. What is typed meanwhile is taken in, too.
+    async fn handle_typed(&mut self, text: &str) -> CliResult<MessageOutcome> {
+        // A Ctrl-C that came too late for the turn before is not for this one.
+        let _ = self.interrupt.notified().now_or_never();
+        let _ = self.typing.start();
+        let outcome = self.handle_input(text).await;
+        self.typing.stop();
+        self.printer.end_typing()?;
+        outcome
     }
 
     fn greet(&self) {
@@ -259,7 +298,7 @@ impl Chat {
             false => String::new(),
         };
         tell(&format_args!(
-            "{agent}session {}, model {}; /help lists the commands",
+            "{agent}session {}, model {}; /help lists commands and keys",
             tame(&self.session.label()),
             tame(model)
         ));
@@ -267,16 +306,21 @@ impl Chat {
 
     /// Runs a command, or sends a message to the model.
     async fn handle_input(&mut self, text: &str) -> CliResult<MessageOutcome> {
-        if matches!(text.trim_end(), "/exit" | "/quit") {
+        if is_exit(text) {
             return Ok(MessageOutcome::Exit);
         }
-        let inbound =
-            Inbound { settings: self.settings.clone(), ..Inbound::text(&self.actor, text) };
+        let inbound = self.inbound(text);
         match inbound.read_command() {
             Ok(Some(command)) => self.run_command(command).await,
             Ok(None) => self.send_message(inbound).await,
             Err(problem) => Err(CliFailure::new(problem.to_string()).hint(problem.hint())),
         }
+    }
+
+    /// A message as it goes in, with what holds for this run.
+    fn inbound(&self, text: &str) -> Inbound {
+        let (settings, client) = (self.settings.clone(), self.client.clone());
+        Inbound { settings, client, ..Inbound::text(&self.actor, text) }
     }
 
     async fn run_command(&mut self, command: ChatCommand) -> CliResult<MessageOutcome> {
@@ -285,6 +329,7 @@ impl Chat {
         let answer = self.agent.command(&self.actor, &self.conversation, session, command).await?;
         if let CommandReply::Began(session) = &answer {
             self.session = session.clone();
+            self.elsewhere = TurnsElsewhere::new(session.id);
         }
         self.printer.answer(&answer)?;
         match answer {
@@ -299,11 +344,13 @@ impl Chat {
     async fn send_message(&mut self, inbound: Inbound) -> CliResult<MessageOutcome> {
         let mut interrupts = InterruptState::None;
         let mut events = self.agent.listen(&self.actor, self.session.id, EventCursor::Now).await?;
-        let submitting = self.agent.submit(self.session.id, inbound);
-        let Some(submitted) = self.watch(&mut interrupts, submitting).await else {
+        let (agent, session) = (self.agent.clone(), self.session.id);
+        let submitting = agent.submit(session, inbound);
+        let Some(submitted) = self.watch(&mut interrupts, submitting).await? else {
             return Ok(MessageOutcome::Abandoned);
         };
         let turn = submitted?.turn;
+        self.elsewhere.add_own(turn);
         if let (AnswerMode::Later, Some(approval)) = (self.answers, self.first_question().await?) {
             tell(&format_args!(
                 "the message waits behind approval {id}: /approve or /deny, or `recto approvals \
@@ -338,27 +385,33 @@ impl Chat {
         Ok(outcome)
     }
 
-    /// Waits for something. The first Ctrl-C stops the turn; the second does not
-    /// wait for that, and gives `None`.
+    /// Waits for something, and does meanwhile what keys mean. The first Ctrl-C stops the turn;
+    /// the second does not wait for that, and gives `None`.
     async fn watch<T>(
-        &self,
+        &mut self,
         interrupts: &mut InterruptState,
         work: impl Future<Output = T>,
-    ) -> Option<T> {
+    ) -> CliResult<Option<T>> {
         tokio::pin!(work);
         loop {
-            tokio::select! {
-                done = &mut work => return Some(done),
-                () = self.interrupt.notified() => match interrupts {
-                    InterruptState::None => {
-                        *interrupts = InterruptState::Once(Instant::now());
-                        // Nobody but the owner sits here, who may.
-                        let _ = self.agent.stop(&self.actor, self.session.id).await;
+            let key = tokio::select! {
+                done = &mut work => return Ok(Some(done)),
+                key = self.typing.next() => key,
+                () = self.interrupt.notified() => {
+                    match interrupts {
+                        InterruptState::None => {
+                            *interrupts = InterruptState::Once(Instant::now());
+                            self.stop_turn().await?;
+                        }
+                        // A key that bounces, or is held down.
+                        InterruptState::Once(first) if first.elapsed() < PATIENCE => {}
+                        InterruptState::Once(_) => return Ok(None),
                     }
-                    // A key that bounces, or is held down.
-                    InterruptState::Once(first) if first.elapsed() < PATIENCE => {}
-                    InterruptState::Once(_) => return None,
-                },
+                    continue;
+                }
+            };
+            if self.handle_key(&key).await? == KeyEffect::LeavesNow {
+                return Ok(None);
             }
         }
     }
@@ -388,6 +441,11 @@ fn interrupts() -> Arc<Notify> {
         }
     });
     interrupt
+}
+
+/// Whether a line ends the chat.
+fn is_exit(line: &str) -> bool {
+    matches!(line.trim_end(), "/exit" | "/quit")
 }
 
 fn unreadable_terminal(error: &dyn Error) -> CliFailure {

@@ -21,7 +21,7 @@ use recto_store::{NewCompaction, SessionId, Store};
 use recto_workspace::MemoryView;
 use serde_json::{Value, json};
 
-use crate::cli::ContextArgs;
+use crate::cli::{ContextArgs, SamplingArgs};
 use crate::commands::{history_failure, sessions};
 use crate::config::{ConfigFlag, LoadedConfig, Settings};
 use crate::draw;
@@ -62,6 +62,7 @@ pub(crate) fn run(home: &RectoHome, args: &ContextArgs) -> CliResult<ExitCode> {
         remembered: &remembered,
         settings: &settings,
         choice: &choice,
+        sampling: &args.sampling,
     };
     let mark = args.context_mode.map(ContextMode::from);
     let (model, request) = runtime.block_on(assemble(&source, &message, &history, mark))?;
@@ -85,6 +86,7 @@ pub(crate) struct ContextSource<'a> {
     /// With the model that was chosen.
     pub(crate) settings: &'a Settings,
     pub(crate) choice: &'a ModelChoice,
+    pub(crate) sampling: &'a SamplingArgs,
 }
 
 /// Assembles what a model would be sent for a message that begins a session, or
@@ -96,8 +98,9 @@ pub(crate) async fn assemble(
     history: &[Arc<Message>],
     mark: Option<ContextMode>,
 ) -> CliResult<(ModelEntry, RequestContext)> {
-    let ContextSource { catalog, settings, choice, .. } = *source;
-    let model = setup::chosen_model(settings)?;
+    let ContextSource { catalog, settings, choice, sampling, .. } = *source;
+    let model = sampling.settings().apply(&setup::chosen_model(settings)?);
+    let system = sampling.client().map(|client| client.system_texts()).unwrap_or_default();
     let window = model_window(&model, Tokens::new(settings.window_cap)).await;
     let window = window.unwrap_or(Window::ASSUMED);
     warn_of_assumed_window(settings, choice, window);
@@ -127,6 +130,7 @@ pub(crate) async fn assemble(
         .stamp(MessageStamp::new(&now.strftime("%Y-%m-%d %H:%M").to_string()))
         .model(model.name.clone())
         .bootstrap(bootstrap(settings, &now))
+        .client_system(&system)
         .session(&session)
         .picks(&found.picks)
         .candidates(&found.candidates)
@@ -192,9 +196,14 @@ fn show_in_session(
         let settings = setup::session_settings(config, &session)?.clone();
         let settings = setup::with_model(settings, None).await?;
         let agent = setup::idle_agent(home, &settings, store)?;
-        let mark = args.context_mode.map(ContextMode::from);
-        let (model, preview) =
-            preview(&agent, session.id, message, args.model.clone(), mark).await?;
+        let settings = SessionSettings {
+            model: args.model.clone(),
+            context_mode: args.context_mode.map(ContextMode::from),
+            ..args.sampling.settings()
+        };
+        let client = args.sampling.client();
+        let inbound = Inbound { settings, client, ..Inbound::text(&setup::actor(), message) };
+        let (model, preview) = preview(&agent, session.id, inbound).await?;
         if args.json {
             print_json(&report(&preview))?;
         } else {
@@ -210,12 +219,8 @@ fn show_in_session(
 pub(crate) async fn preview(
     agent: &Agent,
     session: SessionId,
-    message: &str,
-    model: Option<String>,
-    mark: Option<ContextMode>,
+    inbound: Inbound,
 ) -> CliResult<(ModelEntry, RequestPreview)> {
-    let settings = SessionSettings { model, context_mode: mark, ..SessionSettings::default() };
-    let inbound = Inbound { settings, ..Inbound::text(&setup::actor(), message) };
     let preview = agent.preview(session, inbound).await?;
     let model = agent.model(&preview.request.model)?;
     Ok((model.clone(), preview))

@@ -5,7 +5,6 @@
 
 mod change;
 mod check;
-mod editor;
 mod ids;
 mod list;
 mod search;

@@ -1,7 +1,5 @@
 //! What commands answer, drawn for people and as JSON.
 
-use std::fmt::Write as _;
-
 use recto_agent::{
     AnsweredApproval, COMMANDS, CommandReply, ItemChange, ItemExplanation, ItemOutcome,
     SessionSettings, StopOutcome, TurnContinues, session_usage_json,
@@ -10,14 +8,16 @@ use recto_store::ApprovalAnswer;
 use recto_workspace::AddedMemory;
 use serde_json::{Value, json};
 
+use super::help::help;
 use crate::commands::memory::{memory_json, one_line};
 use crate::commands::sessions;
 use crate::draw::{self, TextTable};
 use crate::output::tame;
+use crate::terminal::width;
 
 pub(super) fn draw(answer: &CommandReply) -> String {
     match answer {
-        CommandReply::Help => help(),
+        CommandReply::Help => help(width()),
         CommandReply::Began(session) => {
             format!("a new session began: {}\n", tame(&session.label()))
         }
@@ -82,16 +82,6 @@ pub(super) fn json(answer: &CommandReply) -> Value {
         CommandReply::Stopped(stopping) => ("stopped", json!(stopping)),
     };
     json!({"event": "answer", "kind": kind, "data": data})
-}
-
-fn help() -> String {
-    let mut out = String::new();
-    let exit = ("/exit", "", "end the chat (also Ctrl-D)");
-    let commands = COMMANDS.iter().map(|help| (help.name, help.arguments, help.about));
-    for (name, arguments, about) in commands.chain([exit]) {
-        let _ = writeln!(out, "{:<46} {about}", format!("{name} {arguments}"));
-    }
-    out
 }
 
 fn item_change(change: &ItemChange) -> String {

@@ -11,7 +11,8 @@ use recto_tools::ToolOutcome;
 use serde_json::json;
 
 use super::answers;
-use super::follow::wants;
+use super::questions::wants;
+use super::wrapping::wrap_words;
 use crate::failure::{CliFailure, CliResult};
 use crate::output::{print, print_data, print_json_line, tell};
 use crate::remedy_words::{hint_with_command, with_command};
@@ -114,6 +115,43 @@ impl TurnPrinter {
         }
     }
 
+    /// Shows what is being typed while the turn runs.
+    pub(super) fn typed(&mut self, typed: &str) {
+        if let TurnPrinter::People(terminal) = self {
+            terminal.status.show_typed(typed);
+        }
+    }
+
+    /// Takes away what is being typed: the line editor has it now.
+    pub(super) fn end_typing(&mut self) -> CliResult {
+        self.pause()?;
+        self.typed("");
+        Ok(())
+    }
+
+    /// The terminal has become this wide.
+    pub(super) fn resize(&mut self, columns: usize) {
+        if let TurnPrinter::People(terminal) = self {
+            terminal.status.resize(columns);
+        }
+    }
+
+    /// Whether a line of a reply was begun and not ended.
+    pub(super) fn is_writing(&self) -> bool {
+        matches!(self, TurnPrinter::People(terminal) if terminal.open_line)
+    }
+
+    /// Draws a reply that was not watched while it came.
+    pub(super) fn past_reply(&mut self, reply: &str) -> CliResult {
+        match self {
+            TurnPrinter::Json => Ok(()),
+            TurnPrinter::People(terminal) => {
+                terminal.text(reply)?;
+                terminal.close_line()
+            }
+        }
+    }
+
     pub(super) fn answer(&mut self, answer: &CommandReply) -> CliResult {
         match self {
             TurnPrinter::Json => print_json_line(&answers::json(answer)),
@@ -124,8 +162,21 @@ impl TurnPrinter {
 
 impl TerminalPrinter {
     fn event(&mut self, event: &TurnEvent) -> CliResult {
+        self.show(event)?;
+        // What is typed stands below whatever was printed, until the turn is over.
+        if !matches!(event.event, EventKind::Finished(_)) {
+            self.status.refresh();
+        }
+        Ok(())
+    }
+
+    fn show(&mut self, event: &TurnEvent) -> CliResult {
         match &event.event {
-            EventKind::Accepted => Ok(()),
+            EventKind::Accepted => {
+                // The terminal may be wider or narrower by now.
+                self.markdown = MarkdownRenderer::new(width(), self.styled);
+                Ok(())
+            }
             EventKind::Requested { prompt_tokens, .. } => {
                 self.printed.clear();
                 self.wait(&status::reading(*prompt_tokens))
@@ -197,6 +248,8 @@ impl TerminalPrinter {
 
     /// Prints a piece of the reply.
     fn print_piece(&mut self, piece: &str) -> CliResult {
+        self.status.hide();
+        self.status.printed(piece);
         if let Some(last) = piece.chars().next_back() {
             self.open_line = last != '\n';
         }
@@ -226,7 +279,7 @@ impl TerminalPrinter {
     fn line(&mut self, text: &str) -> CliResult {
         self.close_line()?;
         self.status.clear();
-        tell(&text);
+        tell(&wrap_words(text, width(), 2));
         Ok(())
     }
 

@@ -1,19 +1,21 @@
 //! `recto memory add`, `edit` and `forget`: what a person changes. The files are
 //! written by `recto-workspace`, as they are when a model remembers something.
 
+use std::env;
+use std::path::Path;
 use std::process::ExitCode;
 
 use jiff::Zoned;
 use recto_context::{Memory, MemoryMarks, MemoryScope};
 use recto_workspace::{MemoryError, MemoryFiles, NewMemory, TextMarks};
 
-use super::editor;
 use super::ids::{ReadableMemories, find_memory, owner_of, read_memories, sure_name};
 use crate::cli::MarkArgs;
 use crate::config::Settings;
 use crate::failure::{CliFailure, CliResult};
 use crate::input;
 use crate::output::{print, tame, tell};
+use crate::terminal::draft::DraftKind;
 
 const UNCHANGED: &str = "nothing was changed";
 
@@ -52,7 +54,7 @@ pub(super) async fn edit(
         Some(text) => Some(input::message(text)?),
         // Whoever only wants other marks is not asked for a text.
         None if wanted.is_some() => None,
-        None => match editor::edited(&old.text)? {
+        None => match draft_kind(&env::temp_dir()).edit(&old.text)? {
             Some(text) => Some(text),
             None => {
                 tell(&UNCHANGED);
@@ -72,7 +74,8 @@ pub(super) async fn edit(
         error => error.into(),
     });
     let edited = edited.inspect_err(|_| {
-        let kept = text.as_deref().filter(|_| is_typed_here).and_then(editor::keep);
+        let kept = text.as_deref().filter(|_| is_typed_here);
+        let kept = kept.and_then(|text| draft_kind(&env::temp_dir()).keep(text));
         if let Some(path) = kept {
             tell(&format_args!("what you wrote is in {}", tame(&path.to_string_lossy())));
         }
@@ -83,6 +86,16 @@ pub(super) async fn edit(
         tell(&format_args!("changed in {}", tame(&edited.source.to_string())));
     }
     print_id(&edited)
+}
+
+/// A memory in a person's editor.
+fn draft_kind(folder: &Path) -> DraftKind<'_> {
+    DraftKind {
+        name: "memory",
+        folder,
+        instead: "type the new text behind the id",
+        unchanged: "the memory is as it was",
+    }
 }
 
 impl MarkArgs {

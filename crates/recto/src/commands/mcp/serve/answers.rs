@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use recto_agent::{RecallQuery, RecalledContent, SearchPatience};
+use recto_agent::{Inbound, RecallQuery, RecalledContent, SearchPatience, SessionSettings};
 use recto_context::{Catalog, ItemId, ItemKind, MessageId};
 use recto_store::{SessionId, Store, TurnId};
 use recto_tools::shorten;
@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use super::arguments::OfferArguments;
 use super::handler::{CallHandler, ServeState};
 use super::offer::OfferedCall;
+use crate::cli::SamplingArgs;
 use crate::commands::context;
 use crate::commands::items::entry::tool_text;
 use crate::commands::memory::recollection_json;
@@ -160,8 +161,9 @@ async fn context(handler: &CallHandler, arguments: &OfferArguments) -> CliResult
             let session = sessions::find(store, &settings.agent.name, &handler.asked, name).await?;
             let agent = handler.agent(&state, store, settings).await?;
             let model = model.map(str::to_owned);
-            let (model, preview) =
-                context::preview(&agent, session.id, message, model, None).await?;
+            let settings = SessionSettings { model, ..SessionSettings::default() };
+            let inbound = Inbound { settings, ..Inbound::text(&setup::actor(), message) };
+            let (model, preview) = context::preview(&agent, session.id, inbound).await?;
             let report = context::report(&preview);
             (model, preview.request, report)
         }
@@ -175,6 +177,7 @@ async fn context(handler: &CallHandler, arguments: &OfferArguments) -> CliResult
                 remembered: &remembered,
                 settings: &settings,
                 choice: &choice,
+                sampling: &SamplingArgs::default(),
             };
             let (model, request) = context::assemble(&from, message, &[], None).await?;
             let report = request.report();
