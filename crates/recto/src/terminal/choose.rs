@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::keys::TimedKey;
 
@@ -18,7 +18,7 @@ const READING: Duration = Duration::from_millis(400);
 pub(crate) struct KeyQuestion {
     /// The keys that answer it, in lower case.
     keys: &'static str,
-    /// When the question was shown, or the last key came that was too early.
+    /// When the question was shown, or the last key came that was no answer.
     quiet_since: Instant,
 }
 
@@ -43,24 +43,28 @@ impl KeyQuestion {
 
     /// Says what a key means. `line` is what is being typed at that time.
     pub(crate) fn read(&mut self, key: &TimedKey, line: &str) -> KeyChoice {
-        let Event::Key(pressed) = &key.event else { return KeyChoice::Typed };
-        if pressed.kind == KeyEventKind::Release || !line.is_empty() {
-            return KeyChoice::Typed;
+        let is_early = key.at.saturating_duration_since(self.quiet_since) < READING;
+        let choice = match &key.event {
+            Event::Key(pressed) if line.is_empty() => self.read_alone(pressed, is_early),
+            _ => KeyChoice::Typed,
+        };
+        if matches!(choice, KeyChoice::Typed | KeyChoice::TooEarly) {
+            self.quiet_since = self.quiet_since.max(key.at);
         }
+        choice
+    }
+
+    /// What a key means while no line is being typed.
+    fn read_alone(&self, pressed: &KeyEvent, is_early: bool) -> KeyChoice {
         let control = pressed.modifiers.contains(KeyModifiers::CONTROL);
         match pressed.code {
+            _ if pressed.kind == KeyEventKind::Release => KeyChoice::Typed,
             KeyCode::Char('d') if control => KeyChoice::Interrupted,
             KeyCode::Esc => KeyChoice::Interrupted,
-            KeyCode::Char(typed) if !control && self.is_answer(typed) => {
-                let is_early = key.at.saturating_duration_since(self.quiet_since) < READING;
-                match is_early {
-                    true => {
-                        self.quiet_since = self.quiet_since.max(key.at);
-                        KeyChoice::TooEarly
-                    }
-                    false => KeyChoice::Key(typed.to_ascii_lowercase()),
-                }
-            }
+            KeyCode::Char(typed) if !control && self.is_answer(typed) => match is_early {
+                true => KeyChoice::TooEarly,
+                false => KeyChoice::Key(typed.to_ascii_lowercase()),
+            },
             _ => KeyChoice::Typed,
         }
     }
@@ -72,8 +76,6 @@ impl KeyQuestion {
 
 #[cfg(test)]
 mod tests {
-    use crossterm::event::KeyEvent;
-
     use super::*;
 
     /// What keys mean to a question that is shown at second 10, each with its time in

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rustix::stdio::stdin;
 use rustix::termios::{
-    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+    InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
 use signal_hook::consts::{SIGHUP, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::low_level::emulate_default_handler;
@@ -90,6 +90,8 @@ fn set(modes: &Termios) -> io::Result<()> {
 fn quiet(mut modes: Termios) -> Termios {
     modes.local_modes -=
         LocalModes::ECHO | LocalModes::ECHONL | LocalModes::ICANON | LocalModes::IEXTEN;
+    // Enter stays what it is, also for the line editor, should that read it.
+    modes.input_modes -= InputModes::ICRNL;
     modes.special_codes[SpecialCodeIndex::VMIN] = 1;
     modes.special_codes[SpecialCodeIndex::VTIME] = 0;
     modes
