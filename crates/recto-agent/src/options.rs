@@ -235,7 +235,7 @@ impl SessionSettings {
     }
 
     /// The model entry with what the session says otherwise.
-    pub fn apply(&self, entry: &ModelEntry) -> ModelEntry {
+    pub(crate) fn apply(&self, entry: &ModelEntry) -> ModelEntry {
         let mut entry = entry.clone();
         entry.call.temperature = self.temperature.or(entry.call.temperature);
         entry.call.top_p = self.top_p.or(entry.call.top_p);

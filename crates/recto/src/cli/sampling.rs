@@ -1,8 +1,8 @@
 //! How a model is asked in one run, whatever the session says.
 
 use clap::Args;
-use recto_agent::SessionSettings;
-use recto_context::ClientContext;
+use recto_agent::{ModelEntry, SessionSettings};
+use recto_context::{ClientContext, Tokens};
 
 /// The arguments that say how a model is asked in one run.
 #[derive(Debug, Clone, Default, Args)]
@@ -29,6 +29,15 @@ impl SamplingArgs {
             top_p: self.top_p,
             max_output_tokens: self.max_tokens,
             ..SessionSettings::default()
+        }
+    }
+
+    /// Has a model asked in this way, outside of all sessions.
+    pub(crate) fn apply(&self, model: &mut ModelEntry) {
+        model.call.temperature = self.temperature.or(model.call.temperature);
+        model.call.top_p = self.top_p.or(model.call.top_p);
+        if let Some(tokens) = self.max_tokens {
+            model.limits.reply = Tokens::new(tokens);
         }
     }
 

@@ -40,12 +40,14 @@ use crate::input;
 use crate::output::{tame, tell};
 use crate::setup::{self, TERMINAL};
 use crate::terminal::editor::EditorInput;
+use crate::terminal::width;
 use elsewhere::TurnsElsewhere;
 use follow::AnswerMode;
 use printer::TurnPrinter;
 use prompt::ChatPrompt;
 use questions::QuestionQueue;
 use typing::{KeyEffect, TurnTyping, TypingPurpose};
+use wrapping::wrap_words;
 
 pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
     let config = setup::load_config(home, Vec::new())?;
@@ -241,10 +243,11 @@ impl Chat {
         self.greet();
         if let Ok(Some(approval)) = self.first_question().await {
             let question = ApprovalQuestion::from_approval(&approval);
-            tell(&format_args!(
+            let waits = format!(
                 "turn {} waits for your word: {} wants to run {} (approval {}); /approve or /deny",
                 approval.turn, question.tool, question.title, approval.id
-            ));
+            );
+            tell(&wrap_words(&waits, width(), 2));
         }
         let mut prompt = ChatPrompt::open(home)?;
         // Where that can't be had, keys are echoed as they are by any program.
@@ -283,6 +286,7 @@ impl Chat {
         // A Ctrl-C that came too late for the turn before is not for this one.
         let _ = self.interrupt.notified().now_or_never();
         let _ = self.typing.start();
+        self.printer.begin_typing(&self.typing.describe());
         let outcome = self.handle_input(text).await;
         self.typing.stop();
         self.printer.end_typing()?;

@@ -99,7 +99,8 @@ pub(crate) async fn assemble(
     mark: Option<ContextMode>,
 ) -> CliResult<(ModelEntry, RequestContext)> {
     let ContextSource { catalog, settings, choice, sampling, .. } = *source;
-    let model = sampling.settings().apply(&setup::chosen_model(settings)?);
+    let mut model = setup::chosen_model(settings)?;
+    sampling.apply(&mut model);
     let system = sampling.client().map(|client| client.system_texts()).unwrap_or_default();
     let window = model_window(&model, Tokens::new(settings.window_cap)).await;
     let window = window.unwrap_or(Window::ASSUMED);

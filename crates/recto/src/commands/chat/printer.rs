@@ -122,6 +122,13 @@ impl TurnPrinter {
         }
     }
 
+    /// What is being typed when a turn begins, to be shown with it.
+    pub(super) fn begin_typing(&mut self, typed: &str) {
+        if let TurnPrinter::People(terminal) = self {
+            terminal.status.keep_typed(typed);
+        }
+    }
+
     /// Takes away what is being typed: the line editor has it now.
     pub(super) fn end_typing(&mut self) -> CliResult {
         self.pause()?;
@@ -155,7 +162,10 @@ impl TurnPrinter {
     pub(super) fn answer(&mut self, answer: &CommandReply) -> CliResult {
         match self {
             TurnPrinter::Json => print_json_line(&answers::json(answer)),
-            TurnPrinter::People(_) => print(&answers::draw(answer)),
+            TurnPrinter::People(terminal) => {
+                terminal.status.hide();
+                print(&answers::draw(answer))
+            }
         }
     }
 }
@@ -231,7 +241,10 @@ impl TerminalPrinter {
 
     /// Shows what would be run, exactly, and how to say yes or no.
     fn asked(&mut self, question: &ApprovalQuestion) -> CliResult {
-        self.line(&wants(question))?;
+        self.close_line()?;
+        self.status.clear();
+        // Not broken into lines: every character counts.
+        tell(&wants(question));
         let approval = question.approval;
         tell(&format_args!(
             "the turn waits: /approve or /deny, or `recto approvals answer {approval} allow`"
@@ -291,9 +304,9 @@ impl TerminalPrinter {
                 TurnEnding::Stopped => String::new(),
                 _ => "error: ".to_owned(),
             };
-            tell(&format_args!("{what}{}", error.message));
+            tell(&wrap_words(&format!("{what}{}", error.message), width(), 2));
             if let Some(hint) = hint_with_command(error.hint.clone(), error.remedy.as_ref()) {
-                tell(&format_args!("\nhint: {hint}"));
+                tell(&wrap_words(&format!("\nhint: {hint}"), width(), 2));
             }
         }
         if !finished.calls.is_empty() {

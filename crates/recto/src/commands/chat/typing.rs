@@ -146,7 +146,8 @@ impl TurnTyping {
         self.leaving == LeaveWish::AfterTurn
     }
 
-    fn describe(&self) -> String {
+    /// What is typed and what is to happen with it, for the person to see.
+    pub(super) fn describe(&self) -> String {
         let leaving = match self.leaving {
             LeaveWish::None => "",
             LeaveWish::AfterTurn => "ends after this (Ctrl-D again: now)",
