@@ -22,6 +22,8 @@ pub(super) struct OpenRow {
     style: String,
     /// How many rows were left by now.
     left: usize,
+    /// Whether the terminal has moved what stands in the row, nobody knows where to.
+    is_lost: bool,
     /// A sequence that changes the style and has not ended.
     sequence: String,
 }
@@ -29,12 +31,25 @@ pub(super) struct OpenRow {
 impl OpenRow {
     pub(super) fn new(width: usize) -> Self {
         let [written, style, sequence] = [const { String::new() }; 3];
-        OpenRow { width: width.max(1), column: 0, written, style, left: 0, sequence }
+        OpenRow {
+            width: width.max(1),
+            column: 0,
+            written,
+            style,
+            left: 0,
+            is_lost: false,
+            sequence,
+        }
     }
 
     /// Whether nothing stands in the row, so that something else can.
     pub(super) fn is_empty(&self) -> bool {
-        self.column == 0
+        self.column == 0 && !self.is_lost
+    }
+
+    /// Whether the cursor could not come back to the row.
+    pub(super) fn is_lost(&self) -> bool {
+        self.is_lost
     }
 
     /// What writes the row once more.
@@ -47,8 +62,9 @@ impl OpenRow {
         self.left
     }
 
-    /// The terminal has another width from now on.
+    /// The terminal has another width from now on, and wraps the line anew.
     pub(super) fn set_width(&mut self, width: usize) {
+        self.is_lost |= self.column > 0;
         self.width = width.max(1);
     }
 
@@ -61,17 +77,21 @@ impl OpenRow {
         match c {
             '\x1b' => self.sequence = c.to_string(),
             _ if !self.sequence.is_empty() => self.continue_sequence(c),
-            '\n' => self.begin(),
+            '\n' => {
+                self.begin();
+                self.is_lost = false;
+            }
             '\t' => {
                 let stop = (self.column / TAB + 1) * TAB;
                 let blanks = stop.min(self.width - 1).saturating_sub(self.column);
                 self.put(' ', blanks);
             }
-            _ => match c.width() {
-                Some(columns) => self.put_wide(c, columns),
-                // What does not print does not move the cursor.
-                None => {}
-            },
+            // What does not print does not move the cursor.
+            _ => {
+                if let Some(columns) = c.width() {
+                    self.put_wide(c, columns);
+                }
+            }
         }
     }
 
@@ -162,6 +182,20 @@ mod tests {
             row.push(text);
             assert_eq!(row.rows_above(), rows, "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_terminal_that_was_resized_is_known_again_with_the_next_line() {
+        let mut row = OpenRow::new(10);
+        row.push("some");
+        row.set_width(8);
+        assert!(row.is_lost() && !row.is_empty());
+        row.push(" words more");
+        assert!(row.is_lost());
+        row.push("\n");
+        assert!(!row.is_lost() && row.is_empty());
+        row.set_width(10);
+        assert!(!row.is_lost());
     }
 
     #[test]

@@ -256,7 +256,12 @@ impl<W: Write> StatusWriter<W> {
         }
     }
 
+    /// What stood above the line may be anywhere now: the reply goes on where the line was.
     fn resize(&mut self, width: usize) {
+        if self.place == LinePlace::BelowReply {
+            self.place = LinePlace::Here;
+            self.open = OpenRow::new(width);
+        }
         self.hide();
         self.width = width;
         self.open.set_width(width);
@@ -293,7 +298,8 @@ impl<W: Write> StatusWriter<W> {
     fn draw(&mut self) {
         let is_open = !self.open.is_empty();
         let nothing = self.text.is_empty() && self.typed.is_empty();
-        if nothing || (is_open && self.reply == ReplyScreen::Apart) {
+        let is_apart = self.reply == ReplyScreen::Apart || self.open.is_lost();
+        if nothing || (is_open && is_apart) {
             return;
         }
         let line = self.compose(self.width.saturating_sub(1));
@@ -489,6 +495,23 @@ mod tests {
                 line.show_typed("next: a");
             },
             &expect!["⠋·reading·│·next:·a"],
+        );
+    }
+
+    #[test]
+    fn a_reply_goes_on_below_after_the_terminal_was_resized() {
+        let act = |line: &mut StatusWriter<&mut Vec<u8>>| {
+            line.open.push("The rep");
+            line.show_typed("next: wha");
+            line.resize(20);
+            line.hide();
+        };
+        check(
+            StatusStyle::Plain,
+            act,
+            &expect![[r#"
+
+                ⠋·next:·wha<return>·············<return>⠋·next:·wha<return>·············<return>"#]],
         );
     }
 
