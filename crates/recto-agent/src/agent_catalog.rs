@@ -10,11 +10,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use recto_context::{Catalog, ContentHash, ContentSource, FileNotice, Remedy, Skill, ToolSpec};
+use recto_context::{
+    Catalog, ContentHash, ContentSource, FileNotice, OffReason, OffTool, Remedy, Skill,
+    SystemFiles, ToolSpec,
+};
 use recto_search::SearchEntry;
 use recto_store::{Moment, TrustUpdate};
 use recto_tools::{ApprovalMode, ServerTools, trust_hash};
-use recto_workspace::WorkspaceSnapshot;
+use recto_workspace::{WorkspaceProblem, WorkspaceSnapshot};
 
 use crate::notice::TurnNotice;
 use crate::options::AgentParts;
@@ -24,7 +27,7 @@ use crate::options::AgentParts;
 pub(crate) struct AgentCatalog {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) trusted: TrustedSkills,
-    /// What a person should know of tools that are not there.
+    /// What a person should know of tools and system files that are not there.
     pub(crate) notices: Arc<[TurnNotice]>,
 }
 
@@ -100,8 +103,11 @@ impl AgentCatalog {
     pub(crate) fn unattended(mut self, parts: &AgentParts, approval: ApprovalMode) -> Self {
         let mut catalog = Catalog::clone(&self.catalog);
         let runs = |spec: &ToolSpec| !parts.tools.asks(spec, &self.catalog, approval);
-        catalog.tools.retain(runs);
-        catalog.skills.iter_mut().for_each(|skill| skill.tools.retain(runs));
+        let Catalog { tools, skills, off_tools, .. } = &mut catalog;
+        let lists = std::iter::once(tools).chain(skills.iter_mut().map(|skill| &mut skill.tools));
+        for list in lists {
+            switch_off(list, off_tools, OffReason::NeedsPerson, |spec| !runs(spec));
+        }
         self.catalog = Arc::new(catalog);
         self
     }
@@ -118,8 +124,22 @@ async fn build_catalog(
     let (trusted, new) = check_skills(&mut catalog, trusted).await;
     remove_disabled(&mut catalog, &parts.options.disabled_tools);
     add_tools(&mut catalog, &parts.options.built_in, servers);
-    let notices = catalog.notices[known..].iter().map(TurnNotice::from_file).collect();
+    let of_system = snapshot.problems.iter().filter(|problem| is_of_system_layer(problem));
+    let of_system = of_system.map(TurnNotice::from_system_file);
+    let notices = of_system.chain(catalog.notices[known..].iter().map(TurnNotice::from_file));
+    let notices = notices.collect();
     (AgentCatalog { catalog: Arc::new(catalog), trusted: Arc::new(trusted), notices }, new)
+}
+
+/// Whether a problem keeps a file out that says who the agent is: nobody would see by the reply
+/// why it is another.
+fn is_of_system_layer(problem: &WorkspaceProblem) -> bool {
+    let is_named = |name: &&str| problem.path.ends_with(name);
+    let is_in_folder = |name: &str| problem.path.parent().is_some_and(|at| at.ends_with(name));
+    problem.notice().is_some()
+        && SystemFiles::NAMES.iter().any(|name| is_named(&name))
+        && !is_in_folder("rules")
+        && !is_in_folder("references")
 }
 
 /// What is known of skills' folders. A store that can't tell knows none, and then
@@ -147,24 +167,27 @@ async fn check_skills(
         let look = folder.clone();
         let hash = tokio::task::spawn_blocking(move || trust_hash(&look)).await;
         let source = skill.tools.first().map_or(ContentSource::BuiltIn, |tool| tool.source.clone());
-        let notice = match (hash, trusted.get(&folder)) {
+        let (why, notice) = match (hash, trusted.get(&folder)) {
             (Ok(Ok(hash)), Some(known)) if hash == *known => continue,
             (Ok(Ok(hash)), None) => {
                 new.push((folder.to_string_lossy().into_owned(), hash));
                 trusted.insert(folder, hash);
                 continue;
             }
-            (Ok(Ok(_)), Some(_)) => skill_changed_notice(source, &skill.name),
+            (Ok(Ok(_)), Some(_)) => {
+                (OffReason::SkillChanged, skill_changed_notice(source, &skill.name))
+            }
             (Ok(Err(error)), _) => {
                 let problem = format!("its tools are off, because it can't be read: {error}");
-                FileNotice::new(source, problem)
+                (OffReason::SkillUnreadable, FileNotice::new(source, problem))
             }
             (Err(_), _) => {
-                FileNotice::new(source, "its tools are off, because reading it broke off")
+                let problem = "its tools are off, because reading it broke off";
+                (OffReason::SkillUnreadable, FileNotice::new(source, problem))
             }
         };
         catalog.notices.push(notice);
-        skill.tools.clear();
+        switch_off(&mut skill.tools, &mut catalog.off_tools, why, |_| true);
     }
     (trusted, new)
 }
@@ -188,11 +211,27 @@ fn folder_of(skill: &Skill) -> Option<PathBuf> {
 
 /// Leaves tools of skills out that a person does not want.
 pub fn remove_disabled(catalog: &mut Catalog, disabled: &[String]) {
-    let is_on = |tool: &ToolSpec| {
+    let is_off = |tool: &ToolSpec| {
         let key = tool.id.key();
-        !disabled.iter().any(|name| *name == key || **name == *tool.id.name)
+        disabled.iter().any(|name| *name == key || **name == *tool.id.name)
     };
-    catalog.skills.iter_mut().for_each(|skill| skill.tools.retain(is_on));
+    for skill in &mut catalog.skills {
+        switch_off(&mut skill.tools, &mut catalog.off_tools, OffReason::Disabled, is_off);
+    }
+}
+
+/// Takes tools out of a list, and notes why they are not offered.
+fn switch_off(
+    tools: &mut Vec<ToolSpec>,
+    off: &mut Vec<OffTool>,
+    why: OffReason,
+    is_off: impl Fn(&ToolSpec) -> bool,
+) {
+    tools.retain(|tool| {
+        let is_off = is_off(tool);
+        off.extend(is_off.then(|| OffTool { item: tool.id.clone(), why }));
+        !is_off
+    });
 }
 
 /// Adds the tools that no skill brings. Models call tools by name alone, so those

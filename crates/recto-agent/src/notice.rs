@@ -32,6 +32,8 @@ pub struct TurnNotice {
 pub enum NoticeFacts {
     /// A skill or a server can't be used as it stands.
     SourceUnusable { source: ContentSource, problem: String },
+    /// A file that says who the agent is, or how it behaves, can't be read.
+    SystemFileUnusable { path: PathBuf, problem: String },
     /// A file of memories can't be used as it stands.
     MemoryFileUnusable { path: PathBuf, line: Option<usize>, problem: String },
     /// A mention leads nowhere, or there are too many.
@@ -82,6 +84,14 @@ impl TurnNotice {
         TurnNotice { remedy, ..facts.into() }
     }
 
+    /// The notice of a file of the system layer that is there and can't be used.
+    pub(crate) fn from_system_file(problem: &WorkspaceProblem) -> Self {
+        let path = problem.path.to_path_buf();
+        let facts = NoticeFacts::SystemFileUnusable { path, problem: problem.what.clone() };
+        let text = format!("{problem}; the agent answers without it");
+        TurnNotice { text, facts, remedy: problem.remedy.clone() }
+    }
+
     /// The notice of a problem with a file of memories.
     pub(crate) fn from_problem(problem: &WorkspaceProblem) -> Self {
         let facts = NoticeFacts::MemoryFileUnusable {
@@ -111,6 +121,7 @@ impl NoticeFacts {
     fn describe(&self) -> String {
         match self {
             NoticeFacts::SourceUnusable { problem, .. }
+            | NoticeFacts::SystemFileUnusable { problem, .. }
             | NoticeFacts::MemoryFileUnusable { problem, .. }
             | NoticeFacts::MentionNotFollowed { problem }
             | NoticeFacts::SessionFileFailed { problem } => problem.clone(),

@@ -35,6 +35,7 @@ pub fn assemble(inputs: &AssemblyInputs<'_>) -> Result<RequestContext, OverBudge
         removed: inputs.removed.to_vec(),
         found: inputs.picks.to_vec(),
         candidates: inputs.candidates.to_vec(),
+        alike: inputs.alike.to_vec(),
         notices: inputs.catalog.notices.clone(),
         sent: Arc::new(sent_message(&plan)),
         tools: plan.tools,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, OverBudget, Window};
 use crate::carry::Carry;
-use crate::catalog::{FileNotice, ToolSpec};
+use crate::catalog::{FileNotice, OffReason, ToolSpec};
 use crate::counter::CountKind;
 use crate::description::ItemDescription;
 use crate::item::{IncludeMode, ItemId, Pick};
@@ -19,6 +19,7 @@ use crate::layout::ToolCalls;
 use crate::message::Message;
 use crate::mode::ModeDecision;
 use crate::page::{ChatMessage, ItemUse, Part, PartPlace, PartReason, locate_parts};
+use crate::standing::AlikeItem;
 use crate::tokens::Tokens;
 
 /// All that goes into a request, and what was left out of it.
@@ -56,6 +57,8 @@ pub struct RequestContext {
     pub found: Vec<Pick>,
     /// What search looked at and did not take.
     pub candidates: Vec<Pick>,
+    /// What search left, because it says what a better one says.
+    pub alike: Vec<AlikeItem>,
     /// What the items on the page and those that search ranked say of themselves.
     pub descriptions: Vec<ItemDescription>,
     /// Files that could not be used.
@@ -177,6 +180,8 @@ pub enum DropReason {
     Preset(Arc<str>),
     /// The session has it, but it is gone from the workspace.
     Vanished,
+    /// It is switched off.
+    Off(OffReason),
     /// Another tool of this name is offered.
     NameTaken,
     /// A result whose call is not in the history.
@@ -204,6 +209,7 @@ impl DropReason {
             DropReason::Mode => "left out in this mode".to_owned(),
             DropReason::Preset(name) => format!("preset `{name}` has no place for it"),
             DropReason::Vanished => "in the session, but gone from the workspace".to_owned(),
+            DropReason::Off(why) => why.describe().to_owned(),
             DropReason::NameTaken => "another tool of this name is offered".to_owned(),
             DropReason::ResultWithoutCall => "its call is not in the history".to_owned(),
             DropReason::CallWithoutResult => "its result is not in the history".to_owned(),

@@ -14,6 +14,7 @@ use crate::message::{
     ContentPart, Message, MessageId, MessageStamp, SpeakerName, TurnNumber, UserMessage,
 };
 use crate::mode::ModeDecision;
+use crate::standing::AlikeItem;
 use crate::summary::HistorySummary;
 use crate::text::Text;
 use crate::tokens::Tokens;
@@ -45,6 +46,7 @@ pub struct AssemblyInputs<'a> {
     pub(crate) removed: &'a [ItemId],
     pub(crate) picks: &'a [Pick],
     pub(crate) candidates: &'a [Pick],
+    pub(crate) alike: &'a [AlikeItem],
     pub(crate) mode: ModeDecision,
     pub(crate) window: Window,
     pub(crate) limits: ContextLimits,
@@ -152,6 +154,7 @@ impl<'a> AssemblyInputs<'a> {
             removed: &[],
             picks: &[],
             candidates: &[],
+            alike: &[],
             mode: ModeDecision::without_tools(),
             window: Window::ASSUMED,
             limits: ContextLimits::default(),
@@ -235,6 +238,12 @@ impl<'a> AssemblyInputs<'a> {
     /// Sets the items that search looked at and did not take.
     pub fn candidates(mut self, candidates: &'a [Pick]) -> Self {
         self.candidates = candidates;
+        self
+    }
+
+    /// Sets the items that search left, because they say what better ones say.
+    pub fn alike(mut self, alike: &'a [AlikeItem]) -> Self {
+        self.alike = alike;
         self
     }
 

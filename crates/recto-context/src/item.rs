@@ -23,6 +23,10 @@ pub enum ItemKind {
 }
 
 impl ItemKind {
+    /// All kinds, in their order.
+    pub const ALL: [ItemKind; 5] =
+        [ItemKind::Rule, ItemKind::Reference, ItemKind::Skill, ItemKind::Tool, ItemKind::Memory];
+
     /// The name that people, records and the config use.
     pub fn name(self) -> &'static str {
         match self {

@@ -40,6 +40,7 @@ mod remedy;
 mod report;
 mod room;
 mod skill_texts;
+mod standing;
 mod summary;
 mod text;
 mod tokens;
@@ -50,7 +51,8 @@ pub use budget::{Budget, OverBudget, Window, WindowSource};
 pub use cached::{CachedPrefix, ServedTokens};
 pub use carry::{Carry, FoundTool, TargetModel, TrimTotals};
 pub use catalog::{
-    Catalog, CatalogDocument, FileNotice, Skill, SystemFiles, ToolSpec, WorkspaceFile,
+    Catalog, CatalogDocument, FileNotice, OffReason, OffTool, Skill, SystemFiles, ToolSpec,
+    WorkspaceFile,
 };
 pub use client::{
     CLIENT, ClientContext, ClientMessage, ClientResult, ClientTool, ReconciledHistory,
@@ -95,6 +97,7 @@ pub use record::{
     ContentRef, ContextRecord, MessageRef, RecordBundle, RecordContents, RestoreError,
 };
 pub use remedy::Remedy;
+pub use standing::{AlikeItem, ItemForm, ItemPlacement, ItemStanding, ItemStatus};
 pub use summary::{HistorySummary, SummaryBy, summary_room};
 pub use text::{ContentHash, ParseHashError, Text};
 pub use tokens::{Calibration, ObservationOutcome, TextProfile, TokenClass, TokenRates, Tokens};

@@ -121,6 +121,10 @@ pub enum PartReason {
     Listed,
     /// Only its name and description: the body did not fit.
     ListedForRoom,
+    /// Only its name and description: `skills.render` shows no bodies.
+    ListedByRender,
+    /// Only its name and description: minimal mode shows no bodies.
+    ListedInMinimal,
     /// It belongs to the skill of this name, which is on the page.
     OfSkill(Arc<str>),
     /// All tools are offered in minimal mode while they are few.
@@ -190,6 +194,12 @@ impl PartReason {
             PartReason::Mentioned => "named in a message".to_owned(),
             PartReason::Listed => "listed by name; its body is not always included".to_owned(),
             PartReason::ListedForRoom => "listed by name; its body did not fit".to_owned(),
+            PartReason::ListedByRender => {
+                "listed by name; skills.render shows no bodies".to_owned()
+            }
+            PartReason::ListedInMinimal => {
+                "listed by name; minimal mode shows no bodies".to_owned()
+            }
             PartReason::OfSkill(skill) => format!("comes with skill {skill}"),
             PartReason::FewTools => "minimal mode offers all tools while they are few".to_owned(),
             PartReason::Snapshot => "in the session's memory snapshot".to_owned(),

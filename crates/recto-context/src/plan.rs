@@ -104,6 +104,7 @@ pub(crate) fn plan_page<'a>(inputs: &'a AssemblyInputs<'a>, mut carry: Carry) ->
         dropped: Vec::new(),
     };
     plan.note_vanished_items(&session);
+    plan.note_off_tools(&session);
     plan.note_hidden_files();
     plan.offer_tools(&session);
     plan.plan_memories();
@@ -133,8 +134,15 @@ impl<'a> Plan<'a> {
         self.dropped.push(DroppedEntry::whole(what, layer, tokens, reason));
     }
 
-    fn drop_vanished(&mut self, item: &ItemId) {
-        self.drop(item.to_string(), item_layer(item.kind), Tokens::ZERO, DropReason::Vanished);
+    /// Notes an item that is not in the catalog: it is switched off, or gone.
+    fn drop_missing(&mut self, item: &ItemId) {
+        let off = self.inputs.catalog.off_tools.iter().find(|off| off.item == *item);
+        let reason = off.map_or(DropReason::Vanished, |off| DropReason::Off(off.why));
+        let what = item.to_string();
+        // The session may have it, and search have found it.
+        if !self.dropped.iter().any(|dropped| dropped.what == what && dropped.reason == reason) {
+            self.drop(what, item_layer(item.kind), Tokens::ZERO, reason);
+        }
     }
 
     /// Items that the session has and the workspace no longer does.
@@ -144,18 +152,32 @@ impl<'a> Plan<'a> {
         }
         let there: HashSet<ItemId> = self.inputs.catalog.items().map(|(id, _)| id).collect();
         let items = self.inputs.session.iter().map(|item| &item.item);
-        items.filter(|item| !there.contains(item)).for_each(|item| self.drop_vanished(item));
+        items.filter(|item| !there.contains(item)).for_each(|item| self.drop_missing(item));
     }
 
-    /// Items that are neither in the session nor brought for this turn.
+    /// Tools that are switched off and that the session does not have.
+    fn note_off_tools(&mut self, session: &SessionLookup<'_>) {
+        let catalog = self.inputs.catalog;
+        for off in catalog.off_tools.iter().filter(|off| !session.contains_key(&off.item)) {
+            self.drop_missing(&off.item);
+        }
+    }
+
+    /// Items that are neither in the session nor brought for this turn, and those that the
+    /// session has in vain: a tool without its skill, a skill that has no place in the list.
     pub(crate) fn available(&self) -> Vec<(ItemId, IncludeMode)> {
         let AssemblyInputs { catalog, session, picks, .. } = self.inputs;
         let here: HashSet<&ItemId> = session.iter().map(|item| &item.item).collect();
-        let brought = |id: &ItemId| {
-            picks.iter().any(|pick| pick.item == *id)
-                || self.tools.iter().any(|tool| tool.spec.id == *id)
+        let brought: HashSet<&ItemId> = picks.iter().map(|pick| &pick.item).collect();
+        let shown: HashSet<&ItemId> = self.tools.iter().map(|tool| &tool.spec.id).collect();
+        let listed: HashSet<ItemId> =
+            self.skills.iter().map(|planned| skill_id(planned.skill)).collect();
+        let is_missing = |id: &ItemId| match id.kind {
+            ItemKind::Tool => !shown.contains(id) && !brought.contains(id),
+            ItemKind::Skill if here.contains(id) => !listed.contains(id),
+            _ => !here.contains(id) && !brought.contains(id),
         };
-        catalog.items().filter(|(id, _)| !here.contains(id) && !brought(id)).collect()
+        catalog.items().filter(|(id, _)| is_missing(id)).collect()
     }
 
     /// Files that the mode or the preset has no place for.
@@ -244,11 +266,11 @@ impl<'a> Plan<'a> {
             let (form, reason) = match joined {
                 Some(_) if bodies && shed => (SkillForm::Listed, PartReason::ListedForRoom),
                 Some(joined) if bodies => (SkillForm::Full, reason(joined)),
-                Some(joined) => (SkillForm::Listed, reason(joined)),
+                _ if mode.chosen.is_minimal() => (SkillForm::Listed, PartReason::ListedInMinimal),
+                Some(_) => (SkillForm::Listed, PartReason::ListedByRender),
                 None => (SkillForm::Listed, PartReason::Listed),
             };
-            // Every skill is listed, whatever its own include mode says of its body.
-            let include = joined.map_or(IncludeMode::Always, ItemOrigin::include);
+            let include = joined.map_or(skill.include, ItemOrigin::include);
             self.skills.push(PlannedSkill { skill, form, include, reason });
         }
         let names = ["skill", "skills"];

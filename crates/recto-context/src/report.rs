@@ -11,6 +11,7 @@ use crate::layout::ToolCalls;
 use crate::message::{call_json, part_json};
 use crate::mode::{ModeDecision, ModeSource};
 use crate::page::{ChatMessage, ContentPiece, ItemUse, Part, PartContent, PartPlace, PartReason};
+use crate::standing::AlikeItem;
 use crate::text::ContentHash;
 use crate::tokens::Tokens;
 
@@ -41,6 +42,8 @@ impl RequestContext {
             "found": self.found.iter().map(|pick| self.ranked_json(pick)).collect::<Vec<_>>(),
             "candidates":
                 self.candidates.iter().map(|pick| self.ranked_json(pick)).collect::<Vec<_>>(),
+            "alike": self.alike.iter().map(|alike| self.alike_json(alike)).collect::<Vec<_>>(),
+            "items": self.item_standings(),
             "notices": self.notices.iter().map(|notice| json!({
                 "source": notice.source.to_string(),
                 "problem": &*notice.problem,
@@ -55,6 +58,16 @@ impl RequestContext {
         json["description"] = json!(self.description(&pick.item));
         json["scores"] = json!(pick.scores);
         json["best_chunk"] = json!(pick.best_chunk.as_deref());
+        json
+    }
+}
+
+impl RequestContext {
+    fn alike_json(&self, alike: &AlikeItem) -> Value {
+        let mut json = item_json(&alike.item);
+        json["description"] = json!(self.description(&alike.item));
+        json["of"] = item_json(&alike.of);
+        json["cosine"] = json!(alike.cosine);
         json
     }
 }

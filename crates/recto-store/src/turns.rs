@@ -307,6 +307,16 @@ impl Store {
         .await
     }
 
+    /// The last turn of all that made a request.
+    pub async fn last_turn_with_request(&self) -> StoreResult<Option<StoredTurn>> {
+        let owners = self.owners();
+        self.read(move |db| {
+            let sql = "SELECT * FROM turns WHERE id = (SELECT max(turn) FROM requests)";
+            rows::first(db, sql, [], |row| read(row, &owners))
+        })
+        .await
+    }
+
     /// All turns that are queued or running. One that is damaged does not keep
     /// the others from being read.
     pub async fn open_turns(&self) -> StoreResult<OpenTurns> {

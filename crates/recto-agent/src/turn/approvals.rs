@@ -162,6 +162,7 @@ impl TurnRun<'_> {
             });
         }
         for approval in asked {
+            self.tally.add_answer(approval);
             self.tell_answer(approval);
         }
         self.permits = Some(permits);
@@ -179,12 +180,17 @@ impl TurnRun<'_> {
         self.push_message(MessageBody::Approval(Text::from(text)));
     }
 
-    /// Closes the questions when nobody wants an answer any more: what is open counts as denied.
+    /// Closes the questions when nobody wants an answer any more: whoever stops the turn takes
+    /// back what is open, and has denied nothing.
     async fn give_up_asking(&mut self) -> AgentResult<StepEffect> {
         for approval in self.questions().await? {
             if approval.answer.is_none() {
-                self.close(approval.id, ApprovalAnswer::Denied, self.stop.requested_by()).await?;
+                let by = self.stop.requested_by();
+                self.close(approval.id, ApprovalAnswer::Withdrawn, by).await?;
             }
+        }
+        for approval in self.questions().await? {
+            self.tally.add_answer(&approval);
         }
         for ToolCall { id, name, .. } in self.calls.clone() {
             let text = "not run: the person stopped the turn instead of allowing it";
@@ -230,7 +236,7 @@ fn describe_answer(answer: ApprovalAnswer) -> &'static str {
         ApprovalAnswer::Session => "allowed for this session",
         ApprovalAnswer::Denied => "denied",
         ApprovalAnswer::Expired => "not answered in time",
-        ApprovalAnswer::Withdrawn => "withdrawn",
+        ApprovalAnswer::Withdrawn => "stopped",
     }
 }
 

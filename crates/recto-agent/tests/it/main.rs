@@ -21,5 +21,6 @@ mod speakers;
 mod stop;
 mod support;
 mod trouble;
+mod truth;
 mod usage;
 mod why;

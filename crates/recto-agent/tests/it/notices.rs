@@ -145,3 +145,24 @@ fn what_a_turn_tells_that_nobody_watches_is_told_again() {
         assert_both_told(&notices(&agent, session, "one").await);
     });
 }
+
+/// Promise: `system-file-told`
+#[test]
+fn a_file_that_says_who_the_agent_is_and_cannot_be_read_is_told_once_for_each_change() {
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
+    let soul = bench.path().join("workspace/SOUL.md");
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        assert_eq!(notices(&agent, session, "hello").await, [""; 0]);
+        std::fs::write(&soul, b"You are \xff\xfe.").unwrap();
+        let told = notices(&agent, session, "who are you?").await;
+        let [told] = &told[..] else { panic!("{told:#?}") };
+        assert!(told.contains("SOUL.md") && told.contains("is not UTF-8"), "{told}");
+        assert_eq!(notices(&agent, session, "and now?").await, [""; 0]);
+        bench.write("SOUL.md", "You are a keeper.\n");
+        assert_eq!(notices(&agent, session, "better?").await, [""; 0]);
+        std::fs::write(&soul, b"You are \xff.").unwrap();
+        assert_eq!(notices(&agent, session, "once more?").await.len(), 1);
+    });
+}

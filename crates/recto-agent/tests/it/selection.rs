@@ -3,7 +3,7 @@
 
 use recto_agent::{Agent, CommandReply, EventKind, ItemExplanation, ItemReason, restore_request};
 use recto_context::mode::ModeSetting;
-use recto_context::{ItemKind, Layer, PickPlacement, RequestContext};
+use recto_context::{ItemKind, ItemStatus, Layer, PickPlacement, RequestContext};
 use recto_fakes::FakeServer;
 use recto_store::{SessionId, Store, TurnId};
 
@@ -186,7 +186,10 @@ fn what_a_person_removed_is_not_brought_back() {
         say(&agent, session, "How do I authenticate?").await;
         let CommandReply::Why(why) = command(&agent, session, "/why c").await else { panic!() };
         assert!(
-            matches!(&why[..], [ItemExplanation { reason: ItemReason::Removed, .. }]),
+            matches!(
+                &why[..],
+                [ItemExplanation { reason: ItemReason::Recorded(ItemStatus::Removed), .. }]
+            ),
             "{why:?}"
         );
         command(&agent, session, "/add c").await;
@@ -220,7 +223,7 @@ fn why_tells_of_every_item() {
         assert!(c.starts_with("rule c was on the page (picks, "), "{c}");
         assert!(c.contains("found by search; probability "), "{c}");
         assert!(y.contains("search looked at it and did not take it"), "{y}");
-        assert!(hold.starts_with("tool hold was on the page (tools, "), "{hold}");
+        assert!(hold.starts_with("tool hold was offered (tools, "), "{hold}");
     });
 }
 

@@ -51,6 +51,7 @@ impl ContextRecord {
             removed: self.removed.clone(),
             found: contents.candidates(&self.found)?,
             candidates: contents.candidates(&self.candidates)?,
+            alike: self.alike.clone(),
             descriptions: contents.descriptions(&self.descriptions)?,
             notices: self.notices.clone(),
             carry: self.carry.clone(),

@@ -38,6 +38,7 @@ impl RequestContext {
             dropped: self.dropped.iter().map(dropped).collect(),
             found: self.found.iter().map(|pick| writer.candidate(pick)).collect(),
             candidates: self.candidates.iter().map(|pick| writer.candidate(pick)).collect(),
+            alike: self.alike.clone(),
             descriptions: self.descriptions.iter().map(|entry| writer.described(entry)).collect(),
             mode: self.mode.clone(),
             tool_choice: self.tool_choice,

@@ -39,6 +39,7 @@ pub(crate) fn catalog() -> Catalog {
         ],
         references: vec![rule("api", 500, IncludeMode::Always, "GET /v1/things lists things.")],
         tools: vec![tool(None, "read_file")],
+        off_tools: Vec::new(),
         notices: Vec::new(),
     }
 }

@@ -7,8 +7,8 @@
 use std::process::ExitCode;
 
 use recto_agent::{
-    Actor, Agent, AnsweredApproval, ApprovalQuestion, EventCursor, EventKind, FinishedTurn, Right,
-    TurnContinues,
+    Actor, ActorRole, Agent, AnsweredApproval, ApprovalQuestion, EventCursor, EventKind,
+    FinishedTurn, Right, TurnContinues,
 };
 use recto_store::{
     ApprovalAnswer, ApprovalDecision, ApprovalExtent, ApprovalId, Moment, RowId, Store, StoreError,
@@ -98,9 +98,19 @@ pub(crate) fn answer_text(approval: &StoredApproval) -> String {
     let Some(ApprovalDecision { answer, at, by }) = &approval.answer else {
         return "none yet".to_owned();
     };
-    let by = by.as_ref().map(Actor::from_store);
-    let by = by.map(|by| format!(" by {}", tame(by.name.as_str()))).unwrap_or_default();
-    format!("{}{by}, {}", answer.name(), local(*at))
+    let by = by.as_ref().map(Actor::from_store).map(|by| match by.role {
+        ActorRole::Owner => " by you".to_owned(),
+        _ => format!(" by {}", tame(by.name.as_str())),
+    });
+    let by = by.unwrap_or_default();
+    let answer = match answer {
+        ApprovalAnswer::Once => "allowed once",
+        ApprovalAnswer::Session => "allowed for this session",
+        ApprovalAnswer::Denied => "denied",
+        ApprovalAnswer::Expired => "not answered in time",
+        ApprovalAnswer::Withdrawn => "stopped",
+    };
+    format!("{answer}{by}, {}", local(*at))
 }
 
 /// Draws a line for each question, and below them what exactly each would do.

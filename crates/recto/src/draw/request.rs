@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use recto_context::{
-    DroppedEntry, IncludeMode, ItemId, ItemUse, Layer, ModeDecision, ModeReason, ModeSource,
-    OfferedTool, Part, PartReason, Pick, RequestContext, Tokens, Window,
+    AlikeItem, DroppedEntry, IncludeMode, ItemId, ItemKind, ItemStanding, ItemStatus, ItemUse,
+    Layer, ModeDecision, ModeReason, ModeSource, OfferedTool, Part, PartReason, Pick,
+    RequestContext, Tokens, Window,
 };
 
 use super::TextTable;
@@ -30,13 +31,13 @@ pub(crate) fn request(request: &RequestContext) -> String {
     if let Some(left) = listed(&request.candidates, candidate) {
         let _ = write!(out, "\nsearch did not take: {left}\n");
     }
-    let is_ranked =
-        |id: &ItemId| request.found.iter().chain(&request.candidates).any(|pick| pick.item == *id);
-    let unranked = request.available.iter().filter(|(id, _)| !is_ranked(id)).collect::<Vec<_>>();
-    let available =
-        |(id, include): &&(ItemId, IncludeMode)| format!("{} ({include})", shown_id(id));
-    if let Some(available) = listed(&unranked, available) {
-        let _ = write!(out, "\nnot in the session: {available}\n");
+    if let Some(alike) = listed(&request.alike, alike) {
+        let _ = write!(out, "\nleft for likeness: {alike}\n");
+    }
+    let standings = request.item_standings();
+    let absent: Vec<String> = standings.iter().filter_map(absent).collect();
+    if let Some(absent) = listed(&absent, String::clone) {
+        let _ = write!(out, "\nnot in the session: {absent}\n");
     }
     out
 }
@@ -63,6 +64,23 @@ fn candidate(pick: &Pick) -> String {
         Some(probability) => format!("{} ({probability:.2})", shown_id(&pick.item)),
         None => shown_id(&pick.item),
     }
+}
+
+/// An item that nobody wanted for the page, with what keeps it out.
+fn absent(standing: &ItemStanding) -> Option<String> {
+    let why = match standing.status {
+        ItemStatus::NotJoined => IncludeMode::Always.name(),
+        ItemStatus::NotAdded => IncludeMode::Manual.name(),
+        ItemStatus::NotRanked => IncludeMode::Agent.name(),
+        ItemStatus::Removed | ItemStatus::RemovedWithSkill { .. } => "removed",
+        ItemStatus::ToolsOffered { .. } => "its tools are offered",
+        _ => return None,
+    };
+    Some(format!("{} ({why})", shown_id(&standing.item)))
+}
+
+fn alike(alike: &AlikeItem) -> String {
+    format!("{} (says the same as {})", shown_id(&alike.item), shown_id(&alike.of))
 }
 
 /// Why something is there; of what search brought, also how surely it fits.
@@ -189,14 +207,17 @@ fn items(request: &RequestContext) -> TextTable {
             }),
         }
         if layer == Layer::Tools {
-            request.tools.iter().for_each(|tool| table.row(tool_row(tool)));
+            request.tools.iter().for_each(|tool| table.row(tool_row(request, tool)));
         }
     }
     table
 }
 
+/// Whether a part has a row of its own: tools that stand on the page as text have theirs among
+/// the tools.
 fn shown(part: &Part) -> bool {
-    part.reason != PartReason::Heading
+    let is_tool = part.item.as_ref().is_some_and(|item| item.id.kind == ItemKind::Tool);
+    part.reason != PartReason::Heading && !is_tool
 }
 
 fn part_row(part: &Part) -> [String; 5] {
@@ -212,12 +233,14 @@ fn part_row(part: &Part) -> [String; 5] {
     [part.layer.to_string(), name, include, part.tokens.to_string(), why]
 }
 
-fn tool_row(tool: &OfferedTool) -> [String; 5] {
+fn tool_row(request: &RequestContext, tool: &OfferedTool) -> [String; 5] {
+    let is_its = |part: &&Part| part.item.as_ref().is_some_and(|item| item.id == tool.item.id);
+    let as_text: Tokens = request.parts.iter().filter(is_its).map(|part| part.tokens).sum();
     [
         Layer::Tools.to_string(),
         tool.spec.id.to_string(),
         tool.item.include.to_string(),
-        tool.tokens.to_string(),
+        (tool.tokens + as_text).to_string(),
         why(&tool.reason, Some(&tool.item)),
     ]
 }

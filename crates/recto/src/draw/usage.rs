@@ -30,6 +30,7 @@ pub(crate) fn usage(report: &UsageReport) -> String {
         return out + &nothing(report);
     }
     out.push_str(&turns(&report.totals.endings, &report.totals.tokens));
+    out.push_str(&refused(report.totals.refused_calls));
     if let Some(session) = &report.session {
         out.push_str(&session_usage(session));
     }
@@ -76,6 +77,17 @@ fn nothing(report: &UsageReport) -> String {
         None => {
             "no turn was counted yet; each counts when it ends, so `recto chat` begins\n".into()
         }
+    }
+}
+
+/// The line that tells of calls which nobody allowed.
+fn refused(calls: u64) -> String {
+    match calls {
+        0 => String::new(),
+        calls => format!(
+            "refused   {}, none of them counted as a use\n",
+            counted(calls as usize, "call")
+        ),
     }
 }
 

@@ -32,7 +32,7 @@ fn why_answers_for_what_was_and_what_was_not_on_the_page() {
     assert!(commits.contains("was not on the page"), "{commits}");
     let json = json(&home.ok(&["why", "always", "--json"]));
     assert_eq!((&json["turn"], &json["request"]), (&1.into(), &1.into()));
-    assert_eq!(json["items"][0]["status"], "on_page");
+    assert_eq!(json["items"][0]["status"], "in_full");
     home.run(&["why", "alwais"]).fails_with("did you mean `always`?");
     home.run(&["why", "always", "7"]).fails_with("there is no turn `7`");
 }

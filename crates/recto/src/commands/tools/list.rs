@@ -118,6 +118,9 @@ fn drawn(
     }
     let mut page = table.to_string();
     // Writing to a string can't fail, so the results are not looked at.
+    page.push_str(
+        "\ntokens: the schema alone, estimated; `recto show` counts what a turn's model reads of it",
+    );
     let _ = write!(page, "\napproval: {}", settings.tools.approval.name());
     let _ = write!(page, "\nguards around programs: {}\n", around(settings));
     for skill in declaring {

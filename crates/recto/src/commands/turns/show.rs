@@ -54,6 +54,9 @@ fn heading(turn: &StoredTurn, request: &RequestRecord) -> String {
     if role != ActorRole::Owner {
         let _ = writeln!(out, "from    {} ({role})", tame(name.as_str()));
     }
+    if let Some(detail) = &turn.detail {
+        let _ = writeln!(out, "ended   {}", tame(detail));
+    }
     if let Some(before) = turn.continues {
         let _ = writeln!(out, "goes on with turn {before}, with what its client brought");
     }
