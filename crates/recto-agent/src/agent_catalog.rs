@@ -17,14 +17,15 @@ use recto_tools::{ApprovalMode, ServerTools, trust_hash};
 use recto_workspace::WorkspaceSnapshot;
 
 use crate::notice::TurnNotice;
-use crate::options::AgentParts;
+use crate::options::{AgentOptions, AgentParts};
+use crate::unknown_items::UnknownItem;
 
 /// What an agent has at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct AgentCatalog {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) trusted: TrustedSkills,
-    /// What a person should know of tools that are not there.
+    /// What a person should know of files, settings and tools that are not as they seem.
     pub(crate) notices: Arc<[TurnNotice]>,
 }
 
@@ -118,7 +119,13 @@ async fn build_catalog(
     let (trusted, new) = check_skills(&mut catalog, trusted).await;
     remove_disabled(&mut catalog, &parts.options.disabled_tools);
     add_tools(&mut catalog, &parts.options.built_in, servers);
-    let notices = catalog.notices[known..].iter().map(TurnNotice::from_file).collect();
+    let AgentOptions { configured_items, disabled_tools, .. } = &parts.options;
+    let unknown = configured_items.find_unknown(&catalog, snapshot, disabled_tools);
+    let unknown: Vec<FileNotice> = unknown.iter().map(UnknownItem::notice).collect();
+    let long = snapshot.long_skills.map(|long| long.notice());
+    let problems = snapshot.problems.iter().filter_map(TurnNotice::from_workspace);
+    let others = catalog.notices[known..].iter().chain(&unknown).chain(&long);
+    let notices = problems.chain(others.map(TurnNotice::from_file)).collect();
     (AgentCatalog { catalog: Arc::new(catalog), trusted: Arc::new(trusted), notices }, new)
 }
 

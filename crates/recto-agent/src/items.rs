@@ -251,10 +251,7 @@ impl Agent {
         let (item, include, state) = self.item_in(session, name).await?;
         let change = match state {
             Some(ItemState::Removed) => ItemOutcome::NotThere,
-            // A skill's name is listed even where nobody added it.
-            None if include == IncludeMode::Manual && item.kind != ItemKind::Skill => {
-                ItemOutcome::NotThere
-            }
+            None if include == IncludeMode::Manual => ItemOutcome::NotThere,
             Some(ItemState::In(_)) | None => {
                 self.store().set_item(session, item.clone(), ItemState::Removed).await?;
                 ItemOutcome::Removed

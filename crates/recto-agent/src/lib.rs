@@ -47,6 +47,7 @@ pub mod step;
 mod stop;
 mod tally;
 mod turn;
+mod unknown_items;
 mod why;
 
 pub use actor::{Actor, ActorRole, TokenAccess, TokenHolder, TokenRights};
@@ -92,4 +93,5 @@ pub use stats::{
     ParseSpanError, ReportedItem, UsageQuery, UsageReport, UsageSpan, is_use_visible, report_usage,
     session_usage_json, usage_json,
 };
+pub use unknown_items::{ConfiguredItems, UnknownItem};
 pub use why::{ItemExplanation, ItemReason, explain_item};

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use recto_context::{ContentSource, DropReason, FileNotice, Layer, Remedy, Tokens};
 use recto_store::TurnId;
-use recto_workspace::WorkspaceProblem;
+use recto_workspace::{ProblemEffect, WorkspaceProblem};
 use serde::{Deserialize, Serialize};
 
 use crate::search::WordsOnlyReason;
@@ -30,7 +30,7 @@ pub struct TurnNotice {
 #[serde(tag = "code", rename_all = "snake_case")]
 #[allow(missing_docs, reason = "fields that say it have no text of their own")]
 pub enum NoticeFacts {
-    /// A skill or a server can't be used as it stands.
+    /// A file, a skill, a server or a setting can't be used as it stands.
     SourceUnusable { source: ContentSource, problem: String },
     /// A file of memories can't be used as it stands.
     MemoryFileUnusable { path: PathBuf, line: Option<usize>, problem: String },
@@ -75,6 +75,19 @@ pub struct DroppedFact {
 }
 
 impl TurnNotice {
+    /// The notice of a problem with a file of the workspace, where something that a person wrote
+    /// is not used for it.
+    pub(crate) fn from_workspace(problem: &WorkspaceProblem) -> Option<Self> {
+        let text = match problem.effect {
+            ProblemEffect::Used => return None,
+            ProblemEffect::SettingIgnored => problem.to_string(),
+            ProblemEffect::LeftOut => format!("{problem}; it is left out until that is put right"),
+        };
+        let source = ContentSource::File(problem.path.clone());
+        let facts = NoticeFacts::SourceUnusable { source, problem: problem.what.clone() };
+        Some(TurnNotice { text, facts, remedy: problem.remedy.clone() })
+    }
+
     /// The notice of a problem with a skill or a server.
     pub(crate) fn from_file(notice: &FileNotice) -> Self {
         let FileNotice { source, problem, remedy } = notice.clone();

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::search::SearchParts;
 use crate::selection::SearchSetting;
+use crate::unknown_items::ConfiguredItems;
 
 /// All that an agent is made of.
 #[derive(Debug)]
@@ -49,6 +50,8 @@ pub struct AgentOptions {
     pub built_in: Vec<ToolSpec>,
     /// Tools of skills that are left out, as `SKILL.TOOL` or by their names.
     pub disabled_tools: Vec<String>,
+    /// Items that somebody made settings for: one that is not there is told of.
+    pub configured_items: ConfiguredItems,
     /// How long a question whether a tool may run waits for its answer.
     pub approval_expires: Duration,
     /// How messages that leave the page are summarised, if they are.

@@ -196,7 +196,8 @@ impl<'a> Composer<'a> {
 
     fn current_message(&self, plan: &Plan<'_>) -> Part {
         let behind_history = self.inputs.layout.picks != PickPlacement::InLayer;
-        let join = self.join_behind(behind_history && !plan.picks.is_empty());
+        let has_picks = !plan.picks.is_empty() || !plan.possible.listed.is_empty();
+        let join = self.join_behind(behind_history && has_picks);
         let sent = Arc::new(sent_message(plan));
         self.price(Part { join, ..self.message_part(&sent, Layer::Message, PartReason::Current) })
     }

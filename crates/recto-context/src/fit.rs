@@ -294,9 +294,9 @@ fn remember_trim(plan: &mut Plan<'_>, left_out: &DropTally) {
     shortened.retain(|id| *id >= first);
 }
 
-/// The least probable picks leave first.
+/// Skills that are only named leave first, then the least probable picks.
 fn cut_picks(plan: &mut Plan<'_>, over: Tokens) -> bool {
-    let mut freed = Tokens::ZERO;
+    let mut freed = cut_possible_skills(plan, over);
     while freed < over {
         let probability = |at: &usize| {
             let scores = plan.picks[*at].item.scores.unwrap_or_default();
@@ -313,6 +313,19 @@ fn cut_picks(plan: &mut Plan<'_>, over: Tokens) -> bool {
         plan.carry.cut_picks.insert(pick.item.id);
     }
     freed > Tokens::ZERO
+}
+
+fn cut_possible_skills(plan: &mut Plan<'_>, over: Tokens) -> Tokens {
+    let mut freed = Tokens::ZERO;
+    while freed < over {
+        let Some((skill, _)) = plan.possible.listed.pop() else { break };
+        let (id, tokens) = (skill_id(skill), plan.inputs.counter.text(&skill.entry));
+        freed += tokens.max(Tokens::new(1));
+        plan.possible.others += 1;
+        plan.drop(id.to_string(), Layer::Picks, tokens, DropReason::NoRoom);
+        plan.carry.cut_picks.insert(id);
+    }
+    freed
 }
 
 /// Tools that search found leave, the last found first; not in the middle of a

@@ -85,6 +85,9 @@ pub struct ContextLimits {
     pub memory_entries: usize,
     /// The most tokens of the memory snapshot.
     pub memory_tokens: Tokens,
+    /// The most tokens of the list of skills that come when they fit; at most a sixteenth
+    /// of the window.
+    pub skill_list_tokens: Tokens,
     /// What is kept free for the reply; at most a quarter of the window.
     pub reply: Tokens,
     /// The largest prompt to aim for, if it is to be less than the window allows.
@@ -104,6 +107,7 @@ impl Default for ContextLimits {
             minimal_history: 0,
             memory_entries: 20,
             memory_tokens: Tokens::new(1_000),
+            skill_list_tokens: Tokens::new(300),
             reply: Tokens::new(1_024),
             target: None,
             margin: Tokens::ZERO,

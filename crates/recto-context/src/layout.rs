@@ -108,6 +108,14 @@ impl Default for PageLayout {
     }
 }
 
+impl PageLayout {
+    /// Whether skills that come when they fit are named within a budget, and can be read by
+    /// name. Other layouts list every skill.
+    pub(crate) fn budgets_skill_list(&self) -> bool {
+        self.preset == LayoutPreset::Recto && self.skills != SkillRender::Description
+    }
+}
+
 /// How many system messages there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -85,7 +85,7 @@ pub use message::{
     more_markdown, read_jsonl, to_markdown,
 };
 pub use mode::{ContextMode, Mode, ModeDecision, ModeReason, ModeSource};
-pub use nearest::{fold_name, nearest_name};
+pub use nearest::{fold_name, nearest_name, nearest_slip};
 pub use page::{
     ChatMessage, ChatRole, ContentPiece, ItemUse, Part, PartContent, PartJoin, PartPlace,
     PartReason, PartSpan, render_messages,

@@ -21,6 +21,15 @@ pub fn nearest_name<'a>(asked: &str, known: impl IntoIterator<Item = &'a str>) -
         .map(|(_, name)| name)
 }
 
+/// The known name of which `asked` is a slip, where names that nobody knows are fine, too: at
+/// most one slip in a short name, two in one of eight letters or more.
+pub fn nearest_slip<'a>(asked: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let nearest = nearest_name(asked, known)?;
+    let allowed = if nearest.len() < 8 { 1 } else { 2 };
+    let distance = strsim::damerau_levenshtein(&fold_name(asked), &fold_name(nearest));
+    (distance <= allowed).then_some(nearest)
+}
+
 /// The name without what people vary: case and the marks between words.
 pub fn fold_name(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
@@ -37,6 +46,17 @@ mod tests {
         assert_eq!(nearest_name("pikcs", known), Some("picks"));
         assert_eq!(nearest_name("Target-Tokens", known), Some("target_tokens"));
         assert_eq!(nearest_name("TargetToken", known), Some("target_tokens"));
+    }
+
+    #[test]
+    fn a_slip_is_nearer_than_another_word() {
+        let known = ["name", "include", "description"];
+        assert_eq!(nearest_slip("inlcude", known), Some("include"));
+        assert_eq!(nearest_slip("descritpon", known), Some("description"));
+        assert_eq!(nearest_slip("nmae", known), Some("name"));
+        for other in ["date", "time", "exclude", "inscription of it"] {
+            assert_eq!(nearest_slip(other, known), None, "{other}");
+        }
     }
 
     #[test]

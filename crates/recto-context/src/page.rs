@@ -42,10 +42,11 @@ pub struct Part {
 }
 
 impl Part {
-    /// Whether only the name of its item stands there: a skill in the list of skills. A body
+    /// Whether only the name of its item stands there: a skill in a list of skills. A body
     /// has its heading in front.
     pub fn is_list_entry(&self) -> bool {
-        self.layer == Layer::Skills && self.item.is_some() && self.lead.is_empty()
+        let in_layer = self.layer == Layer::Skills && self.item.is_some() && self.lead.is_empty();
+        in_layer || self.reason == PartReason::Possible
     }
 }
 
@@ -121,6 +122,8 @@ pub enum PartReason {
     Listed,
     /// Only its name and description: the body did not fit.
     ListedForRoom,
+    /// Only its name and description: search finds that it may fit the message.
+    Possible,
     /// It belongs to the skill of this name, which is on the page.
     OfSkill(Arc<str>),
     /// All tools are offered in minimal mode while they are few.
@@ -188,8 +191,11 @@ impl PartReason {
             }
             PartReason::AddedByHand => "added by hand".to_owned(),
             PartReason::Mentioned => "named in a message".to_owned(),
-            PartReason::Listed => "listed by name; its body is not always included".to_owned(),
+            PartReason::Listed => {
+                "listed by name; its body comes when it fits the message".to_owned()
+            }
             PartReason::ListedForRoom => "listed by name; its body did not fit".to_owned(),
+            PartReason::Possible => "listed by name; search finds that it may fit".to_owned(),
             PartReason::OfSkill(skill) => format!("comes with skill {skill}"),
             PartReason::FewTools => "minimal mode offers all tools while they are few".to_owned(),
             PartReason::Snapshot => "in the session's memory snapshot".to_owned(),

@@ -33,6 +33,8 @@ pub enum Remedy {
     ListMemories,
     /// Say that a skill's programs may run as they are now.
     TrustSkill { skill: String },
+    /// Say when skills are included of which nothing says it.
+    SetSkillIncludes,
     /// Put the messages back that a summary stands for.
     UndoSummary,
     /// Give another session another name.

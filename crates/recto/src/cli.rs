@@ -758,7 +758,11 @@ pub enum AnswerArg {
 #[command(group = ArgGroup::new("mode").required(true))]
 pub struct SetArgs {
     /// Its name; a skill's tool is `SKILL.TOOL`
-    pub name: String,
+    #[arg(required_unless_present = "all")]
+    pub name: Option<String>,
+    /// All of the kind of which nothing else is said, in their own files or the config
+    #[arg(long, conflicts_with = "name")]
+    pub all: bool,
     /// Into every session, by hand, or for a turn when search finds that it fits
     #[arg(long, value_name = "MODE", group = "mode")]
     pub include: Option<IncludeArg>,

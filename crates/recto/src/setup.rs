@@ -7,7 +7,7 @@ mod ollama;
 mod search;
 mod tools;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::env;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,12 +15,13 @@ use std::time::Duration;
 
 use jiff::Zoned;
 use recto_agent::{
-    Actor, Agent, AgentMemories, AgentOptions, AgentParts, ModelEntry, Searcher, add_tools,
-    remove_disabled,
+    Actor, Agent, AgentMemories, AgentOptions, AgentParts, ConfiguredItems, ModelEntry, Searcher,
+    UnknownItem, add_tools, remove_disabled,
 };
 use recto_context::mode::{self, ModeSetting, OlderPair, ResolvedMode};
 use recto_context::{
-    Audience, Catalog, ContextLimits, ItemKind, PageLayout, Priority, Tokens, ToolCalls,
+    Audience, Catalog, ContextLimits, ItemKind, LayoutPreset, PageLayout, Priority, SkillRender,
+    Tokens, ToolCalls,
 };
 use recto_llm::{ApiKey, CallOptions, ChatTemplate, ClientOptions, ModelClient, Provider};
 use recto_models::Library;
@@ -142,9 +143,24 @@ fn workspace_options(settings: &Settings) -> WorkspaceOptions {
         extra_skill_dirs: settings.skills.extra_dirs.clone(),
         disabled_skills: settings.skills.disabled.iter().cloned().collect(),
         overrides: overrides(&settings.items),
+        kind_includes: settings
+            .item_kinds
+            .iter()
+            .filter_map(|kind| Some((kind.kind, kind.include?)))
+            .collect(),
+        always_tokens: always_tokens(settings),
         reload: settings.reload,
         search_path: env::var_os("PATH"),
     }
+}
+
+/// What skills of which nothing is said may cost together. No limit where bodies are not shown,
+/// where nothing would bring them, and where the page has another system's form.
+fn always_tokens(settings: &Settings) -> Option<Tokens> {
+    let preset = settings.context.preset;
+    let render = settings.skills.render.unwrap_or(preset.layout().skills);
+    let holds = preset == LayoutPreset::Recto && render == SkillRender::Full;
+    (holds && settings.search.enabled).then(|| Tokens::new(settings.skills.always_tokens))
 }
 
 fn overrides(items: &[ItemSettings]) -> BTreeMap<(ItemKind, String), Override> {
@@ -311,6 +327,11 @@ fn parts(home: &RectoHome, settings: &Settings, store: Store) -> CliResult<Agent
             built_in: built_in(&tools, settings),
             approval_expires: settings.tools.approval_expires,
             disabled_tools: settings.tools.disabled.clone(),
+            configured_items: match settings.other_workspaces.is_empty() {
+                true => configured_items(settings),
+                // What is set for all agents may be there for another one.
+                false => ConfiguredItems::default(),
+            },
             compaction: settings.history.compaction,
             session_files: settings.sessions.markdown.clone(),
             recovery_interval: AgentOptions::RECOVERY_INTERVAL,
@@ -322,6 +343,34 @@ fn parts(home: &RectoHome, settings: &Settings, store: Store) -> CliResult<Agent
         memory: memory_files(settings),
         store,
     })
+}
+
+fn configured_items(settings: &Settings) -> ConfiguredItems {
+    let items = settings.items.iter();
+    ConfiguredItems(items.map(|item| (item.kind, item.name.clone())).collect())
+}
+
+/// Finds the items that the config has settings for and that none of its agents has.
+pub(crate) fn unknown_items(home: &RectoHome, agents: &[&Settings]) -> CliResult<Vec<UnknownItem>> {
+    let mut unknown: Vec<UnknownItem> = Vec::new();
+    let mut there: HashSet<(ItemKind, String)> = HashSet::new();
+    for settings in agents {
+        let snapshot = read_workspace(settings)?;
+        let catalog = whole_catalog(home, settings, &snapshot);
+        let configured = configured_items(settings);
+        let lacks = configured.find_unknown(&catalog, &snapshot, &settings.tools.disabled);
+        let is_lacking = |(kind, name): &(ItemKind, String)| {
+            lacks.iter().any(|item| item.kind == *kind && item.name == *name)
+        };
+        there.extend(configured.0.iter().filter(|item| !is_lacking(item)).cloned());
+        let is_new = |item: &UnknownItem| {
+            !unknown.iter().any(|known| known.kind == item.kind && known.name == item.name)
+        };
+        let new: Vec<UnknownItem> = lacks.iter().filter(|item| is_new(item)).cloned().collect();
+        unknown.extend(new);
+    }
+    unknown.retain(|item| !there.contains(&(item.kind, item.name.clone())));
+    Ok(unknown)
 }
 
 /// The files of what the agent remembers.
@@ -396,6 +445,7 @@ fn limits(settings: &Settings, model: &ModelSettings) -> ContextLimits {
         minimal_history: model.minimal_history as usize,
         memory_entries: settings.memory.max_entries as usize,
         memory_tokens: Tokens::new(settings.memory.max_tokens),
+        skill_list_tokens: Tokens::new(settings.skills.list_tokens),
         reply: Tokens::new(model.max_output_tokens),
         target: settings.context.target_tokens.map(Tokens::new),
         margin: Tokens::ZERO,

@@ -13,8 +13,8 @@ use tokio::runtime::Builder;
 
 use super::*;
 use crate::{
-    Actor, AgentOptions, AgentParts, Conversation, EventCursor, EventKind, EventListener, Inbound,
-    ModelEntry, SearchParts,
+    Actor, AgentOptions, AgentParts, ConfiguredItems, Conversation, EventCursor, EventKind,
+    EventListener, Inbound, ModelEntry, SearchParts,
 };
 
 /// An agent whose model repeats what it is told.
@@ -41,6 +41,7 @@ fn idle_agent(folder: &Path) -> Agent {
             built_in: Vec::new(),
             approval_expires: Duration::from_secs(3_600),
             disabled_tools: Vec::new(),
+            configured_items: ConfiguredItems::default(),
             compaction: None,
             session_files: Some(folder.join("sessions")),
             recovery_interval: AgentOptions::RECOVERY_INTERVAL,

@@ -140,7 +140,8 @@ struct SearchScope {
 /// What the person is told once the turn has begun.
 #[derive(Debug)]
 pub(crate) struct PendingNotices {
-    /// Of skills and servers whose tools are not there: once, until that changes.
+    /// Of files and settings that have no effect, and of skills and servers whose tools are not
+    /// there: once, until that changes.
     pub(crate) of_catalog: Vec<TurnNotice>,
     /// Of memory files that can't be read: once in the life of the process.
     pub(crate) of_memories: Vec<TurnNotice>,

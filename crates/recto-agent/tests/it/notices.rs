@@ -1,7 +1,8 @@
 //! What a person is told of files and skills that are not as they should be: once,
 //! and when it is told, not when it is found.
 
-use recto_agent::{Agent, EventKind, Inbound};
+use recto_agent::{Agent, ConfiguredItems, EventKind, Inbound};
+use recto_context::ItemKind;
 use recto_fakes::{FakeAnswer, FakeServer};
 use recto_store::{Moment, NewTurn, SessionId, SettingsMap};
 
@@ -143,5 +144,37 @@ fn what_a_turn_tells_that_nobody_watches_is_told_again() {
         agent.finished().await;
         let session = session(&agent, "k").await;
         assert_both_told(&notices(&agent, session, "one").await);
+    });
+}
+
+/// Promise: `typos-are-told`
+/// Promise: `notice-once`
+#[test]
+fn files_and_settings_without_effect_are_told_with_the_first_turn() {
+    let (bench, fake, runtime) = (Bench::new(), FakeServer::openai().start(), runtime());
+    bench.write("rules/broken.md", "---\nname: a\nlist: [1\n---\nText");
+    bench.write("rules/slip.md", "---\ninlcude: always\n---\nText");
+    bench.write("rules/fine.md", "---\ntags: [x]\n---\nText");
+    bench.write("skills/clock/SKILL.md", SKILL);
+    bench.write("skills/clock/tools.json", "{\"tools\": [");
+    runtime.block_on(async {
+        let mut parts = bench.parts(vec![model("fake", &fake)]);
+        parts.options.configured_items = ConfiguredItems(vec![
+            (ItemKind::Rule, "fien".to_owned()),
+            (ItemKind::Rule, "broken".to_owned()),
+            (ItemKind::Skill, "clock".to_owned()),
+        ]);
+        let agent = Agent::start(parts).await.unwrap();
+        let session = session(&agent, "k").await;
+        let told = notices(&agent, session, "one").await;
+        let [tools, broken, slip, unknown] = &told[..] else { panic!("{told:#?}") };
+        assert!(tools.contains("tools.json"), "{tools}");
+        assert!(broken.contains("broken.md:3: the frontmatter is not YAML"), "{broken}");
+        assert!(broken.ends_with("it is left out until that is put right"), "{broken}");
+        assert!(slip.contains("slip.md:2: unknown field `inlcude`"), "{slip}");
+        assert!(slip.ends_with("did you mean `include`?"), "{slip}");
+        assert!(unknown.contains("[items.rule.fien]"), "{unknown}");
+        assert!(unknown.ends_with("did you mean `fine`?"), "{unknown}");
+        assert_eq!(notices(&agent, session, "two").await, [""; 0]);
     });
 }

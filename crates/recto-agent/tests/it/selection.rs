@@ -303,3 +303,47 @@ fn a_skill_that_clearly_fits_speaks_for_tools() {
         assert!(!modes[1].chosen.is_minimal(), "{modes:?}");
     });
 }
+
+/// Fifty skills that come when they fit, about nothing in particular but for one.
+fn many_skills(bench: &Bench) {
+    for number in 0..49 {
+        let text = format!(
+            "---\ndescription: Chapter {number} of the manual.\ninclude: agent\n---\nRead on.\n"
+        );
+        bench.write(&format!("skills/chapter-{number}/SKILL.md"), &text);
+    }
+    let text = "---\ndescription: Crop, resize and colour-correct photos.\ninclude: agent\n---\n\
+                Photos are cropped with care, and never enlarged.\n";
+    bench.write("skills/photo-edit/SKILL.md", text);
+}
+
+/// Talk names no skill, whatever there is; the tool that loads one is there from the start, so
+/// that no turn breaks the prefix by offering it.
+///
+/// Promise: `skill-list-small`
+#[test]
+fn of_fifty_skills_none_is_named_where_nothing_fits() {
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
+    many_skills(&bench);
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        say(&agent, session, "hello there").await;
+        say(&agent, session, "How are photos cropped and resized?").await;
+        say(&agent, session, "thanks, that was kind").await;
+        check_sound(agent.store(), session).await;
+        let requests = requests(agent.store(), session).await;
+        let names = |at: usize| -> Vec<&str> {
+            let items = requests[at].parts.iter().filter_map(|part| part.item.as_ref());
+            let skills = items.filter(|item| item.id.kind == ItemKind::Skill);
+            skills.map(|item| &*item.id.name).collect()
+        };
+        assert_eq!(names(0), [""; 0]);
+        assert_eq!(names(1), ["photo-edit"], "by its body or by its name");
+        assert_eq!(names(2), [""; 0]);
+        for request in &requests {
+            assert_eq!(&*request.tools[0].spec.id.name, "read_skill");
+            assert_eq!(request.layer(Layer::Skills).count(), 0);
+        }
+    });
+}

@@ -11,9 +11,9 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use recto_agent::{
-    Actor, Agent, AgentOptions, AgentParts, ChatCommand, Conversation, EventCursor, EventKind,
-    EventListener, FinishedTurn, Inbound, ModelEntry, ReplayVerdict, SearchParts, Submission,
-    TurnEvent, verify_body,
+    Actor, Agent, AgentOptions, AgentParts, ChatCommand, ConfiguredItems, Conversation,
+    EventCursor, EventKind, EventListener, FinishedTurn, Inbound, ModelEntry, ReplayVerdict,
+    SearchParts, Submission, TurnEvent, verify_body,
 };
 use recto_context::mode::{ModeSetting, UncertainMode};
 use recto_context::{
@@ -112,6 +112,7 @@ impl Bench {
                 built_in: tools.specs(),
                 approval_expires: Duration::from_secs(3_600),
                 disabled_tools: Vec::new(),
+                configured_items: ConfiguredItems::default(),
                 compaction: None,
                 session_files: None,
                 recovery_interval: AgentOptions::RECOVERY_INTERVAL,

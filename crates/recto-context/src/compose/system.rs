@@ -12,7 +12,7 @@ use crate::layer::Layer;
 use crate::layout::{PickPlacement, SkillRender, SystemMessages, ToolCalls};
 use crate::page::{ChatRole, ItemUse, Part, PartJoin, PartReason};
 use crate::plan::{Plan, PlannedMemory, PlannedPick, PlannedSkill, SkillForm, skill_id};
-use crate::skill_texts::{FULL_INTRO, LIST_HEADING, ON_DEMAND_INTRO};
+use crate::skill_texts::{FULL_INTRO, LIST_HEADING, ON_DEMAND_INTRO, READ_SKILL, READABLE_HEADING};
 use crate::text::Text;
 
 static DEFAULT_SOUL: LazyLock<Text> = LazyLock::new(|| {
@@ -182,7 +182,7 @@ impl Composer<'_> {
         let heading = self.has_layer_headings().then(heading);
         let mut parts: Vec<Part> = heading.into_iter().chain(self.skills_intro(&full)).collect();
         parts.extend(full);
-        let list = self.skill_list(listed, &parts);
+        let list = self.skill_list(listed, &parts, plan);
         parts.extend(list);
         parts
     }
@@ -198,9 +198,12 @@ impl Composer<'_> {
     }
 
     /// The list of skills, under a heading that fits what stands before it.
-    fn skill_list(&self, mut entries: Vec<Part>, before: &[Part]) -> Vec<Part> {
+    fn skill_list(&self, mut entries: Vec<Part>, before: &[Part], plan: &Plan<'_>) -> Vec<Part> {
         let Some(first) = entries.first_mut() else { return entries };
+        let can_read = plan.tools.iter().any(|tool| tool.spec.id == READ_SKILL.id)
+            && self.inputs.layout.skills == SkillRender::Full;
         let heading: Option<&Text> = match before {
+            _ if can_read => Some(&READABLE_HEADING),
             [] => Some(&SKILLS),
             [_] if self.has_layer_headings() => None,
             _ => {

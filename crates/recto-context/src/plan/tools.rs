@@ -79,7 +79,8 @@ struct OfferBasis {
 impl<'a> Plan<'a> {
     pub(super) fn offer_tools(&mut self, session: &SessionLookup<'_>) {
         let mut names = HashSet::new();
-        if reads_skills_on_demand(self.inputs.catalog, &self.inputs.layout) {
+        let on_demand = reads_skills_on_demand(self.inputs.catalog, &self.inputs.layout);
+        if self.reads_skills(session) || on_demand {
             self.offer_anyway(&READ_SKILL, IncludeMode::Always, PartReason::Always, &mut names);
         }
         let tools = ordered_tools(self.inputs.catalog, self.inputs.removed);

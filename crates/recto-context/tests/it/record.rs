@@ -295,6 +295,7 @@ fn the_names_of_reasons_stay() {
         PartReason::Mentioned,
         PartReason::Listed,
         PartReason::ListedForRoom,
+        PartReason::Possible,
         PartReason::OfSkill("notes".into()),
         PartReason::FewTools,
         PartReason::Snapshot,
@@ -321,6 +322,7 @@ fn the_names_of_reasons_stay() {
         "mentioned"
         "listed"
         "listed_for_room"
+        "possible"
         {"of_skill":"notes"}
         "few_tools"
         "snapshot"

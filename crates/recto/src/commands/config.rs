@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
+use recto_context::FileNotice;
 use serde_json::{Value, json};
 
 use crate::cli::ConfigCommand;
-use crate::config::{self, ConfigProblem, LoadedConfig};
+use crate::config::{self, ConfigProblem, LoadedConfig, SettingOrigin, Settings};
 use crate::draw::TextTable;
 use crate::failure::CliResult;
 use crate::home::RectoHome;
@@ -49,7 +50,11 @@ pub(crate) fn origin(row: &config::SettingRow) -> String {
 fn check(home: &RectoHome, as_json: bool) -> CliResult<ExitCode> {
     let file = home.path().join("config.toml");
     let (problems, warnings) = match config::load(&setup::sources(home, Vec::new())) {
-        Ok(LoadedConfig { warnings, .. }) => (Vec::new(), warnings),
+        Ok(LoadedConfig { mut warnings, settings, others, .. }) => {
+            let agents: Vec<&Settings> = [&settings].into_iter().chain(&others).collect();
+            warnings.extend(unknown_items(home, &agents)?);
+            (Vec::new(), warnings)
+        }
         Err(problems) => (problems.iter().cloned().collect(), Vec::new()),
     };
     if as_json {
@@ -66,6 +71,15 @@ fn check(home: &RectoHome, as_json: bool) -> CliResult<ExitCode> {
         tell(&verdict(problems.len() + warnings.len(), file.exists(), &file.display().to_string()));
     }
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What is set for items that no agent has.
+fn unknown_items(home: &RectoHome, agents: &[&Settings]) -> CliResult<Vec<ConfigProblem>> {
+    let unknown = setup::unknown_items(home, agents)?.into_iter();
+    let file = home.path().join("config.toml").to_string_lossy().into();
+    let place = SettingOrigin::File { name: file, line: None };
+    let problem = |notice: FileNotice| ConfigProblem::new(place.clone(), &*notice.problem);
+    Ok(unknown.map(|item| problem(item.notice())).collect())
 }
 
 /// Says how many problems were found, warnings among them.

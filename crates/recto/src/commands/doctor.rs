@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use recto_agent::SearchParts;
+use recto_context::FileNotice;
 use recto_llm::IS_BUILT_IN;
 use recto_models::ByteSize;
 use recto_search::{Encoder, EncoderError};
@@ -107,7 +108,7 @@ fn examine(home: &RectoHome) -> CliResult<DoctorReport> {
     let mut findings = vec![home_folder(home)];
     let loaded = config::load(&setup::sources(home, Vec::new()));
     let file = home.path().join("config.toml");
-    let LoadedConfig { mut settings, warnings, .. } = match loaded {
+    let LoadedConfig { mut settings, others, warnings, .. } = match loaded {
         Ok(loaded) => loaded,
         Err(problems) => {
             // Where everything else is, only the config can say.
@@ -123,6 +124,8 @@ fn examine(home: &RectoHome) -> CliResult<DoctorReport> {
     findings.push(runtime.block_on(store(&settings)));
     let snapshot = setup::read_workspace(&settings)?;
     findings.extend(workspace(&settings, &snapshot));
+    let agents: Vec<&Settings> = [&settings].into_iter().chain(&others).collect();
+    findings.extend(item_settings(home, &agents, &snapshot)?);
     findings.push(runtime.block_on(memory(&settings)));
     let tools = tools::findings(home, &settings, &snapshot.catalog);
     findings.extend(runtime.block_on(tools));
@@ -250,6 +253,21 @@ fn workspace(settings: &Settings, snapshot: &WorkspaceSnapshot) -> Vec<DoctorFin
     let whole =
         path.is_dir().then(|| DoctorFinding::new("workspace", FindingState::Fine, text).data(data));
     whole.into_iter().chain(problems).collect()
+}
+
+/// Reports settings of items that are not there, and skills that are too long for every page.
+fn item_settings(
+    home: &RectoHome,
+    agents: &[&Settings],
+    snapshot: &WorkspaceSnapshot,
+) -> CliResult<Vec<DoctorFinding>> {
+    let unknown = setup::unknown_items(home, agents)?.into_iter();
+    let unknown = unknown.map(|item| ("config", FindingState::Warning, item.notice()));
+    let long = snapshot.long_skills.map(|long| ("skills", FindingState::Fine, long.notice()));
+    let finding = |(what, state, notice): (&str, FindingState, FileNotice)| {
+        DoctorFinding::new(what, state, with_command(&*notice.problem, notice.remedy.as_ref()))
+    };
+    Ok(unknown.chain(long).map(finding).collect())
 }
 
 /// Reports how much is remembered, as the owner sees it.

@@ -9,14 +9,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use recto_context::{Catalog, ItemKind};
+use recto_context::{Catalog, ItemId, ItemKind};
 use recto_workspace::{
-    ProblemEffect, Severity, SkipReason, SkippedItem, WorkspaceProblem, WorkspaceSnapshot,
+    IncludeSource, ProblemEffect, Severity, SkipReason, SkippedItem, WorkspaceProblem,
+    WorkspaceSnapshot,
 };
 use serde_json::{Value, json};
 
 use crate::cli::{AgentArg, ItemArgs, ItemCommand};
-use crate::config::Settings;
+use crate::config::{ItemSettings, ServerSettings, Settings};
 use crate::draw::TextTable;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
@@ -73,6 +74,26 @@ impl ItemView {
     pub(super) fn entries(&self) -> Vec<ListedItem<'_>> {
         entry::list_items(&self.catalog, self.kind)
     }
+
+    /// Whether an item's include mode is the one that the config has for all of its kind.
+    fn follows_kind(&self, item: &ItemId) -> bool {
+        match self.snapshot.include_sources.get(item) {
+            Some(source) => *source == IncludeSource::Kind,
+            // A tool that nothing is set for, neither by itself nor with its server.
+            None => {
+                let is_set = |settings: &ItemSettings| {
+                    settings.kind == item.kind
+                        && settings.include.is_some()
+                        && (settings.name == item.key() || settings.name == *item.name)
+                };
+                let of_server = |server: &ServerSettings| {
+                    server.include.is_some() && item.server.as_deref() == Some(&server.name)
+                };
+                !self.settings.items.iter().any(is_set)
+                    && !self.settings.servers.iter().any(of_server)
+            }
+        }
+    }
 }
 
 fn folders(settings: &Settings, kind: ItemKind) -> Vec<PathBuf> {
@@ -93,8 +114,17 @@ fn list(view: &ItemView, as_json: bool) -> CliResult {
     let draw = || entry_table(&entries, view.kind, &usage).to_string();
     let nothing = format!("there are no {}", plural(view.kind));
     print_list(as_json, &entries, json, draw, &nothing)?;
+    tell_of_long_skills(view);
     tell_of_check(view);
     Ok(())
+}
+
+/// Tells why skills of which nothing is said are not always there, and how one settles it.
+fn tell_of_long_skills(view: &ItemView) {
+    let notice = view.snapshot.long_skills.map(|long| long.notice());
+    if let Some(notice) = notice.filter(|_| view.kind == ItemKind::Skill) {
+        tell(&format_args!("note: {}", with_command(&*notice.problem, notice.remedy.as_ref())));
+    }
 }
 
 /// Tells how many problems there are, if any, and what shows them.

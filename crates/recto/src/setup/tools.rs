@@ -30,6 +30,7 @@ pub(crate) fn built_in(tools: &Toolbox, settings: &Settings) -> Vec<ToolSpec> {
     for spec in &mut specs {
         let own = |item: &&ItemSettings| item.kind == ItemKind::Tool && *item.name == *spec.id.name;
         let include = settings.items.iter().find(own).and_then(|item| item.include);
+        let include = include.or(settings.kind_include(ItemKind::Tool));
         spec.include = include.unwrap_or(spec.include);
     }
     specs
@@ -137,7 +138,7 @@ fn server_options(server: &ServerSettings, settings: &Settings) -> ServerOptions
     ServerOptions {
         name: server.name.clone(),
         transport: transport(&server.transport),
-        include: server.include,
+        include: settings.server_include(server),
         tool_includes: tools.filter_map(include).collect(),
         disabled_tools: settings.tools.disabled.iter().filter_map(|name| own(name)).collect(),
         start_limit: server.start_limit,

@@ -14,8 +14,8 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use crate::{
-    Actor, Agent, AgentOptions, AgentParts, Conversation, EventCursor, EventKind, Inbound,
-    ModelEntry, SearchParts,
+    Actor, Agent, AgentOptions, AgentParts, ConfiguredItems, Conversation, EventCursor, EventKind,
+    Inbound, ModelEntry, SearchParts,
 };
 
 /// An agent whose model is the fake's.
@@ -44,6 +44,7 @@ async fn agent(folder: &Path, fake: &FakeServer, window: Option<Tokens>) -> Agen
             built_in: Vec::new(),
             approval_expires: Duration::from_secs(3_600),
             disabled_tools: Vec::new(),
+            configured_items: ConfiguredItems::default(),
             compaction: None,
             session_files: None,
             recovery_interval: AgentOptions::RECOVERY_INTERVAL,

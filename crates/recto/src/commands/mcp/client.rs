@@ -25,18 +25,18 @@ pub(super) fn list(home: &RectoHome, as_json: bool) -> CliResult {
     let tools = setup::toolbox(home, &settings);
     let known = tools.servers().status();
     let of = |server: &ServerSettings| known.iter().find(|known| *known.name == *server.name);
-    let json = |server: &ServerSettings| server_json(server, of(server));
+    let json = |server: &ServerSettings| server_json(server, &settings, of(server));
     let draw = || {
         let mut table = TextTable::new(["name", "tools", "include", "permission", "place"]);
         table.align_right(1);
-        settings.servers.iter().for_each(|server| table.row(row(server, of(server))));
+        settings.servers.iter().for_each(|server| table.row(row(server, &settings, of(server))));
         table.to_string()
     };
     let nothing = "there are no MCP servers; `[mcp.NAME]` in the config names one";
     print_list(as_json, &settings.servers, json, draw, &nothing)
 }
 
-fn row(server: &ServerSettings, known: Option<&ServerStatus>) -> [String; 5] {
+fn row(server: &ServerSettings, settings: &Settings, known: Option<&ServerStatus>) -> [String; 5] {
     let tools = match known {
         None => "off".to_owned(),
         Some(known) => known.tools.map_or("unknown".to_owned(), |count| count.to_string()),
@@ -44,13 +44,17 @@ fn row(server: &ServerSettings, known: Option<&ServerStatus>) -> [String; 5] {
     [
         server.name.clone(),
         tools,
-        server.include.to_string(),
+        settings.server_include(server).to_string(),
         permission(server).to_owned(),
         known.map_or_else(|| place(server), |known| known.place.clone()),
     ]
 }
 
-fn server_json(server: &ServerSettings, known: Option<&ServerStatus>) -> Value {
+fn server_json(
+    server: &ServerSettings,
+    settings: &Settings,
+    known: Option<&ServerStatus>,
+) -> Value {
     json!({
         "name": server.name,
         "enabled": server.enabled,
@@ -59,7 +63,7 @@ fn server_json(server: &ServerSettings, known: Option<&ServerStatus>) -> Value {
             TransportSettings::Program { .. } => "stdio",
             TransportSettings::Address { .. } => "http",
         },
-        "include": server.include,
+        "include": settings.server_include(server),
         "permission": permission(server),
         "tools": known.and_then(|known| known.tools),
         "protocol": known.and_then(|known| known.protocol.clone()),

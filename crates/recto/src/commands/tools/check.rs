@@ -1,20 +1,25 @@
-//! `recto tools check`: what is wrong with every tools.json, with file and line.
+//! `recto tools check`: what is wrong with every tools.json, with file and line, and which
+//! skills' tools are off for another reason.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use recto_tools::check_declaration;
-use recto_workspace::Severity;
+use recto_workspace::{Severity, SkipReason};
 use serde_json::{Value, json};
 
-use super::skills::{folder_of, read_text};
-use crate::commands::items::{ItemView, concerning, problem_json, severity, tell_in_use};
+use super::skills::{self, folder_of, read_text};
+use crate::commands::items::{
+    ItemView, concerning, problem_json, severity, tell_in_use, why_skipped,
+};
 use crate::failure::CliResult;
 use crate::output::{print, print_json, tame};
+use crate::setup;
 
 pub(super) fn run(view: &ItemView, as_json: bool) -> CliResult<ExitCode> {
-    let problems = problems(view);
+    let mut problems = problems(view);
+    problems.extend(skills_that_are_off(view)?);
     if as_json {
         let problems: Vec<&Value> = problems.iter().map(|problem| &problem.json).collect();
         print_json(&json!({"problems": problems}))?;
@@ -56,6 +61,37 @@ fn problems(view: &ItemView) -> Vec<ToolProblem> {
         }
     }
     found
+}
+
+/// Skills whose tools are off though their files are right: they changed since a person looked
+/// at them, or need programs that are not there.
+fn skills_that_are_off(view: &ItemView) -> CliResult<Vec<ToolProblem>> {
+    let declaring = skills::declaring(&view.settings, &view.catalog);
+    let changed = setup::runtime()?.block_on(declaring)?;
+    let changed = changed.iter().filter_map(|skill| Some((skill.folder.clone(), skill.why_off()?)));
+    let lacking = view.snapshot.skipped.iter().filter_map(|skipped| {
+        let file = skipped.path.parent()?.join("tools.json");
+        let lacks = matches!(skipped.reason, SkipReason::MissingPrograms(_)) && file.is_file();
+        let why = format!("the tools of {} are off: it is {}", skipped.item, why_skipped(skipped));
+        lacks.then_some((skipped.path.parent()?.to_path_buf(), why))
+    });
+    Ok(changed.chain(lacking).map(|(folder, why)| off(&folder, &why)).collect())
+}
+
+fn off(folder: &Path, why: &str) -> ToolProblem {
+    let shown = folder.join("tools.json");
+    let shown = shown.to_string_lossy();
+    ToolProblem {
+        text: format!("warning: {}: {}", tame(&shown), tame(why)),
+        json: json!({
+            "path": shown,
+            "line": null,
+            "what": why,
+            "hint": null,
+            "severity": "warning",
+        }),
+        is_error: false,
+    }
 }
 
 /// Every tools.json of a skill that is in use.
