@@ -63,11 +63,14 @@ impl LongSkills {
     /// What a person is told of them.
     pub fn notice(&self) -> FileNotice {
         let LongSkills { count, tokens, limit } = self;
-        let skills = if *count == 1 { "skill comes" } else { "skills come" };
+        let [skills, come, are] = match count {
+            1 => ["skill comes", "it fits", "it is"],
+            _ => ["skills come", "they fit", "they are"],
+        };
         let problem = format!(
-            "{count} {skills} only when they fit the message: nothing says when they are \
-             included, and {tokens} tokens of bodies are too much for every page \
-             (`skills.always_tokens` is {limit}); say what you want for all of them, or for one"
+            "{count} {skills} only when {come} the message: nothing says when {are} included, and \
+             {tokens} tokens of bodies are too much for every page (`skills.always_tokens` is \
+             {limit}); say what you want, for all skills or for one"
         );
         let remedy = Remedy::SetSkillIncludes;
         FileNotice::new(ContentSource::BuiltIn, problem).with_remedy(remedy)

@@ -262,6 +262,7 @@ impl SnapshotBuilder {
         catalog.references = self.references.into_values().collect();
         if let Some(limit) = options.always_tokens {
             *long_skills = LongSkills::hold_back(&mut catalog.skills, include_sources, limit);
+            catalog.notices.extend(long_skills.map(|long| long.notice()));
         }
         self.snapshot
     }
