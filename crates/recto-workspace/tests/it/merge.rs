@@ -246,8 +246,8 @@ async fn a_kind_has_a_default_and_an_item_s_own_word_wins_over_it() {
 async fn skills_that_are_too_long_for_every_page_all_come_when_they_fit() {
     let long = format!("---\ndescription: d\n---\n{}", "word ".repeat(300));
     let home = WorkspaceHome::with(&[
-        ("workspace/skills/a/SKILL.md", &long),
-        ("workspace/skills/b/SKILL.md", &long),
+        ("workspace/skills/a/SKILL.md", long.as_str()),
+        ("workspace/skills/b/SKILL.md", long.as_str()),
         ("workspace/skills/c/SKILL.md", "---\ndescription: d\ninclude: always\n---\nbody"),
         ("workspace/skills/d/SKILL.md", SKILL),
     ]);
