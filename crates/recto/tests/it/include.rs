@@ -209,8 +209,8 @@ fn a_kind_has_a_default_that_set_all_writes_and_long_skills_settle_without_one()
     let home = Home::ready();
     let long =
         |name: &str| format!("---\ndescription: About {name}.\n---\n{}", "word ".repeat(900));
-    home.write("workspace/skills/alpha/SKILL.md", &long("alpha"));
-    home.write("workspace/skills/beta/SKILL.md", &long("beta"));
+    home.write("workspace/skills/alpha/SKILL.md", long("alpha"));
+    home.write("workspace/skills/beta/SKILL.md", long("beta"));
     let list = home.run(&["skills", "list"]);
     assert!(list.err.contains("skills come only when they fit the message"), "{}", list.err);
     assert!(list.err.contains("recto skills set --all --include agent"), "{}", list.err);
