@@ -42,6 +42,7 @@ pub(super) async fn start(setup: AgentSetup<'_>) -> Result<Agent> {
             built_in: tools.specs(),
             approval_expires: Duration::from_secs(60),
             disabled_tools: Vec::new(),
+            configured_items: recto_agent::ConfiguredItems::default(),
             compaction: None,
             session_files: None,
             recovery_interval: AgentOptions::RECOVERY_INTERVAL,
