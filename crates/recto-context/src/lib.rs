@@ -97,4 +97,6 @@ pub use record::{
 pub use remedy::Remedy;
 pub use summary::{HistorySummary, SummaryBy, summary_room};
 pub use text::{ContentHash, ParseHashError, Text};
-pub use tokens::{Calibration, ObservationOutcome, TextProfile, TokenClass, TokenRates, Tokens};
+pub use tokens::{
+    Calibration, ObservationOutcome, TextProfile, TokenClass, TokenRates, Tokens, grouped_digits,
+};

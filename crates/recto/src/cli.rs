@@ -173,6 +173,12 @@ pub struct ShowArgs {
     /// Which of the turn's requests, from 1 [default: its last page]
     #[arg(long, value_name = "N")]
     pub request: Option<u32>,
+    /// Print the page as the model reads it, with the source of each part in the margin
+    #[arg(long, conflicts_with_all = ["body", "json"])]
+    pub text: bool,
+    /// Print to the terminal even what is longer than the screen, instead of opening a pager
+    #[arg(long, requires = "text")]
+    pub no_pager: bool,
     /// Print the request's body, the exact bytes that were sent
     #[arg(long, conflicts_with = "json")]
     pub body: bool,

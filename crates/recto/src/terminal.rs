@@ -7,6 +7,7 @@
 pub(crate) mod choose;
 pub(crate) mod editor;
 pub(crate) mod markdown;
+pub(crate) mod pager;
 pub(crate) mod status;
 
 use std::io::{self, IsTerminal};

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use crate::cli::ContextArgs;
 use crate::commands::{history_failure, sessions};
 use crate::config::{ConfigFlag, LoadedConfig, Settings};
-use crate::draw;
+use crate::draw::{self, PageWidth};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
@@ -260,7 +260,7 @@ fn show(args: &ContextArgs, model: &ModelEntry, request: &RequestContext) -> Cli
         // Compact, as it would be sent.
         print_data(&format!("{}\n", recto_llm::encode(model.client.wire(), &model.call, request)))
     } else {
-        print(&draw::request(request))
+        print(&draw::request(request, PageWidth::of_stdout()))
     }
 }
 

@@ -7,7 +7,6 @@
 mod models;
 mod tools;
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,6 +21,7 @@ use serde_json::{Value, json};
 
 use crate::commands::items::severity;
 use crate::config::{self, ConfigProblem, LoadedConfig, Settings};
+use crate::draw::{PageWidth, wrap_words};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{counted, print_as, tame};
@@ -30,7 +30,7 @@ use crate::setup;
 
 pub(crate) fn run(home: &RectoHome, json: bool) -> CliResult<ExitCode> {
     let report = examine(home)?;
-    print_as(json, || report.json(), || report.drawn())?;
+    print_as(json, || report.json(), || report.drawn(PageWidth::of_stdout()))?;
     Ok(if report.is_ready() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -318,23 +318,24 @@ impl DoctorReport {
     }
 
     /// Draws a line for each finding, with what to do below it, and the verdict.
-    fn drawn(&self) -> String {
+    fn drawn(&self, page_width: PageWidth) -> String {
         let engine = if IS_BUILT_IN { "with" } else { "without" };
         let version = env!("CARGO_PKG_VERSION");
         let mut page =
             format!("Recto {version}, built {engine} the engine for embedded models\n\n");
         let width = self.findings.iter().map(|found| tame(&found.what).chars().count()).max();
         let width = width.unwrap_or(0);
+        let column = 7 + 2 + width + 2;
         for found in &self.findings {
             let (state, what) = (found.state.name(), tame(&found.what));
-            // Writing to a string can't fail, so the results are not looked at.
-            let _ = writeln!(page, "{state:<7}  {what:<width$}  {}", tame(&found.text));
+            let line = format!("{state:<7}  {what:<width$}  {}\n", tame(&found.text));
+            page.push_str(&wrap_words(&line, column, page_width));
             if let Some(hint) = &found.hint {
-                let _ = writeln!(page, "{:<7}  {:<width$}  hint: {}", "", "", tame(hint));
+                let hint = format!("{:column$}hint: {}\n", "", tame(hint));
+                page.push_str(&wrap_words(&hint, 2, page_width));
             }
         }
-        let _ = write!(page, "\n{}", self.verdict());
-        page
+        page + "\n" + &self.verdict()
     }
 
     fn verdict(&self) -> String {

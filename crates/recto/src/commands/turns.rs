@@ -3,6 +3,7 @@
 pub(crate) mod diff;
 pub(crate) mod replay;
 pub(crate) mod show;
+mod text;
 pub(crate) mod why;
 
 use recto_agent::RequestPurpose;

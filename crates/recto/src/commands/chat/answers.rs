@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::commands::memory::{memory_json, one_line};
 use crate::commands::sessions;
-use crate::draw::{self, TextTable};
+use crate::draw::{self, PageWidth, TextTable, wrap_words};
 use crate::output::tame;
 
 pub(super) fn draw(answer: &CommandReply) -> String {
@@ -22,10 +22,10 @@ pub(super) fn draw(answer: &CommandReply) -> String {
             format!("a new session began: {}\n", tame(&session.label()))
         }
         CommandReply::Context(None) => "nothing has been sent in this session yet\n".to_owned(),
-        CommandReply::Context(Some(request)) => draw::request(request),
+        CommandReply::Context(Some(request)) => draw::request(request, PageWidth::of_stdout()),
         CommandReply::Item(change) => item_change(change),
         CommandReply::Why(answers) => whys(answers),
-        CommandReply::Usage(report) => draw::usage(report),
+        CommandReply::Usage(report) => draw::usage(report, PageWidth::of_stdout()),
         CommandReply::SessionUsage(usage) => draw::session_usage(usage),
         CommandReply::Remembered(added) => remembered(added),
         CommandReply::Answered(answered) => decided(answered),
@@ -110,7 +110,8 @@ fn whys(answers: &[ItemExplanation]) -> String {
     if answers.is_empty() {
         return "nothing was sent yet, or the last request knew no item of that name\n".to_owned();
     }
-    answers.iter().map(|why| tame(&why.to_string()) + "\n").collect()
+    let line = |why: &ItemExplanation| tame(&why.to_string()) + "\n";
+    answers.iter().map(|why| wrap_words(&line(why), 2, PageWidth::of_stdout())).collect()
 }
 
 fn remembered(added: &AddedMemory) -> String {

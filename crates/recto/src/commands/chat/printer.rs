@@ -13,7 +13,7 @@ use serde_json::json;
 use super::answers;
 use super::follow::wants;
 use crate::failure::{CliFailure, CliResult};
-use crate::output::{print, print_data, print_json_line, tell};
+use crate::output::{print, print_data, print_json_line, prompt_words, tell};
 use crate::remedy_words::{hint_with_command, with_command};
 use crate::terminal::markdown::MarkdownRenderer;
 use crate::terminal::status::{self, StatusLine};
@@ -259,16 +259,11 @@ fn turn_label(event: &TurnEvent) -> String {
     event.turn.map_or_else(|| "a turn".to_owned(), |turn| format!("turn {turn}"))
 }
 
-/// What a turn cost, fresh and cached tokens apart.
+/// What a turn cost, tokens from the cache apart.
 fn described(usage: &UsageTotals) -> String {
     let mut text = String::new();
     if let Some(prompt) = usage.prompt {
-        text += &match usage.cached {
-            Some(cached) => {
-                format!(" · {} tokens read, {cached} cached", prompt.saturating_sub(cached))
-            }
-            None => format!(" · {prompt} tokens read"),
-        };
+        text += &format!(" · {}", prompt_words(prompt.into(), usage.cached.map(u64::from)));
     }
     if let Some(completion) = usage.completion {
         text += &format!(" · {completion} written");
