@@ -264,11 +264,7 @@ impl ItemReason {
             // These say it themselves.
             ItemReason::OnPage { .. } | ItemReason::LeftOut { .. } => return Ok(()),
             ItemReason::NotTaken { candidate } => {
-                return write!(
-                    f,
-                    "search looked at it and did not take it; {}",
-                    ScoresText(candidate)
-                );
+                return write!(f, "{}; {}", candidate.describe_refusal(), ScoresText(candidate));
             }
             ItemReason::Removed => "a person removed it from the session (/add brings it back)",
             ItemReason::NotAdded => "its include mode is manual, and nobody added it (/add does)",
@@ -331,7 +327,7 @@ struct ScoresText<'a>(&'a Pick);
 
 impl fmt::Display for ScoresText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Scores { cosine, lexical, fused, probability, recency, rank } = self.0.scores;
+        let Scores { cosine, lexical, fused, probability, recency, rank, .. } = self.0.scores;
         let number =
             |name: &str, value: Option<f32>| value.map(|value| format!("{name} {value:.2}"));
         let known = [

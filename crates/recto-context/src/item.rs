@@ -221,6 +221,9 @@ pub struct Scores {
     /// The place among the candidates, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
+    /// The least probability with which it would have been taken, where it has less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<f32>,
 }
 
 /// An item that search brought for this message.
@@ -233,6 +236,19 @@ pub struct Pick {
     /// The piece of its text that fitted best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_chunk: Option<Arc<str>>,
+}
+
+impl Pick {
+    /// Why search did not take it, in words.
+    pub fn describe_refusal(&self) -> String {
+        match (self.scores.probability, self.scores.floor) {
+            (Some(probability), Some(floor)) => {
+                format!("not taken: probability {probability:.2} is below the floor of {floor:.2}")
+            }
+            (_, None) => "not taken: others fit better".to_owned(),
+            (None, Some(floor)) => format!("not taken: it is below the floor of {floor:.2}"),
+        }
+    }
 }
 
 /// An item of the session context.

@@ -37,54 +37,54 @@ pub struct Cli {
 /// The commands of `recto`.
 #[derive(Debug, Subcommand)]
 pub enum CliCommand {
-    /// Write a small workspace to start from; nothing that is there is changed
+    /// Set up a home with a small workspace to start from; nothing that is there is changed
     Init,
-    /// Talk to the agent
+    /// Talk to the agent: in a conversation, or with one message (-m)
     Chat(ChatArgs),
     /// Show what a model would be sent for a message, without calling one
     Context(ContextArgs),
-    /// Show what a turn sent, and what came back
+    /// Show what a turn sent to the model and why, and what came back
     Show(ShowArgs),
-    /// Show where two turns' requests part, and why
+    /// Compare the requests of two turns: how far they begin alike, and what ended it
     Diff(DiffArgs),
     /// Send a turn's request again, or prove that its record is whole
     Replay(ReplayArgs),
-    /// Look at sessions
+    /// List, show, search, rename, archive, export and import sessions
     Sessions(SessionArgs),
-    /// Look at the agents of the config, and where each of them answers
+    /// List, show and check the agents of the config, and where each of them answers
     #[command(subcommand)]
     Agents(AgentCommand),
-    /// Look at models
+    /// List, pull, check and remove models
     #[command(subcommand)]
     Models(ModelCommand),
     /// Find items that fit a message, whatever their include mode
     Search(SearchArgs),
     /// Tell why an item was or was not on the page of a turn
     Why(WhyArgs),
-    /// Show how the context was used over time, and what nothing uses
+    /// Count how the context was used over time, and list the items that nothing uses
     Stats(StatsArgs),
-    /// Look at skills, and say how they come into a session
+    /// List, show and check skills, and set how they come into sessions
     Skills(ItemArgs),
-    /// Look at rules, and say how they come into a session
+    /// List, show and check rules, and set how they come into sessions
     Rules(ItemArgs),
-    /// Look at references, and say how they come into a session
+    /// List, show and check references, and set how they come into sessions
     References(ItemArgs),
-    /// Look at tools, run them by hand, and say how they come into a session
+    /// List, show, check, run and trust tools, and set how they come into sessions
     Tools(ToolArgs),
-    /// Look at the MCP servers whose tools the agent uses, or be one
+    /// List and check MCP servers and their tools, or serve Recto's own over MCP
     #[command(subcommand)]
     Mcp(McpCommand),
-    /// Look at what the agent remembers, and change it
+    /// List, add, search, edit, forget and check memories
     Memory(MemoryArgs),
-    /// Look at the questions whether a tool may run, and answer them
+    /// List, show and answer the questions whether a tool may run
     #[command(subcommand)]
     Approvals(ApprovalCommand),
-    /// Look at the config
+    /// Show and check the config
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Show what is there, which model answers and why, and what is missing
+    /// Check this machine: what is there, which model answers and why, and what is missing
     Doctor(JsonArg),
-    /// Measure how turns decide, on labelled files
+    /// Measure on labelled files how turns choose their mode and their items
     #[command(subcommand)]
     Bench(BenchCommand),
 }
@@ -115,7 +115,7 @@ pub struct ChatArgs {
     /// Minimal, full or decided by each message [default: the session's, or the model's]
     #[arg(long, value_name = "MODE")]
     pub context_mode: Option<ModeArg>,
-    /// Nobody is there to be asked: tools that need a person are not offered
+    /// Ask nobody: tools that need a person's word are not offered
     #[arg(long)]
     pub unattended: bool,
     /// Print everything that happens as JSON, one event a line
@@ -131,10 +131,10 @@ pub struct ContextArgs {
     /// For which agent.
     #[command(flatten)]
     pub agent: AgentArg,
-    /// As the next message of this session, by name or number
+    /// Assemble it as the next message of this session, by name or number
     #[arg(long, value_name = "NAME", conflicts_with = "history")]
     pub session: Option<String>,
-    /// Earlier messages: a file with one JSON message a line
+    /// Take the earlier messages from a file with one JSON message a line
     #[arg(long, value_name = "FILE")]
     pub history: Option<PathBuf>,
     /// The model entry to assemble for [default: the config's, or one that is found]
@@ -170,7 +170,7 @@ pub struct ShowArgs {
     /// The turn, by number, or `last`
     #[arg(default_value = "last")]
     pub turn: String,
-    /// Which of the turn's requests, from 1 [default: its last page]
+    /// Which of the turn's requests, from 1 [default: its last page; with --text all of them]
     #[arg(long, value_name = "N")]
     pub request: Option<u32>,
     /// Print the page as the model reads it, with the source of each part in the margin
@@ -235,9 +235,9 @@ pub struct SessionArgs {
 pub enum AgentCommand {
     /// List the agents, the default marked
     List(JsonArg),
-    /// Show what one has: its files, its own settings, its items and where it answers
+    /// Show an agent: its files, its own settings, its items and where it answers
     Show {
-        /// Its name
+        /// The agent's name
         name: String,
         /// How to print it
         #[command(flatten)]
@@ -260,36 +260,36 @@ pub struct AgentArg {
 pub enum SessionCommand {
     /// List the sessions, newest first
     List {
-        /// Those in the archive, too
+        /// List those in the archive, too
         #[arg(long)]
         all: bool,
         /// How to print them
         #[command(flatten)]
         json: JsonArg,
     },
-    /// Show what was said in one
+    /// Show what was said in a session
     Show {
-        /// Its name or number
+        /// The session's name or number
         name: String,
         /// How to print it
         #[command(flatten)]
         json: JsonArg,
     },
-    /// Give one another name
+    /// Give a session another name
     Rename {
-        /// Its name or number
+        /// The session's name or number
         name: String,
         /// The new name
         new: String,
     },
-    /// Put one into the archive; nothing is deleted
+    /// Put a session into the archive; nothing is deleted
     Archive {
-        /// Its name or number
+        /// The session's name or number
         name: String,
     },
-    /// Write one, with all that was said
+    /// Write a session to a file, with all that was said
     Export {
-        /// Its name or number
+        /// The session's name or number
         name: String,
         /// The file to write [default: standard output]
         #[arg(short, long, value_name = "FILE")]
@@ -307,13 +307,13 @@ pub enum SessionCommand {
     Import {
         /// The file; `-` is standard input
         file: PathBuf,
-        /// Its name [default: the exported one]
+        /// What to call the session [default: the exported name]
         #[arg(long)]
         name: Option<String>,
     },
     /// Put the messages back on the page that a summary stands for
     Expand {
-        /// Its name or number
+        /// The session's name or number
         name: String,
     },
     /// Find messages that have all of these words
@@ -372,7 +372,7 @@ pub enum ModelCommand {
     },
     /// Remove a model from disk
     Remove {
-        /// Its name
+        /// The model's name, as `recto models list` shows it
         name: String,
     },
 }
@@ -385,7 +385,7 @@ pub struct SearchArgs {
     /// Whose items.
     #[command(flatten)]
     pub agent: AgentArg,
-    /// Only items of this kind
+    /// Find only items of this kind
     #[arg(long)]
     pub kind: Option<KindArg>,
     /// The most items of each group to list [default: `search.top_k`]
@@ -491,9 +491,9 @@ pub struct ItemArgs {
 pub enum ItemCommand {
     /// List them, with include mode and token cost
     List(JsonArg),
-    /// Show the text of one
+    /// Show the text of an item
     Show {
-        /// Its name
+        /// The item's name
         name: String,
         /// How to print it
         #[command(flatten)]
@@ -501,7 +501,7 @@ pub enum ItemCommand {
     },
     /// Report what is wrong with their files
     Check(JsonArg),
-    /// Write into the config how one comes into a session
+    /// Write into the config how an item comes into sessions
     Set(SetArgs),
 }
 
@@ -526,7 +526,7 @@ pub enum ToolCommand {
     DryRun(CallArgs),
     /// Call a tool as a turn would, without asking; exits with 1 if it fails, 2 if the call does not fit
     Run(CallArgs),
-    /// Say that a skill's tools.json and scripts are fine as they are now
+    /// Trust a skill's tools.json and scripts as they are now
     Trust {
         /// The skill's name
         name: String,
@@ -593,7 +593,7 @@ pub enum MemoryCommand {
         /// Who would see it
         #[command(flatten)]
         audience: AudienceArgs,
-        /// Daily notes of more than 30 days ago, too
+        /// List daily notes of more than 30 days ago, too
         #[arg(long)]
         all: bool,
         /// How to print it
@@ -604,10 +604,10 @@ pub enum MemoryCommand {
     Add {
         /// What to remember; `-` reads standard input
         text: String,
-        /// On the page of every session that may see it
+        /// Put it on the page of every session that may see it
         #[arg(long)]
         important: bool,
-        /// Guests and groups may see it, too
+        /// Let guests and groups see it, too
         #[arg(long)]
         shared: bool,
         /// To whom it belongs
@@ -630,7 +630,7 @@ pub enum MemoryCommand {
     },
     /// Change the text or the marks of a memory, whoever it belongs to
     Edit {
-        /// Its id, or the beginning of what stands behind the `#`
+        /// The memory's id, or the beginning of what stands behind the `#`
         id: String,
         /// The new text; `-` reads standard input [default: with marks, the old text; otherwise
         /// what an editor makes of it]
@@ -644,7 +644,7 @@ pub enum MemoryCommand {
     },
     /// Take memories out, whoever they belong to, and keep them in an archive beside the others
     Forget {
-        /// Their ids, or the beginnings of what stands behind the `#`
+        /// The memories' ids, or the beginnings of what stands behind the `#`
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
         /// To whom they belong
@@ -662,7 +662,7 @@ fn at_least_one() -> RangedU64ValueParser<usize> {
 /// For whom memories are looked at.
 #[derive(Debug, Args)]
 pub struct AudienceArgs {
-    /// What these would see: the owner, a guest in private, or a group
+    /// Show what these would see: the owner, a guest in private, or a group
     #[arg(long = "as", value_name = "WHO", default_value = "owner")]
     pub who: WhoArg,
     /// With the memories of this person, as far as these may see them
@@ -692,16 +692,16 @@ same_variants!(WhoArg => AudienceKind: Owner, Guest, Group);
 /// What is said of a memory beside its text, where that changes.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct MarkArgs {
-    /// On the page of every session that may see it
+    /// Put it on the page of every session that may see it
     #[arg(long, conflicts_with = "not_important")]
     pub important: bool,
-    /// On a page only where it fits
+    /// Put it on a page only where it fits
     #[arg(long)]
     pub not_important: bool,
-    /// Guests and groups may see it, too
+    /// Let guests and groups see it, too
     #[arg(long, conflicts_with = "not_shared")]
     pub shared: bool,
-    /// Guests and groups may not see it
+    /// Keep it from guests and groups
     #[arg(long)]
     pub not_shared: bool,
 }
@@ -711,13 +711,13 @@ pub struct MarkArgs {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub struct ScopeArgs {
-    /// Of this person
+    /// It belongs to this person
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub person: Option<String>,
-    /// Of this conversation, such as `telegram@bot-4711`
+    /// It belongs to this conversation, such as `telegram@bot-4711`
     #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
     pub conversation: Option<String>,
-    /// Of this sub-agent, or of the agent itself
+    /// It belongs to this sub-agent, or to the agent itself
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub sub_agent: Option<String>,
 }
@@ -727,7 +727,7 @@ pub struct ScopeArgs {
 pub enum ApprovalCommand {
     /// List the questions that wait for an answer, oldest first
     List(JsonArg),
-    /// Show one, with all that would be done, and who answered it
+    /// Show a question, with all that would be done, and who answered it
     Show {
         /// The question's number
         id: ApprovalId,
@@ -735,11 +735,11 @@ pub enum ApprovalCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Answer one; where no Recto runs any more that waits for it, its turn goes on here
+    /// Answer a question; where no Recto runs any more that waits for it, its turn goes on here
     Answer {
         /// The question's number
         id: ApprovalId,
-        /// What to say
+        /// The answer
         answer: AnswerArg,
         /// Print as JSON
         #[arg(long)]
@@ -750,12 +750,12 @@ pub enum ApprovalCommand {
 /// What can be said to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AnswerArg {
-    /// This call may run
+    /// Allow this call
     #[value(alias = "once")]
     Allow,
-    /// The tool may run whenever the session calls it
+    /// Allow every call of the tool in this session
     Session,
-    /// It may not run
+    /// Deny the call
     Deny,
 }
 
@@ -763,12 +763,12 @@ pub enum AnswerArg {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("mode").required(true))]
 pub struct SetArgs {
-    /// Its name; a skill's tool is `SKILL.TOOL`
+    /// The item's name; a skill's tool is `SKILL.TOOL`
     pub name: String,
-    /// Into every session, by hand, or for a turn when search finds that it fits
+    /// How it comes: into every session, by hand, or for a turn when search finds that it fits
     #[arg(long, value_name = "MODE", group = "mode")]
     pub include: Option<IncludeArg>,
-    /// As its own file has it, or as is usual for its kind
+    /// Take the setting out: what its own file says holds, or what is usual for its kind
     #[arg(long, group = "mode")]
     pub default: bool,
 }

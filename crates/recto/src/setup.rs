@@ -241,8 +241,8 @@ fn model_file(settings: &Settings, model: &ModelSettings) -> Option<PathBuf> {
 fn api_key(model: &ModelSettings) -> CliResult<Option<ApiKey>> {
     let Some(variable) = &model.api_key_env else { return Ok(None) };
     match env::var(variable) {
-        Ok(key) if !key.trim().is_empty() => Ok(Some(ApiKey::new(key.trim()))),
-        Ok(_) | Err(env::VarError::NotPresent) => Ok(None),
+        Ok(key) => Ok(Some(ApiKey::from_variable(variable, Some(&key)))),
+        Err(env::VarError::NotPresent) => Ok(Some(ApiKey::from_variable(variable, None))),
         Err(env::VarError::NotUnicode(_)) => {
             Err(CliFailure::new(format!("the key in the variable `{variable}` is no text")))
         }

@@ -174,7 +174,7 @@ impl TurnRun<'_> {
         let by = by.as_ref().map(Actor::from_store);
         let person = by.as_ref().map(|by| format!(" by {}", by.name)).unwrap_or_default();
         let (tool, title) = (approval.question.tool.key(), &approval.question.title);
-        let text = format!("{}{person}: {tool}: {title}", describe_answer(*answer));
+        let text = format!("{}{person}: {tool}: {title}", answer.describe());
         self.emit(EventKind::Decided { approval: approval.id, answer: *answer, by });
         self.push_message(MessageBody::Approval(Text::from(text)));
     }
@@ -220,17 +220,6 @@ fn permit(approval: &StoredApproval) -> CallPermit {
             CallPermit::Denied("the person was asked and did not answer in time".into())
         }
         Some(ApprovalAnswer::Withdrawn) | None => CallPermit::Denied(NOBODY.to_owned()),
-    }
-}
-
-/// An answer in words, for people.
-fn describe_answer(answer: ApprovalAnswer) -> &'static str {
-    match answer {
-        ApprovalAnswer::Once => "allowed once",
-        ApprovalAnswer::Session => "allowed for this session",
-        ApprovalAnswer::Denied => "denied",
-        ApprovalAnswer::Expired => "not answered in time",
-        ApprovalAnswer::Withdrawn => "withdrawn",
     }
 }
 

@@ -50,12 +50,12 @@ fn an_allowed_call_runs_and_the_transcript_says_so() {
         let finished = ended(&mut submission.events, submission.turn).await;
         assert_eq!(finished.reply.as_deref(), Some("done"));
         let shown = transcript(agent.store(), session).await;
-        assert!(shown.contains("approval: allowed once by owner: risk: risk"), "{shown}");
+        assert!(shown.contains("approval: allowed by owner: risk: risk"), "{shown}");
         assert!(shown.contains("risk: allowed it"), "{shown}");
         check_sound(agent.store(), session).await;
         // What people said to each other about it is not for the model.
         let chats = fake.chats();
-        assert!(!chats[1].to_string().contains("allowed once"), "{}", chats[1]);
+        assert!(!chats[1].to_string().contains("allowed by owner"), "{}", chats[1]);
     });
 }
 

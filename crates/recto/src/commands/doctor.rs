@@ -324,7 +324,11 @@ impl DoctorReport {
         let mut page =
             format!("Recto {version}, built {engine} the engine for embedded models\n\n");
         let width = self.findings.iter().map(|found| tame(&found.what).chars().count()).max();
-        let width = width.unwrap_or(0);
+        // A long name pushes its own text to the right, and not that of all others.
+        let width = match page_width {
+            PageWidth::Columns(columns) => width.unwrap_or(0).min(columns / 5),
+            PageWidth::Unlimited => width.unwrap_or(0),
+        };
         let column = 7 + 2 + width + 2;
         for found in &self.findings {
             let (state, what) = (found.state.name(), tame(&found.what));

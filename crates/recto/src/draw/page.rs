@@ -14,7 +14,7 @@ use recto_context::{
     ChatMessage, ContentPart, Layer, Part, PartContent, PartJoin, RequestContext, ToolCalls,
 };
 
-use super::request::{layer_mark, part_name};
+use super::request::layer_mark;
 use super::wrap::{PageWidth, break_line, cut_to, shown_width};
 use crate::output::{tame, tame_lines};
 
@@ -33,7 +33,7 @@ pub(crate) fn whole_page(request: &RequestContext, width: PageWidth) -> String {
     if request.tool_calls == ToolCalls::Native && !request.tools.is_empty() {
         canvas.heading("tools, as schemas");
         for tool in &request.tools {
-            canvas.begin(Layer::Tools, &tool.spec.id.to_string());
+            canvas.begin(Layer::Tools, &tool.spec.id.key());
             canvas.text(&tool.spec.schema);
         }
     }
@@ -61,9 +61,8 @@ struct PageCanvas {
 
 impl PageCanvas {
     fn new(request: &RequestContext, width: PageWidth) -> Self {
-        let parts = request.parts.iter().map(|part| label(part.layer, &part_name(part)));
-        let tools = request.tools.iter();
-        let tools = tools.map(|tool| label(Layer::Tools, &tool.spec.id.to_string()));
+        let parts = request.parts.iter().map(|part| label(part.layer, &part_source(part)));
+        let tools = request.tools.iter().map(|tool| label(Layer::Tools, &tool.spec.id.key()));
         let longest = parts.chain(tools).map(|label| shown_width(&label)).max().unwrap_or(0);
         let (margin, columns) = match width {
             PageWidth::Unlimited => (longest, None),
@@ -118,7 +117,7 @@ impl PageCanvas {
             self.label.clear();
             self.line(LINE, "");
         }
-        self.begin(part.layer, &part_name(part));
+        self.begin(part.layer, &part_source(part));
         let (text, others) = match &part.content {
             PartContent::Text(text) => (text.as_str(), &[][..]),
             PartContent::Message(message) => match message.content() {
@@ -158,6 +157,17 @@ impl PageCanvas {
             let padding = " ".repeat(self.margin.saturating_sub(shown_width(&label)));
             let _ = writeln!(self.out, "{style}{label}{padding} {bar} {piece}{style:#}");
         }
+    }
+}
+
+/// What a part is called in the margin. Where the layer says what kind of item it is, its name is
+/// enough.
+fn part_source(part: &Part) -> String {
+    match (&part.item, part.layer) {
+        (Some(item), Layer::Memory | Layer::Skills | Layer::Tools) => item.id.key(),
+        (Some(item), _) => item.id.to_string(),
+        (None, _) if part.kind() == "built_in" => "Recto".to_owned(),
+        (None, _) => part.name(),
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn request(request: &RequestContext, width: PageWidth) -> String {
     let available =
         |(id, include): &&(ItemId, IncludeMode)| format!("{} ({include})", shown_id(id));
     for (what, listed) in [
-        ("search did not take", listed(&request.candidates, candidate)),
+        ("search looked at", listed(&request.candidates, candidate)),
         ("not in the session", listed(&unranked, available)),
     ] {
         if let Some(listed) = listed {
@@ -61,10 +61,7 @@ fn shown_id(id: &ItemId) -> String {
 }
 
 fn candidate(pick: &Pick) -> String {
-    match pick.scores.probability {
-        Some(probability) => format!("{} ({probability:.2})", shown_id(&pick.item)),
-        None => shown_id(&pick.item),
-    }
+    format!("{} ({})", shown_id(&pick.item), pick.describe_refusal())
 }
 
 /// Why something is there; of what search brought, also how surely it fits.
@@ -214,7 +211,7 @@ fn part_row(part: &Part) -> [String; 5] {
 }
 
 /// What people call a part: `SOUL.md`, `rule units (priority 500)`, `user 12`.
-pub(super) fn part_name(part: &Part) -> String {
+fn part_name(part: &Part) -> String {
     match (part.kind(), &part.item) {
         ("built_in", _) => "(Recto)".to_owned(),
         (_, Some(item)) => match item.priority {

@@ -72,6 +72,8 @@ fn wrap_line(line: &str, hang: usize, columns: usize) -> String {
     for piece in unbreakable_pieces(line) {
         let word = shown_width(piece.trim_end_matches(' '));
         if holds_word && column + word > columns {
+            // A long word stands as far out as it has to, to stay on one line.
+            let hang = hang.min(columns.saturating_sub(word));
             out.truncate(out.trim_end_matches(' ').len());
             out.push('\n');
             out.push_str(&" ".repeat(hang));

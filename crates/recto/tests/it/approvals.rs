@@ -69,7 +69,7 @@ fn what_would_be_done_is_told_field_by_field_and_in_words() {
     assert_eq!(json(&home.ok(&["approvals", "list", "--json"]))[0], shown);
     let drawn = home.run(&["approvals", "show", "1"]);
     assert!(drawn.out.contains("create a.txt") && drawn.out.contains("+x"), "{}", drawn.out);
-    assert!(drawn.out.contains("answer: none yet"), "{}", drawn.out);
+    assert!(drawn.out.contains("answer: not answered yet"), "{}", drawn.out);
     home.run(&["approvals", "answer", "1", "deny"]);
     let shown = json(&home.ok(&["approvals", "show", "1", "--json"]));
     assert_eq!(shown["answer"], "denied");
@@ -101,16 +101,16 @@ fn a_turn_goes_on_here_when_nobody_else_waits_for_the_answer() {
     let owner = serde_json::json!({"id": "owner", "name": "owner", "role": "owner"});
     assert_eq!((&approval["answer"], &approval["answered_by"]), (&"once".into(), &owner));
     let drawn = home.ok(&["approvals", "show", "1"]);
-    assert!(drawn.contains("a.txt") && drawn.contains("answer: once by owner, "), "{drawn}");
+    assert!(drawn.contains("a.txt") && drawn.contains("answer: allowed by you, "), "{drawn}");
     let turn = json(&home.ok(&["show", "1", "--json"]));
     assert_eq!((&turn["turn"]["actor"], &turn["approvals"][0]), (&owner, &approval));
     let drawn = home.ok(&["show", "1"]);
     assert!(
-        drawn.contains("asked   write_file: ") && drawn.contains(": once by owner, "),
+        drawn.contains("asked   write_file: ") && drawn.contains(": allowed by you, "),
         "{drawn}"
     );
     let shown = home.ok(&["sessions", "show", "default"]);
-    assert!(shown.contains("allowed once by owner: write_file"), "{shown}");
+    assert!(shown.contains("allowed by owner: write_file"), "{shown}");
     // The first answer holds.
     let again = home.run(&["approvals", "answer", "1", "deny"]);
     assert_eq!(again.code, 1, "{}{}", again.out, again.err);

@@ -37,3 +37,5 @@ mod support;
 mod tools;
 mod transfer;
 mod why;
+#[cfg(target_os = "linux")]
+mod widths;

@@ -83,5 +83,6 @@ fn what_search_brings_is_on_the_page_of_its_turn_alone() {
     assert!(why.contains("probability") && !why.contains("cosine"), "{why}");
     home.ok(&["chat", "-m", "zyzzyva"]);
     let why = home.ok(&["why", "commits"]);
-    assert!(why.contains("search looked at it and did not take it"), "{why}");
+    assert!(why.contains("not taken: probability 0."), "{why}");
+    assert!(why.contains(" is below the floor of 0.20; "), "{why}");
 }

@@ -126,7 +126,7 @@ fn decided(answered: &AnsweredApproval) -> String {
     let answer = answered.approval.answer.as_ref().map(|decision| decision.answer);
     match (answer, answered.goes_on) {
         (Some(decided @ (ApprovalAnswer::Expired | ApprovalAnswer::Withdrawn)), _) => {
-            format!("approval {id} is {} already\n", decided.name())
+            format!("approval {id} is {} already\n", decided.describe())
         }
         (_, TurnContinues::Here) => String::new(),
         (_, TurnContinues::Elsewhere) => {

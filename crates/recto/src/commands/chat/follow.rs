@@ -39,7 +39,7 @@ impl ApprovalPrompt {
         tell(&match question.only_once {
             true => format!("{tool} (approval {approval}):  [y] allow   [n] deny"),
             false => format!(
-                "{tool} (approval {approval}):  [y] allow once   [s] allow every call of it in this \
+                "{tool} (approval {approval}):  [y] allow   [s] allow every call of it in this \
                  session   [n] deny"
             ),
         });

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::answers;
 use super::follow::wants;
+use crate::commands::approvals::person_words;
 use crate::failure::{CliFailure, CliResult};
 use crate::output::{print, print_data, print_json_line, prompt_words, tell};
 use crate::remedy_words::{hint_with_command, with_command};
@@ -137,9 +138,12 @@ impl TerminalPrinter {
             }
             EventKind::Text { text } => self.text(text),
             EventKind::Asked(question) => self.asked(question),
-            EventKind::Decided { answer, .. } => match answer {
+            EventKind::Decided { answer, by, .. } => match answer {
                 ApprovalAnswer::Once | ApprovalAnswer::Session => Ok(()),
-                other => self.line(&format!("{}: the tool was not run", other.name())),
+                other => {
+                    let by = by.as_ref().map(person_words).unwrap_or_default();
+                    self.line(&format!("{}{by}: the tool was not run", other.describe()))
+                }
             },
             EventKind::Call(call) => {
                 self.close_line()?;

@@ -131,7 +131,7 @@ fn a_server_that_does_not_take_the_key_is_told() {
     for wire in WIRES {
         let served = ServedHome::with(wire, wire.fake().api_key("sk-right"), "");
         let run = served.home.run(&["models", "check"]);
-        run.fails_with("does not accept the key");
+        run.fails_with("the model server wants a key: ");
         let checked = &served.home.json(&["models", "check", "--json"])[0];
         assert_eq!(checked["error"]["code"], "unauthorized", "{wire:?}");
     }
