@@ -11,4 +11,4 @@ pub(crate) use page::{added_page, whole_page};
 pub(crate) use request::request;
 pub(crate) use table::TextTable;
 pub(crate) use usage::{last_used, session_usage, usage};
-pub(crate) use wrap::{PageWidth, cut_to, labelled, wrap_words};
+pub(crate) use wrap::{PageWidth, cut_to, labelled, wrap_exactly, wrap_words};

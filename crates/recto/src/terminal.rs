@@ -38,7 +38,12 @@ impl OutputStyle {
 
 /// How many columns the terminal has; `None` when there is none, or it won't say.
 pub(crate) fn width() -> Option<usize> {
-    if !io::stdout().is_terminal() {
+    width_of(&io::stdout())
+}
+
+/// How many columns there are where a stream goes, if that is a terminal.
+pub(crate) fn width_of(stream: &impl IsTerminal) -> Option<usize> {
+    if !stream.is_terminal() {
         return None;
     }
     let (columns, _) = crossterm::terminal::size().ok()?;

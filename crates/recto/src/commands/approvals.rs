@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::sessions::local;
 use crate::cli::{AnswerArg, ApprovalCommand};
 use crate::config::{LoadedConfig, Settings};
-use crate::draw::TextTable;
+use crate::draw::{PageWidth, TextTable, wrap_exactly};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print, print_json, print_text, tame, tame_lines, tell};
@@ -126,8 +126,9 @@ fn drawn(open: &[(StoredApproval, Option<StoredSession>)]) -> String {
         ]);
     }
     let details = open.iter().map(|(approval, _)| {
-        let detail = tame_lines(approval.question.detail.trim_end()).replace('\n', "\n  ");
-        format!("\n{}: {}\n  {detail}\n", approval.id, tame(&approval.question.tool.key()))
+        let detail = tame_lines(approval.question.detail.trim_end());
+        let detail = wrap_exactly(&detail, 2, PageWidth::of_stdout());
+        format!("\n{}: {}\n{detail}", approval.id, tame(&approval.question.tool.key()))
     });
     table.to_string() + &details.collect::<String>()
 }

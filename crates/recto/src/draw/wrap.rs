@@ -7,11 +7,12 @@
 //! [`break_line`] alone splits words, where they fit no line: it shows texts exactly, and its
 //! pieces make the line again.
 
-use std::io::{self, IsTerminal};
+use std::io;
 
 use unicode_width::UnicodeWidthChar;
 
 use crate::terminal::markdown::wrap::{are_joined, may_break};
+use crate::terminal::width_of;
 
 /// The columns that a tab takes at most.
 const TAB: usize = 8;
@@ -28,19 +29,16 @@ pub(crate) enum PageWidth {
 impl PageWidth {
     /// The width of the terminal that standard output is.
     pub(crate) fn of_stdout() -> Self {
-        PageWidth::of_terminal(io::stdout().is_terminal())
+        PageWidth::from_columns(width_of(&io::stdout()))
     }
 
     /// The width of the terminal that standard error is.
     pub(crate) fn of_stderr() -> Self {
-        PageWidth::of_terminal(io::stderr().is_terminal())
+        PageWidth::from_columns(width_of(&io::stderr()))
     }
 
-    fn of_terminal(is_terminal: bool) -> Self {
-        match crossterm::terminal::size() {
-            Ok((columns @ 1.., _)) if is_terminal => PageWidth::Columns(columns.into()),
-            _ => PageWidth::Unlimited,
-        }
+    fn from_columns(columns: Option<usize>) -> Self {
+        columns.map_or(PageWidth::Unlimited, PageWidth::Columns)
     }
 }
 
@@ -128,6 +126,28 @@ pub(crate) fn cut_to(text: &str, columns: usize) -> String {
     text.chars().take_while(is_within).chain(['…']).collect()
 }
 
+/// The lines of a text that has to be seen exactly, such as what a tool would do. Where one is
+/// broken, a mark says that it goes on.
+pub(crate) fn wrap_exactly(text: &str, indent: usize, width: PageWidth) -> String {
+    const GOES_ON: &str = "┊ ";
+    let margin = " ".repeat(indent);
+    let mut out = String::new();
+    for line in text.split('\n') {
+        let pieces = match width {
+            // Two for the mark, and one for a blank at the end.
+            PageWidth::Columns(columns) => {
+                break_line(line, columns.saturating_sub(indent + 3).max(1))
+            }
+            PageWidth::Unlimited => vec![line],
+        };
+        for (index, piece) in pieces.into_iter().enumerate() {
+            let mark = if index == 0 { "" } else { GOES_ON };
+            out.push_str(&format!("{margin}{mark}{piece}\n"));
+        }
+    }
+    out
+}
+
 /// Breaks a line into pieces that fit, and that make the line again. They end behind blanks, or
 /// in a word that is too long behind a mark such as a slash. A blank may stand one column further.
 pub(crate) fn break_line(line: &str, columns: usize) -> Vec<&str> {
@@ -193,6 +213,12 @@ mod tests {
         let bold = anstyle::Style::new().bold();
         let line = format!("{bold}one two{bold:#}");
         assert_eq!(wrapped(&line, 0, 7), line);
+    }
+
+    #[test]
+    fn exact_lines_say_where_they_go_on() {
+        let exact = wrap_exactly("rm  -r  /tmp/a /tmp/b\nend", 2, PageWidth::Columns(20));
+        assert_eq!(exact, "  rm  -r  /tmp/a \n  ┊ /tmp/b\n  end\n");
     }
 
     #[test]

@@ -11,8 +11,9 @@ use recto_store::{ApprovalAnswer, StoreError, TurnId, TurnStatus};
 use tokio::task::JoinHandle;
 
 use super::{Chat, InterruptState, MessageOutcome, unreadable_terminal};
+use crate::draw::{PageWidth, wrap_exactly};
 use crate::failure::{CliFailure, CliResult};
-use crate::output::tell;
+use crate::output::{tame_lines, tell};
 use crate::terminal::choose::{KeyChoice, choose_key};
 
 /// Who answers when a tool may not run unasked.
@@ -117,11 +118,12 @@ impl QuestionQueue {
 /// What would be run, exactly.
 pub(super) fn wants(question: &ApprovalQuestion) -> String {
     let ApprovalQuestion { approval, tool, title, detail, .. } = question;
-    let mut text = format!("{tool} wants to run (approval {approval}): {title}");
-    for line in detail.lines() {
-        text += &format!("\n  {line}");
+    let text = format!("{tool} wants to run (approval {approval}): {title}");
+    if detail.is_empty() {
+        return text;
     }
-    text
+    let detail = wrap_exactly(&tame_lines(detail.trim_end()), 2, PageWidth::of_stderr());
+    format!("{text}\n{}", detail.trim_end_matches('\n'))
 }
 
 impl Chat {

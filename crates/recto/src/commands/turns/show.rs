@@ -137,8 +137,7 @@ async fn reply(
     if let Some(id) = answer.reply
         && let Some(text) = message_text(store, turn, id).await?
     {
-        let hang = 0;
-        out.push_str(&wrap_words(&text, hang, width));
+        out.push_str(&wrap_words(&text, 0, width));
     }
     Ok(out)
 }

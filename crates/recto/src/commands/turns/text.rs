@@ -2,12 +2,13 @@
 //! of each later one what it adds, unless one is asked for by its number.
 
 use recto_agent::{RequestPurpose, restore_request};
-use recto_context::{RequestContext, grouped_digits};
+use recto_context::{ChatMessage, ContentHash, RequestContext, grouped_digits};
 use recto_store::{RequestRecord, Store, StoredTurn};
 
 use super::{request_of, sent_no_page};
 use crate::draw::{PageWidth, added_page, whole_page, wrap_words};
 use crate::failure::CliResult;
+use crate::output::tame;
 
 /// What the margin shows, in words.
 const LEGEND: &str = "in the margin: layer · source; │ a line, ┊ goes on with it, + is no text";
@@ -54,17 +55,15 @@ async fn pages(store: &Store, turn: &StoredTurn) -> CliResult<Vec<RequestRecord>
 /// with that one.
 fn first_added(before: &RequestContext, now: &RequestContext) -> Option<usize> {
     let count = before.messages.len();
-    let same_tools = before
-        .tools
-        .iter()
-        .map(|tool| &tool.spec.schema)
-        .eq(now.tools.iter().map(|tool| &tool.spec.schema));
-    let same = |(a, b): (&recto_context::ChatMessage, &recto_context::ChatMessage)| {
+    let schemas = |context: &RequestContext| -> Vec<ContentHash> {
+        context.tools.iter().map(|tool| tool.spec.schema.hash()).collect()
+    };
+    let is_same = |(a, b): (&ChatMessage, &ChatMessage)| {
         a.role == b.role && a.content == b.content && a.calls == b.calls && a.answers == b.answers
     };
     let goes_on = now.messages.len() >= count
-        && before.messages.iter().zip(&now.messages).all(same)
-        && same_tools;
+        && before.messages.iter().zip(&now.messages).all(is_same)
+        && schemas(before) == schemas(now);
     goes_on.then_some(count)
 }
 
@@ -72,7 +71,7 @@ fn heading(request: &RequestRecord, context: &RequestContext, added: Option<usiz
     let bold = anstyle::Style::new().bold();
     let what = match added {
         Some(_) => format!("request {} adds to the one before", request.number),
-        None => format!("request {}, as model {} reads it", request.number, context.model),
+        None => format!("request {}, as model {} reads it", request.number, tame(&context.model)),
     };
     let tokens = context.prompt_tokens();
     let messages = grouped_digits(context.messages.len() as u64);
