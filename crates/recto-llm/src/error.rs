@@ -314,7 +314,7 @@ mod tests {
     fn no_part_of_a_key_stays_where_a_text_is_cut() {
         let key = ApiKey::new("hunter-hunter-hunter");
         for start in 470..=510 {
-            let text = format!("{}{}{}", "x".repeat(start), key.expose(), "y".repeat(600));
+            let text = format!("{}{}{}", "x".repeat(start), key.expose().unwrap(), "y".repeat(600));
             let errors = [
                 LlmError::Unauthorized { key: ApiKeyState::Unnamed, message: text.clone() },
                 LlmError::Cut { cause: text.clone() },

@@ -64,9 +64,10 @@ impl TextTable {
         let layout = self.layout(width);
         let bold = Style::new().bold();
         let heading = self.lines(&self.heading, &layout);
+        let heading = heading.into_iter();
         let mut out: String = heading.map(|line| format!("{bold}{line}{bold:#}\n")).collect();
         for row in &self.rows {
-            self.lines(row, &layout).for_each(|line| out.push_str(&(line + "\n")));
+            self.lines(row, &layout).into_iter().for_each(|line| out.push_str(&(line + "\n")));
             let below = layout.below.iter().filter(|column| !row[**column].is_empty());
             for (name, cell) in below.map(|column| (&self.heading[*column], &row[*column])) {
                 let line = match name.as_str() {
@@ -85,8 +86,10 @@ impl TextTable {
         let PageWidth::Columns(room) = width else {
             return TableLayout { beside: columns.zip(natural).collect(), below: Vec::new() };
         };
-        let least: Vec<usize> =
+        let mut least: Vec<usize> =
             columns.clone().map(|column| self.least_width(column, natural[column])).collect();
+        // One long name does not take the room of all other columns.
+        least[self.key] = least[self.key].min((room / 2).max(READABLE));
         let mut beside: Vec<usize> = columns.collect();
         let mut below = Vec::new();
         while total(beside.iter().map(|column| least[*column])) > room {
@@ -125,22 +128,38 @@ impl TextTable {
         longest.max(natural.min(READABLE))
     }
 
-    /// The lines of a row, whose cells are broken to fit their columns.
-    fn lines(&self, cells: &[String], layout: &TableLayout) -> impl Iterator<Item = String> {
+    /// The lines of a row, whose cells are broken to fit their columns. A name that is too long
+    /// for its column stands on a line of its own, with the rest of the row below it.
+    fn lines(&self, cells: &[String], layout: &TableLayout) -> Vec<String> {
         let wrapped = layout.beside.iter().map(|(column, width)| {
             let cell = wrap_words(&cells[*column], 0, PageWidth::Columns(*width));
             cell.lines().map(str::to_owned).collect::<Vec<String>>()
         });
-        let wrapped: Vec<Vec<String>> = wrapped.collect();
-        let height = wrapped.iter().map(Vec::len).max().unwrap_or(0).max(1);
-        (0..height).map(move |line| {
-            let cells = layout.beside.iter().zip(&wrapped).map(|((column, width), cell)| {
-                let text = cell.get(line).map_or("", String::as_str);
-                let padding = " ".repeat(width.saturating_sub(shown_width(text)));
-                if self.right[*column] { padding + text } else { text.to_owned() + &padding }
-            });
-            cells.collect::<Vec<_>>().join(&" ".repeat(GAP)).trim_end().to_owned()
-        })
+        let mut wrapped: Vec<Vec<String>> = wrapped.collect();
+        let mut lines = Vec::new();
+        if let Some(key) = layout.beside.iter().position(|(column, _)| *column == self.key)
+            && wrapped[key].iter().any(|line| shown_width(line) > layout.beside[key].1)
+        {
+            let rest = wrapped.split_off(key + 1);
+            wrapped[key] = vec![cells[self.key].clone()];
+            lines.push(self.join_cells(&wrapped, 0, layout));
+            wrapped.iter_mut().for_each(Vec::clear);
+            wrapped.extend(rest);
+        }
+        let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);
+        let height = if lines.is_empty() { height.max(1) } else { height };
+        lines.extend((0..height).map(|line| self.join_cells(&wrapped, line, layout)));
+        lines
+    }
+
+    /// One line of the first cells of a row, each in its column.
+    fn join_cells(&self, cells: &[Vec<String>], line: usize, layout: &TableLayout) -> String {
+        let cells = cells.iter().zip(&layout.beside).map(|(cell, (column, width))| {
+            let text = cell.get(line).map_or("", String::as_str);
+            let padding = " ".repeat(width.saturating_sub(shown_width(text)));
+            if self.right[*column] { padding + text } else { text.to_owned() + &padding }
+        });
+        cells.collect::<Vec<_>>().join(&" ".repeat(GAP)).trim_end().to_owned()
     }
 }
 
@@ -223,9 +242,26 @@ mod tests {
             &expect![[r#"
                    name       tokens  description
                 *  read_file   1,234  Reads a file of the workspace, or a
-                                      part of it, and tells how long it
-                                      is.
+                                      part of it, and tells how long it is.
                    a               7  日本語で書いてある説明
+            "#]],
+        );
+    }
+
+    #[test]
+    fn one_long_name_leaves_the_other_columns_where_they_are() {
+        let mut table = TextTable::new(["name", "tokens", "used"]);
+        table.align_right(1);
+        table.row(["a-server.and_a_tool_with_a_long_name".into(), "7".into(), "never".into()]);
+        table.row(["a".into(), "8".into(), "never".into()]);
+        check(
+            &table,
+            PageWidth::Columns(40),
+            &expect![[r#"
+                name                       tokens  used
+                a-server.and_a_tool_with_a_long_name
+                                                7  never
+                a                               8  never
             "#]],
         );
     }
@@ -243,8 +279,8 @@ mod tests {
                       of it, and tells how long
                       it is.
                    a               7
-                    description:
-                      日本語で書いてある説明
+                    description: 日本語で書いて
+                      ある説明
             "#]],
         );
     }

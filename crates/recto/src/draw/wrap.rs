@@ -164,9 +164,12 @@ pub(crate) fn break_line(line: &str, columns: usize) -> Vec<&str> {
                 within_word = Some(at);
             }
         }
-        let is_last_blank = c == ' ' && column == columns;
         let is_joined = before.is_some_and(|before| are_joined(before, c));
-        if column + width > columns && at > start && !is_last_blank && !is_joined {
+        // What stands behind a break may itself be too long, with a wide character.
+        while column + width > columns && at > start && !is_joined {
+            if c == ' ' && column == columns {
+                break;
+            }
             let end = between_words.or(within_word).unwrap_or(at);
             pieces.push(&line[start..end]);
             start = end;
