@@ -264,7 +264,8 @@ impl ItemReason {
             // These say it themselves.
             ItemReason::OnPage { .. } | ItemReason::LeftOut { .. } => return Ok(()),
             ItemReason::NotTaken { candidate } => {
-                return write!(f, "{}; {}", candidate.describe_refusal(), ScoresText(candidate));
+                let refusal = candidate.describe_refusal();
+                return write!(f, "not taken: {refusal}; {}", ScoresText(candidate));
             }
             ItemReason::Removed => "a person removed it from the session (/add brings it back)",
             ItemReason::NotAdded => "its include mode is manual, and nobody added it (/add does)",

@@ -243,10 +243,10 @@ impl Pick {
     pub fn describe_refusal(&self) -> String {
         match (self.scores.probability, self.scores.floor) {
             (Some(probability), Some(floor)) => {
-                format!("not taken: probability {probability:.2} is below the floor of {floor:.2}")
+                format!("probability {probability:.2} is below the floor of {floor:.2}")
             }
-            (_, None) => "not taken: others fit better".to_owned(),
-            (None, Some(floor)) => format!("not taken: it is below the floor of {floor:.2}"),
+            (_, None) => "others fit better".to_owned(),
+            (None, Some(floor)) => format!("below the floor of {floor:.2}"),
         }
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn request(request: &RequestContext, width: PageWidth) -> String {
     let available =
         |(id, include): &&(ItemId, IncludeMode)| format!("{} ({include})", shown_id(id));
     for (what, listed) in [
-        ("search looked at", listed(&request.candidates, candidate)),
+        ("not taken", listed(&request.candidates, candidate)),
         ("not in the session", listed(&unranked, available)),
     ] {
         if let Some(listed) = listed {
