@@ -30,6 +30,7 @@ mod checkpoint;
 mod codec;
 mod commit;
 mod compactions;
+mod deletion;
 mod deliveries;
 mod documents;
 mod embeddings;
@@ -58,6 +59,7 @@ pub use approvals::{
 };
 pub use commit::{NewMessage, SessionBasis, StartedTurn, TurnCommit, TurnOutcome};
 pub use compactions::{NewCompaction, StoredCompaction};
+pub use deletion::DeletedSession;
 pub use deliveries::DeliveryKey;
 pub use documents::{Fidelity, NewRequest};
 pub use embeddings::EmbeddingKey;

@@ -1,5 +1,5 @@
 //! Sessions: their names, their settings, and which conversation is bound to
-//! which. A session is archived, never deleted.
+//! which. A session is archived; what deletes one for good is in `deletion`.
 
 use recto_context::{Message, Text};
 use rusqlite::{Connection, Row, params};
@@ -154,7 +154,7 @@ impl Store {
         self.read(|db| {
             // What a request handed on can be long, and is not read.
             let sql = "SELECT id, name, agent, surface, created, archived, settings
-                       FROM sessions ORDER BY id";
+                       FROM sessions WHERE deleted IS NULL ORDER BY id";
             let read = |row: &Row<'_>| rows::unless_damaged(read(row).map(Some));
             Ok(rows::all(db, sql, [], read)?.into_iter().flatten().collect())
         })
@@ -295,7 +295,7 @@ pub(crate) fn must_exist(db: &Connection, id: SessionId) -> DbResult<StoredSessi
 }
 
 fn find(db: &Connection, id: SessionId) -> DbResult<Option<StoredSession>> {
-    rows::first(db, "SELECT * FROM sessions WHERE id = ?1", [id.0], read)
+    rows::first(db, "SELECT * FROM sessions WHERE id = ?1 AND deleted IS NULL", [id.0], read)
 }
 
 fn by_name(db: &Connection, agent: &str, name: &str) -> DbResult<Option<StoredSession>> {
@@ -325,7 +325,7 @@ pub(crate) fn read(row: &Row<'_>) -> DbResult<StoredSession> {
 fn list(db: &Connection, filter: SessionFilter) -> DbResult<Vec<SessionSummary>> {
     let sql = match filter {
         SessionFilter::Open => "SELECT * FROM sessions WHERE archived IS NULL",
-        SessionFilter::All => "SELECT * FROM sessions",
+        SessionFilter::All => "SELECT * FROM sessions WHERE deleted IS NULL",
     };
     let mut summaries = rows::all(db, sql, [], |row| summarise(db, read(row)?))?;
     summaries.sort_by_key(|summary| std::cmp::Reverse((summary.last, summary.session.id)));

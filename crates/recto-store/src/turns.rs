@@ -300,7 +300,8 @@ impl Store {
                 rows::first(db, sql, [session.0], |row| read(row, &owners))
             }
             None => {
-                let sql = "SELECT * FROM turns ORDER BY id DESC LIMIT 1";
+                let sql = "SELECT * FROM turns WHERE session IN (SELECT id FROM sessions WHERE deleted IS NULL)
+                           ORDER BY id DESC LIMIT 1";
                 rows::first(db, sql, [], |row| read(row, &owners))
             }
         })
@@ -523,7 +524,9 @@ fn must_exist(db: &Connection, owners: &OwnerRegistry, id: TurnId) -> DbResult<S
 }
 
 fn find(db: &Connection, owners: &OwnerRegistry, id: TurnId) -> DbResult<Option<StoredTurn>> {
-    rows::first(db, "SELECT * FROM turns WHERE id = ?1", [id.0], |row| read(row, owners))
+    let sql = "SELECT turns.* FROM turns JOIN sessions ON sessions.id = turns.session
+               WHERE turns.id = ?1 AND sessions.deleted IS NULL";
+    rows::first(db, sql, [id.0], |row| read(row, owners))
 }
 
 /// Reads a whole row of `turns`.

@@ -8,7 +8,7 @@
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::failure::{CliFailure, CliResult};
 
@@ -50,9 +50,16 @@ pub(crate) fn print_as(
     if as_json { print_json(&json()) } else { print(&draw()) }
 }
 
+/// A list as data for programs. It stands in an object, under the name of what is listed, so
+/// that more can be said beside it one day.
+pub(crate) fn list_json(things: &str, list: impl IntoIterator<Item = Value>) -> Value {
+    json!({things: list.into_iter().collect::<Value>()})
+}
+
 /// Prints a list as data, or drawn for people, who are told in words when it is empty.
 pub(crate) fn print_list<T>(
     as_json: bool,
+    things: &str,
     list: &[T],
     json: impl Fn(&T) -> Value,
     draw: impl FnOnce() -> String,
@@ -62,7 +69,7 @@ pub(crate) fn print_list<T>(
         tell(nothing);
         return Ok(());
     }
-    print_as(as_json, || list.iter().map(json).collect(), draw)
+    print_as(as_json, || list_json(things, list.iter().map(json)), draw)
 }
 
 /// Prints data for programs that read line by line.

@@ -31,7 +31,7 @@ use recto_workspace::{
 };
 use tokio::runtime::Runtime;
 
-use crate::commands::items::problem_line;
+use crate::check_report::problem_line;
 use crate::config::{
     self, ConfigFlag, ConfigSources, ItemSettings, LoadedConfig, ModelSettings, ModelVerdict,
     SettingOrigin, Settings, plain_model,

@@ -5,6 +5,7 @@
 mod approvals;
 mod broken;
 mod compactions;
+mod deletion;
 mod deliveries;
 mod embeddings;
 mod feed;

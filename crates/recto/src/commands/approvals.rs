@@ -22,7 +22,7 @@ use crate::config::{LoadedConfig, Settings};
 use crate::draw::TextTable;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
-use crate::output::{print, print_json, print_text, tame, tame_lines, tell};
+use crate::output::{list_json, print, print_json, print_text, tame, tame_lines, tell};
 use crate::setup;
 
 /// The exit code that says that the turn waits for another answer.
@@ -70,7 +70,7 @@ async fn list(settings: &Settings, as_json: bool) -> CliResult<ExitCode> {
         let json = |(approval, session): &(StoredApproval, Option<StoredSession>)| {
             approval_json(approval, session.as_ref())
         };
-        print_json(&open.iter().map(json).collect())?;
+        print_json(&list_json("approvals", open.iter().map(json)))?;
     } else if open.is_empty() {
         tell(&"nothing waits for an answer");
     } else {

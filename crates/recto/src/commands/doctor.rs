@@ -20,7 +20,7 @@ use recto_store::SessionFilter;
 use recto_workspace::{Horizon, WorkspaceSnapshot};
 use serde_json::{Value, json};
 
-use crate::commands::items::severity;
+use crate::check_report::severity_name;
 use crate::config::{self, ConfigProblem, LoadedConfig, Settings};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
@@ -94,9 +94,9 @@ impl DoctorFinding {
 
     fn json(&self) -> Value {
         json!({
-            "what": self.what,
+            "subject": self.what,
             "state": self.state.name(),
-            "text": self.text,
+            "message": self.text,
             "hint": self.hint,
             "data": self.data,
         })
@@ -244,7 +244,7 @@ fn workspace(settings: &Settings, snapshot: &WorkspaceSnapshot) -> Vec<DoctorFin
         // A turn goes on without the file, however wrong it is.
         DoctorFinding::new("workspace", FindingState::Warning, text)
             .hint(hint_with_command(problem.hint.clone(), problem.remedy.as_ref()))
-            .data(json!({"severity": severity(problem), "path": &*problem.path}))
+            .data(json!({"severity": severity_name(problem.severity), "path": &*problem.path}))
     };
     let problems: Vec<DoctorFinding> = snapshot.problems.iter().map(problem).collect();
     let whole =
@@ -311,7 +311,7 @@ impl DoctorReport {
         json!({
             "version": env!("CARGO_PKG_VERSION"),
             "embedded": IS_BUILT_IN,
-            "ready": self.is_ready(),
+            "ok": self.is_ready(),
             "answers": self.answers.as_ref().map(|(entry, why)| json!({"entry": entry, "why": why})),
             "findings": self.findings.iter().map(DoctorFinding::json).collect::<Vec<_>>(),
         })

@@ -11,17 +11,18 @@ use std::sync::Arc;
 
 use recto_context::{Catalog, ItemKind};
 use recto_workspace::{
-    ProblemEffect, Severity, SkipReason, SkippedItem, WorkspaceProblem, WorkspaceSnapshot,
+    ProblemEffect, SkipReason, SkippedItem, WorkspaceProblem, WorkspaceSnapshot,
 };
 use serde_json::{Value, json};
 
+use crate::check_report::{CheckProblem, CheckReport};
 use crate::cli::{AgentArg, ItemArgs, ItemCommand};
 use crate::config::Settings;
 use crate::draw::TextTable;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
-use crate::output::{counted, print, print_json, print_list, print_text, tame, tell};
-use crate::remedy_words::{hint_with_command, with_command};
+use crate::output::{counted, list_json, print_json, print_list, print_text, tame, tell};
+use crate::remedy_words::with_command;
 use crate::setup;
 use entry::{ItemMatch, ListedItem};
 use usage::UsageTable;
@@ -92,7 +93,7 @@ fn list(view: &ItemView, as_json: bool) -> CliResult {
     let json = |entry: &ListedItem<'_>| usage.extend_json(&entry.id, entry.json());
     let draw = || entry_table(&entries, view.kind, &usage).to_string();
     let nothing = format!("there are no {}", plural(view.kind));
-    print_list(as_json, &entries, json, draw, &nothing)?;
+    print_list(as_json, &plural(view.kind), &entries, json, draw, &nothing)?;
     tell_of_check(view);
     Ok(())
 }
@@ -220,57 +221,29 @@ pub(super) fn concerning(view: &ItemView) -> impl Iterator<Item = &WorkspaceProb
 
 fn check(view: &ItemView, as_json: bool) -> CliResult<ExitCode> {
     let ItemView { kind, snapshot, .. } = view;
-    let problems: Vec<&WorkspaceProblem> = concerning(view).collect();
-    let skipped = snapshot.skipped.iter().filter(|skipped| skipped.item.kind == *kind);
-    if as_json {
-        let skipped: Vec<Value> = skipped.map(skipped_json).collect();
-        let problems: Vec<Value> = problems.iter().map(|problem| problem_json(problem)).collect();
-        print_json(&json!({"problems": problems, "skipped": skipped}))?;
-    } else {
-        for problem in &problems {
-            print(&format!("{}\n", problem_line(problem)))?;
-        }
-        for item in skipped {
-            let (name, path) = (item.item.to_string(), item.path.to_string_lossy());
-            let why = why_skipped(item);
-            print(&format!("skipped: {} ({}): {why}\n", tame(&name), tame(&path)))?;
-        }
-        tell_in_use(view, problems.len());
-    }
-    let broken = problems.iter().any(|problem| problem.severity == Severity::Error);
-    Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    let problems: Vec<CheckProblem> = concerning(view).map(CheckProblem::of_file).collect();
+    let skipped = || snapshot.skipped.iter().filter(|skipped| skipped.item.kind == *kind);
+    let verdict = in_use(view, problems.len());
+    let report = CheckReport {
+        beside: list_json("skipped", skipped().map(skipped_json)),
+        remarks: skipped().map(describe_skipped).collect(),
+        ..CheckReport::new(problems, verdict)
+    };
+    report.print(as_json)
 }
 
-/// Tells how many items are in use, and how many problems their files have.
-pub(super) fn tell_in_use(view: &ItemView, problems: usize) {
+/// How many items are in use, and how many problems their files have.
+pub(super) fn in_use(view: &ItemView, problems: usize) -> String {
     let (count, problems) = (view.entries().len(), counted(problems, "problem"));
-    tell(&format_args!("{}: {count} in use, {problems}", plural(view.kind)));
+    format!("{}: {count} in use, {problems}", plural(view.kind))
 }
 
-/// A problem as a person is told of it.
-pub(crate) fn problem_line(problem: &WorkspaceProblem) -> String {
-    let text = with_command(problem.to_string(), problem.remedy.as_ref());
-    format!("{}: {text}", severity(problem))
+fn describe_skipped(skipped: &SkippedItem) -> String {
+    let (name, path) = (skipped.item.to_string(), skipped.path.to_string_lossy());
+    format!("skipped: {} ({}): {}\n", tame(&name), tame(&path), why_skipped(skipped))
 }
 
-pub(crate) fn severity(problem: &WorkspaceProblem) -> &'static str {
-    match problem.severity {
-        Severity::Warning => "warning",
-        Severity::Error => "error",
-    }
-}
-
-pub(crate) fn problem_json(problem: &WorkspaceProblem) -> Value {
-    json!({
-        "path": problem.path.to_string_lossy(),
-        "line": problem.line,
-        "what": problem.what,
-        "hint": hint_with_command(problem.hint.clone(), problem.remedy.as_ref()),
-        "severity": severity(problem),
-    })
-}
-
-pub(super) fn skipped_json(skipped: &SkippedItem) -> Value {
+fn skipped_json(skipped: &SkippedItem) -> Value {
     json!({
         "name": &*skipped.item.name,
         "path": skipped.path.to_string_lossy(),

@@ -19,7 +19,7 @@ use crate::config::Settings;
 use crate::draw::TextTable;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
-use crate::output::{print, print_json, tell};
+use crate::output::{list_json, print, print_json, tell};
 use crate::remedy_words::hint_with_command;
 use crate::setup;
 use progress::PullDisplay;
@@ -67,7 +67,7 @@ impl From<ModelsError> for CliFailure {
             }
             _ => CliFailure::from_error(&error),
         };
-        failure.hint_if(hint_with_command(error.hint(), error.remedy().as_ref()))
+        failure.hint_if(hint_with_command(error.hint(), error.remedy().as_ref())).code(error.code())
     }
 }
 
@@ -125,15 +125,17 @@ async fn check(entries: &[ModelEntry], json: bool) -> CliResult<ExitCode> {
     let checks =
         entries.iter().map(|entry| async { CheckedModel { entry, health: health(entry).await } });
     let found = join_all(checks).await;
+    let usable = found.iter().all(CheckedModel::is_usable);
     if json {
-        print_json(&found.iter().map(CheckedModel::json).collect())?;
+        let mut report = list_json("models", found.iter().map(CheckedModel::json));
+        report["ok"] = usable.into();
+        print_json(&report)?;
     } else {
         let mut table = TextTable::new(["name", "server", "model", "window", "tools"]);
         found.iter().for_each(|found| table.row(found.cells()));
         print(&table.to_string())?;
         found.iter().for_each(CheckedModel::tell_trouble);
     }
-    let usable = found.iter().all(CheckedModel::is_usable);
     Ok(if usable { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -214,7 +216,7 @@ impl CheckedModel<'_> {
     fn json(&self) -> Value {
         let mut json = json!({
             "name": &*self.entry.name,
-            "url": self.entry.client.url(),
+            "base_url": self.entry.client.url(),
             "model": self.entry.call.model,
             "configured_window": self.entry.window,
             "reachable": self.health.is_ok(),

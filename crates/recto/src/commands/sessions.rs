@@ -18,7 +18,7 @@ use crate::config::LoadedConfig;
 use crate::draw::TextTable;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
-use crate::output::{print, print_json, tame, tame_lines, tell};
+use crate::output::{list_json, print, print_json, tame, tame_lines, tell};
 use crate::setup;
 
 use status::SessionDescriber;
@@ -132,7 +132,7 @@ async fn list(
             describer.describe(&summary.session, &mut json).await?;
             described.push(json);
         }
-        return print_json(&described.into());
+        return print_json(&list_json("sessions", described));
     }
     if sessions.is_empty() {
         tell(&"there are no sessions yet; `recto chat` begins one");
@@ -355,7 +355,7 @@ async fn archive(store: &Store, session: StoredSession) -> CliResult {
 async fn search(store: &Store, query: &str, limit: usize, json: bool) -> CliResult {
     let hits = store.search(query, limit).await?;
     if json {
-        return print_json(&hits.iter().map(hit_json).collect());
+        return print_json(&list_json("messages", hits.iter().map(hit_json)));
     }
     if hits.is_empty() {
         tell(&"no message has all of these words");

@@ -15,7 +15,7 @@ use crate::config::{ServerSettings, Settings, TransportSettings};
 use crate::draw::TextTable;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
-use crate::output::{print, print_json, print_list, tame, tame_lines, tell};
+use crate::output::{list_json, print, print_json, print_list, tame, tame_lines, tell};
 use crate::remedy_words::with_command;
 use crate::setup;
 
@@ -33,7 +33,7 @@ pub(super) fn list(home: &RectoHome, as_json: bool) -> CliResult {
         table.to_string()
     };
     let nothing = "there are no MCP servers; `[mcp.NAME]` in the config names one";
-    print_list(as_json, &settings.servers, json, draw, &nothing)
+    print_list(as_json, "servers", &settings.servers, json, draw, &nothing)
 }
 
 fn row(server: &ServerSettings, known: Option<&ServerStatus>) -> [String; 5] {
@@ -98,7 +98,10 @@ pub(super) fn check(home: &RectoHome, name: Option<&str>, as_json: bool) -> CliR
     });
     let all_well = checked.iter().all(|(_, report)| report.is_ok());
     if as_json {
-        print_json(&checked.iter().map(|(name, report)| report_json(name, report)).collect())?;
+        let servers = checked.iter().map(|(name, report)| report_json(name, report));
+        let mut report = list_json("servers", servers);
+        report["ok"] = all_well.into();
+        print_json(&report)?;
     } else if checked.is_empty() {
         tell(&"there are no MCP servers to check");
     }
@@ -149,8 +152,10 @@ fn report_json(name: &str, report: &Result<ServerReport, ServerError>) -> Value 
         Err(error) => json!({
             "name": name,
             "ok": false,
-            "error": error.to_string(),
-            "hint": with_command(error.hint(), error.remedy().as_ref()),
+            "error": {
+                "message": error.to_string(),
+                "hint": with_command(error.hint(), error.remedy().as_ref()),
+            },
             "stderr": error.stderr,
         }),
     }
@@ -174,7 +179,7 @@ pub(super) fn tools(home: &RectoHome, name: Option<&str>, as_json: bool) -> CliR
     let (known, errors) = setup::runtime()?.block_on(learn_tools(tools.servers(), &asked));
     let specs: Vec<&ToolSpec> = known.specs.iter().filter(|spec| is_asked(&spec.source)).collect();
     let json = |spec: &&ToolSpec| tool_json(spec, &tools);
-    print_list(as_json, &specs, json, || tool_table(&specs), &"there are no tools")?;
+    print_list(as_json, "tools", &specs, json, || tool_table(&specs), &"there are no tools")?;
     for notice in known.notices.iter().filter(|notice| is_asked(&notice.source)) {
         let problem = with_command(&*notice.problem, notice.remedy.as_ref());
         tell(&format_args!("warning: {problem}"));

@@ -28,7 +28,7 @@ pub(super) async fn run(
         usage.extend_json(&item, memory_json(memory))
     };
     let draw = || table(&view).to_string();
-    print_list(as_json, &view.memories, json, draw, &nothing(&view, audience))
+    print_list(as_json, "memories", &view.memories, json, draw, &nothing(&view, audience))
 }
 
 fn table(view: &MemoryView) -> TextTable {

@@ -16,7 +16,7 @@ use crate::config::{SandboxPolicy, Settings};
 use crate::draw::TextTable;
 use crate::failure::CliResult;
 use crate::home::RectoHome;
-use crate::output::{print_as, tame};
+use crate::output::{list_json, print_as, tame};
 use crate::setup;
 
 pub(super) fn run(home: &RectoHome, view: &ItemView, as_json: bool) -> CliResult {
@@ -29,7 +29,7 @@ pub(super) fn run(home: &RectoHome, view: &ItemView, as_json: bool) -> CliResult
     let rows = rows(view, &tools, &declaring);
     print_as(
         as_json,
-        || rows.iter().map(|row| row.json(&view.settings, &usage)).collect(),
+        || list_json("tools", rows.iter().map(|row| row.json(&view.settings, &usage))),
         || drawn(&rows, &usage, &declaring, &view.settings),
     )?;
     tell_of_check(view);

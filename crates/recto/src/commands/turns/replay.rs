@@ -19,7 +19,7 @@ use crate::cli::ReplayArgs;
 use crate::config::Settings;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
-use crate::output::{print, print_json, tame, tell};
+use crate::output::{list_json, print, print_json, tame, tell};
 use crate::setup;
 use crate::terminal::markdown::MarkdownRenderer;
 use crate::terminal::{OutputStyle, width};
@@ -60,7 +60,9 @@ async fn verify_all(store: &Store, args: &ReplayArgs) -> CliResult<ExitCode> {
     }
     let broken = results.iter().filter(|result| result.problem.is_some()).count();
     if args.json {
-        print_json(&results.iter().map(ReplayCheck::json).collect())?;
+        let mut report = list_json("requests", results.iter().map(ReplayCheck::json));
+        report["ok"] = (broken == 0).into();
+        print_json(&report)?;
     } else {
         for result in &results {
             result.tell();
