@@ -5,6 +5,8 @@ use recto_llm::LlmError;
 use recto_store::{RequestId, SessionId, SessionNameError, StoreError, StoredSession, TurnId};
 use strum::EnumMessage;
 
+use recto_workspace::MemoryError;
+
 use crate::actor::ActorRole;
 use crate::event::TurnError;
 use crate::memories::RememberError;
@@ -151,6 +153,7 @@ impl AgentError {
     pub fn code(&self) -> &'static str {
         match self {
             AgentError::Llm(error) | AgentError::Model { error, .. } => error.code(),
+            AgentError::Remember(RememberError::File(MemoryError::Secret { .. })) => "secret",
             _ => self.into(),
         }
     }

@@ -87,6 +87,7 @@ pub use search::{
     SearchParts, SearchPatience, Searcher, WordsOnlyReason,
 };
 pub use selection::{ItemQuery, SearchOutcome, SearchSetting};
+pub use session_files::delete_session_files;
 pub use shared::model_window;
 pub use stats::{
     ParseSpanError, ReportedItem, UsageQuery, UsageReport, UsageSpan, is_use_visible, report_usage,

@@ -22,7 +22,7 @@ use recto_context::{
 };
 use recto_fs::{Access, NewFile, create_private_folder, lock_within};
 use recto_store::{Moment, SessionId, Store, StoreError, StoredMessage, StoredSession};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// From which message on a session has a file.
 const FIRST_KEPT: usize = 4;
@@ -181,6 +181,37 @@ fn find_or_create(
     Err(io::Error::new(io::ErrorKind::AlreadyExists, "too many files of this session are there"))
 }
 
+/// Deletes the files of a session, and says how many there were.
+pub fn delete_session_files(folder: &Path, session: &StoredSession) -> io::Result<usize> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        entries => entries?,
+    };
+    let mut deleted = 0;
+    for entry in entries {
+        let path = entry?.path();
+        let Some(mut file) = open(&path)? else { continue };
+        if is_of_session(&mut file, session) {
+            fs::remove_file(&path)?;
+            deleted += 1;
+        }
+    }
+    Ok(deleted)
+}
+
+/// Whether a file says that it is this session's.
+fn is_of_session(file: &mut File, session: &StoredSession) -> bool {
+    let mut text = String::new();
+    let is_read = file.take(MOST_BYTES).read_to_string(&mut text).is_ok();
+    is_read && from_markdown(&text).is_ok_and(|found| has_header_of(&found.session, session))
+}
+
+fn has_header_of(header: &Option<Value>, session: &StoredSession) -> bool {
+    header.as_ref().is_some_and(|header| {
+        header["id"] == json!(session.id) && header["created"] == json!(session.created)
+    })
+}
+
 /// Opens a file under a lock that goes with it; `None` if there is no file.
 fn open(path: &Path) -> io::Result<Option<File>> {
     match fs::metadata(path) {
@@ -203,8 +234,7 @@ fn missing(file: &mut File, session: &StoredSession, messages: &[StoredMessage])
     file.seek(SeekFrom::Start(0)).ok()?;
     file.take(MOST_BYTES).read_to_string(&mut text).ok()?;
     let found = from_markdown(&text).ok()?;
-    let header = found.session?;
-    if header["id"] != json!(session.id) || header["created"] != json!(session.created) {
+    if !has_header_of(&found.session, session) {
         return None;
     }
     let last_written =

@@ -1,5 +1,7 @@
 //! The command line: what can be typed. What it does is in `commands`.
 
+pub mod shell;
+
 use std::path::PathBuf;
 
 use clap::builder::{NonEmptyStringValueParser, RangedU64ValueParser};
@@ -8,6 +10,8 @@ use recto_agent::{UsageQuery, UsageSpan};
 use recto_context::{AudienceKind, ContextMode, IncludeMode, ItemKind};
 use recto_models::Checksum;
 use recto_store::ApprovalId;
+
+use shell::{CompletionArgs, ManArgs};
 
 /// Turns what is typed into the domain's own enum, whose variants have the same names.
 macro_rules! same_variants {
@@ -84,6 +88,10 @@ pub enum CliCommand {
     Config(ConfigCommand),
     /// Show what is there, which model answers and why, and what is missing
     Doctor(JsonArg),
+    /// Print what makes a shell complete Recto's commands
+    Completions(CompletionArgs),
+    /// Print the manual page, or write one for each command
+    Man(ManArgs),
     /// Measure how turns decide, on labelled files
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -280,6 +288,16 @@ pub enum SessionCommand {
     Archive {
         /// Its name or number
         name: String,
+    },
+    /// Delete one for good: what was said, what was sent, its file, and what was typed in it
+    ///
+    /// What was counted of it stays in `recto stats`. You are asked twice.
+    Delete {
+        /// Its name or number
+        name: String,
+        /// Ask nothing
+        #[arg(long)]
+        yes: bool,
     },
     /// Write one, with all that was said
     Export {
@@ -590,6 +608,9 @@ pub enum MemoryCommand {
         /// Daily notes of more than 30 days ago, too
         #[arg(long)]
         all: bool,
+        /// What was forgotten, of everybody
+        #[arg(long, conflicts_with_all = ["all", "who", "person", "conversation", "sub_agent"])]
+        forgotten: bool,
         /// How to print it
         #[command(flatten)]
         json: JsonArg,
@@ -639,6 +660,15 @@ pub enum MemoryCommand {
     /// Take memories out, whoever they belong to, and keep them in an archive beside the others
     Forget {
         /// Their ids, or the beginnings of what stands behind the `#`
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<String>,
+        /// To whom they belong
+        #[command(flatten)]
+        scope: ScopeArgs,
+    },
+    /// Bring back what was forgotten
+    Restore {
+        /// Their ids, as `recto memory list --forgotten` shows them
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
         /// To whom they belong

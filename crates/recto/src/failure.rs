@@ -51,6 +51,11 @@ impl CliFailure {
         CliFailure { code, ..self }
     }
 
+    /// Whether the failure has this code.
+    pub(crate) fn is(&self, code: &str) -> bool {
+        self.code == code
+    }
+
     /// The failure as data for programs.
     pub(crate) fn json(&self) -> Value {
         let CliFailure { code, what, causes, hint } = self;

@@ -92,6 +92,8 @@ fn dispatch(cli: &Cli) -> CliResult<ExitCode> {
         CliCommand::Search(args) => commands::search::run(&home, args)?,
         CliCommand::Why(args) => commands::turns::why::run(&home, args)?,
         CliCommand::Stats(args) => commands::stats::run(&home, args)?,
+        CliCommand::Completions(args) => commands::shell::completions(args)?,
+        CliCommand::Man(args) => commands::shell::man(args)?,
         CliCommand::Bench(command) => commands::bench::run(&home, command)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -6,6 +6,7 @@
 
 pub(crate) mod choose;
 pub(crate) mod editor;
+pub(crate) mod history;
 pub(crate) mod markdown;
 pub(crate) mod status;
 

@@ -34,6 +34,7 @@ use crate::input;
 use crate::output::{tame, tell};
 use crate::setup::{self, TERMINAL};
 use crate::terminal::editor::{EditorInput, LineEditor};
+use crate::terminal::history::{forget_entries, history_file};
 use follow::AnswerMode;
 use printer::TurnPrinter;
 
@@ -220,8 +221,9 @@ impl Chat {
                 approval.turn, question.tool, question.title, approval.id
             ));
         }
+        let history = history_file(home);
         let commands = COMMANDS.iter().map(|help| help.name.to_owned()).chain(["/exit".to_owned()]);
-        let mut editor = LineEditor::open(&home.path().join("data/history"), commands.collect())
+        let mut editor = LineEditor::open(&history, commands.collect())
             .map_err(|error| unreadable_terminal(&error))?;
         loop {
             let reading = tokio::task::spawn_blocking(move || {
@@ -241,7 +243,13 @@ impl Chat {
                             return Ok(exit_code(end));
                         }
                         Ok(_) => {}
-                        Err(failure) => tell(&failure),
+                        Err(failure) => {
+                            if failure.is("secret") {
+                                // What may not be remembered is not kept as typed, either.
+                                let _ = forget_entries(&history, |entry| entry == text);
+                            }
+                            tell(&failure);
+                        }
                     }
                 }
                 EditorInput::Interrupted => tell(&"(Ctrl-D or /exit ends the chat)"),

@@ -35,7 +35,10 @@ pub(crate) fn run(home: &RectoHome, args: &MemoryArgs) -> CliResult<ExitCode> {
     let files = setup::memory_files(&settings);
     setup::runtime()?.block_on(async {
         match &args.command {
-            MemoryCommand::List { audience, all, json } => {
+            MemoryCommand::List { forgotten: true, json, .. } => {
+                list::forgotten(&files, json.json).await?;
+            }
+            MemoryCommand::List { audience, all, json, .. } => {
                 let audience = audience_of(&settings, audience);
                 list::run(&files, &settings, &audience, *all, json.json).await?;
             }
@@ -55,6 +58,9 @@ pub(crate) fn run(home: &RectoHome, args: &MemoryArgs) -> CliResult<ExitCode> {
             MemoryCommand::Forget { ids, scope } => {
                 let scope = scope_of(scope);
                 return change::forget(&files, &settings, ids, scope.as_ref()).await;
+            }
+            MemoryCommand::Restore { ids, scope } => {
+                return change::restore(&files, ids, scope_of(scope).as_ref()).await;
             }
             MemoryCommand::Check(format) => return check::run(&files, format.json).await,
         }

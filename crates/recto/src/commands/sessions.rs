@@ -1,5 +1,6 @@
 //! `recto sessions`: what was said, kept, moved and found.
 
+mod delete;
 mod status;
 mod summaries;
 mod transfer;
@@ -21,6 +22,7 @@ use crate::home::RectoHome;
 use crate::output::{list_json, print, print_json, tame, tame_lines, tell};
 use crate::setup;
 
+use delete::Confirmation;
 use status::SessionDescriber;
 use transfer::ExportContent;
 pub(crate) use transfer::resume_from_file;
@@ -42,6 +44,10 @@ pub(crate) fn run(home: &RectoHome, args: &SessionArgs) -> CliResult {
             }
             SessionCommand::Rename { name, new } => rename(&store, find(name).await?, new).await,
             SessionCommand::Archive { name } => archive(&store, find(name).await?).await,
+            SessionCommand::Delete { name, yes } => {
+                let confirmation = if *yes { Confirmation::Given } else { Confirmation::Asked };
+                delete::run(home, &store, find(name).await?, confirmation).await
+            }
             SessionCommand::Export { name, out, format, records } => {
                 let content = if *records { ExportContent::Records } else { ExportContent::Talk };
                 let session = find(name).await?;

@@ -85,7 +85,9 @@ impl TurnPrinter {
     pub(super) fn failure(&mut self, failure: &CliFailure) -> CliResult {
         match self {
             TurnPrinter::Json => {
-                print_json_line(&json!({"event": "error", "message": failure.to_string()}))
+                let mut line = failure.json();
+                line["event"] = json!("error");
+                print_json_line(&line)
             }
             TurnPrinter::People(_) => {
                 tell(failure);

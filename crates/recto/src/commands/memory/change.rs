@@ -1,4 +1,4 @@
-//! `recto memory add`, `edit` and `forget`: what a person changes. The files are
+//! `recto memory add`, `edit`, `forget` and `restore`: what a person changes. The files are
 //! written by `recto-workspace`, as they are when a model remembers something.
 
 use std::process::ExitCode;
@@ -8,7 +8,9 @@ use recto_context::{Memory, MemoryMarks, MemoryScope};
 use recto_workspace::{MemoryError, MemoryFiles, NewMemory, TextMarks};
 
 use super::editor;
-use super::ids::{ReadableMemories, find_memory, owner_of, read_memories, sure_name};
+use super::ids::{
+    ReadableMemories, find_memory, owner_of, read_forgotten, read_memories, sure_name,
+};
 use crate::cli::MarkArgs;
 use crate::config::Settings;
 use crate::failure::{CliFailure, CliResult};
@@ -134,8 +136,43 @@ async fn forget_one(
     let memory = find_memory(id, known)?;
     let audience = owner_of(settings, &memory.scope);
     let forgotten = files.forget(&sure_name(memory), &audience).await?;
-    tell(&format_args!("it is kept in {}", tame(&forgotten.archive.to_string_lossy())));
+    let id = tame(&sure_name(memory));
+    tell(&format_args!(
+        "it is kept in {}; `recto memory restore {id}` brings it back",
+        tame(&forgotten.archive.to_string_lossy())
+    ));
     Ok(forgotten.memory)
+}
+
+/// Brings forgotten memories back. What can't be is told, and the others come all the same.
+pub(super) async fn restore(
+    files: &MemoryFiles,
+    ids: &[String],
+    scope: Option<&MemoryScope>,
+) -> CliResult<ExitCode> {
+    let mut code = ExitCode::SUCCESS;
+    let forgotten = read_forgotten(files, scope).await;
+    for id in ids {
+        match restore_one(files, id, &forgotten).await {
+            Ok(memory) => print_id(&memory)?,
+            Err(failure) => {
+                tell(&failure);
+                code = ExitCode::FAILURE;
+            }
+        }
+    }
+    Ok(code)
+}
+
+async fn restore_one(
+    files: &MemoryFiles,
+    id: &str,
+    forgotten: &ReadableMemories,
+) -> CliResult<Memory> {
+    let memory = find_memory(id, forgotten)?;
+    let restored = files.restore(memory).await?.memory;
+    tell(&format_args!("it is back in {}", tame(&restored.source.to_string())));
+    Ok(restored)
 }
 
 fn print_id(memory: &Memory) -> CliResult {
