@@ -166,8 +166,12 @@ impl CheckedModel<'_> {
     fn cells(&self) -> [String; 5] {
         let name = self.entry.name.to_string();
         let url = self.entry.client.url().to_owned();
-        let Ok(health) = &self.health else {
-            return [name, url, "no answer".to_owned(), String::new(), String::new()];
+        let health = match &self.health {
+            Ok(health) => health,
+            Err(error) => {
+                let outcome = describe_error(error).to_owned();
+                return [name, url, outcome, String::new(), String::new()];
+            }
         };
         let presence = match &health.presence {
             ModelPresence::Listed => format!("{}: there", self.entry.call.model),
@@ -250,6 +254,15 @@ impl CheckedModel<'_> {
             }
         }
         json
+    }
+}
+
+/// In two words, how a server took the question.
+fn describe_error(error: &LlmError) -> &'static str {
+    match error {
+        LlmError::Unreachable { .. } | LlmError::TimedOut { .. } => "no answer",
+        LlmError::Unauthorized { .. } => "refused the key",
+        _ => "an error",
     }
 }
 

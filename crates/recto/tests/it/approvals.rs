@@ -32,7 +32,10 @@ fn then_says(home: &Home, lines: &[&str]) {
 fn nothing_waits_in_a_new_home() {
     let home = Home::scripted(&[]);
     assert_eq!(home.ok(&["approvals", "list"]), "");
-    assert_eq!(json(&home.ok(&["approvals", "list", "--json"])), serde_json::json!([]));
+    assert_eq!(
+        json(&home.ok(&["approvals", "list", "--json"]))["approvals"].clone(),
+        serde_json::json!([])
+    );
     home.run(&["approvals", "answer", "7", "allow"]).fails_with("recto approvals list");
     home.run(&["approvals", "show", "7"]).fails_with("recto approvals list");
     let mistyped = home.run(&["approvals", "answer", "seven", "allow"]);
@@ -43,7 +46,7 @@ fn nothing_waits_in_a_new_home() {
 #[test]
 fn a_question_is_listed_with_all_that_would_be_done() {
     let home = waiting();
-    let list = json(&home.ok(&["approvals", "list", "--json"]));
+    let list = json(&home.ok(&["approvals", "list", "--json"]))["approvals"].clone();
     assert_eq!(list.as_array().unwrap().len(), 1);
     assert_eq!((&list[0]["tool"], &list[0]["answer"]), (&"write_file".into(), &Value::Null));
     assert_eq!(list[0]["session_name"], "default");
@@ -66,7 +69,7 @@ fn what_would_be_done_is_told_field_by_field_and_in_words() {
     );
     assert_eq!((&shown["title"], &shown["detail"]), (&"create a.txt".into(), &diff.into()));
     assert_eq!(shown["only_once"], false);
-    assert_eq!(json(&home.ok(&["approvals", "list", "--json"]))[0], shown);
+    assert_eq!(json(&home.ok(&["approvals", "list", "--json"]))["approvals"][0], shown);
     let drawn = home.run(&["approvals", "show", "1"]);
     assert!(drawn.out.contains("create a.txt") && drawn.out.contains("+x"), "{}", drawn.out);
     assert!(drawn.out.contains("answer: none yet"), "{}", drawn.out);

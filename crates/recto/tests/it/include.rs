@@ -7,7 +7,7 @@ use crate::support::*;
 
 /// The include mode of an item, as the lists show it.
 fn include(home: &Home, shelf: &str, name: &str) -> String {
-    let list = json(&home.ok(&[shelf, "list", "--json"]));
+    let list = json(&home.ok(&[shelf, "list", "--json"]))[shelf].clone();
     let items = list.as_array().unwrap();
     let item = items.iter().find(|item| item["name"] == name).unwrap();
     item["include"].as_str().unwrap().to_owned()
@@ -113,7 +113,7 @@ fn a_tool_of_a_skill_goes_by_both_names_and_comes_no_sooner_than_the_skill() {
     home.run(&["tools", "set", "run", "--include", "agent"]).fails_with("`a.run`, `b.run`");
     home.ok(&["tools", "set", "a.run", "--include", "agent"]);
     assert_eq!(config(&home), "[items.tool.\"a.run\"]\ninclude = \"agent\"\n");
-    let list = json(&home.ok(&["tools", "list", "--json"]));
+    let list = json(&home.ok(&["tools", "list", "--json"]))["tools"].clone();
     let of = |server: &str| {
         let tools = list.as_array().unwrap();
         tools.iter().find(|tool| tool["server"] == server).unwrap()["include"].clone()

@@ -13,7 +13,7 @@ impl Home {
 
     /// `recto sessions list --all --json`: number, name, messages, whether archived.
     pub(crate) fn listed(&self) -> Vec<String> {
-        let list = self.json(&["sessions", "list", "--all", "--json"]);
+        let list = self.json(&["sessions", "list", "--all", "--json"])["sessions"].clone();
         let mut rows: Vec<String> = list
             .as_array()
             .unwrap()
@@ -41,7 +41,7 @@ impl Home {
 
     /// Where a search finds something: `session role`, and the text around it.
     fn found(&self, words: &str) -> Vec<(String, String)> {
-        let hits = self.json(&["sessions", "search", words, "--json"]);
+        let hits = self.json(&["sessions", "search", words, "--json"])["messages"].clone();
         let hits = hits.as_array().unwrap().iter();
         let mut found: Vec<_> = hits
             .map(|hit| {
@@ -122,7 +122,7 @@ fn the_json_of_a_session_has_exactly_these_keys() {
     expect![[r#"["id","session","number","status","continues","message","inbound","actor","accepted","started","ended","detail"]"#]]
         .assert_eq(&json!(keys(turn)).to_string());
     assert_eq!((&turn["id"], &turn["status"]), (&json!(1), &json!("failed")));
-    let listed = home.json(&["sessions", "list", "--json"]);
+    let listed = home.json(&["sessions", "list", "--json"])["sessions"].clone();
     assert_eq!(
         keys(&listed[0]),
         [&session[..], &["messages", "turns", "last", "opening"], &standing].concat()
@@ -176,7 +176,7 @@ fn a_session_tells_what_waits_what_it_has_and_which_settings_hold() {
     assert_eq!((&holds("top_n")["value"], &holds("top_n")["from"]), (&json!(4), &json!("config")));
     assert_eq!(holds("floor"), json!({"value": 0.4, "from": "preset"}));
     assert_eq!(holds("context_mode"), json!({"value": "full", "from": "default"}));
-    let listed = home.json(&["sessions", "list", "--json"]);
+    let listed = home.json(&["sessions", "list", "--json"])["sessions"].clone();
     for key in ["waiting", "items", "effective_settings"] {
         assert_eq!(listed[0][key], shown[key], "{key}");
     }
@@ -193,7 +193,7 @@ fn no_sessions_are_an_empty_list() {
     let run = home.run(&["sessions", "list"]);
     assert_eq!((run.code, run.out.as_str()), (0, ""));
     assert!(run.err.contains("there are no sessions yet"), "{}", run.err);
-    assert_eq!(home.json(&["sessions", "list", "--json"]), json!([]));
+    assert_eq!(home.json(&["sessions", "list", "--json"])["sessions"].clone(), json!([]));
     home.run(&["sessions", "show", "default"]).fails_with("there is no session `default`");
 }
 
@@ -252,7 +252,7 @@ fn new_puts_a_session_away_and_deletes_nothing() {
     assert_eq!(home.listed(), ["1 talk: 2 messages, archived", "2 talk: 4 messages"]);
     assert_eq!(home.said("1")[0], "walrus");
     assert_eq!(home.said("talk")[2], "/new york");
-    let open = home.json(&["sessions", "list", "--json"]);
+    let open = home.json(&["sessions", "list", "--json"])["sessions"].clone();
     assert_eq!(open.as_array().unwrap().len(), 1, "the archive is listed with --all only");
     // What was said before is not on the new page.
     assert!(!home.ok(&["show", "2", "--body"]).contains("walrus"));
@@ -322,7 +322,7 @@ fn a_hit_shows_where_it_is() {
         "work",
         &format!("{}\nthe needle\x1b[2J here {}", "hay ".repeat(99), "hay ".repeat(99)),
     );
-    let hits = home.json(&["sessions", "search", "needle", "--json"]);
+    let hits = home.json(&["sessions", "search", "needle", "--json"])["messages"].clone();
     assert_eq!(keys(&hits[0]), ["session", "name", "message", "role", "at", "snippet", "match"]);
     let (start, end) =
         (hits[0]["match"]["start"].as_u64().unwrap(), hits[0]["match"]["end"].as_u64().unwrap());
@@ -336,6 +336,7 @@ fn a_hit_shows_where_it_is() {
     assert_eq!((none.code, none.out.as_str()), (0, ""));
     assert!(none.err.contains("no message has all of these words"));
     home.say_in("work", "needle");
-    let limited = home.json(&["sessions", "search", "needle", "--limit", "1", "--json"]);
+    let limited =
+        home.json(&["sessions", "search", "needle", "--limit", "1", "--json"])["messages"].clone();
     assert_eq!(limited.as_array().unwrap().len(), 1);
 }

@@ -17,7 +17,8 @@ fn talked() -> Home {
 
 /// The id of the memory with this text.
 fn id_of(home: &Home, text: &str, flags: &[&str]) -> String {
-    let list = home.json(&[&["memory", "list", "--all", "--json"], flags].concat());
+    let list =
+        home.json(&[&["memory", "list", "--all", "--json"], flags].concat())["memories"].clone();
     let found = list.as_array().unwrap().iter().find(|one| one["text"] == text);
     found.unwrap()["name"].as_str().unwrap().to_owned()
 }
@@ -33,7 +34,7 @@ fn why(home: &Home, id: &str) -> (String, Value) {
 #[test]
 fn no_memory_is_left_without_an_answer() {
     let home = talked();
-    let list = home.json(&["memory", "list", "--json"]);
+    let list = home.json(&["memory", "list", "--json"])["memories"].clone();
     let all = list.as_array().unwrap();
     assert_eq!(all.len(), 1_000);
     // Some of all, from what was found to what nobody looked at.
