@@ -263,7 +263,7 @@ fn programs_get_all_of_it() {
     assert_eq!(report["answers"]["why"], reason.as_str());
     let findings = report["findings"].as_array().unwrap();
     let found = |what: &str| findings.iter().find(|found| found["subject"] == what).unwrap();
-    assert_eq!(found("Ollama")["data"]["url"], ollama.url().as_str());
+    assert_eq!(found("Ollama")["data"]["base_url"], ollama.url().as_str());
     assert_eq!(found("model ollama")["data"]["provider"], "ollama");
     assert_eq!(found("config")["data"]["exists"], false);
     for found in findings {

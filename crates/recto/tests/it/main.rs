@@ -24,6 +24,7 @@ mod mcp_client;
 mod mcp_serve;
 mod memory;
 mod pull;
+mod readme;
 mod real_server;
 mod record;
 mod running;

@@ -272,6 +272,27 @@ fn what_is_forgotten_goes_to_the_archive() {
 }
 
 #[test]
+fn what_was_forgotten_can_be_brought_back() {
+    let home = empty();
+    let old = "## 2025-03-04\n- [important] [shared] Bo likes tea. (added at 2025-03-04T10:00:00+01:00)\n";
+    home.write("workspace/memory/MEMORY.md", old);
+    let anna = home.remember("Anna likes rum.", &["--person", "anna"]);
+    let tea = home.json(&["memory", "list", "--json"])["memories"][0].clone();
+    let id = tea["name"].as_str().unwrap().to_owned();
+    let run = home.run(&["memory", "forget", &id, &anna]);
+    assert!(run.err.contains(&format!("`recto memory restore {id}")), "{}", run.err);
+    let forgotten = home.json(&["memory", "list", "--forgotten", "--json"])["memories"].clone();
+    assert_eq!(forgotten.as_array().unwrap().len(), 2);
+    assert_eq!(home.ok(&["memory", "restore", &id, &anna]), format!("{id}\n{anna}\n"));
+    let back = home.json(&["memory", "list", "--json"])["memories"][0].clone();
+    assert_eq!(back, tea, "with its marks and its day");
+    assert_eq!(home.remembered(&["--person", "anna"])[0], "Anna likes rum.");
+    let none = home.json(&["memory", "list", "--forgotten", "--json"]);
+    assert_eq!(none, json!({"memories": []}));
+    home.run(&["memory", "restore", &id]).fails_with("there is no memory");
+}
+
+#[test]
 fn bad_ids_are_told_with_what_could_be_meant() {
     let home = empty();
     home.write("workspace/memory/MEMORY.md", many(400));

@@ -340,3 +340,36 @@ fn a_hit_shows_where_it_is() {
         home.json(&["sessions", "search", "needle", "--limit", "1", "--json"])["messages"].clone();
     assert_eq!(limited.as_array().unwrap().len(), 1);
 }
+
+/// Promise: `deleted-for-good`
+#[test]
+fn a_session_is_deleted_for_good_when_it_is_meant() {
+    let home = Home::scripted(&[r#"{"content":"ok"}"#]);
+    let config = std::fs::read_to_string(home.path("config.toml")).unwrap();
+    home.write("config.toml", config + "\n[sessions]\nmarkdown = true\n");
+    for message in ["the door code is zebra-4711", "and the other one zebra-4712"] {
+        home.say_in("gone", message);
+    }
+    home.say_in("kept", "good day");
+    home.write("data/history", "the door code is zebra-4711\ngood day\n");
+    let files = || std::fs::read_dir(home.path("sessions")).unwrap().count();
+    assert_eq!(files(), 1);
+    home.run(&["sessions", "delete", "gone"]).fails_with("`--yes` says that you mean it");
+    assert_eq!(home.messages("gone").len(), 4);
+    let run = home.run(&["sessions", "delete", "gone", "--yes"]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(
+        run.err.contains("session gone is deleted: 4 messages, 2 turns and 1 file"),
+        "{}",
+        run.err
+    );
+    home.run(&["sessions", "show", "gone"]).fails_with("there is no session `gone`");
+    assert_eq!(files(), 0);
+    for file in ["data/recto.db", "data/recto.db-wal", "data/history"] {
+        let bytes = std::fs::read(home.path(file)).unwrap_or_default();
+        assert!(!bytes.windows(6).any(|window| window == b"zebra-"), "{file}");
+    }
+    assert_eq!(std::fs::read_to_string(home.path("data/history")).unwrap(), "good day\n");
+    assert_eq!(home.messages("kept").len(), 2);
+    home.ok(&["replay", "--verify"]);
+}
