@@ -17,6 +17,7 @@ mod report;
 mod select;
 mod stats;
 mod synthetic;
+mod talk;
 mod tools;
 mod usage;
 
@@ -53,6 +54,8 @@ pub(crate) enum BenchName {
     Embedded,
     /// Tool calls of the embedded model in minimal mode, beside full mode.
     Calls,
+    /// Small talk with the embedded model: stamps that it imitates, and what it says again.
+    Talk,
 }
 
 /// What becomes of what a benchmark kept of an earlier run.
@@ -85,6 +88,7 @@ impl BenchName {
             BenchName::Prefix => "prefix",
             BenchName::Embedded => "embedded",
             BenchName::Calls => "calls",
+            BenchName::Talk => "talk",
         }
     }
 
@@ -96,7 +100,9 @@ impl BenchName {
             | BenchName::Memory
             | BenchName::Stats
             | BenchName::Tools => BenchNeeds::Nothing,
-            BenchName::Prefix | BenchName::Embedded | BenchName::Calls => BenchNeeds::Model,
+            BenchName::Prefix | BenchName::Embedded | BenchName::Calls | BenchName::Talk => {
+                BenchNeeds::Model
+            }
         }
     }
 
@@ -112,6 +118,7 @@ impl BenchName {
             BenchName::Prefix => prefix::run(&model::find()?),
             BenchName::Embedded => embedded::run(&model::find()?, folder),
             BenchName::Calls => calls::run(&model::find()?, project),
+            BenchName::Talk => talk::run(&model::find()?, project),
         }
     }
 }

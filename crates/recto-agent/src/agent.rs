@@ -24,7 +24,8 @@ use crate::options::{AgentParts, CompactionSetting, ModelEntry, SessionSettings}
 use crate::preview::RequestPreview;
 use crate::rights::{Right, is_attended, may_reach};
 use crate::search::Searcher;
-use crate::shared::AgentShared;
+use crate::shared::{AgentShared, WorkKind};
+use crate::shutdown::TakeUpScope;
 
 /// An agent that can be talked to. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -138,7 +139,7 @@ impl Agent {
     /// Must be called within a tokio runtime.
     pub async fn start(parts: AgentParts) -> AgentResult<Agent> {
         let agent = Agent::idle(parts);
-        agent.take_up_open_turns().await?;
+        agent.take_up(TakeUpScope::All).await?;
         agent.take_up_regularly();
         Ok(agent)
     }
@@ -256,6 +257,33 @@ impl Agent {
         self.begin_named(conversation, &name).await
     }
 
+    /// Puts a session into the archive and begins another of this name in its conversation.
+    pub async fn renew_as(
+        &self,
+        actor: &Actor,
+        conversation: &Conversation,
+        session: SessionId,
+        name: &SessionName,
+    ) -> AgentResult<StoredSession> {
+        self.must_be_allowed(actor, Right::BeginSession, session).await?;
+        self.must_hold(actor, conversation)?;
+        self.must_be_free(name, session).await?;
+        self.store().archive(session, Moment::now()).await?;
+        self.begin_named(conversation, name.as_str()).await
+    }
+
+    /// Passes a name that no open session has but this one, which is to be archived.
+    async fn must_be_free(&self, name: &SessionName, but: SessionId) -> AgentResult {
+        let named = self.store().find_session(self.name(), name.as_str()).await?;
+        let is_taken = |named: &StoredSession| {
+            named.archived.is_none() && named.id != but && named.agent == self.name()
+        };
+        match named.filter(is_taken) {
+            Some(_) => Err(AgentError::SessionOpen { name: name.to_string() }),
+            None => Ok(()),
+        }
+    }
+
     /// Passes an actor who can be talking there: nobody begins a session for somebody else.
     fn must_hold(&self, actor: &Actor, conversation: &Conversation) -> AgentResult {
         match may_reach(actor, &conversation.audience(&self.shared.parts.options.name)) {
@@ -334,7 +362,8 @@ impl Agent {
         // have other numbers.
         let stream = self.shared.streams.of_session(session);
         let before = stream.last();
-        self.post(session, MailboxItem::Message(message, ack, self.shared.begin_work()))?;
+        let work = self.shared.begin_work(WorkKind::Asked(session));
+        self.post(session, MailboxItem::Message(message, ack, work))?;
         match stored.await.map_err(|_| self.missing_answer())? {
             Err(AgentError::Store(StoreError::Delivered { turn })) => {
                 self.known_submission(&actor, turn).await
@@ -350,12 +379,6 @@ impl Agent {
         self.must_reach(actor, session).await?;
         let before = self.shared.streams.of_session(session).last();
         Ok(Submission { turn, session, intake: InboundIntake::Known, before })
-    }
-
-    /// Stops the turn that runs in a session, and says whether one did.
-    pub async fn stop(&self, actor: &Actor, session: SessionId) -> AgentResult<bool> {
-        self.must_be_allowed(actor, Right::Stop, session).await?;
-        Ok(self.mailboxes.stop(session, actor))
     }
 
     /// Whether a turn runs or waits.

@@ -3,28 +3,33 @@
 //!
 //! The tools of a skill whose declaration or scripts changed since a person last
 //! looked at them are left out: whoever can write there could otherwise run what
-//! they like. A skill that is seen for the first time is taken as it is.
+//! they like. A skill that is seen for the first time is taken as it is, unless it comes with a
+//! project: whoever wrote that has no rights here.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use recto_context::{Catalog, ContentHash, ContentSource, FileNotice, Remedy, Skill, ToolSpec};
+use recto_context::{
+    Catalog, ContentHash, ContentSource, FileNotice, OffReason, OffTool, Remedy, Skill,
+    SystemFiles, ToolSpec,
+};
 use recto_search::SearchEntry;
 use recto_store::{Moment, TrustUpdate};
 use recto_tools::{ApprovalMode, ServerTools, trust_hash};
-use recto_workspace::WorkspaceSnapshot;
+use recto_workspace::{WorkspaceProblem, WorkspaceSnapshot};
 
 use crate::notice::TurnNotice;
-use crate::options::AgentParts;
+use crate::options::{AgentOptions, AgentParts};
+use crate::unknown_items::UnknownItem;
 
 /// What an agent has at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct AgentCatalog {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) trusted: TrustedSkills,
-    /// What a person should know of tools that are not there.
+    /// What a person should know of files, settings and tools that are not as they seem.
     pub(crate) notices: Arc<[TurnNotice]>,
 }
 
@@ -100,8 +105,11 @@ impl AgentCatalog {
     pub(crate) fn unattended(mut self, parts: &AgentParts, approval: ApprovalMode) -> Self {
         let mut catalog = Catalog::clone(&self.catalog);
         let runs = |spec: &ToolSpec| !parts.tools.asks(spec, &self.catalog, approval);
-        catalog.tools.retain(runs);
-        catalog.skills.iter_mut().for_each(|skill| skill.tools.retain(runs));
+        let Catalog { tools, skills, off_tools, .. } = &mut catalog;
+        let lists = std::iter::once(tools).chain(skills.iter_mut().map(|skill| &mut skill.tools));
+        for list in lists {
+            switch_off(list, off_tools, OffReason::NeedsPerson, |spec| !runs(spec));
+        }
         self.catalog = Arc::new(catalog);
         self
     }
@@ -115,11 +123,37 @@ async fn build_catalog(
 ) -> (AgentCatalog, Vec<(String, ContentHash)>) {
     let mut catalog = snapshot.catalog.clone();
     let known = catalog.notices.len();
-    let (trusted, new) = check_skills(&mut catalog, trusted).await;
+    let project = parts.options.project.as_deref();
+    let (trusted, new) = check_skills(&mut catalog, trusted, project).await;
     remove_disabled(&mut catalog, &parts.options.disabled_tools);
     add_tools(&mut catalog, &parts.options.built_in, servers);
-    let notices = catalog.notices[known..].iter().map(TurnNotice::from_file).collect();
+    let AgentOptions { configured_items, disabled_tools, .. } = &parts.options;
+    let unknown = configured_items.find_unknown(&catalog, snapshot, disabled_tools);
+    let unknown: Vec<FileNotice> = unknown.iter().map(UnknownItem::notice).collect();
+    let long = snapshot.long_skills.map(|long| long.notice());
+    let problems = snapshot.problems.iter().filter_map(notice_of);
+    let others = catalog.notices[known..].iter().chain(&unknown).chain(&long);
+    let notices = problems.chain(others.map(TurnNotice::from_file)).collect();
     (AgentCatalog { catalog: Arc::new(catalog), trusted: Arc::new(trusted), notices }, new)
+}
+
+/// The notice of a problem with a file, where a person should know of it in the turn.
+fn notice_of(problem: &WorkspaceProblem) -> Option<TurnNotice> {
+    match is_of_system_layer(problem) {
+        true => Some(TurnNotice::from_system_file(problem)),
+        false => TurnNotice::from_workspace(problem),
+    }
+}
+
+/// Whether a problem keeps a file out that says who the agent is: nobody would see by the reply
+/// why it is another.
+fn is_of_system_layer(problem: &WorkspaceProblem) -> bool {
+    let is_named = |name: &&str| problem.path.ends_with(name);
+    let is_in_folder = |name: &str| problem.path.parent().is_some_and(|at| at.ends_with(name));
+    problem.notice().is_some()
+        && SystemFiles::NAMES.iter().any(|name| is_named(&name))
+        && !is_in_folder("rules")
+        && !is_in_folder("references")
 }
 
 /// What is known of skills' folders. A store that can't tell knows none, and then
@@ -136,10 +170,11 @@ async fn store_trust(parts: &AgentParts, new: Vec<(String, ContentHash)>) -> boo
 }
 
 /// Compares skills that declare tools with what is known of them. New ones become
-/// known; those that changed lose their tools.
+/// known; those that changed, and a project's new ones, lose their tools.
 async fn check_skills(
     catalog: &mut Catalog,
     mut trusted: BTreeMap<PathBuf, ContentHash>,
+    project: Option<&Path>,
 ) -> (BTreeMap<PathBuf, ContentHash>, Vec<(String, ContentHash)>) {
     let mut new = Vec::new();
     for skill in catalog.skills.iter_mut().filter(|skill| !skill.tools.is_empty()) {
@@ -147,24 +182,30 @@ async fn check_skills(
         let look = folder.clone();
         let hash = tokio::task::spawn_blocking(move || trust_hash(&look)).await;
         let source = skill.tools.first().map_or(ContentSource::BuiltIn, |tool| tool.source.clone());
-        let notice = match (hash, trusted.get(&folder)) {
+        let (why, notice) = match (hash, trusted.get(&folder)) {
             (Ok(Ok(hash)), Some(known)) if hash == *known => continue,
+            (Ok(Ok(_)), None) if project.is_some_and(|project| folder.starts_with(project)) => {
+                (OffReason::SkillUntrusted, skill_untrusted_notice(source, &skill.name))
+            }
             (Ok(Ok(hash)), None) => {
                 new.push((folder.to_string_lossy().into_owned(), hash));
                 trusted.insert(folder, hash);
                 continue;
             }
-            (Ok(Ok(_)), Some(_)) => skill_changed_notice(source, &skill.name),
+            (Ok(Ok(_)), Some(_)) => {
+                (OffReason::SkillChanged, skill_changed_notice(source, &skill.name))
+            }
             (Ok(Err(error)), _) => {
                 let problem = format!("its tools are off, because it can't be read: {error}");
-                FileNotice::new(source, problem)
+                (OffReason::SkillUnreadable, FileNotice::new(source, problem))
             }
             (Err(_), _) => {
-                FileNotice::new(source, "its tools are off, because reading it broke off")
+                let problem = "its tools are off, because reading it broke off";
+                (OffReason::SkillUnreadable, FileNotice::new(source, problem))
             }
         };
         catalog.notices.push(notice);
-        skill.tools.clear();
+        switch_off(&mut skill.tools, &mut catalog.off_tools, why, |_| true);
     }
     (trusted, new)
 }
@@ -174,6 +215,15 @@ pub fn skill_changed_notice(source: ContentSource, skill: &str) -> FileNotice {
     let problem = format!(
         "the tools of skill `{skill}` are off: its tools.json or a script changed; look at it, \
          then trust it again"
+    );
+    FileNotice::new(source, problem).with_remedy(Remedy::TrustSkill { skill: skill.to_owned() })
+}
+
+/// What a person is told of a project's skill whose programs nobody has looked at.
+pub fn skill_untrusted_notice(source: ContentSource, skill: &str) -> FileNotice {
+    let problem = format!(
+        "the tools of skill `{skill}` are off: it comes with the project, and nobody has trusted \
+         it yet; look at its tools.json and scripts, then trust it"
     );
     FileNotice::new(source, problem).with_remedy(Remedy::TrustSkill { skill: skill.to_owned() })
 }
@@ -188,11 +238,27 @@ fn folder_of(skill: &Skill) -> Option<PathBuf> {
 
 /// Leaves tools of skills out that a person does not want.
 pub fn remove_disabled(catalog: &mut Catalog, disabled: &[String]) {
-    let is_on = |tool: &ToolSpec| {
+    let is_off = |tool: &ToolSpec| {
         let key = tool.id.key();
-        !disabled.iter().any(|name| *name == key || **name == *tool.id.name)
+        disabled.iter().any(|name| *name == key || **name == *tool.id.name)
     };
-    catalog.skills.iter_mut().for_each(|skill| skill.tools.retain(is_on));
+    for skill in &mut catalog.skills {
+        switch_off(&mut skill.tools, &mut catalog.off_tools, OffReason::Disabled, is_off);
+    }
+}
+
+/// Takes tools out of a list, and notes why they are not offered.
+fn switch_off(
+    tools: &mut Vec<ToolSpec>,
+    off: &mut Vec<OffTool>,
+    why: OffReason,
+    is_off: impl Fn(&ToolSpec) -> bool,
+) {
+    tools.retain(|tool| {
+        let is_off = is_off(tool);
+        off.extend(is_off.then(|| OffTool { item: tool.id.clone(), why }));
+        !is_off
+    });
 }
 
 /// Adds the tools that no skill brings. Models call tools by name alone, so those

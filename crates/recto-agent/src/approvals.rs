@@ -13,6 +13,7 @@ use crate::agent::Agent;
 use crate::error::{AgentError, AgentResult};
 use crate::mailbox::MailboxItem;
 use crate::rights::Right;
+use crate::shared::WorkKind;
 
 /// A question with its answer, and what follows from it.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,7 +84,8 @@ impl Agent {
             turn.session == approval.session && turn.owner == Some(TurnOwner::Gone)
         };
         for turn in open.iter().filter(waits).filter(|turn| turn.id >= approval.turn) {
-            self.post(approval.session, MailboxItem::Open(turn.id, self.shared.begin_work()))?;
+            let work = self.shared.begin_work(WorkKind::Asked(turn.session));
+            self.post(turn.session, MailboxItem::Open(turn.id, work))?;
         }
         Ok(())
     }

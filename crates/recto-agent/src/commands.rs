@@ -1,40 +1,45 @@
 //! Commands: what people can say to Recto rather than to the model.
 //!
-//! Commands are exact and stand at the start of a message: `/new` is one, "How do
-//! I start a /new one?" and "/new york" are messages. What a command answers is
-//! data; each surface draws it in its own way.
+//! Commands stand at the start of a message: `/new` is one, "How do I start a /new
+//! one?" is a message. What is near a command is neither: it is told, and nothing is
+//! sent. What a command answers is data; each surface draws it in its own way.
 
 mod parse;
+mod slash;
 
 use recto_context::{Audience, AudienceKind, MemoryMarks, RequestContext, may_recall};
 use recto_store::{
-    ApprovalAnswer, ApprovalId, SessionFilter, SessionId, SessionSummary, SessionUsage,
-    StoredSession, StoredTurn, TurnOwner,
+    ApprovalAnswer, ApprovalId, SessionFilter, SessionId, SessionName, SessionSummary,
+    SessionUsage, StoredSession,
 };
 use recto_workspace::{AddedMemory, TextMarks};
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::access::can_reach;
 use crate::actor::Actor;
 use crate::agent::{Agent, Conversation};
 use crate::approvals::AnsweredApproval;
-use crate::error::AgentResult;
+use crate::error::{AgentError, AgentResult};
+use crate::inbound::Inbound;
 use crate::items::ItemChange;
 use crate::memories::RememberRequest;
 use crate::options::SessionSettings;
 use crate::record;
 use crate::rights::{Right, is_allowed};
 use crate::stats::{UsageQuery, UsageReport, UsageSpan};
+use crate::stop_requests::StopReport;
+use crate::take_back::UndoneExchange;
 use crate::why::ItemExplanation;
 
+pub(crate) use parse::ParsedInput;
 pub use parse::{CommandProblem, session_setting_names};
 
 /// A command, as it can be typed.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "a command without arguments is typed as its name")]
 pub enum ChatCommand {
-    New,
+    /// `/new`, or `/new NAME` to give the new session a name.
+    New(Option<SessionName>),
     Help,
     Context,
     /// `/model`, or `/model NAME` to answer with another one.
@@ -57,8 +62,13 @@ pub enum ChatCommand {
     Deny(Option<ApprovalId>),
     /// `/remember` with what is to be kept.
     Remember(String),
+    Undo,
+    Retry,
+    /// `/edit`, or `/edit TEXT` to send another message in place of the last one.
+    Edit(Option<String>),
     Sessions,
-    Stop,
+    /// `/stop`, or `/stop NAME` for all that is open in another session.
+    Stop(Option<String>),
 }
 
 /// For how long a tool is allowed.
@@ -68,6 +78,15 @@ pub enum ApprovalScope {
     Once,
     /// For every call of it in this session.
     Session,
+}
+
+impl ApprovalScope {
+    fn answer(self) -> ApprovalAnswer {
+        match self {
+            ApprovalScope::Once => ApprovalAnswer::Once,
+            ApprovalScope::Session => ApprovalAnswer::Session,
+        }
+    }
 }
 
 /// A change of one of the session's settings.
@@ -90,6 +109,18 @@ pub struct CommandHelp {
     pub about: &'static str,
 }
 
+impl CommandHelp {
+    /// The whole of what can be typed, such as `/model [NAME | default]`.
+    pub fn usage(&self) -> String {
+        format!("{} {}", self.name, self.arguments).trim_end().to_owned()
+    }
+
+    /// Whether a text follows it, which may have several lines.
+    fn takes_text(&self) -> bool {
+        matches!(self.name, "/remember" | "/edit" | "/help")
+    }
+}
+
 const fn help(name: &'static str, arguments: &'static str, about: &'static str) -> CommandHelp {
     CommandHelp { name, arguments, about }
 }
@@ -105,12 +136,15 @@ pub const COMMANDS: &[CommandHelp] = &[
     help("/approve", "[NUMBER] [session]", "let the tool run that was asked about"),
     help("/deny", "[NUMBER]", "don't let it run"),
     help("/remember", "TEXT", "keep something for later conversations"),
-    help("/new", "", "put this session into the archive and begin a new one"),
+    help("/undo", "", "take back the last message with its reply"),
+    help("/retry", "", "send the last message again, in place of its reply"),
+    help("/edit", "[TEXT]", "change the last message and send it instead"),
+    help("/new", "[NAME]", "put this session into the archive and begin a new one"),
     help("/model", "[NAME | default]", "show the models, or answer with another one"),
     help("/mode", "[full | minimal | auto | default]", "show or set the context mode"),
     help("/set", "[KEY VALUE | KEY default]", "show or change the settings of this session"),
     help("/sessions", "", "list the sessions"),
-    help("/stop", "", "stop the turn that runs"),
+    help("/stop", "[SESSION]", "stop the turn that runs, or all in another session"),
 ];
 
 /// The data that a command answers with.
@@ -124,8 +158,7 @@ pub enum CommandReply {
     Context(Option<Box<RequestContext>>),
     /// What became of an item.
     Item(ItemChange),
-    /// Why an item was on the last page or was not; nothing where no item has
-    /// the name, or nothing was asked yet.
+    /// Why an item was on the last page or was not; nothing where nothing was asked yet.
     Why(Vec<ItemExplanation>),
     /// How the agent's context was used, and by this session.
     Usage(Box<UsageReport>),
@@ -142,22 +175,14 @@ pub enum CommandReply {
     Settings(SessionSettings),
     /// The sessions, newest first.
     Sessions(Vec<SessionSummary>),
+    /// The last exchange is taken back.
+    Undone(UndoneExchange),
+    /// The surface is to send this, as it sends a message: it takes the place of the last one.
+    Resend(Box<Inbound>),
+    /// The last message, to be changed and sent with `/edit TEXT`.
+    Edit(String),
     /// What became of the wish to stop.
-    Stopped(StopOutcome),
-}
-
-/// What became of the wish to stop a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StopOutcome {
-    /// It is being stopped.
-    Now,
-    /// It runs in another process, which alone can stop it.
-    Elsewhere,
-    /// It waited for a person's word, and has it: no.
-    Denied,
-    /// Nothing runs in the session.
-    NothingRuns,
+    Stopped(StopReport),
 }
 
 impl ChatCommand {
@@ -178,8 +203,19 @@ impl ChatCommand {
             ChatCommand::Add(_) | ChatCommand::Remove(_) => Right::ChangeItems,
             ChatCommand::Approve(..) => Right::Approve,
             ChatCommand::Remember(_) => Right::Remember,
-            ChatCommand::New => Right::BeginSession,
-            ChatCommand::Deny(_) | ChatCommand::Stop => Right::Stop,
+            ChatCommand::New(_) => Right::BeginSession,
+            ChatCommand::Undo | ChatCommand::Retry | ChatCommand::Edit(_) => Right::TakeBack,
+            ChatCommand::Deny(_) | ChatCommand::Stop(_) => Right::Stop,
+        }
+    }
+}
+
+impl ChatCommand {
+    /// The setting that it changes, if it changes one.
+    pub fn changed_setting(&self) -> Option<&'static str> {
+        match self {
+            ChatCommand::Mode(Some(change)) | ChatCommand::Set(Some(change)) => Some(change.key),
+            _ => None,
         }
     }
 }
@@ -206,10 +242,21 @@ impl Agent {
         self.must_be_allowed(actor, command.right(), session).await?;
         Ok(match command {
             ChatCommand::Help => CommandReply::Help,
-            ChatCommand::Stop => CommandReply::Stopped(self.try_to_stop(actor, session).await?),
-            ChatCommand::New => {
+            ChatCommand::Stop(name) => {
+                CommandReply::Stopped(self.stop_by_command(actor, session, name.as_deref()).await?)
+            }
+            ChatCommand::New(None) => {
                 CommandReply::Began(self.renew(actor, conversation, session).await?)
             }
+            ChatCommand::New(Some(name)) => {
+                CommandReply::Began(self.renew_as(actor, conversation, session, &name).await?)
+            }
+            ChatCommand::Undo => CommandReply::Undone(self.undo(actor, session).await?),
+            ChatCommand::Retry => CommandReply::Resend(Box::new(self.retry(actor, session).await?)),
+            ChatCommand::Edit(Some(text)) => {
+                CommandReply::Resend(Box::new(self.edit(actor, session, &text).await?))
+            }
+            ChatCommand::Edit(None) => CommandReply::Edit(self.last_message_text(session).await?),
             ChatCommand::Sessions => {
                 CommandReply::Sessions(self.visible_sessions(actor, session).await?)
             }
@@ -224,15 +271,10 @@ impl Agent {
             ChatCommand::Why(name) => CommandReply::Why(self.explain(session, &name).await?),
             ChatCommand::Stats(span) => self.usage(actor, UsageQuery::now(span), session).await?,
             ChatCommand::Approve(id, scope) => {
-                let answer = match scope {
-                    ApprovalScope::Once => ApprovalAnswer::Once,
-                    ApprovalScope::Session => ApprovalAnswer::Session,
-                };
-                CommandReply::Answered(Box::new(self.answer_in(actor, session, id, answer).await?))
+                self.decide(actor, session, id, scope.answer()).await?
             }
             ChatCommand::Deny(id) => {
-                let answer = ApprovalAnswer::Denied;
-                CommandReply::Answered(Box::new(self.answer_in(actor, session, id, answer).await?))
+                self.decide(actor, session, id, ApprovalAnswer::Denied).await?
             }
             ChatCommand::Remember(text) => {
                 CommandReply::Remembered(self.remember(actor, session, &text).await?)
@@ -249,6 +291,17 @@ impl Agent {
                 CommandReply::Settings(self.settings(session).await?)
             }
         })
+    }
+
+    async fn decide(
+        &self,
+        actor: &Actor,
+        session: SessionId,
+        approval: Option<ApprovalId>,
+        answer: ApprovalAnswer,
+    ) -> AgentResult<CommandReply> {
+        let answered = self.answer_in(actor, session, approval, answer).await?;
+        Ok(CommandReply::Answered(Box::new(answered)))
     }
 
     /// The sessions that an actor can be told of in this one. What only the owner may see
@@ -277,7 +330,11 @@ impl Agent {
         let request = record::restore_request(self.store(), &last).await?;
         // What the session may not see is not there for those who talk in it.
         let others = &[];
-        self.memories().explain(self.store(), &last, &request, name, others).await
+        let told = self.memories().explain(self.store(), &last, &request, name, others).await?;
+        match told.is_empty() {
+            true => Err(AgentError::unknown_to_request(&request, name)),
+            false => Ok(told),
+        }
     }
 
     async fn remember(
@@ -296,22 +353,19 @@ impl Agent {
         Ok(self.memories().remember(&request, &audience).await?)
     }
 
-    async fn try_to_stop(&self, actor: &Actor, session: SessionId) -> AgentResult<StopOutcome> {
-        if self.stop(actor, session).await? {
-            return Ok(StopOutcome::Now);
+    /// Stops the turn that runs in this session, or all that is open in another.
+    async fn stop_by_command(
+        &self,
+        actor: &Actor,
+        session: SessionId,
+        name: Option<&str>,
+    ) -> AgentResult<StopReport> {
+        if let Some(name) = name {
+            return self.stop_named(actor, name).await;
         }
-        let asked = self.open_approvals(actor, session).await?;
-        for approval in &asked {
-            self.answer(actor, approval.id, ApprovalAnswer::Denied).await?;
-        }
-        if !asked.is_empty() {
-            return Ok(StopOutcome::Denied);
-        }
-        let open = self.store().open_turns().await?.turns;
-        let elsewhere =
-            |turn: &StoredTurn| turn.session == session && turn.owner == Some(TurnOwner::Elsewhere);
-        let found = open.iter().any(elsewhere);
-        Ok(if found { StopOutcome::Elsewhere } else { StopOutcome::NothingRuns })
+        let outcome = self.stop_running(actor, session).await?;
+        let stored = self.store().session(session).await?;
+        Ok(StopReport { session: stored.map(|stored| stored.label()).unwrap_or_default(), outcome })
     }
 
     pub(crate) async fn settings(&self, session: SessionId) -> AgentResult<SessionSettings> {

@@ -1,12 +1,15 @@
 //! The errors between a message and its turn, with their codes and hints.
 
-use recto_context::{Layer, OverBudget, Remedy, SpeakerName};
+use recto_context::{Layer, OverBudget, Remedy, RequestContext, SpeakerName, nearest_name};
 use recto_llm::LlmError;
 use recto_store::{RequestId, SessionId, SessionNameError, StoreError, StoredSession, TurnId};
 use strum::EnumMessage;
 
+use recto_workspace::MemoryError;
+
 use crate::actor::ActorRole;
 use crate::event::TurnError;
+use crate::items::ItemName;
 use crate::memories::RememberError;
 use crate::options::ModelEntry;
 use crate::rights::{Right, who_may};
@@ -34,6 +37,16 @@ pub enum AgentError {
     #[error("a {part} that the client sent has a NUL character in it")]
     #[strum(message = "remove it; is it a binary file?")]
     NulFromClient { part: &'static str },
+    /// A character in a file that came along, which no text file has.
+    #[error("the file `{name}` has a NUL character at byte {at}: it is no text")]
+    #[strum(message = "send a text file or an image")]
+    NulInFile { name: String, at: usize },
+    /// An image for a model that looks at none.
+    #[error("model `{model}` takes no images, and `{image}` is one; nothing was sent")]
+    #[strum(
+        message = "choose a model that takes images; if this one does, set `images = true` for it"
+    )]
+    NoImages { model: String, image: String },
     /// A result that belongs to no call of the session.
     #[error("no call `{call}` was handed out in this session")]
     #[strum(message = "send the results of the calls that the last turn handed out")]
@@ -58,6 +71,10 @@ pub enum AgentError {
     #[error("there is no model `{name}`")]
     #[strum(message = "add a [models.NAME] table to the config")]
     NoSuchModel { name: String, known: Vec<String> },
+    /// No session that the actor may know of has this name.
+    #[error("there is no session `{name}`")]
+    #[strum(message = "`/sessions` lists those that there are")]
+    NoSuchSession { name: String },
     /// No item has this name; the nearest is the one that was probably meant.
     #[error("there is no rule, reference, skill or tool `{name}`")]
     #[strum(message = "look at those that there are")]
@@ -65,6 +82,26 @@ pub enum AgentError {
     /// More than one item has this name: all that it could mean, as they can be typed.
     #[error("`{name}` is the name of more than one item")]
     AmbiguousItem { name: String, meant: Vec<String> },
+    /// The last request of a session knew no item of this name.
+    #[error("the last request knew no item `{name}`")]
+    #[strum(message = "look at those that there are; what is new comes with the next message")]
+    UnknownToRequest { name: String, nearest: Option<String> },
+    /// A session of the name that another one is to have.
+    #[error("there is a session `{name}` already")]
+    #[strum(message = "go on with it, or choose another name")]
+    SessionOpen { name: String },
+    /// Nothing stands in the session that could be taken back.
+    #[error("there is nothing to take back in this session")]
+    #[strum(message = "say something first")]
+    NothingToTakeBack,
+    /// The last exchange belongs to a conversation that a client keeps.
+    #[error("the last exchange is part of a conversation that its client keeps")]
+    #[strum(message = "change it in the client, which sends all of it each time")]
+    ClientExchange,
+    /// The last message is somebody else's.
+    #[error("the last message is {name}'s")]
+    #[strum(message = "only who sent it can send it again; /undo takes it back")]
+    OthersMessage { name: SpeakerName },
     /// The actor's role does not allow it.
     #[error("{name} ({role}) may not {right}")]
     NotAllowed { name: SpeakerName, role: ActorRole, right: Right },
@@ -120,7 +157,8 @@ impl AgentError {
                  the config's",
                 known.join(", ")
             )),
-            AgentError::NoSuchItem { nearest: Some(nearest), .. } => {
+            AgentError::NoSuchItem { nearest: Some(nearest), .. }
+            | AgentError::UnknownToRequest { nearest: Some(nearest), .. } => {
                 Some(format!("did you mean `{nearest}`?"))
             }
             AgentError::AmbiguousItem { meant, .. } => {
@@ -138,7 +176,9 @@ impl AgentError {
     /// What Recto can do about it.
     pub fn remedy(&self) -> Option<Remedy> {
         match self {
-            AgentError::NoSuchItem { nearest: None, .. } => Some(Remedy::ListItems),
+            AgentError::NoSuchItem { nearest: None, .. }
+            | AgentError::UnknownToRequest { nearest: None, .. } => Some(Remedy::ListItems),
+            AgentError::SessionOpen { name } => Some(Remedy::OpenSession { name: name.clone() }),
             AgentError::NothingAsked => Some(Remedy::ListApprovals),
             AgentError::Remember(error) => error.remedy(),
             AgentError::Llm(error) | AgentError::Model { error, .. } => error.remedy(),
@@ -151,6 +191,7 @@ impl AgentError {
     pub fn code(&self) -> &'static str {
         match self {
             AgentError::Llm(error) | AgentError::Model { error, .. } => error.code(),
+            AgentError::Remember(RememberError::File(MemoryError::Secret { .. })) => "secret",
             _ => self.into(),
         }
     }
@@ -164,6 +205,18 @@ impl AgentError {
     /// The error of an agent that is given another one's session.
     pub(crate) fn other_agent(session: &StoredSession) -> Self {
         AgentError::OtherAgent { session: session.id, agent: session.agent.clone() }
+    }
+
+    /// The error of a name that a request knew nothing of, with the nearest that it knew.
+    pub(crate) fn unknown_to_request(request: &RequestContext, name: &str) -> Self {
+        let parts = request.parts.iter().filter_map(|part| Some(&part.item.as_ref()?.id));
+        let tools = request.tools.iter().map(|tool| &tool.spec.id);
+        let available = request.available.iter().map(|(id, _)| id);
+        let known = parts.chain(tools).chain(available).chain(&request.removed);
+        let name = name.trim().to_owned();
+        let wanted = ItemName::parse(&name);
+        let nearest = nearest_name(wanted.bare(), known.map(|id| &*id.name)).map(str::to_owned);
+        AgentError::UnknownToRequest { name, nearest }
     }
 
     /// An error of a model entry's server.

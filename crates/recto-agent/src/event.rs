@@ -22,6 +22,7 @@ use serde_json::Value;
 
 use crate::actor::Actor;
 use crate::notice::TurnNotice;
+use crate::take_back::TakenBackEvent;
 
 /// Something that happened in a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,6 +61,8 @@ impl fmt::Display for EventNumber {
 pub enum EventKind {
     /// The message is stored; it is this turn's now.
     Accepted,
+    /// An exchange was taken back: undone, or by the turn whose message is sent in its place.
+    TakenBack(TakenBackEvent),
     /// A request is recorded and goes out.
     Requested {
         request: RequestId,

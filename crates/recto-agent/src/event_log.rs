@@ -235,7 +235,7 @@ impl FoldedTurn {
         };
         match event {
             // These come also of turns that only wait.
-            EventKind::Accepted | EventKind::Notice { .. } => {}
+            EventKind::Accepted | EventKind::TakenBack(_) | EventKind::Notice { .. } => {}
             EventKind::Retrying { .. } | EventKind::Snapshot(_) => {}
             EventKind::Finished(_) if self.turn == Some(entry.turn) => {
                 *self = FoldedTurn::default();
@@ -271,6 +271,7 @@ impl TurnSnapshot {
             EventKind::Call(call) => self.calls.push(call),
             EventKind::Result { id, .. } => self.calls.retain(|call| call.id != id),
             EventKind::Accepted
+            | EventKind::TakenBack(_)
             | EventKind::Notice { .. }
             | EventKind::Retrying { .. }
             | EventKind::Finished(_)
@@ -287,7 +288,7 @@ fn event_bytes(event: &EventKind) -> usize {
         EventKind::Retrying { error: text, .. }
         | EventKind::Text { text }
         | EventKind::Thinking { text } => text.len(),
-        EventKind::Notice(_) | EventKind::Asked(_) => json_bytes(event),
+        EventKind::Notice(_) | EventKind::Asked(_) | EventKind::TakenBack(_) => json_bytes(event),
         EventKind::Call(call) => call.id.len() + call.name.len() + call.arguments.len(),
         EventKind::Result { id, name, text, .. } => id.len() + name.len() + text.len(),
         EventKind::Finished(finished) => {

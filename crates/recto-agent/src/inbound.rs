@@ -8,17 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
 use crate::agent::Conversation;
-use crate::commands::{ChatCommand, CommandProblem};
+use crate::commands::{ChatCommand, CommandProblem, ParsedInput};
 use crate::error::{AgentError, AgentResult};
 use crate::options::SessionSettings;
 use crate::rights::{Right, is_attended, turn_settings_rights};
 use crate::session_cache::LoadedSession;
+use crate::take_back::ReplacedExchange;
 use crate::turn::visible_text;
 
 /// A message on its way in.
 #[derive(Debug, Clone)]
 pub struct Inbound {
-    /// The text and images that were sent.
+    /// The text, images and files that were sent.
     pub content: Vec<ContentPart>,
     /// Who sent it.
     pub actor: Actor,
@@ -32,6 +33,8 @@ pub struct Inbound {
     /// the turn that handed the calls out; its history is that turn's then, whatever the client
     /// sends of it.
     pub results: Vec<ClientResult>,
+    /// The exchange in whose place it is sent; [`CommandReply::Resend`](crate::CommandReply) says it.
+    pub replaces: Option<ReplacedExchange>,
 }
 
 /// A message as its surface knows it: the same id in the same conversation is the same
@@ -42,6 +45,15 @@ pub struct SurfaceMessage {
     pub conversation: Conversation,
     /// The surface's own id of it.
     pub id: String,
+}
+
+/// What somebody who sends something means by it.
+#[derive(Debug, Clone)]
+pub enum InboundReading {
+    /// Recto is to do something.
+    Command(ChatCommand),
+    /// It is to be sent to the model.
+    Message(Inbound),
 }
 
 impl SurfaceMessage {
@@ -61,6 +73,7 @@ impl Inbound {
             delivery: None,
             client: None,
             results: Vec::new(),
+            replaces: None,
         }
     }
 
@@ -73,14 +86,29 @@ impl Inbound {
         }
     }
 
-    /// The command that it is; `None` when it is a message for the model. Where no person
-    /// is there who could mean one, everything is a message.
-    pub fn read_command(&self) -> Result<Option<ChatCommand>, CommandProblem> {
+    /// What it is: a command, or a message for the model, from which the slash is taken that
+    /// says so. Where no person is there who could mean a command, everything is a message as
+    /// it stands.
+    pub fn read_command(mut self) -> Result<InboundReading, CommandProblem> {
         let is_meant = is_attended(self.actor.role) && !self.settings.unattended;
-        match &self.content[..] {
-            [ContentPart::Text(text)] if is_meant => ChatCommand::parse(text),
-            _ => Ok(None),
+        let (Some(ContentPart::Text(text)), true) = (self.content.first(), is_meant) else {
+            return Ok(InboundReading::Message(self));
+        };
+        match ChatCommand::parse(text)? {
+            ParsedInput::Command(_) if self.content.len() > 1 => Err(CommandProblem::Attachment),
+            ParsedInput::Command(command) => Ok(InboundReading::Command(command)),
+            ParsedInput::Message(sent) => {
+                if sent.len() < text.len() {
+                    self.content[0] = ContentPart::Text(sent.into());
+                }
+                Ok(InboundReading::Message(self))
+            }
         }
+    }
+
+    /// Its text, as a person reads it.
+    pub fn visible_text(&self) -> String {
+        visible_text(&self.content)
     }
 
     /// Whether it goes on with a turn, rather than opening one.
@@ -95,6 +123,9 @@ impl Inbound {
         for right in turn_settings_rights(self.actor.role, &self.settings) {
             self.actor.must_have(right)?;
         }
+        if self.replaces.is_some() {
+            self.actor.must_have(Right::TakeBack)?;
+        }
         if self.client.is_some() || !self.results.is_empty() {
             self.actor.must_have(Right::BringContext)?;
         }
@@ -105,6 +136,13 @@ impl Inbound {
         }
         if let Some(name) = self.part_with_nul() {
             return Err(AgentError::NulFromClient { part: name });
+        }
+        for part in &self.content {
+            if let ContentPart::File(file) = part
+                && let Some(at) = file.text().find('\0')
+            {
+                return Err(AgentError::NulInFile { name: file.name().to_string(), at });
+            }
         }
         match text.find('\0') {
             Some(at) => Err(AgentError::NulInMessage { at }),
@@ -177,7 +215,9 @@ impl ArrivedMessage {
             client.unwrap_or(StoredClient { context: None, results: Vec::new() });
         let actor = Actor::from_store(&turn.actor);
         // The store has it, so it can't be taken in once more.
-        let inbound = Inbound { content, actor, settings, delivery: None, client, results };
+        // What it was to take back was taken back when it was stored.
+        let inbound =
+            Inbound { content, actor, settings, delivery: None, client, results, replaces: None };
         ArrivedMessage { session: turn.session, at: turn.accepted, inbound, delivery: None }
     }
 
@@ -191,6 +231,11 @@ impl ArrivedMessage {
             settings: self.inbound.settings.to_store(),
             delivery: self.delivery.clone(),
             client: self.client_to_store(),
+            retraction: self
+                .inbound
+                .replaces
+                .as_ref()
+                .map(|exchange| exchange.to_store(&self.inbound.actor, self.at)),
         }
     }
 

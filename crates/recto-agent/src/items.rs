@@ -24,37 +24,55 @@ const PREFIXES: [(&str, ItemKind); 5] = [
 /// How many mentions of a message are followed: each is looked for among all items.
 const MOST_MENTIONS: usize = 32;
 
-/// A name as people write it: `tone`, `rule:tone`, `@rule:tone`, `git.log`.
+/// A name as people write it: `tone`, `rule:tone`, `@rule:tone`, `rule tone`, `git.log`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ItemName<'a> {
-    kind: Option<ItemKind>,
-    name: &'a str,
+    /// The whole of it, where it can be a name by itself.
+    whole: Option<&'a str>,
+    /// The kind that stands in front, and the rest.
+    of_kind: Option<(ItemKind, &'a str)>,
 }
 
 impl<'a> ItemName<'a> {
     pub(crate) fn parse(typed: &'a str) -> Self {
         let typed = typed.trim();
         let bare = typed.strip_prefix('@').unwrap_or(typed);
-        match bare.split_once(':').and_then(|(prefix, name)| Some((kind_of(prefix)?, name))) {
-            Some((kind, name)) => ItemName { kind: Some(kind), name: name.trim() },
-            None => ItemName { kind: None, name: typed },
+        let of_kind = |(prefix, name): (&str, &'a str)| Some((kind_of(prefix)?, name.trim()));
+        if let Some(of_kind) = bare.split_once(':').and_then(of_kind) {
+            return ItemName { whole: None, of_kind: Some(of_kind) };
         }
+        // Names may have spaces, so both can be meant.
+        let of_kind = bare.split_once(char::is_whitespace).and_then(of_kind);
+        ItemName { whole: Some(typed), of_kind }
+    }
+
+    /// The name without its kind.
+    pub(crate) fn bare(&self) -> &'a str {
+        self.of_kind.map(|(_, name)| name).or(self.whole).unwrap_or_default()
     }
 
     /// Whether an item answers to the name.
     pub(crate) fn means(&self, id: &ItemId) -> bool {
-        self.kind.is_none_or(|kind| kind == id.kind)
-            && (*id.name == *self.name
+        let is_called = |name: &str| {
+            *id.name == *name
                 || id.server.as_ref().is_some_and(|server| {
-                    self.name.strip_prefix(&**server).and_then(|rest| rest.strip_prefix('.'))
+                    name.strip_prefix(&**server).and_then(|rest| rest.strip_prefix('.'))
                         == Some(&id.name)
-                }))
+                })
+        };
+        self.whole.is_some_and(is_called)
+            || self.of_kind.is_some_and(|(kind, name)| kind == id.kind && is_called(name))
     }
 }
 
 fn kind_of(prefix: &str) -> Option<ItemKind> {
     let known = PREFIXES.iter().find(|(name, _)| name.eq_ignore_ascii_case(prefix))?;
     Some(known.1)
+}
+
+/// An item's name without the kind that was typed in front of it.
+pub fn bare_item_name(typed: &str) -> &str {
+    ItemName::parse(typed).bare()
 }
 
 /// An item's name with its kind, as it can be typed.
@@ -251,10 +269,7 @@ impl Agent {
         let (item, include, state) = self.item_in(session, name).await?;
         let change = match state {
             Some(ItemState::Removed) => ItemOutcome::NotThere,
-            // A skill's name is listed even where nobody added it.
-            None if include == IncludeMode::Manual && item.kind != ItemKind::Skill => {
-                ItemOutcome::NotThere
-            }
+            None if include == IncludeMode::Manual => ItemOutcome::NotThere,
             Some(ItemState::In(_)) | None => {
                 self.store().set_item(session, item.clone(), ItemState::Removed).await?;
                 ItemOutcome::Removed
@@ -297,7 +312,7 @@ fn resolve<'a>(
         1 => Ok(meant.remove(0)),
         0 => Err(AgentError::NoSuchItem {
             name: name.trim().to_owned(),
-            nearest: nearest_name(wanted.name, items.iter().map(|(id, _)| &*id.name))
+            nearest: nearest_name(wanted.bare(), items.iter().map(|(id, _)| &*id.name))
                 .map(str::to_owned),
         }),
         _ => Err(AgentError::AmbiguousItem {

@@ -31,6 +31,7 @@ mod mailboxes;
 mod memories;
 mod message_ranges;
 mod notice;
+mod open_turns;
 mod options;
 mod preview;
 mod record;
@@ -45,19 +46,23 @@ mod shutdown;
 mod stats;
 pub mod step;
 mod stop;
+mod stop_requests;
+mod take_back;
 mod tally;
 mod turn;
+mod turn_gate;
+mod unknown_items;
 mod why;
 
 pub use actor::{Actor, ActorRole, TokenAccess, TokenHolder, TokenRights};
 pub use agent::{Agent, Conversation, InboundIntake, Submission};
-pub use agent_catalog::{add_tools, remove_disabled, skill_changed_notice};
+pub use agent_catalog::{add_tools, remove_disabled, skill_changed_notice, skill_untrusted_notice};
 pub use approvals::{AnsweredApproval, TurnContinues};
 pub use bindings::{
     AgentBinding, BindingQuery, BoundAgent, NamePattern, find_bound_agent, find_shadowing,
 };
 pub use commands::{
-    ApprovalScope, COMMANDS, ChatCommand, CommandHelp, CommandProblem, CommandReply, StopOutcome,
+    ApprovalScope, COMMANDS, ChatCommand, CommandHelp, CommandProblem, CommandReply,
     session_setting_names,
 };
 pub use conversation::SOLE_ACCOUNT;
@@ -68,28 +73,36 @@ pub use event::{
 };
 pub use event_stream::{EventCursor, EventListener};
 pub use exact_counts::assemble_for;
-pub use inbound::{Inbound, SurfaceMessage};
-pub use items::{ItemChange, ItemOutcome, MentionedItems, join_mentioned, typed_name};
+pub use inbound::{Inbound, InboundReading, SurfaceMessage};
+pub use items::{
+    ItemChange, ItemOutcome, MentionedItems, bare_item_name, join_mentioned, typed_name,
+};
 pub use memories::{
     AgentMemories, ChosenMemories, KnownMessages, MemoryCriteria, RecallOutcome, RecallQuery,
     RecalledContent, Recollection, RememberError, memory_tools, runnable_tools,
 };
 pub use notice::{DroppedFact, NoticeFacts, TurnNotice};
+pub use open_turns::{OpenTurnStanding, find_standing, first_words, shorten_words};
 pub use options::{
     AgentOptions, AgentParts, ApprovalSetting, CompactionSetting, ModelEntry, SessionSettings,
 };
 pub use preview::RequestPreview;
 pub use record::{ReplayVerdict, RequestPurpose, rebuild_body, restore_request, verify_body};
-pub use recover::settle_open_turns;
+pub use recover::{ClosedTurn, SettledTurns, settle_open_turns};
 pub use rights::{Right, is_allowed, may_reach};
 pub use search::{
     EmbeddingProgress, IsCandidate, LazyEncoder, RankedGroups, RankedItems, RankingBasis,
     SearchParts, SearchPatience, Searcher, WordsOnlyReason,
 };
 pub use selection::{ItemQuery, SearchOutcome, SearchSetting};
+pub use session_files::delete_session_files;
 pub use shared::model_window;
+pub use shutdown::{TakeUpReport, TakeUpScope};
 pub use stats::{
     ParseSpanError, ReportedItem, UsageQuery, UsageReport, UsageSpan, is_use_visible, report_usage,
     session_usage_json, usage_json,
 };
+pub use stop_requests::{StopOutcome, StopReport, stop_session};
+pub use take_back::{ReplacedExchange, StandingCall, TakenBackEvent, UndoneExchange};
+pub use unknown_items::{ConfiguredItems, UnknownItem};
 pub use why::{ItemExplanation, ItemReason, explain_item};

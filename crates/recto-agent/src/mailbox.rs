@@ -14,27 +14,33 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use parking_lot::Mutex;
 use recto_store::{
-    Moment, SessionId, StoreError, StoreResult, StoredTurn, TurnEnding, TurnId, TurnOutcome,
-    TurnOwner, TurnStatus,
+    Moment, SessionId, StoreError, StoreResult, StoredTurn, TurnEnding, TurnId, TurnOwner,
+    TurnStatus,
 };
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, interval_at};
 
 use crate::access::admit_message;
 use crate::actor::Actor;
 use crate::error::{AgentError, AgentResult};
-use crate::event::{EventKind, TurnError};
+use crate::event::EventKind;
 use crate::event_stream::EventStream;
 use crate::inbound::{ArrivedMessage, Inbound};
 use crate::notice::NoticeFacts;
 use crate::preview::{RequestPreview, preview_request};
+use crate::recover::{close_unbegun, reason_to_close};
 use crate::session_cache::SessionCache;
 use crate::shared::{AgentShared, WorkGuard};
+use crate::step::EndReason;
 use crate::stop::StopSignal;
 use crate::turn::TurnRunner;
+use crate::turn_gate::GatePass;
 
 /// How long a task waits for the next message before it ends.
 const IDLE: Duration = Duration::from_secs(300);
+/// How often the store is looked at for a wish to stop what runs here.
+const STOP_INTERVAL: Duration = Duration::from_secs(1);
 /// How often a turn that another process runs is looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
@@ -101,6 +107,11 @@ impl Mailbox {
         self.post.is_closed()
     }
 
+    /// Whether a turn runs.
+    pub(crate) fn has_running(&self) -> bool {
+        self.running.lock().is_some()
+    }
+
     /// Stops the turn that runs, and says whether one did.
     pub(crate) fn stop(&self, actor: &Actor) -> bool {
         let running = self.running.lock();
@@ -141,10 +152,13 @@ impl TurnListeners {
     }
 
     /// Tells that the message is stored, unless that was told.
-    pub(crate) fn accepted(&self, turn: TurnId) {
+    pub(crate) fn accepted(&self, turn: TurnId, message: &ArrivedMessage) {
         let before = std::mem::replace(&mut *self.waiting.lock(), AwaitedStage::ForEnd(turn));
         if let AwaitedStage::ForAck(ack) = before {
             self.emit(turn, EventKind::Accepted);
+            if let Some(exchange) = &message.inbound.replaces {
+                self.emit(turn, exchange.event(&message.inbound.actor));
+            }
             let _ = ack.send(Ok(turn));
             self.stored.notify_one();
         }
@@ -290,6 +304,7 @@ impl MailboxTask {
         tokio::pin!(turn);
         let mut open = true;
         let mut closing = false;
+        let mut looks = interval_at(Instant::now() + STOP_INTERVAL, STOP_INTERVAL);
         loop {
             let arrived = tokio::select! {
                 ran = &mut turn => return ran,
@@ -300,6 +315,10 @@ impl MailboxTask {
                 }
                 () = listeners.stored.notified(), if !stored => {
                     stored = true;
+                    continue;
+                }
+                _ = looks.tick() => {
+                    look_for_stop(shared, listeners.session, stop).await;
                     continue;
                 }
                 arrived = mail.recv(), if open && stored => arrived,
@@ -328,6 +347,14 @@ impl MailboxTask {
     }
 }
 
+/// Stops what runs where somebody has asked for it by the store, in another process perhaps.
+async fn look_for_stop(shared: &AgentShared, session: SessionId, stop: &StopSignal) {
+    // What the store does not give now, it may give the next time.
+    if let Ok(Some(by)) = shared.parts.store.stop_requested(session).await {
+        stop.request_by(&Actor::from_store(&by));
+    }
+}
+
 /// Stores a message that has to wait.
 async fn accept(
     shared: &AgentShared,
@@ -342,7 +369,7 @@ async fn accept(
     };
     match accepted.await {
         Ok(turn) => {
-            listeners.accepted(turn.id);
+            listeners.accepted(turn.id, message);
             Some(turn.id)
         }
         Err(error) => {
@@ -379,14 +406,21 @@ async fn run_when_free(runner: &mut TurnRunner<'_>, id: TurnId) -> AgentResult {
             Err(StoreError::NotOurs { .. } | StoreError::WrongStatus { .. }) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
+        if let Some(reason) = reason_to_close(&turn) {
+            return close_turn(runner, &turn, reason).await;
+        }
+        if runner.shared.gate.pass(turn.session, runner.stop).await == GatePass::Stopped {
+            return close_turn(runner, &turn, EndReason::Stopped).await;
+        }
         if turn.status == TurnStatus::Running {
+            let turn = store.begin_again(id).await?;
             return run_claimed(runner, &turn).await;
         }
         match store.claim(id, Moment::now()).await {
             Ok(turn) => return run_claimed(runner, &turn).await,
             Err(StoreError::Busy { turn: older, owner: TurnOwner::Elsewhere }) => {
                 if wait_for(runner, id, older).await? == WaitOutcome::Stopped {
-                    return withdraw(runner, id).await;
+                    return close_turn(runner, &turn, EndReason::Stopped).await;
                 }
             }
             Err(StoreError::Busy { turn: older, .. }) => {
@@ -424,16 +458,10 @@ async fn wait_for(
     Ok(WaitOutcome::Enough)
 }
 
-/// Takes a turn back that has not begun. Its message is kept with it, and not in
-/// the transcript, where another process is writing.
-async fn withdraw(runner: &TurnRunner<'_>, turn: TurnId) -> AgentResult {
-    let message = "stopped while it waited for another process; the message was not sent";
-    let detail = Some(message.to_owned());
-    let outcome = TurnOutcome { ending: TurnEnding::Stopped, detail, at: Moment::now() };
-    runner.shared.parts.store.withdraw(turn, outcome).await?;
-    let error =
-        TurnError { code: "stopped".into(), message: message.to_owned(), hint: None, remedy: None };
-    runner.listeners.emit(turn, EventKind::without_reply(TurnEnding::Stopped, error));
+/// Closes a turn of this process instead of beginning it.
+async fn close_turn(runner: &TurnRunner<'_>, turn: &StoredTurn, reason: EndReason) -> AgentResult {
+    let (ending, error) = close_unbegun(&runner.shared.parts.store, turn, reason).await?;
+    runner.listeners.emit(turn.id, EventKind::without_reply(ending, error));
     Ok(())
 }
 
@@ -454,6 +482,7 @@ fn is_hopeless(error: &AgentError) -> bool {
         error,
         AgentError::NoModel
             | AgentError::NoSuchModel { .. }
+            | AgentError::NoImages { .. }
             | AgentError::UnknownCall { .. }
             | AgentError::AnsweredCall { .. }
             | AgentError::MissingResults { .. }

@@ -51,6 +51,11 @@ impl MailboxRegistry {
         Ok(())
     }
 
+    /// Whether a turn runs in a session.
+    pub(crate) fn has_running(&self, session: SessionId) -> bool {
+        self.0.lock().mailboxes.get(&session).is_some_and(Mailbox::has_running)
+    }
+
     /// Stops the turn that runs in a session, and says whether one did.
     pub(crate) fn stop(&self, session: SessionId, by: &Actor) -> bool {
         self.0.lock().mailboxes.get(&session).is_some_and(|mailbox| mailbox.stop(by))

@@ -6,6 +6,7 @@
 //! by `recto_context`, where files are read and where sessions are chosen, and nowhere
 //! in between.
 
+mod one_fact;
 mod past_messages;
 mod recall;
 mod tools;
@@ -18,8 +19,9 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use recto_context::mode::words;
 use recto_context::{
-    Audience, ContentHash, ContextLimits, ItemId, Memory, MemoryPool, MemorySnapshot, MessageId,
-    Pick, TokenCounter, choose_snapshot, memories_fit, memory_fingerprint, recency_weight,
+    AlikeItem, Audience, ContentHash, ContextLimits, ItemId, Memory, MemoryPool, MemorySnapshot,
+    MessageId, Pick, TokenCounter, choose_snapshot, memories_fit, memory_fingerprint,
+    recency_weight,
 };
 use recto_search::{
     ChoiceOptions, DuplicatePick, GroupChoice, SearchEntry, SearchIndex, SearchOptions, SearchQuery,
@@ -33,7 +35,7 @@ use past_messages::PastMessages;
 pub use past_messages::KnownMessages;
 pub use recall::{RecallOutcome, RecallQuery, RecalledContent, Recollection};
 pub use tools::{RememberError, memory_tools, runnable_tools};
-pub(crate) use tools::{RememberRequest, recalled_memories};
+pub(crate) use tools::{RememberRequest, is_remembered, recalled_memories};
 
 /// From which cosine on two entries say the same.
 const SAME: f32 = 0.92;
@@ -99,6 +101,8 @@ pub struct ChosenMemories {
     pub snapshot: MemorySnapshot,
     /// What is recalled beside it, and what is not.
     pub choice: GroupChoice,
+    /// What is not recalled, because it says what a better one says.
+    pub alike: Vec<AlikeItem>,
     /// What the ranking rests on, where there was one.
     pub how: Option<RankingBasis>,
 }
@@ -152,13 +156,14 @@ impl AgentMemories {
         let few = ChoiceOptions { include_score: f32::INFINITY, ..options.memories };
         let all_fit = memories_fit(&view.memories, limits, counter);
         let nothing = !options.enabled || limits.memory_entries == 0;
-        let (ranked, how) = if nothing || all_fit || !is_worth_a_search(message, view) {
-            (Vec::new(), None)
+        let (ranking, how) = if nothing || all_fit || !is_worth_a_search(message, view) {
+            (MemoryRanking::default(), None)
         } else {
             let now = Timestamp::now();
             let (ranking, how) = self.rank(view, message, now, SearchPatience::OneSecond).await;
-            (ranking.best, Some(how))
+            (ranking, Some(how))
         };
+        let MemoryRanking { best: ranked, duplicates } = ranking;
         let recalled = GroupChoice::among(ranked.iter().cloned(), &few).taken;
         let pool = MemoryPool {
             memories: &view.memories,
@@ -171,7 +176,14 @@ impl AgentMemories {
         let on_page: HashSet<&ItemId> = snapshot.entries.iter().map(|entry| &entry.item).collect();
         let beyond = ranked.into_iter().filter(|pick| !on_page.contains(&pick.item));
         let choice = GroupChoice::among(beyond, &few);
-        ChosenMemories { snapshot, choice, how }
+        let left = duplicates.into_iter().filter(|double| !on_page.contains(&double.pick.item));
+        let alike = left.map(|double| AlikeItem {
+            item: double.pick.item,
+            of: double.of,
+            cosine: double.cosine,
+        });
+        let alike = alike.collect();
+        ChosenMemories { snapshot, choice, alike, how }
     }
 
     /// The entries of a view for a message, best first: what search says of each,

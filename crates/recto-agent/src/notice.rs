@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use recto_context::{ContentSource, DropReason, FileNotice, Layer, Remedy, Tokens};
 use recto_store::TurnId;
-use recto_workspace::WorkspaceProblem;
+use recto_workspace::{ProblemEffect, WorkspaceProblem};
 use serde::{Deserialize, Serialize};
 
 use crate::search::WordsOnlyReason;
@@ -30,8 +30,10 @@ pub struct TurnNotice {
 #[serde(tag = "code", rename_all = "snake_case")]
 #[allow(missing_docs, reason = "fields that say it have no text of their own")]
 pub enum NoticeFacts {
-    /// A skill or a server can't be used as it stands.
+    /// A file, a skill, a server or a setting can't be used as it stands.
     SourceUnusable { source: ContentSource, problem: String },
+    /// A file that says who the agent is, or how it behaves, can't be read.
+    SystemFileUnusable { path: PathBuf, problem: String },
     /// A file of memories can't be used as it stands.
     MemoryFileUnusable { path: PathBuf, line: Option<usize>, problem: String },
     /// A mention leads nowhere, or there are too many.
@@ -50,6 +52,10 @@ pub enum NoticeFacts {
     ReplyCutOff { limit: Tokens },
     /// The provider withheld the rest of the reply.
     ReplyWithheld,
+    /// The reply said the same over and over, and was ended.
+    ReplyRepeated,
+    /// The message asked to have something remembered, and nothing was.
+    NothingRemembered,
     /// The server counted far fewer tokens than were sent.
     PromptCut { counted: u32, expected: Tokens },
     /// A tool's result was shortened to make room.
@@ -75,11 +81,32 @@ pub struct DroppedFact {
 }
 
 impl TurnNotice {
+    /// The notice of a problem with a file of the workspace, where something that a person wrote
+    /// is not used for it.
+    pub(crate) fn from_workspace(problem: &WorkspaceProblem) -> Option<Self> {
+        let text = match problem.effect {
+            ProblemEffect::Used => return None,
+            ProblemEffect::SettingIgnored => problem.to_string(),
+            ProblemEffect::LeftOut => format!("{problem}; it is left out until that is put right"),
+        };
+        let source = ContentSource::File(problem.path.clone());
+        let facts = NoticeFacts::SourceUnusable { source, problem: problem.what.clone() };
+        Some(TurnNotice { text, facts, remedy: problem.remedy.clone() })
+    }
+
     /// The notice of a problem with a skill or a server.
     pub(crate) fn from_file(notice: &FileNotice) -> Self {
         let FileNotice { source, problem, remedy } = notice.clone();
         let facts = NoticeFacts::SourceUnusable { source, problem: problem.to_string() };
         TurnNotice { remedy, ..facts.into() }
+    }
+
+    /// The notice of a file of the system layer that is there and can't be used.
+    pub(crate) fn from_system_file(problem: &WorkspaceProblem) -> Self {
+        let path = problem.path.to_path_buf();
+        let facts = NoticeFacts::SystemFileUnusable { path, problem: problem.what.clone() };
+        let text = format!("{problem}; the agent answers without it");
+        TurnNotice { text, facts, remedy: problem.remedy.clone() }
     }
 
     /// The notice of a problem with a file of memories.
@@ -104,6 +131,7 @@ impl NoticeFacts {
         match self {
             NoticeFacts::SearchedByWords { why } => why.remedy(),
             NoticeFacts::LeftOut { summarized: true, .. } => Some(Remedy::UndoSummary),
+            NoticeFacts::NothingRemembered => Some(Remedy::Remember),
             _ => None,
         }
     }
@@ -111,6 +139,7 @@ impl NoticeFacts {
     fn describe(&self) -> String {
         match self {
             NoticeFacts::SourceUnusable { problem, .. }
+            | NoticeFacts::SystemFileUnusable { problem, .. }
             | NoticeFacts::MemoryFileUnusable { problem, .. }
             | NoticeFacts::MentionNotFollowed { problem }
             | NoticeFacts::SessionFileFailed { problem } => problem.clone(),
@@ -127,6 +156,12 @@ impl NoticeFacts {
                  server's own)"
             ),
             NoticeFacts::ReplyWithheld => "the provider withheld the rest of the reply".to_owned(),
+            NoticeFacts::ReplyRepeated => {
+                "the reply was ended: the model repeated the same words over and over".to_owned()
+            }
+            NoticeFacts::NothingRemembered => {
+                "nothing was remembered: the model did not store what you asked for".to_owned()
+            }
             NoticeFacts::PromptCut { counted, expected } => format!(
                 "the server counted {counted} tokens in a prompt of about {expected}: it seems to \
                  have cut the prompt, so the model may not have seen all of it"

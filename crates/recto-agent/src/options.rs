@@ -6,16 +6,19 @@ use std::time::Duration;
 
 use recto_context::mode::{ModeSetting, UncertainMode};
 use recto_context::{
-    Audience, AudienceKind, ContextLimits, ContextMode, PageLayout, SummaryBy, Tokens, ToolSpec,
+    Audience, AudienceKind, ContentPart, ContextLimits, ContextMode, PageLayout, SummaryBy, Tokens,
+    ToolSpec,
 };
-use recto_llm::{CallOptions, ModelClient};
+use recto_llm::{CallOptions, FeatureSupport, ModelClient};
 use recto_store::{SettingsMap, Store};
 use recto_tools::{ApprovalMode, Toolbox};
 use recto_workspace::{MemoryFiles, Workspace};
 use serde::{Deserialize, Serialize};
 
+use crate::error::{AgentError, AgentResult};
 use crate::search::SearchParts;
 use crate::selection::SearchSetting;
+use crate::unknown_items::ConfiguredItems;
 
 /// All that an agent is made of.
 #[derive(Debug)]
@@ -40,6 +43,8 @@ pub struct AgentOptions {
     pub version: Arc<str>,
     /// The workspace folder, as the page tells it.
     pub workspace: Arc<str>,
+    /// The project that it works in. What its skills run, a person has to trust first.
+    pub project: Option<PathBuf>,
     /// The most rounds of tool calls in one turn.
     pub max_rounds: u32,
     /// The most that is used of what a model was trained for, where nobody says
@@ -49,6 +54,8 @@ pub struct AgentOptions {
     pub built_in: Vec<ToolSpec>,
     /// Tools of skills that are left out, as `SKILL.TOOL` or by their names.
     pub disabled_tools: Vec<String>,
+    /// Items that somebody made settings for: one that is not there is told of.
+    pub configured_items: ConfiguredItems,
     /// How long a question whether a tool may run waits for its answer.
     pub approval_expires: Duration,
     /// How messages that leave the page are summarised, if they are.
@@ -86,9 +93,31 @@ pub struct ModelEntry {
     pub layout: PageLayout,
     /// What a request may hold.
     pub limits: ContextLimits,
+    /// Whether it looks at images, where a person set it. Otherwise its server is asked.
+    pub images: FeatureSupport,
 }
 
 impl ModelEntry {
+    /// Refuses content with an image in it where the model is known to look at none.
+    pub async fn check_images(&self, content: &[ContentPart]) -> AgentResult {
+        let image = content.iter().find_map(|part| match part {
+            ContentPart::Image(image) => Some(image),
+            _ => None,
+        });
+        let Some(image) = image else { return Ok(()) };
+        let support = match self.images {
+            FeatureSupport::Unknown => self.client.supports_images(&self.call.model).await,
+            known => known,
+        };
+        match support {
+            FeatureSupport::No => Err(AgentError::NoImages {
+                model: self.name.to_string(),
+                image: image.name.as_deref().unwrap_or("image").to_owned(),
+            }),
+            FeatureSupport::Yes | FeatureSupport::Unknown => Ok(()),
+        }
+    }
+
     /// What its server's counts are kept under: entries that ask the same model
     /// of the same server learn together. Servers with a single model may call it
     /// anything, so the address belongs to it.

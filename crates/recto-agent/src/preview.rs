@@ -40,6 +40,7 @@ pub(crate) async fn preview_request(
     session.load_previous(shared).await;
     let (session, previous) = session.loaded()?;
     let chosen = TurnModel::choose(shared, session, &inbound.settings)?;
+    chosen.0.check_images(&inbound.content).await?;
     let window = resolve_window(shared, &chosen.0, session, previous.as_ref()).await;
     let model = TurnModel::prepare(shared, chosen, window).await?;
     let origin = MessageOrigin {

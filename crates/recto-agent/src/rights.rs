@@ -22,6 +22,9 @@ pub enum Right {
     /// Stop a turn, and deny what it asks.
     #[strum(serialize = "stop turns")]
     Stop,
+    /// Take back what was said last, to say it again or otherwise.
+    #[strum(serialize = "take back exchanges")]
+    TakeBack,
     /// Put a session into the archive and begin another.
     #[strum(serialize = "begin new sessions")]
     BeginSession,
@@ -96,6 +99,7 @@ fn is_for_guests(right: Right) -> bool {
         right,
         Right::Talk
             | Right::Stop
+            | Right::TakeBack
             | Right::BeginSession
             | Right::Inspect
             | Right::ChangeSettings
@@ -187,6 +191,7 @@ mod tests {
                                     owner    paired   member   own-rw   own-r    guest-rw guest-r  sched
             talk                    yes      yes      yes      yes      -        yes      -        yes
             stop turns              yes      yes      yes      yes      -        yes      -        -
+            take back exchanges     yes      yes      -        yes      -        yes      -        -
             begin new sessions      yes      yes      -        yes      -        yes      -        -
             look at what was sent   yes      yes      -        yes      yes      yes      yes      -
             see sessions of others  yes      -        -        yes      yes      -        -        -

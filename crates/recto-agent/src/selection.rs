@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use recto_context::{Catalog, IncludeMode, ItemId, ItemKind, MemorySnapshot, Pick, SessionItem};
+use recto_context::{
+    AlikeItem, Catalog, IncludeMode, ItemId, ItemKind, MemorySnapshot, Pick, SessionItem,
+};
 use recto_search::{GroupChoice, SearchEntry, SearchOptions, SearchPreset};
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +27,9 @@ pub struct SearchOutcome {
     /// What was looked at and left.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<Pick>,
+    /// What was left, because it says what a better one says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alike: Vec<AlikeItem>,
     /// The tool or skill that clearly fits, and so speaks for tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub for_tools: Option<Pick>,
@@ -38,6 +43,7 @@ impl SearchOutcome {
     pub fn add_memories(&mut self, chosen: ChosenMemories) -> MemorySnapshot {
         self.picks.extend(chosen.choice.taken);
         self.candidates.extend(chosen.choice.left);
+        self.alike.extend(chosen.alike);
         self.sort();
         // What rests on words alone has to be said of all of it.
         let (own, of_memories) = (self.how.take(), chosen.how);

@@ -4,6 +4,7 @@
 //! what is new. Messages that have left the page for good are let go.
 
 use std::collections::HashSet;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use recto_context::{
@@ -11,7 +12,8 @@ use recto_context::{
     RequestContext, SessionItem,
 };
 use recto_store::{
-    CompactionId, ItemState, ItemsRevision, SessionBasis, SessionCursor, SessionId, StoredSession,
+    CompactionId, ItemState, ItemsRevision, SessionBasis, SessionCursor, SessionId,
+    StoredRetraction, StoredSession,
 };
 use recto_workspace::{MemoryView, WorkspaceProblem};
 
@@ -40,6 +42,10 @@ pub(crate) struct LoadedSession {
     pub(crate) carry: Carry,
     /// The messages that can still be on a page, oldest first.
     pub(crate) messages: Vec<Arc<Message>>,
+    /// Messages of theirs that were taken back: no page has them.
+    pub(crate) taken_back: Vec<Arc<Message>>,
+    /// All that was ever taken back.
+    retractions: Vec<StoredRetraction>,
     /// The number of the last message, or 0 where there is none.
     pub(crate) last: MessageId,
     /// The items of the store, and those that join with this turn.
@@ -114,9 +120,9 @@ impl SessionCache {
             before = None;
             state = store.load(self.id, SessionCursor::default()).await?;
         }
-        let (mut messages, mut stored, catalog) = match before {
-            Some(before) => (before.messages, before.stored, before.catalog),
-            None => (Vec::new(), StoredItems::default(), None),
+        let (mut messages, taken_back, mut stored, catalog) = match before {
+            Some(before) => (before.messages, before.taken_back, before.stored, before.catalog),
+            None => (Vec::new(), Vec::new(), StoredItems::default(), None),
         };
         messages.extend(state.messages.iter().map(|stored| stored.message.clone()));
         if let Some(first) = state.carry.history_from {
@@ -125,11 +131,13 @@ impl SessionCache {
         if let Some(items) = state.items {
             stored = StoredItems::from_states(items);
         }
-        Ok(self.loaded.insert(LoadedSession {
+        let loaded = self.loaded.insert(LoadedSession {
             settings: SessionSettings::from_store(&state.session.settings),
             carry: state.carry,
             last: state.last_message.unwrap_or(MessageId(0)),
             messages,
+            taken_back,
+            retractions: state.retractions,
             items: stored.items.clone(),
             items_revision: state.items_revision,
             stored,
@@ -138,7 +146,9 @@ impl SessionCache {
             summary: state.compaction.map(|compaction| compaction.summary),
             catalog,
             session: state.session,
-        }))
+        });
+        loaded.set_taken_back_apart();
+        Ok(loaded)
     }
 }
 
@@ -146,6 +156,11 @@ impl SessionCache {
 /// to be on it again.
 fn has_moved_back(before: &Carry, now: &Carry) -> bool {
     now.history_from.unwrap_or_default() < before.history_from.unwrap_or_default()
+}
+
+/// Whether a message is among those that were taken back.
+pub(crate) fn is_within(retractions: &[StoredRetraction], id: MessageId) -> bool {
+    retractions.iter().any(|retraction| retraction.range().contains(&id))
 }
 
 /// A session's items as the store has them.
@@ -173,7 +188,41 @@ impl StoredItems {
 impl LoadedSession {
     /// The state of the session on which a turn that begins now rests.
     pub(crate) fn basis(&self) -> SessionBasis {
-        SessionBasis { last_message: self.last, summary: self.summary_id }
+        SessionBasis {
+            last_message: self.last,
+            summary: self.summary_id,
+            retraction: self.retractions.last().map(|retraction| retraction.id),
+        }
+    }
+
+    /// Whether a message was taken back.
+    pub(crate) fn is_taken_back(&self, id: MessageId) -> bool {
+        is_within(&self.retractions, id)
+    }
+
+    /// Leaves out an exchange that the turn which is about to begin takes back.
+    pub(crate) fn leave_out(&mut self, range: &RangeInclusive<MessageId>) {
+        let is_out = |message: &Arc<Message>| range.contains(&message.id);
+        self.set_apart(is_out);
+    }
+
+    fn set_taken_back_apart(&mut self) {
+        let retractions = std::mem::take(&mut self.retractions);
+        self.set_apart(|message| is_within(&retractions, message.id));
+        self.retractions = retractions;
+        let first = self.carry.history_from.unwrap_or_default();
+        self.taken_back.retain(|message| message.id >= first);
+    }
+
+    fn set_apart(&mut self, is_out: impl Fn(&Arc<Message>) -> bool) {
+        if !self.messages.iter().any(&is_out) {
+            return;
+        }
+        let messages = std::mem::take(&mut self.messages);
+        let (out, stands) = messages.into_iter().partition(is_out);
+        self.messages = stands;
+        self.taken_back.extend::<Vec<_>>(out);
+        self.taken_back.sort_by_key(|message| message.id);
     }
 
     /// Lets items join that are always included: all of them when the session

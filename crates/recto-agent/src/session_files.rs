@@ -17,12 +17,14 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 use recto_context::{
-    MarkdownHeader, MarkdownMessage, Message, MessageId, Text, TimedMessage, from_markdown,
-    more_markdown, to_markdown,
+    MarkdownHeader, MarkdownMessage, MarkdownRetraction, Message, MessageId, Text, TimedMessage,
+    from_markdown, more_markdown, to_markdown,
 };
 use recto_fs::{Access, NewFile, create_private_folder, lock_within};
-use recto_store::{Moment, SessionId, Store, StoreError, StoredMessage, StoredSession};
-use serde_json::json;
+use recto_store::{
+    Moment, SessionId, Store, StoreError, StoredMessage, StoredRetraction, StoredSession,
+};
+use serde_json::{Value, json};
 
 /// From which message on a session has a file.
 const FIRST_KEPT: usize = 4;
@@ -63,6 +65,8 @@ struct WrittenFile {
     path: PathBuf,
     /// The last message in it.
     last: MessageId,
+    /// How much of what was taken back is marked in it.
+    retractions: usize,
     length: u64,
     modified: Option<SystemTime>,
 }
@@ -90,12 +94,15 @@ impl SessionFiles {
         session: SessionId,
     ) -> Result<(), SessionFileError> {
         let in_store = |error| SessionFileError::Store { session, error };
+        let retractions = store.retractions(session).await.map_err(in_store)?;
+        let retractions: Arc<[MarkdownRetraction]> = retractions.iter().map(mark).collect();
         let known = self.written.lock().get(&session).cloned();
         if let Some(written) = known {
             let from = MessageId(written.last.0.saturating_add(1));
             let new = store.messages(session, Some(from)).await.map_err(in_store)?;
             let at = written.path.clone();
-            match run_blocking(move || append_new(&written, &new))
+            let marks = retractions.clone();
+            match run_blocking(move || append_new(&written, &new, &marks))
                 .await
                 .map_err(in_file(session, &at))?
             {
@@ -111,7 +118,8 @@ impl SessionFiles {
         let found = store.session(session).await.map_err(in_store)?;
         let Some(found) = found.filter(|_| messages.len() >= FIRST_KEPT) else { return Ok(()) };
         let folder = self.folder.clone();
-        let placed = run_blocking(move || find_or_create(&folder, &found, &messages)).await;
+        let placed =
+            run_blocking(move || find_or_create(&folder, &found, &messages, &retractions)).await;
         let written = placed.map_err(in_file(session, &self.folder))?;
         self.written.lock().insert(session, written);
         Ok(())
@@ -131,21 +139,31 @@ async fn run_blocking<T: Send + 'static>(
 }
 
 /// Appends to a file that is as it was left; `None` if it is not.
-fn append_new(written: &WrittenFile, new: &[StoredMessage]) -> io::Result<Option<WrittenFile>> {
+fn append_new(
+    written: &WrittenFile,
+    new: &[StoredMessage],
+    retractions: &[MarkdownRetraction],
+) -> io::Result<Option<WrittenFile>> {
     let Some(mut file) = open(&written.path)? else { return Ok(None) };
-    if WrittenFile::from_file(&written.path, &file, written.last)? != *written {
+    let marked = written.retractions;
+    if WrittenFile::from_file(&written.path, &file, written.last, marked)? != *written {
         return Ok(None);
     }
-    append(&mut file, &more_text(new))?;
+    append(&mut file, &more_text(new, retractions.get(marked..).unwrap_or_default()))?;
     let last = new.last().map_or(written.last, |stored| stored.message.id);
-    WrittenFile::from_file(&written.path, &file, last).map(Some)
+    WrittenFile::from_file(&written.path, &file, last, retractions.len()).map(Some)
 }
 
 impl WrittenFile {
-    fn from_file(path: &Path, file: &File, last: MessageId) -> io::Result<Self> {
+    fn from_file(
+        path: &Path,
+        file: &File,
+        last: MessageId,
+        retractions: usize,
+    ) -> io::Result<Self> {
         let metadata = file.metadata()?;
-        let modified = metadata.modified().ok();
-        Ok(WrittenFile { path: path.to_owned(), last, length: metadata.len(), modified })
+        let (path, modified) = (path.to_owned(), metadata.modified().ok());
+        Ok(WrittenFile { path, last, retractions, length: metadata.len(), modified })
     }
 }
 
@@ -154,6 +172,7 @@ fn find_or_create(
     folder: &Path,
     session: &StoredSession,
     messages: &[StoredMessage],
+    retractions: &[MarkdownRetraction],
 ) -> io::Result<WrittenFile> {
     create_private_folder(folder)?;
     let name = file_name(session, messages);
@@ -163,15 +182,15 @@ fn find_or_create(
         let path = folder.join(format!("{name}{end}.md"));
         match open(&path) {
             Ok(Some(mut file)) => {
-                if let Some(text) = missing(&mut file, session, messages) {
+                if let Some(text) = missing(&mut file, session, messages, retractions) {
                     append(&mut file, &text)?;
-                    return WrittenFile::from_file(&path, &file, last);
+                    return WrittenFile::from_file(&path, &file, last, retractions.len());
                 }
             }
             Ok(None) if fs::symlink_metadata(&path).is_ok() => {}
-            Ok(None) => match create(&path, &whole_text(session, messages)) {
+            Ok(None) => match create(&path, &whole_text(session, messages, retractions)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                begun => return WrittenFile::from_file(&path, &begun?, last),
+                begun => return WrittenFile::from_file(&path, &begun?, last, retractions.len()),
             },
             // It is there, but not for us.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
@@ -179,6 +198,37 @@ fn find_or_create(
         }
     }
     Err(io::Error::new(io::ErrorKind::AlreadyExists, "too many files of this session are there"))
+}
+
+/// Deletes the files of a session, and says how many there were.
+pub fn delete_session_files(folder: &Path, session: &StoredSession) -> io::Result<usize> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        entries => entries?,
+    };
+    let mut deleted = 0;
+    for entry in entries {
+        let path = entry?.path();
+        let Some(mut file) = open(&path)? else { continue };
+        if is_of_session(&mut file, session) {
+            fs::remove_file(&path)?;
+            deleted += 1;
+        }
+    }
+    Ok(deleted)
+}
+
+/// Whether a file says that it is this session's.
+fn is_of_session(file: &mut File, session: &StoredSession) -> bool {
+    let mut text = String::new();
+    let is_read = file.take(MOST_BYTES).read_to_string(&mut text).is_ok();
+    is_read && from_markdown(&text).is_ok_and(|found| has_header_of(&found.session, session))
+}
+
+fn has_header_of(header: &Option<Value>, session: &StoredSession) -> bool {
+    header.as_ref().is_some_and(|header| {
+        header["id"] == json!(session.id) && header["created"] == json!(session.created)
+    })
 }
 
 /// Opens a file under a lock that goes with it; `None` if there is no file.
@@ -198,13 +248,17 @@ fn open(path: &Path) -> io::Result<Option<File>> {
 
 /// What a file lacks of the messages. `None` if it can't be understood: it is no file of
 /// this session, or what is appended to it could not be read again.
-fn missing(file: &mut File, session: &StoredSession, messages: &[StoredMessage]) -> Option<String> {
+fn missing(
+    file: &mut File,
+    session: &StoredSession,
+    messages: &[StoredMessage],
+    retractions: &[MarkdownRetraction],
+) -> Option<String> {
     let mut text = String::new();
     file.seek(SeekFrom::Start(0)).ok()?;
     file.take(MOST_BYTES).read_to_string(&mut text).ok()?;
     let found = from_markdown(&text).ok()?;
-    let header = found.session?;
-    if header["id"] != json!(session.id) || header["created"] != json!(session.created) {
+    if !has_header_of(&found.session, session) {
         return None;
     }
     let last_written =
@@ -212,14 +266,16 @@ fn missing(file: &mut File, session: &StoredSession, messages: &[StoredMessage])
     let last = last_written(&found.messages);
     let behind = messages.partition_point(|stored| Some(stored.message.id) <= last);
     let new = &messages[behind..];
-    if new.is_empty() {
+    let is_unmarked = |mark: &&MarkdownRetraction| !found.retractions.contains(mark);
+    let unmarked: Vec<_> = retractions.iter().filter(is_unmarked).cloned().collect();
+    if new.is_empty() && unmarked.is_empty() {
         return Some(String::new());
     }
     let gap = if text.ends_with('\n') { "" } else { "\n" };
-    let more = format!("{gap}{}", more_text(new));
+    let more = format!("{gap}{}", more_text(new, &unmarked));
     let grown = from_markdown(&(text + &more)).ok()?;
     let is_whole = grown.messages.len() == found.messages.len() + new.len()
-        && last_written(&grown.messages) == new.last().map(|stored| stored.message.id);
+        && last_written(&grown.messages) == new.last().map(|stored| stored.message.id).max(last);
     is_whole.then_some(more)
 }
 
@@ -239,15 +295,29 @@ fn create(path: &Path, text: &str) -> io::Result<File> {
     new.take_free_name()
 }
 
-fn whole_text(session: &StoredSession, messages: &[StoredMessage]) -> String {
+fn whole_text(
+    session: &StoredSession,
+    messages: &[StoredMessage],
+    retractions: &[MarkdownRetraction],
+) -> String {
     let title = session.label();
     let json = json!(session);
     let header = MarkdownHeader { title: &title, session: &json };
-    with_times(messages, |messages| to_markdown(&header, messages))
+    with_times(messages, |messages| to_markdown(&header, messages, retractions))
 }
 
-fn more_text(messages: &[StoredMessage]) -> String {
-    with_times(messages, more_markdown)
+fn more_text(messages: &[StoredMessage], retractions: &[MarkdownRetraction]) -> String {
+    with_times(messages, |messages| more_markdown(messages, retractions))
+}
+
+/// What was taken back, as a file has it.
+fn mark(retraction: &StoredRetraction) -> MarkdownRetraction {
+    MarkdownRetraction {
+        first: retraction.first,
+        last: retraction.last,
+        reason: retraction.reason.name().to_owned(),
+        at: retraction.at.to_string(),
+    }
 }
 
 fn with_times(

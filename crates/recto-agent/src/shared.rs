@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod readings;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -12,7 +12,9 @@ use recto_context::{
     WindowSource,
 };
 use recto_llm::{LlmError, ServerWindow, WindowSizes};
-use recto_store::{ApprovalAnswer, ApprovalDecision, ApprovalId, Moment, StoredApproval};
+use recto_store::{
+    ApprovalAnswer, ApprovalDecision, ApprovalId, Moment, SessionId, StoredApproval, TurnId,
+};
 use tokio::sync::{Notify, watch};
 
 use crate::actor::Actor;
@@ -26,6 +28,7 @@ use crate::search::Searcher;
 use crate::session_files::SessionFiles;
 use crate::stop::StopSignal;
 use crate::turn::PendingNotices;
+use crate::turn_gate::TurnGate;
 
 /// Notices on memories that are known to have been told. Beyond it some are told again.
 const MOST_TOLD: usize = 1_000;
@@ -50,6 +53,10 @@ pub(crate) struct AgentShared {
     pub(crate) session_files: Option<SessionFiles>,
     /// How many messages and turns wait or run, over all sessions.
     work: watch::Sender<usize>,
+    /// The turns among them that another process left.
+    taken_up: Mutex<BTreeSet<TurnId>>,
+    /// Lets what people ask for go before these.
+    pub(crate) gate: TurnGate,
     /// The events of the sessions that somebody talks in or watches.
     pub(crate) streams: EventStreams,
     /// Given when the agent is shut down.
@@ -77,6 +84,8 @@ impl AgentShared {
             calibrations: Mutex::default(),
             counts: Mutex::default(),
             work: watch::Sender::default(),
+            taken_up: Mutex::default(),
+            gate: TurnGate::default(),
             streams: EventStreams::default(),
             closing: StopSignal::default(),
             #[cfg(test)]
@@ -196,16 +205,26 @@ impl AgentShared {
     }
 
     /// Counts something as work, until the guard is dropped.
-    pub(crate) fn begin_work(self: &Arc<Self>) -> WorkGuard {
+    pub(crate) fn begin_work(self: &Arc<Self>, kind: WorkKind) -> WorkGuard {
         self.work.send_modify(|work| *work += 1);
-        WorkGuard(self.clone())
+        match kind {
+            WorkKind::Asked(session) => self.gate.ask(session),
+            WorkKind::TakenUp(turn) => drop(self.taken_up.lock().insert(turn)),
+        }
+        WorkGuard { shared: self.clone(), kind }
     }
 
-    /// Counts what is under way, and waits for a person, as no work until the guard is
+    /// Counts a turn of a session that waits for a person as no work, until the guard is
     /// dropped.
-    pub(crate) fn rest(&self) -> RestGuard<'_> {
+    pub(crate) fn rest(&self, session: SessionId) -> RestGuard<'_> {
         self.work.send_modify(|work| *work = work.saturating_sub(1));
-        RestGuard(self)
+        self.gate.rest(session);
+        RestGuard { shared: self, session }
+    }
+
+    /// The turns under way that another process left.
+    pub(crate) fn taken_up(&self) -> Vec<TurnId> {
+        self.taken_up.lock().iter().copied().collect()
     }
 
     pub(crate) fn has_work(&self) -> bool {
@@ -242,22 +261,42 @@ struct ToldNotices {
     of_memories: HashSet<String>,
 }
 
+/// Whom work is done for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WorkKind {
+    /// Somebody who asked for it in this session, now.
+    Asked(SessionId),
+    /// Somebody who asked another process for it, which left this turn.
+    TakenUp(TurnId),
+}
+
 /// Stands for a message or a turn that waits or runs.
 #[derive(Debug)]
-pub(crate) struct WorkGuard(Arc<AgentShared>);
+pub(crate) struct WorkGuard {
+    shared: Arc<AgentShared>,
+    kind: WorkKind,
+}
 
 impl Drop for WorkGuard {
     fn drop(&mut self) {
-        self.0.work.send_modify(|work| *work = work.saturating_sub(1));
+        match self.kind {
+            WorkKind::Asked(session) => self.shared.gate.settle(session),
+            WorkKind::TakenUp(turn) => drop(self.shared.taken_up.lock().remove(&turn)),
+        }
+        self.shared.work.send_modify(|work| *work = work.saturating_sub(1));
     }
 }
 
 /// Stands for a turn that waits for a person.
-pub(crate) struct RestGuard<'a>(&'a AgentShared);
+pub(crate) struct RestGuard<'a> {
+    shared: &'a AgentShared,
+    session: SessionId,
+}
 
 impl Drop for RestGuard<'_> {
     fn drop(&mut self) {
-        self.0.work.send_modify(|work| *work += 1);
+        self.shared.gate.wake(self.session);
+        self.shared.work.send_modify(|work| *work += 1);
     }
 }
 

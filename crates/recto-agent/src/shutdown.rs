@@ -8,17 +8,55 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use recto_store::StoreError;
+use recto_store::{SessionId, StoreError, StoredTurn, TurnId};
 use tokio::time::{sleep, timeout};
 
 use crate::agent::Agent;
 use crate::error::{AgentError, AgentResult};
 use crate::mailbox::MailboxItem;
-use crate::recover::settle_own_turns;
+use crate::recover::{ClosedTurn, SettledTurns, settle_own_turns};
+use crate::shared::WorkKind;
 
 /// How long the tasks may take that are dropped. They only have to come to their next
 /// point of rest; one that does not is left to the end of the process.
 const DROP_LIMIT: Duration = Duration::from_secs(2);
+
+/// The sessions whose open turns are taken up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TakeUpScope {
+    /// All of the agent's.
+    All,
+    /// This one, in which somebody waits: its turns go before those of others.
+    Session(SessionId),
+}
+
+impl TakeUpScope {
+    /// Whom the turn is finished for: whoever names a session waits there.
+    fn work_kind(self, turn: &StoredTurn) -> WorkKind {
+        match self {
+            TakeUpScope::All => WorkKind::TakenUp(turn.id),
+            TakeUpScope::Session(session) => WorkKind::Asked(session),
+        }
+    }
+
+    fn has(self, session: SessionId) -> bool {
+        match self {
+            TakeUpScope::All => true,
+            TakeUpScope::Session(only) => only == session,
+        }
+    }
+}
+
+/// What became of the turns that other processes left in an agent's sessions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TakeUpReport {
+    /// Those that go on here, oldest first.
+    pub taken_up: Vec<StoredTurn>,
+    /// Those that can be taken up and were not asked for.
+    pub left: Vec<StoredTurn>,
+    /// Those that were closed instead.
+    pub closed: Vec<ClosedTurn>,
+}
 
 impl Agent {
     /// Shuts the agent down. From now on it takes no messages and begins no turns; those
@@ -37,25 +75,40 @@ impl Agent {
         self.shared.streams.close();
     }
 
-    /// Closes what other processes left and nobody can finish, and takes up the rest. A
-    /// turn is this process's before it is posted, so that nobody else takes it up, nor
-    /// this agent a second time.
-    pub(crate) async fn take_up_open_turns(&self) -> AgentResult {
-        for turn in settle_own_turns(self.store(), self.name()).await? {
+    /// Closes what other processes left and nobody can finish, and takes up the rest, as far
+    /// as it was asked for. A turn is this process's before it is posted, so that nobody else
+    /// takes it up, nor this agent a second time.
+    pub async fn take_up(&self, scope: TakeUpScope) -> AgentResult<TakeUpReport> {
+        let SettledTurns { unfinished, closed } =
+            settle_own_turns(self.store(), self.name()).await?;
+        let mut report = TakeUpReport { taken_up: Vec::new(), left: Vec::new(), closed };
+        for turn in unfinished {
+            if !scope.has(turn.session) {
+                report.left.push(turn);
+                continue;
+            }
             match self.store().take_over(turn.id).await {
                 Ok(_) => {}
                 // Another process was faster.
                 Err(StoreError::NotOurs { .. } | StoreError::WrongStatus { .. }) => continue,
                 Err(error) => return Err(error.into()),
             }
-            self.post(turn.session, MailboxItem::Open(turn.id, self.shared.begin_work()))?;
+            let work = self.shared.begin_work(scope.work_kind(&turn));
+            self.post(turn.session, MailboxItem::Open(turn.id, work))?;
+            report.taken_up.push(turn);
         }
-        Ok(())
+        Ok(report)
+    }
+
+    /// The turns under way that this agent has taken up. They go on while nobody waits for a
+    /// reply in another session.
+    pub fn taken_up_turns(&self) -> Vec<TurnId> {
+        self.shared.taken_up()
     }
 
     /// Takes up again and again what other processes left, until the agent is shut down
     /// or nobody has it any more.
-    pub(crate) fn take_up_regularly(&self) {
+    pub fn take_up_regularly(&self) {
         let (shared, mailboxes) = (Arc::downgrade(&self.shared), Arc::downgrade(&self.mailboxes));
         let interval = self.shared.parts.options.recovery_interval;
         let task = tokio::spawn(async move {
@@ -66,7 +119,7 @@ impl Agent {
                     return;
                 };
                 // What the store does not give now, it may give the next time.
-                let _ = Agent { shared, mailboxes }.take_up_open_turns().await;
+                let _ = Agent { shared, mailboxes }.take_up(TakeUpScope::All).await;
             }
         });
         self.mailboxes.keep_recovery(task.abort_handle());

@@ -260,6 +260,7 @@ impl UsageReport {
             "unreadable_days": damaged_days,
             "turns": endings_json(endings),
             "tokens": tokens_json(tokens),
+            "refused_calls": self.totals.refused_calls,
             "days": days.iter().map(day_json).collect::<Value>(),
             "items": list(&self.items),
             "selection": selection_json(selection),

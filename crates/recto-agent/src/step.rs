@@ -12,7 +12,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use recto_context::{
-    CallId, ContentHash, ContentPart, MessageBody, MessageId, ModeDecision, Text, ToolCall,
+    CallId, ContentHash, ContentPart, MessageBody, MessageId, ModeDecision, Remedy, Text, ToolCall,
     TurnNumber,
 };
 use serde::{Deserialize, Serialize};
@@ -27,9 +27,6 @@ const VERSION: u32 = 1;
 /// How often the same call may be asked for before the turn is ended: a model
 /// that asks a third time has not understood the answer it got twice.
 const SAME_CALL: u32 = 3;
-
-/// How often a turn is taken up again after its process has ended.
-const MOST_RESUMES: u32 = 3;
 
 /// The state of a turn. It is all that another process needs to take it up,
 /// beside the transcript.
@@ -46,9 +43,6 @@ pub struct TurnState {
     /// What search brought; searched once a turn.
     #[serde(default, skip_serializing_if = "SearchOutcome::is_empty")]
     found: SearchOutcome,
-    /// How often the turn was taken up after its process had ended.
-    #[serde(default)]
-    resumed: u32,
     /// How often each call was asked for.
     #[serde(default)]
     asked: BTreeMap<String, u32>,
@@ -166,7 +160,7 @@ pub enum EndReason {
     Stopped,
     /// The process ended while tools ran.
     Interrupted,
-    /// The process ended too often while the model was asked.
+    /// It was begun too often without coming to its end.
     GivenUp,
     /// The model asked for more rounds of calls than allowed.
     #[allow(missing_docs, reason = "the field says it")]
@@ -204,6 +198,14 @@ impl EndReason {
         }
     }
 
+    /// What a person can do about it, where it was not they who ended it.
+    pub fn remedy(self) -> Option<Remedy> {
+        match self {
+            EndReason::Interrupted | EndReason::GivenUp => Some(Remedy::AskAgain),
+            _ => None,
+        }
+    }
+
     /// What the person is told, where the reply itself does not.
     pub fn notice(self) -> Option<String> {
         match self {
@@ -215,10 +217,11 @@ impl EndReason {
                  ask again to go on"
                     .to_owned(),
             ),
-            EndReason::GivenUp => Some(format!(
-                "given up: Recto was ended {MOST_RESUMES} times while the model was asked; ask \
-                 again to go on"
-            )),
+            EndReason::GivenUp => Some(
+                "given up: Recto was ended each time that it answered this, so it does not begin \
+                 again by itself; ask again to go on"
+                    .to_owned(),
+            ),
             EndReason::TooManyRounds { limit } => Some(format!(
                 "ended after {limit} rounds of tool calls without an answer (tools.max_rounds)"
             )),
@@ -240,7 +243,6 @@ impl TurnState {
             rounds: 0,
             max_rounds,
             found: SearchOutcome::default(),
-            resumed: 0,
             asked: BTreeMap::new(),
             handed: Vec::new(),
             opening: None,
@@ -272,7 +274,7 @@ impl TurnState {
     /// that brings results wants it to go on.
     pub(crate) fn continued(self) -> Self {
         let phase = TurnPhase::HandedOut;
-        TurnState { phase, rounds: 0, resumed: 0, asked: BTreeMap::new(), ..self }
+        TurnState { phase, rounds: 0, asked: BTreeMap::new(), ..self }
     }
 
     /// The calls of the last reply that are the client's to run.
@@ -327,9 +329,8 @@ impl TurnState {
             (StepInput::Results, TurnPhase::Running(_)) if !self.handed.is_empty() => {
                 self.hand_out()
             }
-            (StepInput::Begin, TurnPhase::Calling)
+            (StepInput::Begin | StepInput::Resume, TurnPhase::Calling)
             | (StepInput::Results, TurnPhase::Running(_) | TurnPhase::HandedOut) => self.call(),
-            (StepInput::Resume, TurnPhase::Calling) => self.resume(),
             (StepInput::Reply { calls: [], client_calls: [], text }, TurnPhase::Calling) => {
                 end(match text {
                     ReplyText::Something => EndReason::Answered,
@@ -389,13 +390,6 @@ impl TurnState {
     fn wait(&mut self, calls: Vec<PendingCall>) -> StepEffect {
         self.phase = TurnPhase::Asking(calls);
         StepEffect::Wait
-    }
-
-    /// Calls again, but not for ever: a turn that ends its process each time is
-    /// better given up.
-    fn resume(&mut self) -> StepEffect {
-        self.resumed += 1;
-        if self.resumed > MOST_RESUMES { end(EndReason::GivenUp) } else { self.call() }
     }
 
     /// Runs the calls unless they would be a round too many, or a repetition.

@@ -13,21 +13,20 @@
 //! A turn that another process takes up is counted from its records, so that it counts
 //! like one that nobody has interrupted.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use recto_context::{
-    CallId, ContentSource, IncludeMode, ItemId, ItemKind, Layer, MessageBody, OfferedTool, Pick,
+    CallId, ContentSource, ItemForm, ItemId, ItemKind, Layer, MessageBody, OfferedTool, Pick,
     RequestContext, Tokens, ToolCall,
 };
 use recto_store::{
-    ItemPlace, RequestRecord, RequestUsage, SearchVerdict, Store, StoredMessage, StoredTurn,
-    TurnTally,
+    ApprovalAnswer, ApprovalId, ItemPlace, RequestRecord, RequestUsage, SearchVerdict, Store,
+    StoredApproval, StoredMessage, StoredTurn, TurnTally,
 };
 
 use crate::memories::recalled_memories;
 use crate::record::{RequestPurpose, restore_request};
 use crate::turn::visible_text;
-use crate::why::item_of;
 
 /// A turn's tally in the making.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +36,17 @@ pub(crate) struct TallyBuilder {
     items: PageItems,
     /// Calls of our own `recall`, by whose results memories are used.
     recalls: HashSet<CallId>,
+    /// How often each tool was called, and the skills that are used by that.
+    calls: BTreeMap<ItemId, ToolUse>,
+    /// The tools of calls that nobody allowed, by the question.
+    refusals: BTreeMap<ApprovalId, ItemId>,
+}
+
+/// How a tool was called in a turn.
+#[derive(Debug, Clone, Default)]
+struct ToolUse {
+    count: usize,
+    skills: BTreeSet<ItemId>,
 }
 
 /// Whether the items of a turn's page are still to be counted.
@@ -55,8 +65,26 @@ impl TallyBuilder {
     }
 
     /// The tally of all that was added.
-    pub(crate) fn into_tally(self) -> TurnTally {
+    pub(crate) fn into_tally(mut self) -> TurnTally {
+        for (tool, calls) in std::mem::take(&mut self.calls) {
+            let refused = self.refusals.values().filter(|refused| **refused == tool).count();
+            if calls.count > refused {
+                calls.skills.into_iter().chain([tool]).for_each(|item| self.add_use(item));
+            }
+        }
+        self.tally.refused_calls = self.refusals.len() as u64;
         self.tally
+    }
+
+    /// Counts the answer to a question: a call that nobody allowed uses nothing.
+    pub(crate) fn add_answer(&mut self, approval: &StoredApproval) {
+        let is_refused = approval.answer.as_ref().is_some_and(|decision| match decision.answer {
+            ApprovalAnswer::Once | ApprovalAnswer::Session => false,
+            ApprovalAnswer::Denied | ApprovalAnswer::Expired | ApprovalAnswer::Withdrawn => true,
+        });
+        if is_refused {
+            self.refusals.insert(approval.id, approval.question.tool.clone());
+        }
     }
 
     /// Counts a request that shows a page. `fresh` are the tokens that don't agree with
@@ -99,14 +127,13 @@ impl TallyBuilder {
             let Some(tool) = agent_tools(request).find(|tool| tool.spec.called == call.name) else {
                 continue;
             };
-            self.add_use(tool.item.id.clone());
             if is_built_in(tool, "recall") {
                 self.recalls.insert(call.id.clone());
             }
             let skill = skill_of(tool).or_else(|| skill_read(tool, call));
-            if let Some(skill) = skill.filter(|skill| has_skill(request, skill)) {
-                self.add_use(skill);
-            }
+            let known = self.calls.entry(tool.item.id.clone()).or_default();
+            known.count += 1;
+            known.skills.extend(skill.filter(|skill| has_skill(request, skill)));
         }
     }
 
@@ -122,31 +149,20 @@ impl TallyBuilder {
     }
 
     fn add_items(&mut self, request: &RequestContext) {
-        // Tools that stand on the page as text are parts as well.
-        let items = request.parts.iter().filter_map(|part| Some((part.item.as_ref()?, part)));
-        for (item, part) in items.filter(|(item, _)| item.id.kind != ItemKind::Tool) {
-            let place = if part.is_list_entry() { ItemPlace::Offered } else { ItemPlace::Taken };
-            self.add_on_page(&item.id, place, item.include);
-        }
-        for tool in agent_tools(request) {
-            self.add_on_page(&tool.item.id, ItemPlace::Offered, tool.item.include);
-        }
-        let searched = request.found.iter().chain(&request.candidates);
-        let dropped = request.dropped.iter().filter_map(|dropped| item_of(&dropped.what));
-        // A client may bring a tool twice.
-        let dropped = dropped.filter(|item| !is_of_client(request, item));
-        for item in searched.map(|pick| pick.item.clone()).chain(dropped) {
-            let tally = self.tally.items.entry(item).or_default();
-            tally.place = tally.place.max(Some(ItemPlace::Left));
-        }
-    }
-
-    /// An item that stands on the page twice counts where more of it stands.
-    fn add_on_page(&mut self, item: &ItemId, place: ItemPlace, include: IncludeMode) {
-        let tally = self.tally.items.entry(item.clone()).or_default();
-        if tally.place < Some(place) {
+        for standing in request.item_standings() {
+            let place = match standing.status.form() {
+                Some(ItemForm::InFull) => ItemPlace::Taken,
+                Some(ItemForm::Offered | ItemForm::Listed) => ItemPlace::Offered,
+                None if standing.status.is_passed_over() => ItemPlace::Left,
+                None => continue,
+            };
+            if is_of_client(request, &standing.item) {
+                continue;
+            }
+            let include = standing.status.place().map(|place| place.include);
+            let tally = self.tally.items.entry(standing.item).or_default();
             tally.place = Some(place);
-            tally.include = Some(include);
+            tally.include = include;
         }
     }
 
@@ -253,6 +269,8 @@ pub(crate) async fn tally_stored_turn(store: &Store, turn: &StoredTurn) -> Tally
         }
     }
     of_turn.iter().for_each(|stored| tally.add_result(&stored.message.body));
+    let asked = store.approvals_of(turn.id).await.unwrap_or_default();
+    asked.iter().for_each(|approval| tally.add_answer(approval));
     tally
 }
 

@@ -20,8 +20,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use recto_context::{
-    CallId, ContentPart, Framing, Message, MessageBody, MessageId, MessageStamp, RequestContext,
-    Text, Tokens, ToolCall, ToolCalls, TurnNumber, UserMessage, read_calls,
+    CallId, ContentPart, Framing, LeadingStamp, Message, MessageBody, MessageId, MessageStamp,
+    OpaqueKind, RequestContext, Text, Tokens, ToolCall, ToolCalls, TurnNumber, UserMessage,
+    read_calls,
 };
 use recto_llm::{LlmError, ModelReply, TokenUsage};
 use recto_store::{
@@ -49,7 +50,7 @@ pub(crate) use assemble::{RequestContent, RequestDraft};
 pub(crate) use client::{BroughtMessages, TurnClient, reconcile_client};
 pub(crate) use compact::CompactedRequest;
 pub(crate) use inputs::{MessageOrigin, PendingNotices, TurnInputs, TurnModel, today};
-use model_call::{CallOutcome, StreamedReply};
+use model_call::{CallOutcome, ReplyStamps, StreamedReply};
 use notices::PromptCut;
 pub(crate) use start::{TurnRunner, open_calls, resolve_window};
 
@@ -136,11 +137,11 @@ impl TurnRun<'_> {
         let entry = self.entry();
         let body = pieces(&recto_llm::encode(entry.client.wire(), &entry.call, &request));
         let text = body.concat();
-        let id = self.record(&request, body).await?;
+        let (id, requested) = self.record(&request, body).await?;
         self.tell_notices();
         self.tell_of_search();
         self.tell_of_cuts(&request);
-        let outcome = self.call_model(text).await;
+        let outcome = self.call_in_turn(&text, requested).await;
         let effect = self.store_outcome(&request, id, outcome);
         *self.previous = Some(request);
         Ok(effect)
@@ -183,6 +184,10 @@ impl TurnRun<'_> {
         let cut = self.learn(request, &reply.usage);
         self.tell_of_finish(&reply.finish);
         let ModelReply { content, calls, finish, usage } = reply;
+        let (content, imitated) = match self.reply_stamps() {
+            ReplyStamps::TakenOff => take_off_stamp(content),
+            ReplyStamps::Kept => (content, None),
+        };
         let (content, calls) = match request.tool_calls {
             ToolCalls::Native => (content, calls),
             ToolCalls::Text => calls_from_text(content, calls, self.next_message()),
@@ -203,6 +208,7 @@ impl TurnRun<'_> {
             "finish": finish,
             "first_token": streamed.first_token_at,
             "prompt_cut": cut == PromptCut::Probably,
+            "stamp_taken_off": imitated,
         });
         self.store_answer(id, message, &usage, result);
         let input =
@@ -215,13 +221,19 @@ impl TurnRun<'_> {
     /// Stores the text that had come before a call ended early: it was shown to the
     /// person, so the transcript has it, too.
     fn keep_partial(&mut self, id: RequestId, streamed: &StreamedReply, error: Option<&LlmError>) {
-        let message = (!streamed.text.trim().is_empty()).then(|| {
-            self.reply_text = Some(streamed.text.clone());
-            let content = vec![ContentPart::Text(streamed.text.as_str().into())];
+        let (imitated, text) = streamed.split_stamp();
+        let message = (!text.trim().is_empty()).then(|| {
+            self.reply_text = Some(text.to_owned());
+            let content = vec![ContentPart::Text(text.into())];
             self.push_message(MessageBody::Assistant { content, calls: Vec::new() })
         });
         let error = error.map(|error| json!({"code": error.code(), "message": error.to_string()}));
-        let result = json!({"error": error, "first_token": streamed.first_token_at});
+        let imitated = Some(imitated).filter(|stamp| !stamp.is_empty());
+        let result = json!({
+            "error": error,
+            "first_token": streamed.first_token_at,
+            "stamp_taken_off": imitated,
+        });
         self.store_answer(id, message, &TokenUsage::default(), result);
     }
 
@@ -274,6 +286,7 @@ impl TurnRun<'_> {
         };
         self.commit().await?;
         self.tell_notices();
+        self.tell_of_memory(closing.outcome);
         self.update_session_file().await;
         self.emit(EventKind::Finished(FinishedTurn {
             status,
@@ -387,7 +400,7 @@ impl TurnRun<'_> {
         let commit = TurnCommit { basis: Some(self.session.basis()), ..commit };
         let begun = store.begin(self.arrived.to_store(), commit).await?;
         self.turn_id = Some(begun.turn);
-        self.listeners.accepted(begun.turn);
+        self.listeners.accepted(begun.turn, self.arrived);
         Ok(begun.request)
     }
 
@@ -406,7 +419,7 @@ impl TurnRun<'_> {
 
 impl EndReason {
     /// The ending under which the store keeps it.
-    fn status(self) -> TurnEnding {
+    pub(crate) fn status(self) -> TurnEnding {
         match self {
             EndReason::Answered => TurnEnding::Done,
             EndReason::HandedOut => TurnEnding::HandedOut,
@@ -423,6 +436,22 @@ impl EndReason {
 /// The text of a message or reply, as a person reads it.
 pub(crate) fn visible_text(content: &[ContentPart]) -> String {
     content.iter().filter_map(|part| part.as_text().map(Text::as_str)).collect()
+}
+
+/// A reply without the stamp that it begins with, and that stamp: what stands in the history is
+/// imitated, so it must not stand there. The tokens of the reply no longer say what it says.
+fn take_off_stamp(mut content: Vec<ContentPart>) -> (Vec<ContentPart>, Option<String>) {
+    let first = content.iter_mut().find_map(|part| match part {
+        ContentPart::Text(text) => Some(text),
+        _ => None,
+    });
+    let Some(text) = first else { return (content, None) };
+    let Some((stamp, rest)) = LeadingStamp::split(text.as_str()) else { return (content, None) };
+    let (stamp, rest) = (stamp.to_owned(), Text::from(rest));
+    *text = rest;
+    let is_echo = |part: &ContentPart| matches!(part, ContentPart::Opaque(opaque) if opaque.kind == OpaqueKind::Echo);
+    content.retain(|part| !is_echo(part));
+    (content, Some(stamp))
 }
 
 /// The calls of a model that writes them into its text, and the text without them.
@@ -455,7 +484,7 @@ fn calls_from_text(
 /// The date and time that stand in front of a message, in the person's zone.
 pub(crate) fn stamp(at: Moment) -> MessageStamp {
     let local = at.timestamp().to_zoned(jiff::tz::TimeZone::system());
-    MessageStamp::new(&local.strftime("%Y-%m-%d %H:%M").to_string())
+    MessageStamp::from_minute(&local.strftime("%Y-%m-%d %H:%M").to_string())
 }
 
 /// Whether another process was faster: its turn stands in the way, or has said

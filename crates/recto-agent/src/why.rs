@@ -1,7 +1,8 @@
 //! Why an item is on the page of a request, or is not.
 //!
-//! What the record says is told as it is. A record does not list every memory that
-//! there was, so of those that it does not name `memory` tells what is known otherwise.
+//! What the record says is told as it is: by [`RequestContext::item_standings`], as every other
+//! view does. A record does not list every memory that there was, so of those that it does not
+//! name `memory` tells what is known otherwise.
 
 mod memory;
 
@@ -11,8 +12,8 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use recto_context::{
-    AudienceKind, DropReason, IncludeMode, ItemId, ItemKind, ItemUse, Layer, Part, PartReason,
-    Pick, RequestContext, Scores, Tokens, TypedMemory,
+    AudienceKind, DropReason, ItemId, ItemKind, ItemPlacement, ItemStanding, ItemStatus, Pick,
+    RequestContext, Scores, Tokens, TypedMemory,
 };
 use serde::Serialize;
 
@@ -30,6 +31,9 @@ pub struct ItemExplanation {
     pub tokens: Tokens,
     #[serde(flatten)]
     pub reason: ItemReason,
+    /// Where else it stands on the page.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<ItemPlacement>,
 }
 
 /// The reason why an item was on the page of a request, or was not.
@@ -37,28 +41,6 @@ pub struct ItemExplanation {
 #[serde(tag = "status", rename_all = "snake_case")]
 #[allow(missing_docs, reason = "fields that say it have no text of their own")]
 pub enum ItemReason {
-    /// It stands on the page.
-    OnPage {
-        layer: Layer,
-        /// How it came in.
-        include: IncludeMode,
-        reason: PartReason,
-        /// What search said of it, where search brought it.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        found: Option<Pick>,
-    },
-    /// It was meant to stand in this layer, and was left out.
-    LeftOut { layer: Layer, reason: DropReason },
-    /// Search looked at it and did not take it.
-    NotTaken { candidate: Pick },
-    /// A person took it out of the session.
-    Removed,
-    /// Nobody added it, and its include mode is *manual*.
-    NotAdded,
-    /// Its include mode is *agent*, and search did not get to it.
-    NotRanked,
-    /// Its include mode is *always*, and it was not there yet.
-    NotJoined,
     /// A memory that came after the turn had begun.
     NotYet { added: Timestamp },
     /// A daily note that was too old to come by itself.
@@ -68,8 +50,6 @@ pub enum ItemReason {
     /// A memory that is not in the session's snapshot, where search was off, or had
     /// nothing to search for.
     NotSearched,
-    /// A memory that says what this better one says.
-    SaysTheSame { of: ItemId },
     /// A memory that search did not get to, because others fit better.
     Outranked {
         /// At how many memories it looked.
@@ -84,26 +64,30 @@ pub enum ItemReason {
     },
     /// A memory that those for whom the page was made may not see.
     NotSeen { by: AudienceKind },
+    /// What the record says.
+    #[serde(untagged)]
+    Recorded(ItemStatus),
 }
 
 /// Explains by the record of a request every item that answers to a name. A memory answers to the
 /// beginning of its digits, too, where nothing has exactly that name.
 pub fn explain_item(request: &RequestContext, name: &str) -> Vec<ItemExplanation> {
-    match recorded(request, &NamedItem::Name(ItemName::parse(name))) {
-        none if none.is_empty() => recorded(request, &NamedItem::Memory(TypedMemory::new(name))),
+    let standings = request.item_standings();
+    let named = |wanted: &NamedItem<'_>| {
+        let answering = standings.iter().filter(|standing| wanted.means(&standing.item));
+        answering.cloned().map(ItemExplanation::from).collect::<Vec<_>>()
+    };
+    match named(&NamedItem::Name(ItemName::parse(name))) {
+        none if none.is_empty() => named(&NamedItem::Memory(TypedMemory::new(name))),
         exactly => exactly,
     }
 }
 
-fn recorded(request: &RequestContext, wanted: &NamedItem<'_>) -> Vec<ItemExplanation> {
-    let mut answers = Vec::new();
-    on_page(request, wanted, ItemForm::Whole, &mut answers);
-    left_out(request, wanted, &mut answers);
-    not_taken(request, wanted, &mut answers);
-    // That its name is listed says least of an item.
-    on_page(request, wanted, ItemForm::ByName, &mut answers);
-    not_there(request, wanted, &mut answers);
-    answers
+impl From<ItemStanding> for ItemExplanation {
+    fn from(standing: ItemStanding) -> Self {
+        let ItemStanding { item, tokens, status, also } = standing;
+        ItemExplanation { item, tokens, reason: ItemReason::Recorded(status), also }
+    }
 }
 
 /// The name that is asked about.
@@ -122,196 +106,125 @@ impl NamedItem<'_> {
     }
 }
 
-/// How much of an item stands on the page.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ItemForm {
-    Whole,
-    /// A skill in the list of skills.
-    ByName,
-}
-
-impl ItemForm {
-    fn from_part(part: &Part) -> ItemForm {
-        if part.is_list_entry() { ItemForm::ByName } else { ItemForm::Whole }
-    }
-}
-
-fn on_page(
-    request: &RequestContext,
-    wanted: &NamedItem<'_>,
-    shown: ItemForm,
-    answers: &mut Vec<ItemExplanation>,
-) {
-    let parts = request.parts.iter().filter(|part| ItemForm::from_part(part) == shown);
-    let parts =
-        parts.filter_map(|part| Some((part.item.as_ref()?, part.layer, part.tokens, &part.reason)));
-    // Tools that stand on the page as text are parts as well.
-    let tools = request.tools.iter().filter(|_| shown == ItemForm::Whole);
-    let tools = tools.map(|tool| (&tool.item, Layer::Tools, tool.tokens, &tool.reason));
-    for (item, layer, tokens, reason) in parts.chain(tools) {
-        if !wanted.means(&item.id) {
-            continue;
-        }
-        let is_told = |why: &ItemExplanation| why.item == item.id && !why.is_at(layer);
-        if shown == ItemForm::ByName && answers.iter().any(is_told) {
-            continue;
-        }
-        let found = request.found.iter().find(|pick| pick.item == item.id).cloned();
-        let (include, reason) = (item.include, reason.clone());
-        let found = found.or_else(|| found_earlier(item, &reason));
-        let reason = ItemReason::OnPage { layer, include, reason, found };
-        match answers.iter_mut().find(|why| why.item == item.id && why.is_at(layer)) {
-            Some(known) => known.tokens += tokens,
-            None => answers.push(ItemExplanation { item: item.id.clone(), tokens, reason }),
-        }
-    }
-}
-
-/// What search said of a tool in the turn in which it found it.
-fn found_earlier(item: &ItemUse, reason: &PartReason) -> Option<Pick> {
-    let is_earlier = matches!(reason, PartReason::FoundInTurn(_));
-    let scores = item.scores.filter(|_| is_earlier)?;
-    Some(Pick { item: item.id.clone(), scores, best_chunk: None })
-}
-
-fn left_out(request: &RequestContext, wanted: &NamedItem<'_>, answers: &mut Vec<ItemExplanation>) {
-    for dropped in &request.dropped {
-        let Some(item) = item_of(&dropped.what).filter(|item| wanted.means(item)) else { continue };
-        // What was left out in one form may stand on the page in another.
-        if answers.iter().any(|why| why.item == item) {
-            continue;
-        }
-        let reason = ItemReason::LeftOut { layer: dropped.layer, reason: dropped.reason.clone() };
-        answers.push(ItemExplanation { item, tokens: dropped.before, reason });
-    }
-}
-
-fn not_taken(request: &RequestContext, wanted: &NamedItem<'_>, answers: &mut Vec<ItemExplanation>) {
-    for candidate in &request.candidates {
-        let reason = ItemReason::NotTaken { candidate: candidate.clone() };
-        add(answers, wanted, &candidate.item, reason);
-    }
-}
-
-fn not_there(request: &RequestContext, wanted: &NamedItem<'_>, answers: &mut Vec<ItemExplanation>) {
-    for item in &request.removed {
-        add(answers, wanted, item, ItemReason::Removed);
-    }
-    for (item, include) in &request.available {
-        let reason = match include {
-            IncludeMode::Always => ItemReason::NotJoined,
-            IncludeMode::Manual => ItemReason::NotAdded,
-            IncludeMode::Agent => ItemReason::NotRanked,
-        };
-        add(answers, wanted, item, reason);
-    }
-}
-
-/// Adds what became of an item that nothing is told of yet.
-fn add(
-    answers: &mut Vec<ItemExplanation>,
-    wanted: &NamedItem<'_>,
-    item: &ItemId,
-    reason: ItemReason,
-) {
-    if wanted.means(item) && answers.iter().all(|why| why.item != *item) {
-        answers.push(ItemExplanation { item: item.clone(), tokens: Tokens::ZERO, reason });
-    }
-}
-
-/// The item that a cut names, as [`ItemId`] is displayed.
-pub(crate) fn item_of(what: &str) -> Option<ItemId> {
-    let (kind, name) = what.split_once(' ')?;
-    let kinds =
-        [ItemKind::Rule, ItemKind::Reference, ItemKind::Skill, ItemKind::Tool, ItemKind::Memory];
-    let kind = kinds.into_iter().find(|known| known.name() == kind)?;
-    match (kind, name.split_once('.')) {
-        (ItemKind::Tool, Some((server, name))) => Some(ItemId::tool(Some(server.into()), name)),
-        _ => Some(ItemId::new(kind, name)),
-    }
-}
-
 impl ItemExplanation {
-    fn is_at(&self, at: Layer) -> bool {
-        matches!(self.reason, ItemReason::OnPage { layer, .. } if layer == at)
+    /// What the record says of the item, where it names it.
+    pub fn status(&self) -> Option<&ItemStatus> {
+        match &self.reason {
+            ItemReason::Recorded(status) => Some(status),
+            _ => None,
+        }
+    }
+
+    /// How a place on the page is told: `was listed by name (skills, always, 12 tokens): …`.
+    fn fmt_place(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        verb: &str,
+        place: &ItemPlacement,
+    ) -> fmt::Result {
+        let ItemPlacement { layer, include, reason, found } = place;
+        let tokens = self.tokens;
+        write!(f, "{} {verb} ({layer}, {include}, {tokens} tokens): ", self.item)?;
+        f.write_str(&reason.describe())?;
+        found.as_ref().map_or(Ok(()), |pick| write!(f, "; {}", ScoresText(pick)))
     }
 }
 
 impl fmt::Display for ItemExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ItemExplanation { item, tokens, reason } = self;
+        let ItemExplanation { item, tokens, reason, .. } = self;
         match reason {
-            ItemReason::OnPage { layer, include, reason, found } => {
-                write!(f, "{item} was on the page ({layer}, {include}, {tokens} tokens): ")?;
-                f.write_str(&reason.describe())?;
-                found.as_ref().map_or(Ok(()), |pick| write!(f, "; {}", ScoresText(pick)))
+            ItemReason::Recorded(ItemStatus::InFull(place)) => {
+                self.fmt_place(f, "was on the page", place)
             }
-            ItemReason::LeftOut { layer, reason } => {
+            ItemReason::Recorded(ItemStatus::Offered(place)) => {
+                self.fmt_place(f, "was offered", place)
+            }
+            ItemReason::Recorded(ItemStatus::Listed { place, body }) => {
+                self.fmt_place(f, "was listed by name", place)?;
+                let Some(body) = body else { return Ok(()) };
+                write!(f, "; the rest of it was not on the page: {}", StatusText(body))
+            }
+            ItemReason::Recorded(ItemStatus::LeftOut { layer, reason }) => {
                 write!(f, "{item} was left out ({layer}, {tokens} tokens): {}", reason.describe())
             }
-            absent => {
-                write!(f, "{item} was not on the page: ")?;
-                absent.fmt_absence(f)
-            }
+            absent => write!(f, "{item} was not on the page: {}", AbsenceText(absent)),
         }
     }
 }
 
-impl ItemReason {
-    /// Says why an item was not on the page.
-    fn fmt_absence(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words = match self {
-            // These say it themselves.
-            ItemReason::OnPage { .. } | ItemReason::LeftOut { .. } => return Ok(()),
-            ItemReason::NotTaken { candidate } => {
-                return write!(
-                    f,
-                    "search looked at it and did not take it; {}",
-                    ScoresText(candidate)
-                );
-            }
-            ItemReason::Removed => "a person removed it from the session (/add brings it back)",
-            ItemReason::NotAdded => "its include mode is manual, and nobody added it (/add does)",
-            ItemReason::NotRanked => {
-                "its include mode is agent, and search was off or had others to look at before it"
-            }
-            ItemReason::NotJoined => "it had not joined the session",
+/// Why an item was not on the page, in words.
+struct AbsenceText<'a>(&'a ItemReason);
+
+impl fmt::Display for AbsenceText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            ItemReason::Recorded(status) => StatusText(status).fmt(f),
             ItemReason::NotYet { added } => {
                 let added = added.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S");
-                return write!(f, "it was remembered later, at {added}");
+                write!(f, "it was remembered later, at {added}")
             }
-            ItemReason::OldNote { day } => {
-                return write!(
-                    f,
-                    "it is a note of {day}, and after 30 days notes don't come by themselves (the \
-                     tool recall finds them)"
-                );
-            }
+            ItemReason::OldNote { day } => write!(
+                f,
+                "it is a note of {day}, and after 30 days notes don't come by themselves (the \
+                 tool recall finds them)"
+            ),
             ItemReason::NoMemories { reason } => {
                 let reason = reason.describe();
-                return write!(f, "no memories were, and search did not bring it; {reason}");
+                write!(f, "no memories were, and search did not bring it; {reason}")
             }
-            ItemReason::NotSearched => {
+            ItemReason::NotSearched => f.write_str(
                 "it is not in the session's snapshot, and search looked at no memories for this \
-                 message"
-            }
-            ItemReason::SaysTheSame { of } => {
-                return write!(f, "it says the same as {of}, which fits the message better");
-            }
+                 message",
+            ),
             ItemReason::Outranked { looked_at, now, best, all } => {
                 write!(
                     f,
                     "it is not in the session's snapshot, and was not among the {looked_at} that \
                      search looked at; asked again, "
                 )?;
-                return match now {
+                match now {
                     Some(pick) => write!(f, "search says of it, among {all}: {}", ScoresText(pick)),
                     None => write!(f, "search has it behind the {best} best of {all}"),
-                };
+                }
             }
             ItemReason::NotSeen { by } => {
-                return write!(f, "it is not for this session, which is {}", whose(*by));
+                write!(f, "it is not for this session, which is {}", whose(*by))
             }
+        }
+    }
+}
+
+/// Why an item, or the rest of it, was not on the page by the record, in words.
+struct StatusText<'a>(&'a ItemStatus);
+
+impl fmt::Display for StatusText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = match self.0 {
+            // These are told with their places.
+            ItemStatus::InFull(_) | ItemStatus::Offered(_) | ItemStatus::Listed { .. } => "",
+            ItemStatus::LeftOut { reason, .. } => return f.write_str(&reason.describe()),
+            ItemStatus::ToolsOffered { tools } => {
+                let names: Vec<String> = tools.iter().map(|tool| tool.name.to_string()).collect();
+                return write!(f, "only its tools were offered: {}", names.join(", "));
+            }
+            ItemStatus::NotTaken { candidate } => {
+                let refusal = candidate.describe_refusal();
+                return write!(f, "not taken: {refusal}; {}", ScoresText(candidate));
+            }
+            ItemStatus::SaysTheSame { of, cosine } => {
+                write!(f, "it says the same as {of}, which fits the message better")?;
+                return cosine.map_or(Ok(()), |cosine| write!(f, " (cosine {cosine:.2})"));
+            }
+            ItemStatus::Removed => "a person removed it from the session (/add brings it back)",
+            ItemStatus::RemovedWithSkill { skill } => {
+                return write!(f, "it comes with {skill}, which a person removed from the session");
+            }
+            ItemStatus::NotAdded => "its include mode is manual, and nobody added it (/add does)",
+            ItemStatus::NotRanked => {
+                "its include mode is agent, and search was off or had others to look at before it"
+            }
+            ItemStatus::NotJoined => "it had not joined the session",
         };
         f.write_str(words)
     }
@@ -331,7 +244,7 @@ struct ScoresText<'a>(&'a Pick);
 
 impl fmt::Display for ScoresText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Scores { cosine, lexical, fused, probability, recency, rank } = self.0.scores;
+        let Scores { cosine, lexical, fused, probability, recency, rank, .. } = self.0.scores;
         let number =
             |name: &str, value: Option<f32>| value.map(|value| format!("{name} {value:.2}"));
         let known = [

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use crate::budget::OverBudget;
 use crate::compose::sent_message;
-use crate::context::{RequestContext, ToolChoice};
+use crate::context::{OfferedTool, RequestContext, ToolChoice};
 use crate::description::collect_descriptions;
 use crate::fit::{FittedPlan, fit_plan};
 use crate::inputs::AssemblyInputs;
+use crate::item::{ItemId, ItemKind};
 use crate::page::render_messages;
 use crate::plan::Plan;
 
@@ -35,6 +36,7 @@ pub fn assemble(inputs: &AssemblyInputs<'_>) -> Result<RequestContext, OverBudge
         removed: inputs.removed.to_vec(),
         found: inputs.picks.to_vec(),
         candidates: inputs.candidates.to_vec(),
+        alike: inputs.alike.to_vec(),
         notices: inputs.catalog.notices.clone(),
         sent: Arc::new(sent_message(&plan)),
         tools: plan.tools,
@@ -43,9 +45,20 @@ pub fn assemble(inputs: &AssemblyInputs<'_>) -> Result<RequestContext, OverBudge
     })
 }
 
-/// Minimal mode asks for a call, but only once: after the first round the model
-/// may answer.
+/// Minimal mode asks for a call, and so does a message that plainly wants one, but only once:
+/// after the first round the model may answer.
 fn tool_choice(plan: &Plan<'_>) -> ToolChoice {
-    let asks = plan.inputs.mode.chosen.is_minimal() && plan.rounds.is_empty();
-    if asks && !plan.tools.is_empty() { ToolChoice::Required } else { ToolChoice::Auto }
+    if !plan.rounds.is_empty() {
+        return ToolChoice::Auto;
+    }
+    let mode = &plan.inputs.mode;
+    let wanted =
+        mode.wanted_call.as_ref().map(|call| ItemId::new(ItemKind::Tool, call.tool.clone()));
+    let is_wanted =
+        |tool: &&OfferedTool| wanted.as_ref() == Some(&tool.spec.id) && !tool.spec.is_client_tool();
+    match plan.tools.iter().find(is_wanted) {
+        Some(tool) => ToolChoice::Named(tool.spec.called.clone()),
+        None if mode.chosen.is_minimal() && !plan.tools.is_empty() => ToolChoice::Required,
+        None => ToolChoice::Auto,
+    }
 }

@@ -107,6 +107,8 @@ pub struct OverBudget {
     pub budget: Budget,
     /// What each layer needs at the least.
     pub layers: Vec<(Layer, Tokens)>,
+    /// What the files need that came along with the message, by their names.
+    pub files: Vec<(String, Tokens)>,
 }
 
 impl OverBudget {
@@ -128,6 +130,7 @@ impl OverBudget {
             Some(Layer::Skills) => "set `skills.render = \"read_on_demand\"`, or disable skills",
             Some(Layer::Tools) => "shorten TOOLS.md or offer fewer tools",
             Some(Layer::Items) => "remove rules or references from the session",
+            Some(Layer::Message) if !self.files.is_empty() => "send less of the files along",
             Some(Layer::Message) => "shorten the message",
             Some(Layer::Rounds) => "let tools return less",
             _ => "shorten the workspace",
@@ -149,6 +152,9 @@ impl fmt::Display for OverBudget {
         for (index, (layer, tokens)) in rows.enumerate() {
             let separator = if index == 0 { "" } else { "\n" };
             write!(f, "{separator}  {layer:<10} {:>9}", tokens.to_string())?;
+        }
+        for (name, tokens) in &self.files {
+            write!(f, "\n  of which {name}: {tokens}")?;
         }
         Ok(())
     }

@@ -28,6 +28,9 @@ pub struct Carry {
     pub history_from: Option<MessageId>,
     /// What has left so far.
     pub trimmed: TrimTotals,
+    /// The last message that a person took back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taken_back: Option<MessageId>,
     /// Picks kept with messages before this one have left.
     pub picks_from: Option<MessageId>,
     /// Tools that search found and that stay offered, in the order they came.

@@ -33,8 +33,50 @@ pub struct Catalog {
     pub references: Vec<CatalogDocument>,
     /// Built-in tools and those of MCP servers. A skill's tools travel with it.
     pub tools: Vec<ToolSpec>,
+    /// Tools that are there and not offered: whoever asks for one is told why.
+    pub off_tools: Vec<OffTool>,
     /// Files that could not be used. The turn goes on without them.
     pub notices: Vec<FileNotice>,
+}
+
+/// A tool that is switched off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OffTool {
+    /// The identity of the tool.
+    pub item: ItemId,
+    /// Why it is off.
+    pub why: OffReason,
+}
+
+/// Why a tool is switched off. Records keep the names of the variants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OffReason {
+    /// The files of its skill changed since a person looked at them.
+    SkillChanged,
+    /// Nobody has looked at the files of its skill, which came with a project.
+    SkillUntrusted,
+    /// The files of its skill can't be read.
+    SkillUnreadable,
+    /// The config says so.
+    Disabled,
+    /// A person would have to be asked, and none is there.
+    NeedsPerson,
+}
+
+impl OffReason {
+    /// The reason in words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            OffReason::SkillChanged => {
+                "off: its skill's tools.json or a script changed, and nobody has looked at it since"
+            }
+            OffReason::SkillUntrusted => "off: nobody has looked at the files of its skill yet",
+            OffReason::SkillUnreadable => "off: the files of its skill can't be read",
+            OffReason::Disabled => "off: the config says so",
+            OffReason::NeedsPerson => "off: a person would have to be asked, and none was there",
+        }
+    }
 }
 
 /// The files of the system layer. Blank files count as missing.
@@ -46,6 +88,8 @@ pub struct SystemFiles {
     pub identity: Option<WorkspaceFile>,
     /// AGENTS.md: how the agent behaves.
     pub agents: Option<WorkspaceFile>,
+    /// The AGENTS.md of the project that the agent works in.
+    pub project: Option<WorkspaceFile>,
     /// USER.md: who the agent works for.
     pub user: Option<WorkspaceFile>,
 }
@@ -74,6 +118,11 @@ pub struct CatalogDocument {
     pub text: Text,
     /// Where it was read.
     pub source: ContentSource,
+}
+
+impl SystemFiles {
+    /// The names of the files, in the order of the layer.
+    pub const NAMES: [&str; 4] = ["SOUL.md", "IDENTITY.md", "AGENTS.md", "USER.md"];
 }
 
 /// A skill, with its two forms on the page.

@@ -10,7 +10,7 @@ mod excerpt;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::context::{OfferedTool, RequestContext};
 use crate::item::{ContentSource, ItemId};
@@ -51,6 +51,7 @@ pub struct Comparison {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PromptChange {
     /// The message in which it is; `None` among the tool schemas.
+    #[serde(serialize_with = "count_from_one")]
     pub message: Option<usize>,
     /// The byte within that message's text, or within all schemas.
     pub byte: usize,
@@ -152,6 +153,15 @@ fn message_divergence(
 /// does not matter.
 fn same_message(a: &ChatMessage, b: &ChatMessage) -> bool {
     a.role == b.role && a.content == b.content && a.calls == b.calls && a.answers == b.answers
+}
+
+/// Writes a message's place as people count it: the first is number 1.
+#[expect(clippy::ref_option, reason = "serde hands it over like this")]
+fn count_from_one<S: Serializer>(
+    message: &Option<usize>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    message.map(|message| message + 1).serialize(serializer)
 }
 
 pub(crate) fn text_bytes(message: &ChatMessage) -> usize {

@@ -15,7 +15,9 @@ use crate::inputs::{AssemblyInputs, HistoryOwner};
 use crate::item::{ContentSource, ItemKind};
 use crate::layer::Layer;
 use crate::layout::{PickPlacement, SystemMessages, ToolCalls};
-use crate::message::{Framing, KeptPick, Message, MessageBody, UserMessage};
+use crate::message::{
+    Framing, KeptPick, LeadingStamp, Message, MessageBody, MessageStamp, UserMessage,
+};
 use crate::page::{ChatRole, Part, PartContent, PartJoin, PartReason};
 use crate::plan::{Plan, PlannedPick, shows_kept_picks};
 use crate::summary::HistorySummary;
@@ -36,23 +38,16 @@ const CALL_TOOLS: &str = "You must respond by calling one or more of the provide
 /// there. For those who answer in a model's place.
 ///
 /// ```
-/// assert_eq!(recto_context::spoken_text("[2026-11-15 08:07] hello"), "hello");
+/// assert_eq!(recto_context::spoken_text("Sent 2026-11-15 08:07:\nhello"), "hello");
 /// assert_eq!(recto_context::spoken_text("[draft] hello"), "[draft] hello");
 /// ```
 pub fn spoken_text(message: &str) -> &str {
-    let unstamped = message
-        .strip_prefix('[')
-        .and_then(|rest| rest.split_once("] "))
-        .filter(|(stamp, _)| is_stamp(stamp))
-        .map_or(message, |(_, rest)| rest);
+    // Nothing may follow the stamp: a message can be a picture alone.
+    let unstamped = match LeadingStamp::find(&format!("{message}.")) {
+        LeadingStamp::Whole(length) => message.get(length..).unwrap_or_default(),
+        LeadingStamp::None | LeadingStamp::Unfinished => message,
+    };
     unstamped.strip_prefix(CALL_TOOLS).unwrap_or(unstamped)
-}
-
-/// Digits where `2026-11-15 08:07` has digits, and its marks where it has them.
-fn is_stamp(text: &str) -> bool {
-    const FORM: &str = "0000-00-00 00:00";
-    let fits = |(form, c): (char, char)| if form == '0' { c.is_ascii_digit() } else { c == form };
-    text.len() == FORM.len() && FORM.chars().zip(text.chars()).all(fits)
 }
 
 /// Stands before a summary.
@@ -68,7 +63,7 @@ pub(crate) fn compose(plan: &Plan<'_>) -> Vec<Part> {
     parts.extend(plan.summary.clone());
     parts.extend(plan.history.iter().flat_map(|exchange| exchange.parts.iter().cloned()));
     parts.extend(composer.picks(plan));
-    parts.push(composer.current_message(plan));
+    parts.extend(composer.current_message(plan));
     parts.extend(plan.rounds.iter().map(|message| composer.round(message)));
     debug_assert!(parts.is_sorted_by_key(|part| part.layer), "layers stand in their order");
     parts
@@ -133,6 +128,7 @@ impl<'a> Composer<'a> {
             HistoryOwner::Client => PartReason::ClientHistory,
         };
         parts.push(Part { join, ..self.message_part(message, Layer::History, reason) });
+        parts.extend(self.files(message, Layer::History));
         parts.into_iter().map(|part| self.price(part)).collect()
     }
 
@@ -185,7 +181,7 @@ impl<'a> Composer<'a> {
     fn user_lead(&self, user: &UserMessage) -> Text {
         let stamp = user.stamp.as_ref().filter(|_| self.inputs.layout.preset.has_stamps());
         let instructed = user.framing == Framing::CallTools && self.inputs.mode.chosen.is_minimal();
-        let stamp = stamp.map_or_else(String::new, |stamp| format!("[{}] ", stamp.as_str()));
+        let stamp = stamp.map(MessageStamp::lead).unwrap_or_default();
         let instruction = if instructed { CALL_TOOLS } else { "" };
         let speaker = user.speaker.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
         match [stamp.as_str(), instruction, speaker.as_str()].concat() {
@@ -194,11 +190,26 @@ impl<'a> Composer<'a> {
         }
     }
 
-    fn current_message(&self, plan: &Plan<'_>) -> Part {
+    /// The files that came along with a message, behind it.
+    fn files(&self, message: &Message, layer: Layer) -> impl Iterator<Item = Part> {
+        message.files().map(move |file| {
+            let (bytes, hash) = (file.text().len() as u64, file.text().hash());
+            let part = self.part(layer, file.shown(), PartReason::Attached { bytes, hash });
+            let source = ContentSource::Attachment(file.name().clone());
+            Part { role: ChatRole::User, source, ..part }
+        })
+    }
+
+    /// The message of this turn, and the files that came along.
+    fn current_message(&self, plan: &Plan<'_>) -> Vec<Part> {
         let behind_history = self.inputs.layout.picks != PickPlacement::InLayer;
-        let join = self.join_behind(behind_history && !plan.picks.is_empty());
+        let has_picks = !plan.picks.is_empty() || !plan.possible.listed.is_empty();
+        let join = self.join_behind(behind_history && has_picks);
         let sent = Arc::new(sent_message(plan));
-        self.price(Part { join, ..self.message_part(&sent, Layer::Message, PartReason::Current) })
+        let message =
+            Part { join, ..self.message_part(&sent, Layer::Message, PartReason::Current) };
+        let parts = [message].into_iter().chain(self.files(&sent, Layer::Message));
+        parts.map(|part| self.price(part)).collect()
     }
 }
 

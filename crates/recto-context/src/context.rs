@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, OverBudget, Window};
 use crate::carry::Carry;
-use crate::catalog::{FileNotice, ToolSpec};
+use crate::catalog::{FileNotice, OffReason, ToolSpec};
 use crate::counter::CountKind;
 use crate::description::ItemDescription;
 use crate::item::{IncludeMode, ItemId, Pick};
@@ -19,6 +19,7 @@ use crate::layout::ToolCalls;
 use crate::message::Message;
 use crate::mode::ModeDecision;
 use crate::page::{ChatMessage, ItemUse, Part, PartPlace, PartReason, locate_parts};
+use crate::standing::AlikeItem;
 use crate::tokens::Tokens;
 
 /// All that goes into a request, and what was left out of it.
@@ -56,6 +57,8 @@ pub struct RequestContext {
     pub found: Vec<Pick>,
     /// What search looked at and did not take.
     pub candidates: Vec<Pick>,
+    /// What search left, because it says what a better one says.
+    pub alike: Vec<AlikeItem>,
     /// What the items on the page and those that search ranked say of themselves.
     pub descriptions: Vec<ItemDescription>,
     /// Files that could not be used.
@@ -90,13 +93,21 @@ impl RequestContext {
     /// finds it to be more than its parts.
     pub fn over_budget(&self) -> OverBudget {
         let layers = Layer::ALL.iter().map(|layer| (*layer, self.layer_tokens(*layer)));
-        OverBudget { budget: self.budget, layers: layers.collect() }
+        let files = attached_files(&self.parts);
+        OverBudget { budget: self.budget, layers: layers.collect(), files }
     }
 
     /// What the prompt costs: messages and tool schemas.
     pub fn prompt_tokens(&self) -> Tokens {
         self.budget.used + self.budget.tools
     }
+}
+
+/// What each file costs that came along with the message.
+pub(crate) fn attached_files(parts: &[Part]) -> Vec<(String, Tokens)> {
+    let of_message = parts.iter().filter(|part| part.layer == Layer::Message);
+    let files = of_message.filter(|part| matches!(part.reason, PartReason::Attached { .. }));
+    files.map(|part| (part.name(), part.tokens)).collect()
 }
 
 /// A tool that is offered to the model.
@@ -113,13 +124,15 @@ pub struct OfferedTool {
 }
 
 /// Whether the model must call a tool, where the wire can say so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
     /// The model may call a tool or answer.
     Auto,
     /// The model must call at least one tool.
     Required,
+    /// The model must call this tool, by the name that models call it by.
+    Named(Arc<str>),
 }
 
 /// An entry of the list of what was left out or shortened.
@@ -165,6 +178,8 @@ pub enum DropReason {
     },
     /// It left in an earlier turn.
     TrimmedEarlier,
+    /// A person took it back.
+    TakenBack,
     /// There was no room in the window.
     NoRoom,
     /// More than the memory snapshot may hold.
@@ -177,6 +192,8 @@ pub enum DropReason {
     Preset(Arc<str>),
     /// The session has it, but it is gone from the workspace.
     Vanished,
+    /// It is switched off.
+    Off(OffReason),
     /// Another tool of this name is offered.
     NameTaken,
     /// A result whose call is not in the history.
@@ -198,12 +215,14 @@ impl DropReason {
                 format!("more than history.max_tokens = {}", limit.get())
             }
             DropReason::TrimmedEarlier => "trimmed in an earlier turn".to_owned(),
+            DropReason::TakenBack => "taken back".to_owned(),
             DropReason::NoRoom => "no room in the window".to_owned(),
             DropReason::MemoryLimit => "more than the memory snapshot may hold".to_owned(),
             DropReason::NotInSnapshot => "not in the session's memory snapshot".to_owned(),
             DropReason::Mode => "left out in this mode".to_owned(),
             DropReason::Preset(name) => format!("preset `{name}` has no place for it"),
             DropReason::Vanished => "in the session, but gone from the workspace".to_owned(),
+            DropReason::Off(why) => why.describe().to_owned(),
             DropReason::NameTaken => "another tool of this name is offered".to_owned(),
             DropReason::ResultWithoutCall => "its call is not in the history".to_owned(),
             DropReason::CallWithoutResult => "its result is not in the history".to_owned(),

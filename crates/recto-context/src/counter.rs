@@ -129,7 +129,7 @@ impl<'a> TokenCounter<'a> {
         };
         let content = match &part.content {
             PartContent::Text(text) => self.text(text),
-            PartContent::Message(message) => self.message(message, part.layer),
+            PartContent::Message(message) => self.message_without_files(message, part.layer),
         };
         join + self.text(&part.lead) + content
     }
@@ -166,6 +166,12 @@ impl<'a> TokenCounter<'a> {
         if self.exact.is_none() {
             return self.profile(&message.profile(layer));
         }
+        let files: Tokens = message.files().map(|file| self.text(file.shown())).sum();
+        self.message_without_files(message, layer) + files
+    }
+
+    /// The same without the files that came along, which are parts of their own on the page.
+    fn message_without_files(&self, message: &Message, layer: Layer) -> Tokens {
         let content: Tokens = message.content_in(layer).map(|part| self.content(part)).sum();
         let calls: Tokens = message.calls().iter().map(|call| self.call(call)).sum();
         let name = match &message.body {
@@ -212,7 +218,7 @@ impl Part {
         };
         let content = match &self.content {
             PartContent::Text(text) => *text.profile(),
-            PartContent::Message(message) => message.profile(self.layer),
+            PartContent::Message(message) => message.profile_without_files(self.layer),
         };
         join + *self.lead.profile() + content
     }

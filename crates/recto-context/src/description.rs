@@ -48,6 +48,7 @@ pub(crate) fn collect_descriptions(
     let on_page = parts.iter().filter_map(|part| Some(&part.item.as_ref()?.id));
     let on_page = on_page.filter(|id| !matches!(id.kind, ItemKind::Tool | ItemKind::Memory));
     let ranked = inputs.picks.iter().chain(inputs.candidates).map(|pick| &pick.item);
+    let ranked = ranked.chain(inputs.alike.iter().map(|alike| &alike.item));
     let wanted: HashSet<&ItemId> = on_page.chain(ranked.clone()).collect();
     let ranks = |kind| ranked.clone().any(|id| id.kind == kind);
     let catalog = inputs.catalog;

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use crate::budget::{Budget, OverBudget};
 use crate::carry::{Carry, TrimTotals};
 use crate::compose::{compose, shorten};
-use crate::context::{DropReason, DroppedEntry, OfferedTool};
+use crate::context::{DropReason, DroppedEntry, OfferedTool, attached_files};
 use crate::inputs::{AssemblyInputs, ContextLimits};
 use crate::item::{IncludeMode, ItemId, ItemKind};
 use crate::layer::Layer;
@@ -103,7 +103,8 @@ fn cut_the_rest(plan: &mut Plan<'_>) -> Result<(), OverBudget> {
         let over = budget.used - budget.messages;
         while stages.next_if(|stage| !stage(plan, over)).is_some() {}
         if stages.peek().is_none() {
-            return Err(OverBudget { budget, layers: by_layer(&parts) });
+            let (layers, files) = (by_layer(&parts), attached_files(&parts));
+            return Err(OverBudget { budget, layers, files });
         }
     }
 }
@@ -294,9 +295,9 @@ fn remember_trim(plan: &mut Plan<'_>, left_out: &DropTally) {
     shortened.retain(|id| *id >= first);
 }
 
-/// The least probable picks leave first.
+/// Skills that are only named leave first, then the least probable picks.
 fn cut_picks(plan: &mut Plan<'_>, over: Tokens) -> bool {
-    let mut freed = Tokens::ZERO;
+    let mut freed = cut_possible_skills(plan, over);
     while freed < over {
         let probability = |at: &usize| {
             let scores = plan.picks[*at].item.scores.unwrap_or_default();
@@ -313,6 +314,19 @@ fn cut_picks(plan: &mut Plan<'_>, over: Tokens) -> bool {
         plan.carry.cut_picks.insert(pick.item.id);
     }
     freed > Tokens::ZERO
+}
+
+fn cut_possible_skills(plan: &mut Plan<'_>, over: Tokens) -> Tokens {
+    let mut freed = Tokens::ZERO;
+    while freed < over {
+        let Some((skill, _)) = plan.possible.listed.pop() else { break };
+        let (id, tokens) = (skill_id(skill), plan.inputs.counter.text(&skill.entry));
+        freed += tokens.max(Tokens::new(1));
+        plan.possible.others += 1;
+        plan.drop(id.to_string(), Layer::Picks, tokens, DropReason::NoRoom);
+        plan.carry.cut_picks.insert(id);
+    }
+    freed
 }
 
 /// Tools that search found leave, the last found first; not in the middle of a

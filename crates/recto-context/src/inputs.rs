@@ -14,6 +14,7 @@ use crate::message::{
     ContentPart, Message, MessageId, MessageStamp, SpeakerName, TurnNumber, UserMessage,
 };
 use crate::mode::ModeDecision;
+use crate::standing::AlikeItem;
 use crate::summary::HistorySummary;
 use crate::text::Text;
 use crate::tokens::Tokens;
@@ -41,10 +42,12 @@ pub struct AssemblyInputs<'a> {
     pub(crate) session: &'a [SessionItem],
     pub(crate) summary: Option<&'a HistorySummary>,
     pub(crate) history: &'a [Arc<Message>],
+    pub(crate) taken_back: &'a [Arc<Message>],
     pub(crate) rounds: &'a [Arc<Message>],
     pub(crate) removed: &'a [ItemId],
     pub(crate) picks: &'a [Pick],
     pub(crate) candidates: &'a [Pick],
+    pub(crate) alike: &'a [AlikeItem],
     pub(crate) mode: ModeDecision,
     pub(crate) window: Window,
     pub(crate) limits: ContextLimits,
@@ -85,6 +88,9 @@ pub struct ContextLimits {
     pub memory_entries: usize,
     /// The most tokens of the memory snapshot.
     pub memory_tokens: Tokens,
+    /// The most tokens of the list of skills that come when they fit; at most a sixteenth
+    /// of the window.
+    pub skill_list_tokens: Tokens,
     /// What is kept free for the reply; at most a quarter of the window.
     pub reply: Tokens,
     /// The largest prompt to aim for, if it is to be less than the window allows.
@@ -104,6 +110,7 @@ impl Default for ContextLimits {
             minimal_history: 0,
             memory_entries: 20,
             memory_tokens: Tokens::new(1_000),
+            skill_list_tokens: Tokens::new(300),
             reply: Tokens::new(1_024),
             target: None,
             margin: Tokens::ZERO,
@@ -148,10 +155,12 @@ impl<'a> AssemblyInputs<'a> {
             session: &[],
             summary: None,
             history: &[],
+            taken_back: &[],
             rounds: &[],
             removed: &[],
             picks: &[],
             candidates: &[],
+            alike: &[],
             mode: ModeDecision::without_tools(),
             window: Window::ASSUMED,
             limits: ContextLimits::default(),
@@ -214,6 +223,13 @@ impl<'a> AssemblyInputs<'a> {
         self
     }
 
+    /// Sets the messages that a person took back, oldest first. They are no part of the
+    /// history.
+    pub fn taken_back(mut self, messages: &'a [Arc<Message>]) -> Self {
+        self.taken_back = messages;
+        self
+    }
+
     /// Sets the summary that stands for messages which have left the history.
     pub fn summary(mut self, summary: Option<&'a HistorySummary>) -> Self {
         self.summary = summary;
@@ -235,6 +251,12 @@ impl<'a> AssemblyInputs<'a> {
     /// Sets the items that search looked at and did not take.
     pub fn candidates(mut self, candidates: &'a [Pick]) -> Self {
         self.candidates = candidates;
+        self
+    }
+
+    /// Sets the items that search left, because they say what better ones say.
+    pub fn alike(mut self, alike: &'a [AlikeItem]) -> Self {
+        self.alike = alike;
         self
     }
 

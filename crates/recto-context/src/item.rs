@@ -23,6 +23,10 @@ pub enum ItemKind {
 }
 
 impl ItemKind {
+    /// All kinds, in their order.
+    pub const ALL: [ItemKind; 5] =
+        [ItemKind::Rule, ItemKind::Reference, ItemKind::Skill, ItemKind::Tool, ItemKind::Memory];
+
     /// The name that people, records and the config use.
     pub fn name(self) -> &'static str {
         match self {
@@ -168,6 +172,8 @@ pub enum ContentSource {
     Server(Arc<str>),
     /// The client that sent the message.
     Client,
+    /// A file that came along with a message, or what was piped in, under its name.
+    Attachment(Arc<str>),
 }
 
 impl ContentSource {
@@ -195,6 +201,7 @@ impl fmt::Display for ContentSource {
             ContentSource::Session => f.write_str("session"),
             ContentSource::Server(name) => write!(f, "server {name}"),
             ContentSource::Client => f.write_str("client"),
+            ContentSource::Attachment(name) => f.write_str(name),
         }
     }
 }
@@ -221,6 +228,9 @@ pub struct Scores {
     /// The place among the candidates, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
+    /// The least probability with which it would have been taken, where it has less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<f32>,
 }
 
 /// An item that search brought for this message.
@@ -233,6 +243,19 @@ pub struct Pick {
     /// The piece of its text that fitted best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_chunk: Option<Arc<str>>,
+}
+
+impl Pick {
+    /// Why search did not take it, in words.
+    pub fn describe_refusal(&self) -> String {
+        match (self.scores.probability, self.scores.floor) {
+            (Some(probability), Some(floor)) => {
+                format!("probability {probability:.2} is below the floor of {floor:.2}")
+            }
+            (_, None) => "others fit better".to_owned(),
+            (None, Some(floor)) => format!("below the floor of {floor:.2}"),
+        }
+    }
 }
 
 /// An item of the session context.

@@ -70,7 +70,7 @@ impl LayoutPreset {
     }
 
     /// Whether messages are stamped with their time.
-    pub(crate) fn has_stamps(self) -> bool {
+    pub fn has_stamps(self) -> bool {
         self == LayoutPreset::Recto
     }
 
@@ -105,6 +105,14 @@ pub struct PageLayout {
 impl Default for PageLayout {
     fn default() -> Self {
         LayoutPreset::default().layout()
+    }
+}
+
+impl PageLayout {
+    /// Whether skills that come when they fit are named within a budget, and can be read by
+    /// name. Other layouts list every skill.
+    pub(crate) fn budgets_skill_list(&self) -> bool {
+        self.preset == LayoutPreset::Recto && self.skills != SkillRender::Description
     }
 }
 

@@ -40,6 +40,7 @@ mod remedy;
 mod report;
 mod room;
 mod skill_texts;
+mod standing;
 mod summary;
 mod text;
 mod tokens;
@@ -50,7 +51,8 @@ pub use budget::{Budget, OverBudget, Window, WindowSource};
 pub use cached::{CachedPrefix, ServedTokens};
 pub use carry::{Carry, FoundTool, TargetModel, TrimTotals};
 pub use catalog::{
-    Catalog, CatalogDocument, FileNotice, Skill, SystemFiles, ToolSpec, WorkspaceFile,
+    Catalog, CatalogDocument, FileNotice, OffReason, OffTool, Skill, SystemFiles, ToolSpec,
+    WorkspaceFile,
 };
 pub use client::{
     CLIENT, ClientContext, ClientMessage, ClientResult, ClientTool, ReconciledHistory,
@@ -79,13 +81,13 @@ pub use memory::{
     memories_fit, memory_fingerprint, recency_weight,
 };
 pub use message::{
-    CallId, ContentPart, Framing, HistoryProblem, Image, KeptPick, MarkdownHeader, MarkdownMessage,
-    MarkdownSession, Message, MessageBody, MessageId, MessageStamp, Opaque, OpaqueKind,
-    PickDisplay, SpeakerName, TimedMessage, ToolCall, TurnNumber, UserMessage, from_markdown,
-    more_markdown, read_jsonl, to_markdown,
+    AttachedFile, CallId, ContentPart, Framing, HistoryProblem, Image, KeptPick, LeadingStamp,
+    MarkdownHeader, MarkdownMessage, MarkdownRetraction, MarkdownSession, Message, MessageBody,
+    MessageId, MessageStamp, Opaque, OpaqueKind, PickDisplay, SpeakerName, TimedMessage, ToolCall,
+    TurnNumber, UserMessage, from_markdown, more_markdown, read_jsonl, to_markdown,
 };
-pub use mode::{ContextMode, Mode, ModeDecision, ModeReason, ModeSource};
-pub use nearest::{fold_name, nearest_name};
+pub use mode::{ContextMode, Mode, ModeDecision, ModeReason, ModeSource, WantedCall};
+pub use nearest::{fold_name, nearest_name, nearest_slip, nearest_within};
 pub use page::{
     ChatMessage, ChatRole, ContentPiece, ItemUse, Part, PartContent, PartJoin, PartPlace,
     PartReason, PartSpan, render_messages,
@@ -95,6 +97,9 @@ pub use record::{
     ContentRef, ContextRecord, MessageRef, RecordBundle, RecordContents, RestoreError,
 };
 pub use remedy::Remedy;
+pub use standing::{AlikeItem, ItemForm, ItemPlacement, ItemStanding, ItemStatus};
 pub use summary::{HistorySummary, SummaryBy, summary_room};
 pub use text::{ContentHash, ParseHashError, Text};
-pub use tokens::{Calibration, ObservationOutcome, TextProfile, TokenClass, TokenRates, Tokens};
+pub use tokens::{
+    Calibration, ObservationOutcome, TextProfile, TokenClass, TokenRates, Tokens, grouped_digits,
+};

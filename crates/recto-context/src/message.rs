@@ -6,10 +6,12 @@
 //! of its turn, picks that stay with it): a later request repeats those bytes,
 //! so that the prompt's prefix agrees with the one before.
 
+mod attached;
 mod hash;
 mod json;
 mod markdown;
 mod speaker;
+mod stamp;
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,13 +23,15 @@ use crate::layer::Layer;
 use crate::text::Text;
 use crate::tokens::TextProfile;
 
+pub use attached::AttachedFile;
 pub use json::{HistoryProblem, read_jsonl};
 pub(crate) use json::{call_json, part_json};
 pub use markdown::{
-    MarkdownHeader, MarkdownMessage, MarkdownSession, TimedMessage, from_markdown, more_markdown,
-    to_markdown,
+    MarkdownHeader, MarkdownMessage, MarkdownRetraction, MarkdownSession, TimedMessage,
+    from_markdown, more_markdown, to_markdown,
 };
 pub use speaker::SpeakerName;
+pub use stamp::{LeadingStamp, MessageStamp};
 
 /// A message's number. It grows within a session.
 #[derive(
@@ -125,23 +129,6 @@ impl Framing {
     }
 }
 
-/// A short stamp of date and time, such as `2026-11-15 08:07`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct MessageStamp(Arc<str>);
-
-impl MessageStamp {
-    /// Keeps the first line, so that a stamp can't pose as a message.
-    pub fn new(text: &str) -> Self {
-        MessageStamp(Arc::from(text.lines().next().unwrap_or_default().trim()))
-    }
-
-    /// The text of the stamp.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
 /// A pick that stays with its message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeptPick {
@@ -179,6 +166,8 @@ pub enum ContentPart {
     Text(Text),
     /// An image, encoded in base64.
     Image(Image),
+    /// A text that came along. It stands on the page as a part of its own.
+    File(AttachedFile),
     /// Something that its provider wants back verbatim.
     Opaque(Opaque),
 }
@@ -190,6 +179,17 @@ pub struct Image {
     pub media_type: Arc<str>,
     /// Its bytes in base64.
     pub data: Text,
+    /// The path under which it came, where it came from a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Arc<str>>,
+}
+
+impl Image {
+    /// How many bytes the image has, not encoded.
+    pub fn size(&self) -> usize {
+        let padding = self.data.bytes().rev().take_while(|byte| *byte == b'=').count();
+        (self.data.len() / 4 * 3).saturating_sub(padding)
+    }
 }
 
 /// A part that only its provider understands, such as signed reasoning.
@@ -273,6 +273,12 @@ impl Message {
     /// anything in `layer`; not the overhead of the message itself, which it may share with what
     /// stands in front of it.
     pub fn profile(&self, layer: Layer) -> TextProfile {
+        let files = self.files().map(|file| *file.shown().profile());
+        self.profile_without_files(layer) + files.sum()
+    }
+
+    /// The same without the files that came along, which are parts of their own on the page.
+    pub(crate) fn profile_without_files(&self, layer: Layer) -> TextProfile {
         let content = self.content_in(layer).map(ContentPart::profile);
         let calls = self.calls().iter().map(ToolCall::profile);
         let name = match &self.body {
@@ -282,8 +288,16 @@ impl Message {
         content.chain(calls).chain(name).sum()
     }
 
-    /// The parts of its content that cost something in `layer`. Whatever counts a message counts
-    /// these.
+    /// The files that came along with it.
+    pub fn files(&self) -> impl Iterator<Item = &AttachedFile> {
+        self.content().iter().filter_map(|part| match part {
+            ContentPart::File(file) => Some(file),
+            _ => None,
+        })
+    }
+
+    /// The parts of its content that cost something in `layer`, but for files. Whatever counts a
+    /// message counts these.
     pub(crate) fn content_in(&self, layer: Layer) -> impl Iterator<Item = &ContentPart> {
         self.content().iter().filter(move |part| part.costs_in(layer))
     }
@@ -344,12 +358,13 @@ impl ContentPart {
         }
     }
 
-    /// Whether it costs anything in `layer`. Reasoning is read within its own turn alone: chat
+    /// Whether it costs anything in `layer` as a piece of its message. Reasoning is read within its own turn alone: chat
     /// templates and providers leave it out of earlier ones, and a wire does not even send what is
     /// another provider's.
     fn costs_in(&self, layer: Layer) -> bool {
         match self {
             ContentPart::Text(_) | ContentPart::Image(_) => true,
+            ContentPart::File(_) => false,
             ContentPart::Opaque(opaque) => {
                 opaque.kind == OpaqueKind::Thought && layer != Layer::History
             }
@@ -361,6 +376,7 @@ impl ContentPart {
         match self {
             ContentPart::Text(text) => *text.profile(),
             ContentPart::Image(_) => TextProfile::default().with_images(1),
+            ContentPart::File(file) => *file.shown().profile(),
             ContentPart::Opaque(opaque) => *opaque.json.profile(),
         }
     }

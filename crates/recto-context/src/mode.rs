@@ -9,6 +9,8 @@
 mod source;
 pub mod words;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::item::Pick;
@@ -215,6 +217,30 @@ pub struct ModeDecision {
     /// The setting that held. Older records don't have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<ModeSource>,
+    /// The call that the message plainly asks for, in whatever mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted_call: Option<WantedCall>,
+}
+
+/// A call that a message plainly asks for: the first request of its turn lets the model call
+/// nothing else, where the tool is offered and the wire can say so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WantedCall {
+    /// The name of the built-in tool.
+    pub tool: Arc<str>,
+    /// The words that ask for it, as they were typed.
+    pub matched: Vec<String>,
+}
+
+impl WantedCall {
+    /// The name of the tool that keeps things in mind.
+    pub const REMEMBER: &'static str = "remember";
+
+    /// The call that `message` asks for, if it asks for one plainly.
+    pub fn from_message(message: &str) -> Option<Self> {
+        let matched = words::find_remember_request(message)?;
+        Some(WantedCall { tool: Self::REMEMBER.into(), matched })
+    }
 }
 
 /// Why a mode was chosen. Records keep the names of the variants.
@@ -257,7 +283,7 @@ impl ModeReason {
 impl ModeDecision {
     /// A mode for a reason, whatever is set.
     pub fn new(chosen: Mode, reason: ModeReason) -> Self {
-        ModeDecision { chosen, reason, matched: Vec::new(), source: None }
+        ModeDecision { chosen, reason, matched: Vec::new(), source: None, wanted_call: None }
     }
 
     /// Full, because nothing can be called.
@@ -282,12 +308,17 @@ pub fn decide(question: &ModeQuestion<'_>) -> ModeDecision {
             None => decide_by_evidence(question),
         },
     };
-    ModeDecision { source: Some(source), ..decision }
+    let wanted_call = WantedCall::from_message(question.message);
+    ModeDecision { source: Some(source), wanted_call, ..decision }
 }
 
 /// Words that are certain come first, then what search found, then words that
 /// are only likely.
 fn decide_by_evidence(question: &ModeQuestion<'_>) -> ModeDecision {
+    if let Some(matched) = words::find_remember_request(question.message) {
+        let reason = ModeReason::Words(words::MessageSign::Remember);
+        return ModeDecision { matched, ..ModeDecision::new(Mode::Minimal, reason) };
+    }
     if let Some(reading) = words::find_path(question.message) {
         return by_words(Mode::Minimal, reading);
     }

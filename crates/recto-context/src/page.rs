@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 use crate::item::{ContentSource, IncludeMode, ItemId, Priority, Scores};
 use crate::layer::Layer;
 use crate::memory::PinReason;
-use crate::message::{CallId, ContentPart, Message, MessageBody, MessageId, ToolCall, TurnNumber};
+use crate::message::{
+    CallId, ContentPart, Image, Message, MessageBody, MessageId, ToolCall, TurnNumber,
+};
 use crate::summary::SummaryBy;
 use crate::text::{ContentHash, Text};
 use crate::tokens::Tokens;
@@ -42,10 +44,11 @@ pub struct Part {
 }
 
 impl Part {
-    /// Whether only the name of its item stands there: a skill in the list of skills. A body
+    /// Whether only the name of its item stands there: a skill in a list of skills. A body
     /// has its heading in front.
     pub fn is_list_entry(&self) -> bool {
-        self.layer == Layer::Skills && self.item.is_some() && self.lead.is_empty()
+        let in_layer = self.layer == Layer::Skills && self.item.is_some() && self.lead.is_empty();
+        in_layer || self.reason == PartReason::Possible
     }
 }
 
@@ -103,6 +106,8 @@ pub struct ItemUse {
 pub enum PartReason {
     /// The workspace has this file.
     WorkspaceFile,
+    /// The project that the agent works in has this file, and a person said yes to it.
+    ProjectFile,
     /// The workspace has no such file, or it is blank or can't be read.
     DefaultForMissing(Arc<str>),
     /// Recto writes it for every turn.
@@ -121,6 +126,12 @@ pub enum PartReason {
     Listed,
     /// Only its name and description: the body did not fit.
     ListedForRoom,
+    /// Only its name and description: search finds that it may fit the message.
+    Possible,
+    /// Only its name and description: `skills.render` shows no bodies.
+    ListedByRender,
+    /// Only its name and description: minimal mode shows no bodies.
+    ListedInMinimal,
     /// It belongs to the skill of this name, which is on the page.
     OfSkill(Arc<str>),
     /// All tools are offered in minimal mode while they are few.
@@ -131,6 +142,13 @@ pub enum PartReason {
     Pinned(PinReason),
     /// The client sent it along with its message.
     FromClient,
+    /// It is a file that came along with a message.
+    Attached {
+        /// How many bytes the file has.
+        bytes: u64,
+        /// The hash of those bytes.
+        hash: ContentHash,
+    },
     /// An earlier message, within the limits.
     Recent,
     /// An earlier message of the history that the client sent, within the limits.
@@ -177,6 +195,7 @@ impl PartReason {
     pub fn describe(&self) -> String {
         match self {
             PartReason::WorkspaceFile => "file in the workspace".to_owned(),
+            PartReason::ProjectFile => "file of the project".to_owned(),
             PartReason::DefaultForMissing(file) => {
                 format!("built-in default: {file} is missing, blank or unreadable")
             }
@@ -188,8 +207,17 @@ impl PartReason {
             }
             PartReason::AddedByHand => "added by hand".to_owned(),
             PartReason::Mentioned => "named in a message".to_owned(),
-            PartReason::Listed => "listed by name; its body is not always included".to_owned(),
+            PartReason::Listed => {
+                "listed by name; its body comes when it fits the message".to_owned()
+            }
             PartReason::ListedForRoom => "listed by name; its body did not fit".to_owned(),
+            PartReason::Possible => "listed by name; search finds that it may fit".to_owned(),
+            PartReason::ListedByRender => {
+                "listed by name; skills.render shows no bodies".to_owned()
+            }
+            PartReason::ListedInMinimal => {
+                "listed by name; minimal mode shows no bodies".to_owned()
+            }
             PartReason::OfSkill(skill) => format!("comes with skill {skill}"),
             PartReason::FewTools => "minimal mode offers all tools while they are few".to_owned(),
             PartReason::Snapshot => "in the session's memory snapshot".to_owned(),
@@ -197,6 +225,9 @@ impl PartReason {
                 format!("in the session's memory snapshot: {}", why.describe())
             }
             PartReason::FromClient => "sent along by the client".to_owned(),
+            PartReason::Attached { bytes, hash } => {
+                format!("sent along: {bytes} bytes, hash {}", hash.short())
+            }
             PartReason::Recent => "recent message".to_owned(),
             PartReason::ClientHistory => "in the history that the client sent".to_owned(),
             PartReason::Summary { first, last, how } => {
@@ -315,6 +346,18 @@ impl Part {
         }
     }
 
+    /// The images that its message brought along.
+    pub fn images(&self) -> impl Iterator<Item = &Image> {
+        let content = match &self.content {
+            PartContent::Text(_) => &[],
+            PartContent::Message(message) => message.content(),
+        };
+        content.iter().filter_map(|part| match part {
+            ContentPart::Image(image) => Some(image),
+            _ => None,
+        })
+    }
+
     /// The content's text, the way a person would read it.
     pub fn text(&self) -> &str {
         match &self.content {
@@ -370,27 +413,22 @@ fn render_message(group: &[Part], offset: usize) -> ChatMessage {
         spans: Vec::with_capacity(group.len()),
     };
     let mut text = String::with_capacity(group.iter().map(text_length).sum());
+    let mut others = Vec::new();
     for (index, part) in group.iter().enumerate() {
         let start = text.len();
         text.push_str(if index == 0 { "" } else { part.join.text() });
         text.push_str(&part.lead);
-        let others = match &part.content {
-            PartContent::Text(content) => {
-                text.push_str(content);
-                &[]
-            }
+        match &part.content {
+            PartContent::Text(content) => text.push_str(content),
             PartContent::Message(content) => {
                 describe_message(&mut message, content);
-                push_leading_text(&mut text, content.content())
+                others.extend(push_leading_text(&mut text, content.content()));
             }
-        };
-        message.spans.push(PartSpan { part: offset + index, bytes: start..text.len() });
-        if !others.is_empty() {
-            flush(&mut message.content, &mut text);
-            message.content.extend(others.iter().map(piece));
         }
+        message.spans.push(PartSpan { part: offset + index, bytes: start..text.len() });
     }
     flush(&mut message.content, &mut text);
+    message.content.extend(others.into_iter().filter_map(piece));
     message
 }
 
@@ -428,9 +466,11 @@ fn flush(content: &mut Vec<ContentPiece>, text: &mut String) {
     }
 }
 
-fn piece(part: &ContentPart) -> ContentPiece {
+/// A file is none: it is a part of the page by itself.
+fn piece(part: &ContentPart) -> Option<ContentPiece> {
     match part {
-        ContentPart::Text(text) => ContentPiece::Text(text.to_string()),
-        other => ContentPiece::Other(other.clone()),
+        ContentPart::Text(text) => Some(ContentPiece::Text(text.to_string())),
+        ContentPart::File(_) => None,
+        other => Some(ContentPiece::Other(other.clone())),
     }
 }

@@ -5,29 +5,28 @@
 
 mod history;
 mod picks;
+mod skills;
 mod tools;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::carry::{Carry, TargetModel};
-use crate::catalog::{Catalog, CatalogDocument, Skill};
+use crate::catalog::{Catalog, CatalogDocument};
 use crate::compose::item_lead;
 use crate::context::{DropReason, DroppedEntry, OfferedTool};
-use crate::counter::TokenCounter;
 use crate::exchange::mend_rounds;
 use crate::inputs::AssemblyInputs;
 use crate::item::{IncludeMode, ItemId, ItemKind, ItemOrigin, Pick, Scores};
 use crate::layer::Layer;
-use crate::layout::{PickPlacement, SkillRender};
 use crate::memory::{Memory, MemorySnapshot, PinnedMemory};
 use crate::message::Message;
 use crate::page::{Part, PartReason};
-use crate::text::Text;
 use crate::tokens::Tokens;
 
 pub(crate) use history::Exchange;
 pub(crate) use picks::{PlannedPick, shows_kept_picks};
+pub(crate) use skills::{PlannedSkill, PossibleSkills, SkillForm, shed_body, skill_id};
 pub use tools::has_tools;
 pub(crate) use tools::pick_brings_tool;
 
@@ -45,6 +44,8 @@ pub(crate) struct Plan<'a> {
     /// The exchanges to send, oldest first.
     pub history: Vec<Exchange>,
     pub picks: Vec<PlannedPick>,
+    /// Skills that are only named, because they may fit the message.
+    pub possible: PossibleSkills<'a>,
     pub rounds: Vec<Arc<Message>>,
     pub dropped: Vec<DroppedEntry>,
 }
@@ -54,19 +55,6 @@ pub(crate) struct PlannedMemory<'a> {
     pub memory: &'a Memory,
     /// Why it was chosen, if anybody chose.
     pub pinned: Option<PinnedMemory>,
-}
-
-pub(crate) struct PlannedSkill<'a> {
-    pub skill: &'a Skill,
-    pub form: SkillForm,
-    pub include: IncludeMode,
-    pub reason: PartReason,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SkillForm {
-    Full,
-    Listed,
 }
 
 /// A rule or reference of the session.
@@ -100,10 +88,12 @@ pub(crate) fn plan_page<'a>(inputs: &'a AssemblyInputs<'a>, mut carry: Carry) ->
         summary: None,
         history: Vec::new(),
         picks: Vec::new(),
+        possible: PossibleSkills::default(),
         rounds: Vec::new(),
         dropped: Vec::new(),
     };
     plan.note_vanished_items(&session);
+    plan.note_off_tools(&session);
     plan.note_hidden_files();
     plan.offer_tools(&session);
     plan.plan_memories();
@@ -133,8 +123,15 @@ impl<'a> Plan<'a> {
         self.dropped.push(DroppedEntry::whole(what, layer, tokens, reason));
     }
 
-    fn drop_vanished(&mut self, item: &ItemId) {
-        self.drop(item.to_string(), item_layer(item.kind), Tokens::ZERO, DropReason::Vanished);
+    /// Notes an item that is not in the catalog: it is switched off, or gone.
+    fn drop_missing(&mut self, item: &ItemId) {
+        let off = self.inputs.catalog.off_tools.iter().find(|off| off.item == *item);
+        let reason = off.map_or(DropReason::Vanished, |off| DropReason::Off(off.why));
+        let what = item.to_string();
+        // The session may have it, and search have found it.
+        if !self.dropped.iter().any(|dropped| dropped.what == what && dropped.reason == reason) {
+            self.drop(what, item_layer(item.kind), Tokens::ZERO, reason);
+        }
     }
 
     /// Items that the session has and the workspace no longer does.
@@ -144,18 +141,32 @@ impl<'a> Plan<'a> {
         }
         let there: HashSet<ItemId> = self.inputs.catalog.items().map(|(id, _)| id).collect();
         let items = self.inputs.session.iter().map(|item| &item.item);
-        items.filter(|item| !there.contains(item)).for_each(|item| self.drop_vanished(item));
+        items.filter(|item| !there.contains(item)).for_each(|item| self.drop_missing(item));
     }
 
-    /// Items that are neither in the session nor brought for this turn.
+    /// Tools that are switched off and that the session does not have.
+    fn note_off_tools(&mut self, session: &SessionLookup<'_>) {
+        let catalog = self.inputs.catalog;
+        for off in catalog.off_tools.iter().filter(|off| !session.contains_key(&off.item)) {
+            self.drop_missing(&off.item);
+        }
+    }
+
+    /// Items that are neither in the session nor brought for this turn, and those that the
+    /// session has in vain: a tool without its skill, a skill that has no place in the list.
     pub(crate) fn available(&self) -> Vec<(ItemId, IncludeMode)> {
         let AssemblyInputs { catalog, session, picks, .. } = self.inputs;
         let here: HashSet<&ItemId> = session.iter().map(|item| &item.item).collect();
-        let brought = |id: &ItemId| {
-            picks.iter().any(|pick| pick.item == *id)
-                || self.tools.iter().any(|tool| tool.spec.id == *id)
+        let brought: HashSet<&ItemId> = picks.iter().map(|pick| &pick.item).collect();
+        let shown: HashSet<&ItemId> = self.tools.iter().map(|tool| &tool.spec.id).collect();
+        let listed: HashSet<ItemId> =
+            self.skills.iter().map(|planned| skill_id(planned.skill)).collect();
+        let is_missing = |id: &ItemId| match id.kind {
+            ItemKind::Tool => !shown.contains(id) && !brought.contains(id),
+            ItemKind::Skill if here.contains(id) => !listed.contains(id),
+            _ => !here.contains(id) && !brought.contains(id),
         };
-        catalog.items().filter(|(id, _)| !here.contains(id) && !brought(id)).collect()
+        catalog.items().filter(|(id, _)| is_missing(id)).collect()
     }
 
     /// Files that the mode or the preset has no place for.
@@ -218,51 +229,6 @@ impl<'a> Plan<'a> {
         self.dropped.extend(left_out.dropped(Layer::Memory, names, reason));
     }
 
-    fn plan_skills(&mut self, session: &SessionLookup<'_>) {
-        let AssemblyInputs { catalog, layout, mode, .. } = self.inputs;
-        let mut skills: Vec<&Skill> = catalog.skills.iter().collect();
-        if !layout.preset.is_plain() {
-            skills.sort_by(|a, b| a.name.cmp(&b.name));
-        }
-        let mut left_out = DropTally::default();
-        for skill in skills {
-            if self.inputs.removed.contains(&skill_id(skill)) {
-                continue;
-            }
-            let joined = session.get(&skill_id(skill)).copied();
-            // Elsewhere the body of a picked skill stands among the picks.
-            let picked = || {
-                layout.picks == PickPlacement::InLayer
-                    && scores_of(self.inputs.picks, &skill_id(skill)).is_some()
-            };
-            if mode.chosen.is_minimal() && !self.offers_tool_of(skill) && !picked() {
-                left_out.add(self.inputs.counter.text(&skill.entry));
-                continue;
-            }
-            let bodies = layout.skills == SkillRender::Full && !mode.chosen.is_minimal();
-            let shed = self.carry.shed.contains(&skill_id(skill));
-            let (form, reason) = match joined {
-                Some(_) if bodies && shed => (SkillForm::Listed, PartReason::ListedForRoom),
-                Some(joined) if bodies => (SkillForm::Full, reason(joined)),
-                Some(joined) => (SkillForm::Listed, reason(joined)),
-                None => (SkillForm::Listed, PartReason::Listed),
-            };
-            // Every skill is listed, whatever its own include mode says of its body.
-            let include = joined.map_or(IncludeMode::Always, ItemOrigin::include);
-            self.skills.push(PlannedSkill { skill, form, include, reason });
-        }
-        let names = ["skill", "skills"];
-        self.dropped.extend(left_out.dropped(Layer::Skills, names, DropReason::Mode));
-        self.note_shed_bodies();
-    }
-
-    /// Bodies that have been out since an earlier turn are still missing.
-    fn note_shed_bodies(&mut self) {
-        let counter = &self.inputs.counter;
-        let shed = self.skills.iter().filter(|planned| planned.reason == PartReason::ListedForRoom);
-        self.dropped.extend(shed.map(|planned| shed_body(planned.skill, counter)));
-    }
-
     fn plan_items(&mut self, session: &SessionLookup<'_>) {
         let catalog = self.inputs.catalog;
         let kinds = [(ItemKind::Rule, &catalog.rules), (ItemKind::Reference, &catalog.references)];
@@ -321,21 +287,6 @@ fn snapshot_memories<'a, 's>(
         catalog.memories.iter().map(|memory| (&*memory.name, memory)).collect();
     let entry = |pinned: &'s PinnedMemory| Some((*by_name.get(&*pinned.item.name)?, Some(pinned)));
     snapshot.entries.iter().filter_map(entry).collect()
-}
-
-pub(crate) fn skill_id(skill: &Skill) -> ItemId {
-    ItemId::new(ItemKind::Skill, skill.name.clone())
-}
-
-/// A skill's body that became a line in the list.
-pub(crate) fn shed_body(skill: &Skill, counter: &TokenCounter<'_>) -> DroppedEntry {
-    DroppedEntry {
-        what: format!("body of skill {}", skill.name),
-        layer: Layer::Skills,
-        before: counter.line(&skill.heading, &skill.body),
-        after: counter.line(&Text::default(), &skill.entry),
-        reason: DropReason::NoRoom,
-    }
 }
 
 /// Several things left out for one reason, reported as one.

@@ -31,6 +31,7 @@ use crate::item::{IncludeMode, ItemId};
 use crate::layout::ToolCalls;
 use crate::message::{Message, MessageId};
 use crate::mode::ModeDecision;
+use crate::standing::AlikeItem;
 use crate::text::{ContentHash, Text};
 
 use rows::{CandidateRow, ContentRow, DroppedRow, PartRow, RowCounts, SentRow, TextRef, ToolRow};
@@ -66,6 +67,8 @@ pub struct ContextRecord {
     found: Vec<CandidateRow>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     candidates: Vec<CandidateRow>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    alike: Vec<AlikeItem>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     descriptions: Vec<(ItemId, TextRef)>,
     mode: ModeDecision,

@@ -31,16 +31,24 @@ pub enum Remedy {
     ListApprovals,
     /// Look at the memories.
     ListMemories,
+    /// Remember something by one's own hand.
+    Remember,
     /// Say that a skill's programs may run as they are now.
     TrustSkill { skill: String },
+    /// Say when skills are included of which nothing says it.
+    SetSkillIncludes,
     /// Put the messages back that a summary stands for.
     UndoSummary,
     /// Give another session another name.
     RenameSession,
+    /// Go on with a session.
+    OpenSession { name: String },
     /// Look at the MCP servers that are set up.
     ListServers,
     /// Start an MCP server by itself and see what it says.
     CheckServer { server: String },
     /// Make a workspace.
     InitWorkspace,
+    /// Send a message again whose turn was not finished.
+    AskAgain,
 }

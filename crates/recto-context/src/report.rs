@@ -8,9 +8,10 @@ use crate::context::{DroppedEntry, OfferedTool, RequestContext};
 use crate::item::{ContentSource, IncludeMode, ItemId, Pick};
 use crate::layer::Layer;
 use crate::layout::ToolCalls;
-use crate::message::{call_json, part_json};
+use crate::message::{Image, call_json, part_json};
 use crate::mode::{ModeDecision, ModeSource};
 use crate::page::{ChatMessage, ContentPiece, ItemUse, Part, PartContent, PartPlace, PartReason};
+use crate::standing::AlikeItem;
 use crate::text::ContentHash;
 use crate::tokens::Tokens;
 
@@ -41,6 +42,8 @@ impl RequestContext {
             "found": self.found.iter().map(|pick| self.ranked_json(pick)).collect::<Vec<_>>(),
             "candidates":
                 self.candidates.iter().map(|pick| self.ranked_json(pick)).collect::<Vec<_>>(),
+            "alike": self.alike.iter().map(|alike| self.alike_json(alike)).collect::<Vec<_>>(),
+            "items": self.item_standings(),
             "notices": self.notices.iter().map(|notice| json!({
                 "source": notice.source.to_string(),
                 "problem": &*notice.problem,
@@ -55,6 +58,16 @@ impl RequestContext {
         json["description"] = json!(self.description(&pick.item));
         json["scores"] = json!(pick.scores);
         json["best_chunk"] = json!(pick.best_chunk.as_deref());
+        json
+    }
+}
+
+impl RequestContext {
+    fn alike_json(&self, alike: &AlikeItem) -> Value {
+        let mut json = item_json(&alike.item);
+        json["description"] = json!(self.description(&alike.item));
+        json["of"] = item_json(&alike.of);
+        json["cosine"] = json!(alike.cosine);
         json
     }
 }
@@ -78,6 +91,10 @@ impl LayerRows<'_> {
             let mut row = self.row(&PageRow::from_part(part), share);
             row["message"] = place.message.into();
             row["bytes"] = json!([place.bytes.start, place.bytes.end]);
+            let images: Vec<Value> = part.images().map(image_json).collect();
+            if !images.is_empty() {
+                row["images"] = images.into();
+            }
             rows.push(row);
             cached = cached.add(share);
         }
@@ -159,14 +176,27 @@ impl<'a> PageRow<'a> {
     }
 }
 
-fn mode_json(mode: &ModeDecision) -> Value {
+fn image_json(image: &Image) -> Value {
     json!({
+        "name": image.name.as_deref(),
+        "media_type": &*image.media_type,
+        "bytes": image.size(),
+        "hash": image.data.hash(),
+    })
+}
+
+fn mode_json(mode: &ModeDecision) -> Value {
+    let mut written = json!({
         "chosen": mode.chosen,
         "reason": mode.reason.describe(),
         "matched": mode.matched,
         "setting": mode.source.map(ModeSource::setting),
         "setting_from": mode.source.map(ModeSource::name),
-    })
+    });
+    if let Some(wanted) = &mode.wanted_call {
+        written["wanted_call"] = json!(wanted);
+    }
+    written
 }
 
 impl Part {
@@ -177,6 +207,7 @@ impl Part {
             (None, PartContent::Message(_), _) => "message",
             (None, PartContent::Text(_), ContentSource::File(_)) => "file",
             (None, PartContent::Text(_), ContentSource::Client) => "client",
+            (None, PartContent::Text(_), ContentSource::Attachment(_)) => "attachment",
             (None, PartContent::Text(_), _) => "built_in",
         }
     }
@@ -191,7 +222,11 @@ impl Part {
             (None, PartContent::Message(message), _) => {
                 format!("{} {}", self.role.name(), message.id.0)
             }
-            (None, _, ContentSource::File(_) | ContentSource::Client) => self.source.name(),
+            (
+                None,
+                _,
+                ContentSource::File(_) | ContentSource::Client | ContentSource::Attachment(_),
+            ) => self.source.name(),
             _ => self.reason.describe(),
         }
     }

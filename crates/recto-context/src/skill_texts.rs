@@ -25,7 +25,15 @@ pub(crate) static ON_DEMAND_INTRO: LazyLock<Text> = LazyLock::new(|| {
 pub(crate) static LIST_HEADING: LazyLock<Text> =
     LazyLock::new(|| Text::from("## Available skills"));
 
-/// The tool `read_skill`, which is offered first where skills are read on demand.
+/// Heads a list of skills of which the model can load one, where nothing said so before.
+pub(crate) static READABLE_HEADING: LazyLock<Text> =
+    LazyLock::new(|| Text::from("Available skills (read_skill loads one):"));
+
+/// Heads the list of skills that may fit the message.
+pub(crate) static POSSIBLE_HEADING: LazyLock<Text> =
+    LazyLock::new(|| Text::from("Skills that may fit (read_skill loads one):"));
+
+/// The tool `read_skill`, which is offered first where skills are listed that it can load.
 pub(crate) static READ_SKILL: LazyLock<ToolSpec> = LazyLock::new(|| {
     ToolSpec::new(
         ItemId::new(ItemKind::Tool, "read_skill"),
@@ -35,7 +43,7 @@ pub(crate) static READ_SKILL: LazyLock<ToolSpec> = LazyLock::new(|| {
             "properties": {
                 "skill_name": {
                     "type": "string",
-                    "description": "The name of the skill, as listed under Available skills."
+                    "description": "The name of the skill, as the list of skills has it."
                 }
             },
             "required": ["skill_name"]

@@ -116,6 +116,11 @@ impl ContentHash {
         ContentHash(hash)
     }
 
+    /// Its beginning, enough to tell contents apart by eye.
+    pub fn short(&self) -> String {
+        self.0[..6].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// The bytes of the hash.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0

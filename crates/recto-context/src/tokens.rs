@@ -51,16 +51,21 @@ impl Tokens {
 /// With thousands separators: `4,096`.
 impl fmt::Display for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = self.0.to_string();
-        let mut grouped = String::with_capacity(digits.len() + 3);
-        for (index, digit) in digits.chars().enumerate() {
-            if index > 0 && (digits.len() - index).is_multiple_of(3) {
-                grouped.push(',');
-            }
-            grouped.push(digit);
-        }
-        f.pad(&grouped)
+        f.pad(&grouped_digits(self.0.into()))
     }
+}
+
+/// A number as people read it, its thousands apart: `12,345`.
+pub fn grouped_digits(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
 }
 
 impl Add for Tokens {

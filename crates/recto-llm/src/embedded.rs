@@ -17,6 +17,11 @@ pub(crate) mod memory;
     expect(dead_code, reason = "only the engine has sequences")
 )]
 mod pool;
+#[cfg_attr(
+    not(any(feature = "embedded", test)),
+    expect(dead_code, reason = "only the engine writes replies")
+)]
+mod repetition;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use recto_context::Remedy;
 use strum::EnumMessage;
 
-use crate::api_key::ApiKey;
+use crate::api_key::{ApiKey, ApiKeyState};
 use crate::embedded::gguf::ModelFileProblem;
 use crate::embedded::memory::MemoryShortage;
 use crate::wire::Wire;
@@ -41,9 +41,8 @@ pub enum LlmError {
     #[strum(message = "check whether the server answers at all")]
     TimedOut { url: String, waiting_for: WaitingFor, after: Duration },
     /// The key is missing or wrong.
-    #[error("the model server does not accept the key: {message}")]
-    #[strum(message = "set the environment variable that the model entry's `api_key_env` names")]
-    Unauthorized { message: String },
+    #[error("{}: {message}", key.describe())]
+    Unauthorized { key: ApiKeyState, message: String },
     /// The key is right, but not for this.
     #[error("the model server does not allow this: {message}")]
     #[strum(message = "use a key that may do this, or another model")]
@@ -184,6 +183,7 @@ impl LlmError {
             return Some(format!("send the message again after {}", in_seconds(wait)));
         }
         match self {
+            LlmError::Unauthorized { key, .. } => Some(key.hint()),
             LlmError::NoSuchModel { model, wire } => Some(no_such_model(model, *wire)),
             LlmError::File { problem } => Some(problem.hint().to_owned()),
             LlmError::NoMemory { problem } => Some(problem.hint().to_owned()),
@@ -230,13 +230,25 @@ impl LlmError {
                 None => excerpt(text),
             };
         }
-        self
+        self.with_key_state(key.map(ApiKey::state).unwrap_or_default())
+    }
+
+    /// The error with what is known of the key. Who forbids something to nobody in particular
+    /// wants a key, too.
+    fn with_key_state(self, key: ApiKeyState) -> Self {
+        match self {
+            LlmError::Unauthorized { message, .. } => LlmError::Unauthorized { key, message },
+            LlmError::Forbidden { message } if matches!(key, ApiKeyState::NotSet(_)) => {
+                LlmError::Unauthorized { key, message }
+            }
+            other => other,
+        }
     }
 
     /// The texts that came from a server or the system.
     fn foreign_texts(&mut self) -> [Option<&mut String>; 2] {
         match self {
-            LlmError::Unauthorized { message }
+            LlmError::Unauthorized { message, .. }
             | LlmError::Forbidden { message }
             | LlmError::RateLimited { message, .. }
             | LlmError::ContextOverflow { message, .. }
@@ -302,9 +314,9 @@ mod tests {
     fn no_part_of_a_key_stays_where_a_text_is_cut() {
         let key = ApiKey::new("hunter-hunter-hunter");
         for start in 470..=510 {
-            let text = format!("{}{}{}", "x".repeat(start), key.expose(), "y".repeat(600));
+            let text = format!("{}{}{}", "x".repeat(start), key.expose().unwrap(), "y".repeat(600));
             let errors = [
-                LlmError::Unauthorized { message: text.clone() },
+                LlmError::Unauthorized { key: ApiKeyState::Unnamed, message: text.clone() },
                 LlmError::Cut { cause: text.clone() },
                 LlmError::Redirected { url: String::new(), to: text.clone() },
                 LlmError::Unreachable { url: String::new(), cause: text.clone() },

@@ -205,11 +205,11 @@ fn headers(wire: Wire, key: Option<&ApiKey>) -> Result<HeaderMap, LlmError> {
     if wire == Wire::Anthropic {
         headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
     }
-    if let Some(key) = key {
+    if let Some(key) = key.and_then(ApiKey::expose) {
         match wire {
-            Wire::Anthropic => headers.insert("x-api-key", sensitive(key.expose())?),
+            Wire::Anthropic => headers.insert("x-api-key", sensitive(key)?),
             Wire::Ollama | Wire::OpenAi | Wire::Embedded => {
-                headers.insert(AUTHORIZATION, sensitive(&format!("Bearer {}", key.expose()))?)
+                headers.insert(AUTHORIZATION, sensitive(&format!("Bearer {key}"))?)
             }
         };
     }

@@ -41,7 +41,7 @@ mod script;
 mod stream;
 mod wire;
 
-pub use api_key::ApiKey;
+pub use api_key::{ApiKey, ApiKeyState};
 pub use client::{ClientOptions, ModelClient, TimeLimits};
 pub use embedded::gguf::{GuessedFormat, ModelFileProblem};
 pub use embedded::memory::MemoryShortage;

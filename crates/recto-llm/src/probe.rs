@@ -1,5 +1,5 @@
 //! What a server says about itself: which models it has, how large their
-//! windows are, whether they can call tools.
+//! windows are, whether they can call tools or look at images.
 //!
 //! Every vendor tells it elsewhere, and most tell only a part. So a server is
 //! asked several questions, each for a short time. One that knows nothing of a
@@ -167,6 +167,19 @@ impl ModelClient {
                 self.redact(ollama::supports_chat(http, model).await)
             }
             _ => Ok(FeatureSupport::Unknown),
+        }
+    }
+
+    /// Whether `model` looks at images, as far as anybody says. A server that can't be asked now
+    /// has not said so.
+    pub async fn supports_images(&self, model: &str) -> FeatureSupport {
+        match (&self.shared().transport, self.provider()) {
+            (Transport::Embedded(_), _) => FeatureSupport::No,
+            (Transport::Script(_), _) | (_, Provider::Anthropic) => FeatureSupport::Yes,
+            (Transport::Http(http), Provider::Ollama) => {
+                ollama::supports_images(http, model).await.unwrap_or(FeatureSupport::Unknown)
+            }
+            (Transport::Http(_), _) => FeatureSupport::Unknown,
         }
     }
 

@@ -62,6 +62,8 @@ pub enum FinishReason {
     ToolCalls,
     /// The provider withheld the rest.
     Filtered,
+    /// It went in circles and was ended there. A call is whole all the same.
+    Repetition,
     /// A reason that only the server knows, in its words.
     Other(String),
 }

@@ -114,9 +114,12 @@ fn native_tools(request: &RequestContext) -> &[OfferedTool] {
     }
 }
 
-/// Whether the model must call a tool. Servers refuse that without tools.
-fn must_call(request: &RequestContext) -> bool {
-    request.tool_choice == ToolChoice::Required && !native_tools(request).is_empty()
+/// Whether the model must call a tool, and which. Servers refuse that without tools.
+fn tool_choice(request: &RequestContext) -> &ToolChoice {
+    match native_tools(request).is_empty() {
+        true => &ToolChoice::Auto,
+        false => &request.tool_choice,
+    }
 }
 
 /// The tools in the form that OpenAI made and Ollama took over.

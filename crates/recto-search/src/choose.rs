@@ -145,12 +145,13 @@ impl GroupChoice {
     /// Chooses among ranked items, best first.
     pub fn among(ranked: impl IntoIterator<Item = Pick>, options: &ChoiceOptions) -> GroupChoice {
         let mut choice = GroupChoice::default();
-        for pick in ranked.into_iter().take(options.top_k) {
+        for mut pick in ranked.into_iter().take(options.top_k) {
             let is_close = pick.scores.cosine.is_some_and(|cosine| cosine >= options.include_score);
             let fits = pick.scores.probability.is_some_and(|found| found >= options.floor);
             if is_close || (fits && choice.taken.len() < options.top_n) {
                 choice.taken.push(pick);
             } else {
+                pick.scores.floor = (!fits).then_some(options.floor);
                 choice.left.push(pick);
             }
         }

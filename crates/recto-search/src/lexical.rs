@@ -135,6 +135,14 @@ static BACKGROUND: LazyLock<Vec<(&str, u16)>> = LazyLock::new(|| {
     entries.filter_map(|entry| Some((entry?.0, entry?.1.parse().ok()?))).collect()
 });
 
+/// Whether the words in a text are all common ones.
+pub(crate) fn is_common(text: &str) -> bool {
+    let is_known = |word: &str| BACKGROUND.binary_search_by_key(&word, |(word, _)| word).is_ok();
+    let mut are_all_known = true;
+    words::for_each(text, |word| are_all_known = are_all_known && is_known(word));
+    are_all_known
+}
+
 /// The place of an item that is no candidate.
 const NOWHERE: u32 = u32::MAX;
 

@@ -19,6 +19,7 @@ mod encoder;
 mod entry;
 mod index;
 mod lexical;
+mod likeness;
 mod rank;
 mod vectors;
 

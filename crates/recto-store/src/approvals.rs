@@ -102,7 +102,7 @@ impl ApprovalAnswer {
         ApprovalAnswer::Withdrawn,
     ];
 
-    /// The name that records and people use.
+    /// The name that records use.
     pub fn name(self) -> &'static str {
         match self {
             ApprovalAnswer::Once => "once",
@@ -110,6 +110,17 @@ impl ApprovalAnswer {
             ApprovalAnswer::Denied => "denied",
             ApprovalAnswer::Expired => "expired",
             ApprovalAnswer::Withdrawn => "withdrawn",
+        }
+    }
+
+    /// The answer in the words in which it is given.
+    pub fn describe(self) -> &'static str {
+        match self {
+            ApprovalAnswer::Once => "allowed",
+            ApprovalAnswer::Session => "allowed for this session",
+            ApprovalAnswer::Denied => "denied",
+            ApprovalAnswer::Expired => "not answered in time",
+            ApprovalAnswer::Withdrawn => "stopped",
         }
     }
 

@@ -11,7 +11,7 @@ use crate::codec;
 use crate::compactions::{self, NewCompaction};
 use crate::documents::{NewRequest, PackedRequest};
 use crate::error::{DbError, RowId, StoreError, StoreResult};
-use crate::ids::{CompactionId, Moment, RequestId, SessionId, TurnId};
+use crate::ids::{CompactionId, Moment, RequestId, RetractionId, SessionId, TurnId};
 use crate::items::{self, ItemState};
 use crate::records::RequestAnswer;
 use crate::rows::{self, DbResult};
@@ -57,7 +57,7 @@ pub struct TurnCommit {
     pub tally: Option<TurnTally>,
 }
 
-/// The end of a session's transcript and the summary that stood in it, as somebody
+/// The end of a session's transcript, the summary that stood in it and what was taken back, as somebody
 /// read them who wants to begin a turn on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionBasis {
@@ -65,6 +65,8 @@ pub struct SessionBasis {
     pub last_message: MessageId,
     /// The summary that stood for messages that have left the page.
     pub summary: Option<CompactionId>,
+    /// The last thing that was taken back.
+    pub retraction: Option<RetractionId>,
 }
 
 /// A message to be appended.
@@ -118,6 +120,7 @@ fn content_size(part: &ContentPart) -> usize {
     match part {
         ContentPart::Text(text) => text.len(),
         ContentPart::Image(image) => image.data.len(),
+        ContentPart::File(file) => file.text().len(),
         ContentPart::Opaque(opaque) => opaque.json.len(),
     }
 }

@@ -305,6 +305,13 @@ impl RequestDocument {
         Some(RequestDocument { header: serde_json::from_str(line).ok()?, text })
     }
 
+    /// All that can be the key of a part: of the body, or of a text that the context names by
+    /// its hash.
+    pub(crate) fn mentioned_keys(&self) -> impl Iterator<Item = PartKey> {
+        let words = self.text.split(|c: char| !c.is_ascii_hexdigit());
+        words.filter_map(|word| PartKey::from_digits(word.get(..PartKey::DIGITS)?))
+    }
+
     /// The caller's context, byte for byte.
     pub(crate) fn context(&self) -> &str {
         self.text.split_once('\n').map_or("", |(_, context)| context)
@@ -401,6 +408,19 @@ pub(crate) fn read_part(db: &Connection, key: PartKey) -> DbResult<String> {
 }
 
 impl PartKey {
+    /// How many hexadecimal digits it is written with.
+    const DIGITS: usize = 32;
+
+    fn from_digits(digits: &str) -> Option<Self> {
+        let number = u128::from_str_radix(digits, 16).ok()?;
+        (digits.len() == Self::DIGITS).then(|| PartKey(number.to_be_bytes()))
+    }
+
+    /// The key as it stands in its column.
+    pub(crate) fn bytes(&self) -> [u8; 16] {
+        self.0
+    }
+
     pub(crate) fn from_hash(hash: ContentHash) -> Self {
         let mut key = [0; 16];
         key.copy_from_slice(&hash.as_bytes()[..16]);
@@ -423,9 +443,8 @@ impl Serialize for PartKey {
 impl<'de> Deserialize<'de> for PartKey {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let digits = String::deserialize(deserializer)?;
-        let number = (digits.len() == 32).then(|| u128::from_str_radix(&digits, 16).ok()).flatten();
         let wrong = || serde::de::Error::custom("a part's key is 32 hexadecimal digits");
-        number.map(|number| PartKey(number.to_be_bytes())).ok_or_else(wrong)
+        PartKey::from_digits(&digits).ok_or_else(wrong)
     }
 }
 

@@ -41,6 +41,9 @@ pub enum StoreError {
     /// summary came or went.
     #[error("session {session} has changed since it was read")]
     Changed { session: SessionId },
+    /// A summary stands for the message, so it can't be taken back.
+    #[error("message {} is part of a summary", .message.0)]
+    Summarised { message: MessageId },
     /// What came back for the request is stored already.
     #[error("request {request} has its answer already")]
     Answered { request: RequestId },
@@ -112,6 +115,9 @@ impl StoreError {
             StoreError::NameTaken { .. } => {
                 Some("choose another name, or give that session another one")
             }
+            StoreError::Summarised { .. } => {
+                Some("bring back the messages that the summary stands for first")
+            }
             StoreError::Newer { .. } => Some("use the newer Recto that wrote it"),
             StoreError::NotADatabase { .. } | StoreError::Foreign { .. } => {
                 Some("move the file away, or choose another home with `--home`")
@@ -130,7 +136,11 @@ impl StoreError {
 
     /// What Recto can do about it.
     pub fn remedy(&self) -> Option<Remedy> {
-        matches!(self, StoreError::NameTaken { .. }).then_some(Remedy::RenameSession)
+        match self {
+            StoreError::NameTaken { .. } => Some(Remedy::RenameSession),
+            StoreError::Summarised { .. } => Some(Remedy::UndoSummary),
+            _ => None,
+        }
     }
 }
 

@@ -68,6 +68,12 @@ row_number!(
     "compaction"
 );
 
+row_number!(
+    /// The number of an exchange that was taken back.
+    RetractionId,
+    "retraction"
+);
+
 /// The text is no number of a row.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}s are named by their numbers, from 1")]

@@ -30,6 +30,7 @@ mod checkpoint;
 mod codec;
 mod commit;
 mod compactions;
+mod deletion;
 mod deliveries;
 mod documents;
 mod embeddings;
@@ -42,10 +43,12 @@ mod names;
 mod owner;
 mod readers;
 mod records;
+mod retractions;
 mod rows;
 mod schema;
 mod search;
 mod sessions;
+mod stops;
 mod store;
 mod transcript;
 mod trusted;
@@ -58,24 +61,29 @@ pub use approvals::{
 };
 pub use commit::{NewMessage, SessionBasis, StartedTurn, TurnCommit, TurnOutcome};
 pub use compactions::{NewCompaction, StoredCompaction};
+pub use deletion::DeletedSession;
 pub use deliveries::DeliveryKey;
 pub use documents::{Fidelity, NewRequest};
 pub use embeddings::EmbeddingKey;
 pub use error::{RowId, StoreError, StoreResult};
 pub use feed::MessagePosition;
-pub use ids::{ApprovalId, CompactionId, Moment, ParseIdError, RequestId, SessionId, TurnId};
+pub use ids::{
+    ApprovalId, CompactionId, Moment, ParseIdError, RequestId, RetractionId, SessionId, TurnId,
+};
 pub use items::{ItemState, ItemsRevision};
 pub use names::{SessionName, SessionNameError};
 pub use owner::TurnOwner;
 pub use records::{RequestAnswer, RequestRecord, RequestUsage};
+pub use retractions::{NewRetraction, RetractionReason, StoredRetraction, TurnRetractions};
 pub use search::{MessageHit, MessageRole};
 pub use sessions::{
-    BindingKey, NewSession, SessionFilter, SessionSummary, SettingsMap, StoredSession,
+    BindingKey, NewSession, NewTranscript, SessionFilter, SessionSummary, SettingsMap,
+    StoredSession,
 };
 pub use store::{Store, StoreOptions};
 pub use transcript::{SessionCursor, SessionState, StoredMessage};
 pub use trusted::TrustUpdate;
-pub use turns::{NewTurn, OpenTurns, StoredTurn, TurnEnding, TurnStatus};
+pub use turns::{NewTurn, OpenTurns, StoredTurn, TurnAttempts, TurnEnding, TurnStatus};
 pub use usage::{
     DayUsage, EndingCounts, ItemCounts, ItemPlace, ItemTally, ItemUsage, LastUse, SELECTION_BINS,
     SearchVerdict, SelectionBin, SessionUsage, TokenCounts, TurnTally, UsageSummary,

@@ -14,6 +14,7 @@ use crate::codec::Unpacker;
 use crate::error::StoreResult;
 use crate::ids::{Moment, SessionId};
 use crate::names::SessionName;
+use crate::retractions::{self, RetractionReason};
 use crate::rows::{self, DbResult};
 use crate::store::Store;
 use crate::transcript;
@@ -38,6 +39,9 @@ pub struct MessageHit {
     pub snippet: String,
     /// Where in the snippet that word is, in bytes.
     pub found: Range<usize>,
+    /// Why it was taken back, where it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taken_back: Option<RetractionReason>,
 }
 
 /// Who said a message: a person, a model, a tool or Recto itself.
@@ -118,6 +122,7 @@ fn search(
             at: rows::moment(row, "at")?,
             snippet,
             found,
+            taken_back: retractions::reason_of(db, session, message.id)?,
         });
         if hits.len() == limit {
             break;

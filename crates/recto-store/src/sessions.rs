@@ -1,5 +1,5 @@
 //! Sessions: their names, their settings, and which conversation is bound to
-//! which. A session is archived, never deleted.
+//! which. A session is archived; what deletes one for good is in `deletion`.
 
 use recto_context::{Message, Text};
 use rusqlite::{Connection, Row, params};
@@ -10,6 +10,7 @@ use crate::commit::{NewMessage, PackedMessage};
 use crate::error::{DbError, RowId, StoreError, StoreResult};
 use crate::ids::{Moment, SessionId};
 use crate::names::SessionName;
+use crate::retractions::{self, NewRetraction};
 use crate::rows::{self, DbResult};
 use crate::store::Store;
 use crate::transcript::{self, MessagePlace};
@@ -99,6 +100,21 @@ pub struct SessionSummary {
     pub opening: Option<String>,
 }
 
+/// What was said elsewhere, and what of it was taken back there.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NewTranscript {
+    /// The messages, with growing numbers.
+    pub messages: Vec<NewMessage>,
+    /// Exchanges among them that no page is to have.
+    pub retractions: Vec<NewRetraction>,
+}
+
+impl From<Vec<NewMessage>> for NewTranscript {
+    fn from(messages: Vec<NewMessage>) -> Self {
+        NewTranscript { messages, retractions: Vec::new() }
+    }
+}
+
 impl Store {
     /// The open session bound to `key`, or a new one bound to it.
     pub async fn bind(&self, key: BindingKey, new: NewSession) -> StoreResult<StoredSession> {
@@ -154,7 +170,7 @@ impl Store {
         self.read(|db| {
             // What a request handed on can be long, and is not read.
             let sql = "SELECT id, name, agent, surface, created, archived, settings
-                       FROM sessions ORDER BY id";
+                       FROM sessions WHERE deleted IS NULL ORDER BY id";
             let read = |row: &Row<'_>| rows::unless_damaged(read(row).map(Some));
             Ok(rows::all(db, sql, [], read)?.into_iter().flatten().collect())
         })
@@ -207,14 +223,19 @@ impl Store {
         &self,
         key: BindingKey,
         new: NewSession,
-        messages: Vec<NewMessage>,
+        transcript: impl Into<NewTranscript>,
     ) -> StoreResult<StoredSession> {
+        let NewTranscript { messages, retractions } = transcript.into();
         let pack = move || messages.iter().map(PackedMessage::new).collect::<Result<Vec<_>, _>>();
         let messages = recto_fs::blocking(pack).await?;
         let key = key_column(&key)?;
         self.write(move |db| {
             let session = bind_new(db, &key, &new)?;
             transcript::append(db, session.id, MessagePlace::NoTurn, &messages)?;
+            for retraction in &retractions {
+                let by_nothing = None;
+                retractions::insert(db, session.id, retraction, by_nothing)?;
+            }
             Ok(session)
         })
         .await
@@ -295,7 +316,7 @@ pub(crate) fn must_exist(db: &Connection, id: SessionId) -> DbResult<StoredSessi
 }
 
 fn find(db: &Connection, id: SessionId) -> DbResult<Option<StoredSession>> {
-    rows::first(db, "SELECT * FROM sessions WHERE id = ?1", [id.0], read)
+    rows::first(db, "SELECT * FROM sessions WHERE id = ?1 AND deleted IS NULL", [id.0], read)
 }
 
 fn by_name(db: &Connection, agent: &str, name: &str) -> DbResult<Option<StoredSession>> {
@@ -325,7 +346,7 @@ pub(crate) fn read(row: &Row<'_>) -> DbResult<StoredSession> {
 fn list(db: &Connection, filter: SessionFilter) -> DbResult<Vec<SessionSummary>> {
     let sql = match filter {
         SessionFilter::Open => "SELECT * FROM sessions WHERE archived IS NULL",
-        SessionFilter::All => "SELECT * FROM sessions",
+        SessionFilter::All => "SELECT * FROM sessions WHERE deleted IS NULL",
     };
     let mut summaries = rows::all(db, sql, [], |row| summarise(db, read(row)?))?;
     summaries.sort_by_key(|summary| std::cmp::Reverse((summary.last, summary.session.id)));

@@ -182,6 +182,11 @@ impl Store {
         Ok(self.read(move |db| documents::last_document(db, session)).await?.map(Arc::new))
     }
 
+    /// Lets go of the last document of a session that is gone.
+    pub(crate) fn forget_document(&self, session: SessionId) {
+        self.remember(session, None);
+    }
+
     fn remember(&self, session: SessionId, document: Option<LastDocument>) {
         let mut documents = self.0.last_documents.lock();
         match document {

@@ -14,6 +14,7 @@ use crate::compactions::{self, StoredCompaction};
 use crate::error::{DbError, StoreError, StoreResult};
 use crate::ids::{Moment, SessionId, TurnId};
 use crate::items::{self, ItemState, ItemsRevision};
+use crate::retractions::{self, StoredRetraction};
 use crate::rows::{self, DbResult};
 use crate::sessions::{self, StoredSession};
 use crate::store::Store;
@@ -59,6 +60,8 @@ pub struct SessionState {
     pub items_revision: ItemsRevision,
     /// The messages behind those that the caller knows.
     pub messages: Vec<StoredMessage>,
+    /// What was taken back in it.
+    pub retractions: Vec<StoredRetraction>,
     /// The number of its last message.
     pub last_message: Option<MessageId>,
     /// The number of its last turn.
@@ -123,6 +126,7 @@ fn load(db: &Connection, session: SessionId, cursor: SessionCursor) -> DbResult<
         items: changed.then(|| items::load(db, session)).transpose()?,
         items_revision: revision,
         messages: messages_behind(db, session, known_up_to, LAST)?,
+        retractions: retractions::of_session(db, session)?,
         last_message: last_message(db, session)?,
         last_turn: turns::last_number(db, session)?,
     })

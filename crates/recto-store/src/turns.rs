@@ -19,6 +19,7 @@ use crate::deliveries::{self, DeliveryKey};
 use crate::error::{DbError, RowId, StoreError, StoreResult};
 use crate::ids::{Moment, RequestId, SessionId, TurnId};
 use crate::owner::{OwnerId, OwnerRegistry, TurnOwner};
+use crate::retractions::{self, NewRetraction};
 use crate::rows::{self, DbResult};
 use crate::sessions::{self, SettingsMap};
 use crate::store::Store;
@@ -42,6 +43,8 @@ pub struct NewTurn {
     pub delivery: Option<DeliveryKey>,
     /// What the client brought along, as JSON.
     pub client: Option<Value>,
+    /// The exchange in whose place the message is said, which must be the session's last.
+    pub retraction: Option<NewRetraction>,
 }
 
 /// A turn as it is stored: one message that came in, and all that was done for it.
@@ -81,6 +84,27 @@ pub struct StoredTurn {
     pub state: Option<Value>,
     /// More about its end, for people.
     pub detail: Option<String>,
+    /// How often it was begun.
+    pub attempts: TurnAttempts,
+    /// Who has asked to stop it: JSON that the store does not read.
+    pub stop_by: Option<Value>,
+}
+
+/// How often a turn was begun, by one process or another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TurnAttempts {
+    /// All of its begins.
+    pub begins: u32,
+    /// Those that were given back when their agent was shut down: nothing was wrong with
+    /// the turn then.
+    pub releases: u32,
+}
+
+impl TurnAttempts {
+    /// How many of the begins ended with their process, or go on.
+    pub fn cuts(self) -> u32 {
+        self.begins.saturating_sub(self.releases)
+    }
 }
 
 /// The turns that are queued or running.
@@ -176,7 +200,11 @@ impl Store {
         let packed = PackedInbound::new(&inbound)?;
         self.write(move |db| {
             deliveries::must_be_new(db, inbound.delivery.as_ref())?;
+            if inbound.retraction.is_some() {
+                must_be_idle(db, &owners, inbound.session)?;
+            }
             let (id, _) = insert(db, owners.own(), &inbound, TurnStatus::Queued, &packed)?;
+            retract_for(db, &owners, &inbound, id)?;
             must_exist(db, &owners, id)
         })
         .await
@@ -230,12 +258,28 @@ impl Store {
         self.write(move |db| take_over(db, &owners, turn)).await
     }
 
+    /// Counts that a running turn of this process is begun once more, from where another
+    /// process left it.
+    pub async fn begin_again(&self, turn: TurnId) -> StoreResult<StoredTurn> {
+        let owners = self.owners();
+        self.write(move |db| {
+            must_be_ours(&owners, turn, standing(db, turn)?, TurnStatus::Running)?;
+            let sql = "UPDATE turns SET begins = begins + 1, begun_by = ?2 WHERE id = ?1";
+            rows::execute(db, sql, [turn.0, owners.own().0])?;
+            must_exist(db, &owners, turn)
+        })
+        .await
+    }
+
     /// Gives up the open turns that this process has of an agent, as if it had ended: whoever
     /// comes next can take them over. What is still written for them is refused from then on.
+    /// What it had begun of them counts as given back, and not as cut short.
     pub async fn release_turns(&self, agent: &str) -> StoreResult<()> {
         let (owners, agent) = (self.owners(), agent.to_owned());
         self.write(move |db| {
-            let sql = "UPDATE turns SET owner = ?3 WHERE owner = ?1 AND ended IS NULL
+            let sql = "UPDATE turns SET owner = ?3, releases = releases + (begun_by IS ?1),
+                           begun_by = NULL
+                       WHERE owner = ?1 AND ended IS NULL
                        AND session IN (SELECT id FROM sessions WHERE agent = ?2)";
             let nobody = OwnerId::nobody();
             rows::execute(db, sql, params![owners.own().0, agent, nobody.0]).map(drop)
@@ -300,9 +344,20 @@ impl Store {
                 rows::first(db, sql, [session.0], |row| read(row, &owners))
             }
             None => {
-                let sql = "SELECT * FROM turns ORDER BY id DESC LIMIT 1";
+                let sql = "SELECT * FROM turns WHERE session IN (SELECT id FROM sessions WHERE deleted IS NULL)
+                           ORDER BY id DESC LIMIT 1";
                 rows::first(db, sql, [], |row| read(row, &owners))
             }
+        })
+        .await
+    }
+
+    /// The last turn of all that made a request.
+    pub async fn last_turn_with_request(&self) -> StoreResult<Option<StoredTurn>> {
+        let owners = self.owners();
+        self.read(move |db| {
+            let sql = "SELECT * FROM turns WHERE id = (SELECT max(turn) FROM requests)";
+            rows::first(db, sql, [], |row| read(row, &owners))
         })
         .await
     }
@@ -327,8 +382,20 @@ fn begin(
     must_be_idle(db, owners, session)?;
     must_be_unchanged(db, session, commit.commit.basis)?;
     let (turn, number) = insert(db, owners.own(), inbound, TurnStatus::Running, packed)?;
+    retract_for(db, owners, inbound, turn)?;
     let request = commit::apply(db, session, turn, commit)?;
     Ok(StartedTurn { turn, number, request })
+}
+
+/// Takes back the exchange in whose place a turn's message is said.
+fn retract_for(
+    db: &Connection,
+    owners: &OwnerRegistry,
+    inbound: &NewTurn,
+    turn: TurnId,
+) -> DbResult<()> {
+    let Some(retraction) = &inbound.retraction else { return Ok(()) };
+    retractions::retract(db, owners, inbound.session, retraction, Some(turn)).map(drop)
 }
 
 /// Passes a session that is as it was when it was read.
@@ -340,7 +407,8 @@ fn must_be_unchanged(
     let Some(basis) = basis else { return Ok(()) };
     let last = transcript::last_message(db, session)?.unwrap_or_default();
     let summary = compactions::standing_id(db, session)?;
-    match (SessionBasis { last_message: last, summary }) == basis {
+    let retraction = retractions::last_id(db, session)?;
+    match (SessionBasis { last_message: last, summary, retraction }) == basis {
         true => Ok(()),
         false => Err(StoreError::Changed { session }.into()),
     }
@@ -380,8 +448,10 @@ fn claim(db: &Connection, owners: &OwnerRegistry, id: TurnId, at: Moment) -> DbR
     let standing = standing(db, id)?;
     must_be_ours(owners, id, standing, TurnStatus::Queued)?;
     must_be_first(db, owners, standing.session, Some(id))?;
-    let sql = "UPDATE turns SET status = ?2, started = ?3 WHERE id = ?1";
-    rows::execute(db, sql, params![id.0, TurnStatus::Running.name(), at.microseconds()])?;
+    let sql = "UPDATE turns SET status = ?2, started = ?3, begins = begins + 1, begun_by = ?4
+               WHERE id = ?1";
+    let own = owners.own().0;
+    rows::execute(db, sql, params![id.0, TurnStatus::Running.name(), at.microseconds(), own])?;
     must_exist(db, owners, id)
 }
 
@@ -448,13 +518,14 @@ fn insert(
     let at = inbound.at.microseconds();
     let own = (!inbound.settings.is_empty()).then_some(&inbound.settings);
     let settings = own.map(rows::to_json).transpose()?;
-    let started = (status == TurnStatus::Running).then_some(at);
+    let is_begun = status == TurnStatus::Running;
+    let started = is_begun.then_some(at);
     let id = db
         .prepare_cached(
             "INSERT INTO turns
                  (session, number, status, owner, actor, inbound, accepted, started, settings,
-                  client)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                  client, begins, begun_by)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         )?
         .insert(params![
             inbound.session.0,
@@ -467,6 +538,8 @@ fn insert(
             started,
             settings,
             packed.client,
+            u32::from(is_begun),
+            is_begun.then_some(owner.0),
         ])?;
     let turn = TurnId(id);
     if let Some(delivery) = &inbound.delivery {
@@ -523,7 +596,9 @@ fn must_exist(db: &Connection, owners: &OwnerRegistry, id: TurnId) -> DbResult<S
 }
 
 fn find(db: &Connection, owners: &OwnerRegistry, id: TurnId) -> DbResult<Option<StoredTurn>> {
-    rows::first(db, "SELECT * FROM turns WHERE id = ?1", [id.0], |row| read(row, owners))
+    let sql = "SELECT turns.* FROM turns JOIN sessions ON sessions.id = turns.session
+               WHERE turns.id = ?1 AND sessions.deleted IS NULL";
+    rows::first(db, sql, [id.0], |row| read(row, owners))
 }
 
 /// Reads a whole row of `turns`.
@@ -548,6 +623,8 @@ fn read(row: &Row<'_>, owners: &OwnerRegistry) -> DbResult<StoredTurn> {
         first_message: rows::message_id(row, "first_message")?,
         state: rows::packed_json(row, "state")?,
         detail: row.get("detail")?,
+        attempts: TurnAttempts { begins: row.get("begins")?, releases: row.get("releases")? },
+        stop_by: rows::optional_json(row, "stop_by")?,
     })
 }
 

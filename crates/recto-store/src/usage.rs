@@ -42,6 +42,8 @@ pub struct TurnTally {
     pub tokens: TokenCounts,
     /// What became of each item.
     pub items: BTreeMap<ItemId, ItemTally>,
+    /// Calls that were not run, because nobody allowed them. They are no use of their tools.
+    pub refused_calls: u64,
 }
 
 /// What became of an item in one turn.

@@ -10,8 +10,20 @@ use crate::fields::{FileReport, FrontmatterFields};
 use crate::frontmatter::split_or_report;
 use crate::problem::WorkspaceProblem;
 
+/// The fields that mean something here, or to Cursor.
+const FIELDS: [&str; 6] = ["name", "description", "priority", "include", "alwaysApply", "globs"];
+
+/// A rule or a reference, as its file has it.
+#[derive(Debug)]
+pub(crate) struct ParsedDocument {
+    /// Its include mode is the usual one for its kind where the file has none.
+    pub document: CatalogDocument,
+    /// The include mode that the file itself asks for.
+    pub declared: Option<IncludeMode>,
+}
+
 /// Reads a rule or a reference. `None` when it cannot be used; the report says why.
-pub(crate) fn read_document(content: &str, report: &mut FileReport<'_>) -> Option<CatalogDocument> {
+pub(crate) fn read_document(content: &str, report: &mut FileReport<'_>) -> Option<ParsedDocument> {
     let path = report.path();
     let file = split_or_report(content, report)?;
     let body = file.body.trim();
@@ -22,39 +34,38 @@ pub(crate) fn read_document(content: &str, report: &mut FileReport<'_>) -> Optio
     let fields = &file.fields;
     let name = fields.line_of_text("name", report).unwrap_or_else(|| stem(path));
     let description = fields.text("description", report);
-    let include = match fields.include(report) {
-        Some(include) => include,
-        None => default_include(path, fields, description.as_deref()),
-    };
-    Some(CatalogDocument {
+    let declared =
+        fields.include(report).or_else(|| cursor_include(path, fields, description.as_deref()));
+    fields.warn_of_slips(&FIELDS, report);
+    let document = CatalogDocument {
         name: name.into(),
         description: description.map(Into::into),
         priority: fields.priority(report).unwrap_or_default(),
-        include,
+        include: declared.unwrap_or(IncludeMode::Manual),
         text: Text::from(body),
         source: ContentSource::File(path.clone()),
-    })
+    };
+    Some(ParsedDocument { document, declared })
 }
 
 fn stem(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// What Cursor would do with a `.mdc` file; manual for all others.
-fn default_include(
+/// What Cursor would do with a `.mdc` file.
+fn cursor_include(
     path: &Path,
     fields: &FrontmatterFields<'_>,
     description: Option<&str>,
-) -> IncludeMode {
-    if !path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("mdc")) {
-        IncludeMode::Manual
-    } else if fields.is_true("alwaysApply") {
+) -> Option<IncludeMode> {
+    let is_cursors = path.extension().is_some_and(|it| it.eq_ignore_ascii_case("mdc"));
+    is_cursors.then_some(if fields.is_true("alwaysApply") {
         IncludeMode::Always
     } else if description.is_some() {
         IncludeMode::Agent
     } else {
         IncludeMode::Manual
-    }
+    })
 }
 
 #[cfg(test)]
@@ -70,7 +81,7 @@ mod tests {
         let path: Arc<Path> = Arc::from(Path::new(file));
         let mut report = FileReport::new(&path);
         let mut shown = match read_document(content, &mut report) {
-            Some(d) => format!(
+            Some(ParsedDocument { document: d, .. }) => format!(
                 "{} {} {} {:?} {:?}\n",
                 d.name, d.priority, d.include, d.description, &*d.text
             ),
@@ -153,6 +164,18 @@ mod tests {
             a 500 manual None "x"
             r/a.md:3: unknown include mode `often`; known are always, manual, agent
             r/a.md:2: `1000` is not a priority; a whole number from 0 to 999 is
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_slip_in_a_field_is_told() {
+        check(
+            "r/a.md",
+            "---\ninlcude: always\ntags: [x]\n---\nx",
+            &expect![[r#"
+            a 500 manual None "x"
+            r/a.md:2: unknown field `inlcude`, which has no effect; did you mean `include`?
         "#]],
         );
     }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use recto_context::{IncludeMode, Priority};
+use recto_context::{IncludeMode, Priority, nearest_name, nearest_slip};
 use serde_json::{Map, Value};
 
 use crate::problem::WorkspaceProblem;
@@ -78,11 +78,28 @@ impl<'a> FrontmatterFields<'a> {
         let name = self.text("include", report)?;
         let include = KNOWN.into_iter().find(|include| include.name() == name);
         if include.is_none() {
-            let hint = format!("known are {}", KNOWN.map(IncludeMode::name).join(", "));
+            let names = KNOWN.map(IncludeMode::name);
+            let hint = match nearest_name(&name, names) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("known are {}", names.join(", ")),
+            };
             let what = format!("unknown include mode `{name}`");
-            report.warn_with_hint(self.line("include"), what, hint);
+            report.ignore(self.line("include"), what, hint);
         }
         include
+    }
+
+    /// Warns of fields that have no effect because their names are slips of known ones. Other
+    /// unknown fields are other programs' business.
+    pub(crate) fn warn_of_slips(&self, known: &[&str], report: &mut FileReport<'_>) {
+        let unknown = self.values.keys().filter(|key| !known.contains(&key.as_str()));
+        for key in unknown {
+            let meant = nearest_slip(key, known.iter().copied());
+            if let Some(meant) = meant.filter(|meant| self.get(meant).is_none()) {
+                let what = format!("unknown field `{key}`, which has no effect");
+                report.ignore(self.line(key), what, format!("did you mean `{meant}`?"));
+            }
+        }
     }
 
     /// The priority, if it is one.
@@ -92,7 +109,7 @@ impl<'a> FrontmatterFields<'a> {
         if priority.is_none() {
             let what = format!("`{text}` is not a priority");
             let hint = format!("a whole number from 0 to {} is", Priority::LAST.get());
-            report.warn_with_hint(self.line("priority"), what, hint);
+            report.ignore(self.line("priority"), what, hint);
         }
         priority
     }
@@ -133,6 +150,17 @@ impl<'a> FileReport<'a> {
         self.add(WorkspaceProblem::warning(self.path, what).at_line(line).hint(hint));
     }
 
+    /// Something that was set in the file has no effect, and a default stands in for it.
+    pub(crate) fn ignore(
+        &mut self,
+        line: Option<usize>,
+        what: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        let problem = WorkspaceProblem::warning(self.path, what).at_line(line).hint(hint);
+        self.add(problem.setting_ignored());
+    }
+
     /// The file, or a part of it, cannot be used.
     pub(crate) fn refuse(&mut self, line: impl Into<Option<usize>>, what: impl Into<String>) {
         self.add(WorkspaceProblem::error(self.path, what).at_line(line));
@@ -168,6 +196,64 @@ mod tests {
             found,
             ["a.md:3: unknown include mode `sometimes`; known are always, manual, agent"]
         );
+    }
+
+    #[test]
+    fn a_slip_in_an_include_mode_is_named_with_what_was_meant() {
+        let found = problems("---\ninclude: alwys\n---\n", |fields, report| {
+            assert_eq!(fields.include(report), None);
+        });
+        assert_eq!(found, ["a.md:2: unknown include mode `alwys`; did you mean `always`?"]);
+    }
+
+    /// Promise: `typos-are-told`
+    #[test]
+    fn a_field_that_is_nearly_a_known_one_is_named_and_others_are_left_alone() {
+        let known = ["name", "description", "priority", "include", "allowed-tools"];
+        let slips = |field: &str| {
+            let content = format!("---\nname: a\n{field}: x\n---\n");
+            problems(&content, |fields, report| fields.warn_of_slips(&known, report))
+        };
+        for (slip, meant) in [
+            ("inlcude", "include"),
+            ("includes", "include"),
+            ("Include", "include"),
+            ("descripton", "description"),
+            ("allowed_tools", "allowed-tools"),
+            ("prioritiy", "priority"),
+        ] {
+            let told = format!(
+                "a.md:3: unknown field `{slip}`, which has no effect; did you mean `{meant}`?"
+            );
+            assert_eq!(slips(slip), [told]);
+        }
+        for other in [
+            "date",
+            "time",
+            "page",
+            "mode",
+            "model",
+            "tags",
+            "title",
+            "type",
+            "version",
+            "author",
+            "argument-hint",
+            "disable-model-invocation",
+            "license",
+            "globs",
+            "color",
+            "tools",
+        ] {
+            assert_eq!(slips(other), [""; 0], "{other}");
+        }
+    }
+
+    #[test]
+    fn a_slip_beside_the_field_that_was_meant_is_nobodys_loss() {
+        let content = "---\ninclude: agent\nIncludes: x\n---\n";
+        let found = problems(content, |fields, report| fields.warn_of_slips(&["include"], report));
+        assert_eq!(found, [""; 0]);
     }
 
     #[test]

@@ -30,6 +30,7 @@ mod document;
 mod fields;
 mod folder;
 mod frontmatter;
+mod include;
 mod lenient;
 mod memories;
 mod options;
@@ -45,6 +46,7 @@ mod tools_json;
 mod workspace;
 
 pub use frontmatter::strip_skill_frontmatter;
+pub use include::{IncludeSource, LongSkills};
 pub use memories::{
     AddedMemory, AllMemories, FindingKind, ForgottenMemory, Horizon, MemoryError, MemoryFiles,
     MemoryFinding, MemoryResult, MemoryView, NewMemory, SecretMatch, TextMarks, find_secret,

@@ -36,6 +36,7 @@
 //! more than five seconds ago does so, and one that still has what was forgotten, or how
 //! a text was before an edit, brings that back.
 
+mod archive;
 mod cache;
 mod change;
 mod check;

@@ -5,13 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use recto_context::{IncludeMode, ItemKind, Priority};
+use recto_context::{IncludeMode, ItemKind, Priority, Tokens};
 
 /// Where an agent's files are and how they are read.
 #[derive(Debug, Clone, Default)]
 pub struct WorkspaceOptions {
     /// The agent's folder: SOUL.md and the others, `skills/`, `rules/`, `references/`.
     pub workspace: PathBuf,
+    /// The project that the agent works in: its AGENTS.md, and the `skills/`, `rules/` and
+    /// `references/` in its `.recto/`, which overwrite those of the workspace.
+    pub project: Option<PathBuf>,
     /// The skills shared by all agents; the workspace's own overwrite them.
     pub skills_directory: PathBuf,
     /// More folders of skills, searched last; later ones overwrite earlier ones.
@@ -21,6 +24,11 @@ pub struct WorkspaceOptions {
     /// Settings that win over what the items' own files say. A skill's tool is
     /// found as `skill.tool` or, for every skill that has one, as `tool`.
     pub overrides: BTreeMap<(ItemKind, String), Override>,
+    /// The include modes of items of which neither their file nor an override says anything.
+    pub kind_includes: BTreeMap<ItemKind, IncludeMode>,
+    /// The most that the bodies of skills may cost together of whose include mode nothing is
+    /// said; beyond it they come when they fit. Without it, they are always there.
+    pub always_tokens: Option<Tokens>,
     /// When files are read again.
     pub reload: Reload,
     /// Where programs that skills require are searched, in the form of `PATH`.

@@ -42,8 +42,10 @@ pub enum Severity {
 /// What became of the thing that has a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProblemEffect {
-    /// It is used; a default stands in for what is wrong.
+    /// It is used as it is; it is not as it should be.
     Used,
+    /// It is used, but something that a person set in it has no effect.
+    SettingIgnored,
     /// It is not in the catalog, and a notice there says so.
     LeftOut,
 }
@@ -82,6 +84,10 @@ impl WorkspaceProblem {
 
     pub(crate) fn with_remedy(self, remedy: Remedy) -> Self {
         WorkspaceProblem { remedy: Some(remedy), ..self }
+    }
+
+    pub(crate) fn setting_ignored(self) -> Self {
+        WorkspaceProblem { effect: ProblemEffect::SettingIgnored, ..self }
     }
 
     pub(crate) fn left_out(self) -> Self {

@@ -11,9 +11,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use recto_context::{CatalogDocument, ContentHash, ContentSource, Text, ToolSpec, WorkspaceFile};
+use recto_context::{ContentHash, ContentSource, Text, ToolSpec, WorkspaceFile};
 
-use crate::document::read_document;
+use crate::document::{ParsedDocument, read_document};
 use crate::fields::FileReport;
 use crate::options::WorkspaceOptions;
 use crate::problem::WorkspaceProblem;
@@ -67,7 +67,7 @@ pub(crate) enum ParsedValue {
     Text(Option<WorkspaceFile>),
     Skill(ParsedSkill),
     Tools(Vec<ToolSpec>),
-    Document(Option<CatalogDocument>),
+    Document(Option<ParsedDocument>),
 }
 
 /// Reads a file and, if its bytes are new, parses it.
@@ -143,6 +143,7 @@ fn parse(
         FileRole::Soul
         | FileRole::Identity
         | FileRole::Agents
+        | FileRole::ProjectAgents
         | FileRole::User
         | FileRole::ToolsDoc => ParsedValue::Text(read_text(content, &file.path)),
         FileRole::Skill => {

@@ -16,11 +16,15 @@ use crate::programs::missing_programs;
 /// The longest name that the specification allows.
 const NAME_LIMIT: usize = 64;
 
+/// The fields of the specification, and ours.
+const FIELDS: [&str; 7] =
+    ["name", "description", "license", "compatibility", "metadata", "allowed-tools", "include"];
+
 /// What a SKILL.md amounts to.
 #[derive(Debug)]
 pub(crate) enum ParsedSkill {
-    /// A skill, still without its tools.
-    Skill(Skill),
+    /// A skill, still without its tools, and the include mode that the file itself asks for.
+    Skill { skill: Skill, declared: Option<IncludeMode> },
     /// A skill of this name that needs programs which are not there.
     Lacks { name: String, programs: Vec<String> },
     /// Nothing that can be used; the report says why.
@@ -53,9 +57,11 @@ pub(crate) fn read_skill(
         report.warn_with_hint(fields.line("name"), "has no description", hint);
     }
     let mut skill = Skill::new(name, description.as_deref(), Text::from(file.body));
-    skill.include = fields.include(report).unwrap_or(IncludeMode::Always);
+    let declared = fields.include(report);
+    fields.warn_of_slips(&FIELDS, report);
+    skill.include = declared.unwrap_or(IncludeMode::Always);
     skill.source = ContentSource::File(path.clone());
-    ParsedSkill::Skill(skill)
+    ParsedSkill::Skill { skill, declared }
 }
 
 /// The name of a skill's folder, which is also its name by default.
@@ -102,7 +108,7 @@ mod tests {
         let path: Arc<Path> = Arc::from(Path::new("skills/notes/SKILL.md"));
         let mut report = FileReport::new(&path);
         let mut shown = match read_skill(content, None, &mut report) {
-            ParsedSkill::Skill(s) => {
+            ParsedSkill::Skill { skill: s, .. } => {
                 format!("{} {} {:?} {:?}\n", s.name, s.include, s.description, &*s.body)
             }
             ParsedSkill::Lacks { name, programs } => format!("{name} lacks {programs:?}\n"),

@@ -6,9 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use recto_context::{
-    Catalog, CatalogDocument, ContentSource, FileNotice, ItemId, ItemKind, Skill, ToolSpec,
+    Catalog, CatalogDocument, ContentSource, FileNotice, IncludeMode, ItemId, ItemKind, Skill,
+    ToolSpec,
 };
 
+use crate::document::ParsedDocument;
+use crate::include::{IncludeSource, LongSkills, choose_include};
 use crate::options::WorkspaceOptions;
 use crate::problem::WorkspaceProblem;
 use crate::read::{ParsedFile, ParsedValue};
@@ -27,6 +30,10 @@ pub struct WorkspaceSnapshot {
     /// Items that are fine but were left out for a reason. Those that no other
     /// file overwrites are notices of the catalog too.
     pub skipped: Vec<SkippedItem>,
+    /// What says when each rule, reference and skill is included.
+    pub include_sources: BTreeMap<ItemId, IncludeSource>,
+    /// Skills that are not always there because they are too long for it.
+    pub long_skills: Option<LongSkills>,
 }
 
 /// An item that is not in the catalog, and why.
@@ -82,7 +89,7 @@ impl WorkspaceSnapshot {
         for slot in slots {
             builder.add(slot, options);
         }
-        builder.finish()
+        builder.finish(options)
     }
 }
 
@@ -118,6 +125,7 @@ impl SnapshotBuilder {
             (FileRole::Soul, ParsedValue::Text(file)) => system.soul.clone_from(file),
             (FileRole::Identity, ParsedValue::Text(file)) => system.identity.clone_from(file),
             (FileRole::Agents, ParsedValue::Text(file)) => system.agents.clone_from(file),
+            (FileRole::ProjectAgents, ParsedValue::Text(file)) => system.project.clone_from(file),
             (FileRole::User, ParsedValue::Text(file)) => system.user.clone_from(file),
             (_, ParsedValue::Text(file)) => tools_doc.clone_from(file),
             (_, ParsedValue::Tools(tools)) => self.add_tools(tools, options),
@@ -146,7 +154,9 @@ impl SnapshotBuilder {
             SlotContent::Parsed(parsed) => {
                 self.report_all(parsed);
                 match &parsed.value {
-                    ParsedValue::Skill(ParsedSkill::Skill(skill)) => self.set_skill(skill, options),
+                    ParsedValue::Skill(ParsedSkill::Skill { skill, declared }) => {
+                        self.set_skill(skill, *declared, options);
+                    }
                     ParsedValue::Skill(ParsedSkill::Lacks { name, programs }) => {
                         let item = ItemId::new(ItemKind::Skill, name.as_str());
                         self.skip(item, path, SkipReason::MissingPrograms(programs.clone()));
@@ -158,10 +168,15 @@ impl SnapshotBuilder {
     }
 
     /// A skill takes the place of an earlier one of its name.
-    fn set_skill(&mut self, skill: &Skill, options: &WorkspaceOptions) {
+    fn set_skill(
+        &mut self,
+        skill: &Skill,
+        declared: Option<IncludeMode>,
+        options: &WorkspaceOptions,
+    ) {
         let mut skill = skill.clone();
-        let settings = options.overrides(ItemKind::Skill, &skill.name);
-        skill.include = settings.include.unwrap_or(skill.include);
+        let item = ItemId::new(ItemKind::Skill, skill.name.clone());
+        skill.include = self.choose_include(item, declared, skill.include, options);
         let skills = &mut self.snapshot.catalog.skills;
         match skills.iter().position(|other| other.name == skill.name) {
             Some(at) => {
@@ -186,16 +201,30 @@ impl SnapshotBuilder {
         skill.tools = tools.iter().map(|tool| owned_tool(tool, &skill.name, options)).collect();
     }
 
-    fn add_document(&mut self, kind: ItemKind, item: &CatalogDocument, options: &WorkspaceOptions) {
-        let mut document = item.clone();
+    fn add_document(&mut self, kind: ItemKind, item: &ParsedDocument, options: &WorkspaceOptions) {
+        let mut document = item.document.clone();
+        let id = ItemId::new(kind, document.name.clone());
+        document.include = self.choose_include(id, item.declared, document.include, options);
         let settings = options.overrides(kind, &document.name);
-        document.include = settings.include.unwrap_or(document.include);
         document.priority = settings.priority.unwrap_or(document.priority);
         let (name, source) = (document.name.clone(), document.source.clone());
         let documents = if kind == ItemKind::Rule { &mut self.rules } else { &mut self.references };
         if let Some(old) = documents.insert(name, document) {
             self.overwrite(ItemId::new(kind, old.name), &old.source, &source);
         }
+    }
+
+    /// The include mode of an item, with a note of what says it.
+    fn choose_include(
+        &mut self,
+        item: ItemId,
+        declared: Option<IncludeMode>,
+        usual: IncludeMode,
+        options: &WorkspaceOptions,
+    ) -> IncludeMode {
+        let (source, include) = choose_include(&item, declared, usual, options);
+        self.snapshot.include_sources.insert(item, source);
+        include
     }
 
     /// Notes that `new` took the place of `old`. Between search folders that
@@ -228,9 +257,14 @@ impl SnapshotBuilder {
         self.snapshot.problems.push(problem);
     }
 
-    fn finish(mut self) -> WorkspaceSnapshot {
-        self.snapshot.catalog.rules = self.rules.into_values().collect();
-        self.snapshot.catalog.references = self.references.into_values().collect();
+    fn finish(mut self, options: &WorkspaceOptions) -> WorkspaceSnapshot {
+        let WorkspaceSnapshot { catalog, include_sources, long_skills, .. } = &mut self.snapshot;
+        catalog.rules = self.rules.into_values().collect();
+        catalog.references = self.references.into_values().collect();
+        if let Some(limit) = options.always_tokens {
+            *long_skills = LongSkills::hold_back(&mut catalog.skills, include_sources, limit);
+            catalog.notices.extend(long_skills.map(|long| long.notice()));
+        }
         self.snapshot
     }
 }
@@ -241,7 +275,7 @@ fn disabled_name(path: &Path, content: &SlotContent, options: &WorkspaceOptions)
     let name = match content {
         SlotContent::Missing => return None,
         SlotContent::Parsed(ParsedFile {
-            value: ParsedValue::Skill(ParsedSkill::Skill(skill)),
+            value: ParsedValue::Skill(ParsedSkill::Skill { skill, .. }),
             ..
         }) => skill.name.to_string(),
         SlotContent::Parsed(ParsedFile {
@@ -261,6 +295,7 @@ fn owned_tool(tool: &ToolSpec, skill: &Arc<str>, options: &WorkspaceOptions) -> 
         .overrides(ItemKind::Tool, &full_name)
         .include
         .or(options.overrides(ItemKind::Tool, &tool.id.name).include)
+        .or(options.kind_includes.get(&ItemKind::Tool).copied())
         .unwrap_or(tool.include);
     tool.id.server = Some(skill.clone());
     tool

@@ -21,6 +21,8 @@ pub(crate) enum FileRole {
     Soul,
     Identity,
     Agents,
+    /// The AGENTS.md of the project.
+    ProjectAgents,
     User,
     ToolsDoc,
     /// The SKILL.md of a skill.
@@ -51,8 +53,13 @@ pub(crate) fn fixed_files(workspace: &Path) -> impl Iterator<Item = SourceFile> 
     FIXED.into_iter().map(|(name, role)| SourceFile { path: workspace.join(name).into(), role })
 }
 
+/// The file that has a fixed place in a project.
+pub(crate) fn project_file(project: &Path) -> SourceFile {
+    SourceFile { path: project.join("AGENTS.md").into(), role: FileRole::ProjectAgents }
+}
+
 /// The folders whose entries are items, in the order they are searched: those
-/// that agents share, and those of the workspace if there is one.
+/// that agents share, those of the workspace if there is one, and the project's.
 pub(crate) fn item_folders(
     options: &WorkspaceOptions,
     workspace: Option<&Path>,
@@ -60,11 +67,13 @@ pub(crate) fn item_folders(
     let mut skills = vec![options.skills_directory.clone()];
     skills.extend(workspace.map(|workspace| workspace.join("skills")));
     skills.extend(options.extra_skill_dirs.iter().cloned());
+    let project = options.project.as_ref().map(|project| project.join(".recto"));
+    skills.extend(project.iter().map(|project| project.join("skills")));
     let mut folders: Vec<_> = without_earlier_doubles(skills)
         .into_iter()
         .map(|path| (path, FolderKind::Skills))
         .collect();
-    if let Some(workspace) = workspace {
+    for workspace in workspace.into_iter().chain(project.as_deref()) {
         folders.push((workspace.join("rules"), FolderKind::Rules));
         folders.push((workspace.join("references"), FolderKind::References));
     }

@@ -23,7 +23,7 @@ use crate::programs::is_on_path;
 use crate::read::{ParsedFile, ParsedValue, ReadJob, ReadOutcome, ReadResult};
 use crate::skill::ParsedSkill;
 use crate::snapshot::WorkspaceSnapshot;
-use crate::source_files::{self, SourceFile, fixed_files};
+use crate::source_files::{self, SourceFile, fixed_files, project_file};
 use crate::stamp::{PathKind, PathState, stat_path};
 
 /// The files of a workspace as they were last read, and the snapshot made of them.
@@ -142,7 +142,9 @@ impl WorkspaceState {
             known.into_iter().map(|slot| (slot.file, slot.last)).collect();
         let listed = self.folders.iter().flat_map(Folder::files);
         let fixed = self.workspace(options).into_iter().flat_map(fixed_files);
+        let of_project = options.project.as_deref().map(project_file);
         self.slots = fixed
+            .chain(of_project)
             .chain(listed)
             .map(|file| FileSlot { last: known.remove(&file).flatten(), file })
             .collect();

@@ -1,5 +1,9 @@
 //! The command line: what can be typed. What it does is in `commands`.
 
+mod files;
+mod sampling;
+pub mod shell;
+
 use std::path::PathBuf;
 
 use clap::builder::{NonEmptyStringValueParser, RangedU64ValueParser};
@@ -8,6 +12,10 @@ use recto_agent::{UsageQuery, UsageSpan};
 use recto_context::{AudienceKind, ContextMode, IncludeMode, ItemKind};
 use recto_models::Checksum;
 use recto_store::ApprovalId;
+
+pub use files::{AttachArgs, ProjectArgs};
+pub use sampling::SamplingArgs;
+use shell::{CompletionArgs, ManArgs};
 
 /// Turns what is typed into the domain's own enum, whose variants have the same names.
 macro_rules! same_variants {
@@ -29,6 +37,9 @@ pub struct Cli {
     /// Recto's home [default: `$RECTO_HOME`, or `~/.recto`]
     #[arg(long, global = true, value_name = "DIR")]
     pub home: Option<PathBuf>,
+    /// This folder is the agent's workspace in this run [default: `agent.workspace`]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
     /// The command that was typed.
     #[command(subcommand)]
     pub command: CliCommand,
@@ -37,54 +48,58 @@ pub struct Cli {
 /// The commands of `recto`.
 #[derive(Debug, Subcommand)]
 pub enum CliCommand {
-    /// Write a small workspace to start from; nothing that is there is changed
+    /// Set up a home with a small workspace to start from; nothing that is there is changed
     Init,
-    /// Talk to the agent
+    /// Talk to the agent: in a conversation, or with one message (-m)
     Chat(ChatArgs),
     /// Show what a model would be sent for a message, without calling one
     Context(ContextArgs),
-    /// Show what a turn sent, and what came back
+    /// Show what a turn sent to the model and why, and what came back
     Show(ShowArgs),
-    /// Show where two turns' requests part, and why
+    /// Compare the requests of two turns: how far they begin alike, and what ended it
     Diff(DiffArgs),
     /// Send a turn's request again, or prove that its record is whole
     Replay(ReplayArgs),
-    /// Look at sessions
+    /// List, show, search, rename, archive, export and import sessions
     Sessions(SessionArgs),
-    /// Look at the agents of the config, and where each of them answers
+    /// List, show and check the agents of the config, and where each of them answers
     #[command(subcommand)]
     Agents(AgentCommand),
-    /// Look at models
+    /// List, pull, check and remove models
     #[command(subcommand)]
     Models(ModelCommand),
     /// Find items that fit a message, whatever their include mode
     Search(SearchArgs),
     /// Tell why an item was or was not on the page of a turn
     Why(WhyArgs),
-    /// Show how the context was used over time, and what nothing uses
+    /// Count how the context was used over time, and list the items that nothing uses
     Stats(StatsArgs),
-    /// Look at skills, and say how they come into a session
+    /// List, show and check skills, and set how they come into sessions
     Skills(ItemArgs),
-    /// Look at rules, and say how they come into a session
+    /// List, show and check rules, and set how they come into sessions
     Rules(ItemArgs),
-    /// Look at references, and say how they come into a session
+    /// List, show and check references, and set how they come into sessions
     References(ItemArgs),
-    /// Look at tools, run them by hand, and say how they come into a session
+    /// List, show, check, run and trust tools, and set how they come into sessions
     Tools(ToolArgs),
-    /// Look at the MCP servers whose tools the agent uses, or be one
+    /// List and check MCP servers and their tools, or serve Recto's own over MCP
     #[command(subcommand)]
     Mcp(McpCommand),
-    /// Look at what the agent remembers, and change it
+    /// List, add, search, edit, forget, restore and check memories
     Memory(MemoryArgs),
-    /// Look at the questions whether a tool may run, and answer them
+    /// List, show and answer the questions whether a tool may run
     #[command(subcommand)]
     Approvals(ApprovalCommand),
-    /// Look at the config
+    /// Show and check the config
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Show what is there, which model answers and why, and what is missing
+    /// Check this machine: what is there, which model answers and why, and what is missing
     Doctor(JsonArg),
-    /// Measure how turns decide, on labelled files
+    /// Print what makes a shell complete Recto's commands
+    Completions(CompletionArgs),
+    /// Print the manual page, or write one for each command
+    Man(ManArgs),
+    /// Measure on labelled files how turns choose their mode and their items
     #[command(subcommand)]
     Bench(BenchCommand),
 }
@@ -94,9 +109,19 @@ pub enum CliCommand {
 pub struct ChatArgs {
     /// Send this message, print the reply and end; `-` reads standard input to its end
     ///
-    /// Without it, messages are typed, or read from standard input, one a line.
+    /// What is piped in beside a message comes along with it. Without one, messages are typed, or
+    /// read from standard input, one a line.
     #[arg(short, long)]
     pub message: Option<String>,
+    /// The same as --message, in words
+    #[arg(value_name = "MESSAGE", conflicts_with = "message")]
+    pub words: Vec<String>,
+    /// What is sent along with the message.
+    #[command(flatten)]
+    pub attach: AttachArgs,
+    /// Whether the project that one stands in is used.
+    #[command(flatten)]
+    pub project: ProjectArgs,
     /// Whom to talk to [default: whose session it is, or whom the config binds to it]
     #[command(flatten)]
     pub agent: AgentArg,
@@ -115,7 +140,10 @@ pub struct ChatArgs {
     /// Minimal, full or decided by each message [default: the session's, or the model's]
     #[arg(long, value_name = "MODE")]
     pub context_mode: Option<ModeArg>,
-    /// Nobody is there to be asked: tools that need a person are not offered
+    /// How the model is asked.
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
+    /// Ask nobody: tools that need a person's word are not offered
     #[arg(long)]
     pub unattended: bool,
     /// Print everything that happens as JSON, one event a line
@@ -127,14 +155,19 @@ pub struct ChatArgs {
 #[derive(Debug, Args)]
 pub struct ContextArgs {
     /// The message; read from standard input when it is `-` or left out
+    ///
+    /// What is piped in beside a message comes along with it.
     pub message: Option<String>,
+    /// What is sent along with the message.
+    #[command(flatten)]
+    pub attach: AttachArgs,
     /// For which agent.
     #[command(flatten)]
     pub agent: AgentArg,
-    /// As the next message of this session, by name or number
+    /// Assemble it as the next message of this session, by name or number
     #[arg(long, value_name = "NAME", conflicts_with = "history")]
     pub session: Option<String>,
-    /// Earlier messages: a file with one JSON message a line
+    /// Take the earlier messages from a file with one JSON message a line
     #[arg(long, value_name = "FILE")]
     pub history: Option<PathBuf>,
     /// The model entry to assemble for [default: the config's, or one that is found]
@@ -143,6 +176,9 @@ pub struct ContextArgs {
     /// Minimal, full or decided by the message [default: the model's]
     #[arg(long, value_name = "MODE")]
     pub context_mode: Option<ModeArg>,
+    /// How the model would be asked.
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
     /// Print all of it as JSON
     #[arg(long, conflicts_with = "raw")]
     pub json: bool,
@@ -170,9 +206,15 @@ pub struct ShowArgs {
     /// The turn, by number, or `last`
     #[arg(default_value = "last")]
     pub turn: String,
-    /// Which of the turn's requests, from 1 [default: its last page]
+    /// Which of the turn's requests, from 1 [default: its last page; with --text all of them]
     #[arg(long, value_name = "N")]
     pub request: Option<u32>,
+    /// Print the page as the model reads it, with the source of each part in the margin
+    #[arg(long, conflicts_with_all = ["body", "json"])]
+    pub text: bool,
+    /// Print to the terminal even what is longer than the screen, instead of opening a pager
+    #[arg(long, requires = "text")]
+    pub no_pager: bool,
     /// Print the request's body, the exact bytes that were sent
     #[arg(long, conflicts_with = "json")]
     pub body: bool,
@@ -229,9 +271,9 @@ pub struct SessionArgs {
 pub enum AgentCommand {
     /// List the agents, the default marked
     List(JsonArg),
-    /// Show what one has: its files, its own settings, its items and where it answers
+    /// Show an agent: its files, its own settings, its items and where it answers
     Show {
-        /// Its name
+        /// The agent's name
         name: String,
         /// How to print it
         #[command(flatten)]
@@ -254,36 +296,46 @@ pub struct AgentArg {
 pub enum SessionCommand {
     /// List the sessions, newest first
     List {
-        /// Those in the archive, too
+        /// List those in the archive, too
         #[arg(long)]
         all: bool,
         /// How to print them
         #[command(flatten)]
         json: JsonArg,
     },
-    /// Show what was said in one
+    /// Show what was said in a session
     Show {
-        /// Its name or number
+        /// The session's name or number
         name: String,
         /// How to print it
         #[command(flatten)]
         json: JsonArg,
     },
-    /// Give one another name
+    /// Give a session another name
     Rename {
-        /// Its name or number
+        /// The session's name or number
         name: String,
         /// The new name
         new: String,
     },
-    /// Put one into the archive; nothing is deleted
+    /// Put a session into the archive; nothing is deleted
     Archive {
-        /// Its name or number
+        /// The session's name or number
         name: String,
     },
-    /// Write one, with all that was said
+    /// Delete a session for good: what was said, what was sent, its file, and what was typed in it
+    ///
+    /// What was counted of it stays in `recto stats`. You are asked twice.
+    Delete {
+        /// The session's name or number
+        name: String,
+        /// Ask nothing
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Write a session to a file, with all that was said
     Export {
-        /// Its name or number
+        /// The session's name or number
         name: String,
         /// The file to write [default: standard output]
         #[arg(short, long, value_name = "FILE")]
@@ -301,14 +353,22 @@ pub enum SessionCommand {
     Import {
         /// The file; `-` is standard input
         file: PathBuf,
-        /// Its name [default: the exported one]
+        /// What to call the session [default: the exported name]
         #[arg(long)]
         name: Option<String>,
     },
     /// Put the messages back on the page that a summary stands for
     Expand {
-        /// Its name or number
+        /// The session's name or number
         name: String,
+    },
+    /// Stop what runs or waits in a session, in whichever process; what was said stays
+    Stop {
+        /// The session's name or number
+        name: String,
+        /// How to print it
+        #[command(flatten)]
+        json: JsonArg,
     },
     /// Find messages that have all of these words
     Search {
@@ -366,7 +426,7 @@ pub enum ModelCommand {
     },
     /// Remove a model from disk
     Remove {
-        /// Its name
+        /// The model's name, as `recto models list` shows it
         name: String,
     },
 }
@@ -379,7 +439,7 @@ pub struct SearchArgs {
     /// Whose items.
     #[command(flatten)]
     pub agent: AgentArg,
-    /// Only items of this kind
+    /// Find only items of this kind
     #[arg(long)]
     pub kind: Option<KindArg>,
     /// The most items of each group to list [default: `search.top_k`]
@@ -485,9 +545,9 @@ pub struct ItemArgs {
 pub enum ItemCommand {
     /// List them, with include mode and token cost
     List(JsonArg),
-    /// Show the text of one
+    /// Show the text of an item
     Show {
-        /// Its name
+        /// The item's name
         name: String,
         /// How to print it
         #[command(flatten)]
@@ -495,7 +555,7 @@ pub enum ItemCommand {
     },
     /// Report what is wrong with their files
     Check(JsonArg),
-    /// Write into the config how one comes into a session
+    /// Write into the config how an item comes into sessions
     Set(SetArgs),
 }
 
@@ -520,7 +580,7 @@ pub enum ToolCommand {
     DryRun(CallArgs),
     /// Call a tool as a turn would, without asking; exits with 1 if it fails, 2 if the call does not fit
     Run(CallArgs),
-    /// Say that a skill's tools.json and scripts are fine as they are now
+    /// Trust a skill's tools.json and scripts as they are now
     Trust {
         /// The skill's name
         name: String,
@@ -587,9 +647,12 @@ pub enum MemoryCommand {
         /// Who would see it
         #[command(flatten)]
         audience: AudienceArgs,
-        /// Daily notes of more than 30 days ago, too
+        /// List daily notes of more than 30 days ago, too
         #[arg(long)]
         all: bool,
+        /// List what was forgotten, of everybody
+        #[arg(long, conflicts_with_all = ["all", "who", "person", "conversation", "sub_agent"])]
+        forgotten: bool,
         /// How to print it
         #[command(flatten)]
         json: JsonArg,
@@ -598,10 +661,10 @@ pub enum MemoryCommand {
     Add {
         /// What to remember; `-` reads standard input
         text: String,
-        /// On the page of every session that may see it
+        /// Put it on the page of every session that may see it
         #[arg(long)]
         important: bool,
-        /// Guests and groups may see it, too
+        /// Let guests and groups see it, too
         #[arg(long)]
         shared: bool,
         /// To whom it belongs
@@ -624,7 +687,7 @@ pub enum MemoryCommand {
     },
     /// Change the text or the marks of a memory, whoever it belongs to
     Edit {
-        /// Its id, or the beginning of what stands behind the `#`
+        /// The memory's id, or the beginning of what stands behind the `#`
         id: String,
         /// The new text; `-` reads standard input [default: with marks, the old text; otherwise
         /// what an editor makes of it]
@@ -638,7 +701,16 @@ pub enum MemoryCommand {
     },
     /// Take memories out, whoever they belong to, and keep them in an archive beside the others
     Forget {
-        /// Their ids, or the beginnings of what stands behind the `#`
+        /// The memories' ids, or the beginnings of what stands behind the `#`
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<String>,
+        /// To whom they belong
+        #[command(flatten)]
+        scope: ScopeArgs,
+    },
+    /// Bring back what was forgotten
+    Restore {
+        /// Their ids, as `recto memory list --forgotten` shows them
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
         /// To whom they belong
@@ -656,7 +728,7 @@ fn at_least_one() -> RangedU64ValueParser<usize> {
 /// For whom memories are looked at.
 #[derive(Debug, Args)]
 pub struct AudienceArgs {
-    /// What these would see: the owner, a guest in private, or a group
+    /// Show what these would see: the owner, a guest in private, or a group
     #[arg(long = "as", value_name = "WHO", default_value = "owner")]
     pub who: WhoArg,
     /// With the memories of this person, as far as these may see them
@@ -686,16 +758,16 @@ same_variants!(WhoArg => AudienceKind: Owner, Guest, Group);
 /// What is said of a memory beside its text, where that changes.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct MarkArgs {
-    /// On the page of every session that may see it
+    /// Put it on the page of every session that may see it
     #[arg(long, conflicts_with = "not_important")]
     pub important: bool,
-    /// On a page only where it fits
+    /// Put it on a page only where it fits
     #[arg(long)]
     pub not_important: bool,
-    /// Guests and groups may see it, too
+    /// Let guests and groups see it, too
     #[arg(long, conflicts_with = "not_shared")]
     pub shared: bool,
-    /// Guests and groups may not see it
+    /// Keep it from guests and groups
     #[arg(long)]
     pub not_shared: bool,
 }
@@ -705,13 +777,13 @@ pub struct MarkArgs {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub struct ScopeArgs {
-    /// Of this person
+    /// It belongs to this person
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub person: Option<String>,
-    /// Of this conversation, such as `telegram@bot-4711`
+    /// It belongs to this conversation, such as `telegram@bot-4711`
     #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
     pub conversation: Option<String>,
-    /// Of this sub-agent, or of the agent itself
+    /// It belongs to this sub-agent, or to the agent itself
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub sub_agent: Option<String>,
 }
@@ -721,7 +793,7 @@ pub struct ScopeArgs {
 pub enum ApprovalCommand {
     /// List the questions that wait for an answer, oldest first
     List(JsonArg),
-    /// Show one, with all that would be done, and who answered it
+    /// Show a question, with all that would be done, and who answered it
     Show {
         /// The question's number
         id: ApprovalId,
@@ -729,11 +801,11 @@ pub enum ApprovalCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Answer one; where no Recto runs any more that waits for it, its turn goes on here
+    /// Answer a question; where no Recto runs any more that waits for it, its turn goes on here
     Answer {
         /// The question's number
         id: ApprovalId,
-        /// What to say
+        /// The answer
         answer: AnswerArg,
         /// Print as JSON
         #[arg(long)]
@@ -744,12 +816,12 @@ pub enum ApprovalCommand {
 /// What can be said to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AnswerArg {
-    /// This call may run
+    /// Allow this call
     #[value(alias = "once")]
     Allow,
-    /// The tool may run whenever the session calls it
+    /// Allow every call of the tool in this session
     Session,
-    /// It may not run
+    /// Deny the call
     Deny,
 }
 
@@ -757,12 +829,16 @@ pub enum AnswerArg {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("mode").required(true))]
 pub struct SetArgs {
-    /// Its name; a skill's tool is `SKILL.TOOL`
-    pub name: String,
-    /// Into every session, by hand, or for a turn when search finds that it fits
+    /// The item's name; a skill's tool is `SKILL.TOOL`
+    #[arg(required_unless_present = "all")]
+    pub name: Option<String>,
+    /// Set it for all of the kind of which nothing else is said, in their own files or the config
+    #[arg(long, conflicts_with = "name")]
+    pub all: bool,
+    /// How it comes: into every session, by hand, or for a turn when search finds that it fits
     #[arg(long, value_name = "MODE", group = "mode")]
     pub include: Option<IncludeArg>,
-    /// As its own file has it, or as is usual for its kind
+    /// Take the setting out: what its own file says holds, or what is usual for its kind
     #[arg(long, group = "mode")]
     pub default: bool,
 }

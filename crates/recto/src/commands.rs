@@ -14,6 +14,7 @@ pub(crate) mod memory;
 pub(crate) mod models;
 pub(crate) mod search;
 pub(crate) mod sessions;
+pub(crate) mod shell;
 pub(crate) mod stats;
 pub(crate) mod tools;
 pub(crate) mod turns;

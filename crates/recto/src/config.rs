@@ -49,7 +49,7 @@ pub use choices::{
     PickMessages, PickPlacement, Provider, Reload, SandboxPolicy, SearchPreset, SkillRender,
     SystemMessages, ToolCalls, ToolPermission, ToolTurnContext, UncertainMode,
 };
-pub use edit::{ItemsTable, set_include};
+pub use edit::{IncludeScope, ItemsTable, set_include};
 pub use env::ConfigFlag;
 pub use problem::{ConfigProblem, ConfigProblems, SettingOrigin};
 pub use settings::{
@@ -189,6 +189,11 @@ impl LoadedConfig {
     /// What holds for each agent, the default first.
     pub fn agents(&self) -> impl Iterator<Item = &Settings> {
         std::iter::once(&self.settings).chain(&self.others)
+    }
+
+    /// The same, to be changed by what a run was told beside the config.
+    pub(crate) fn agents_mut(&mut self) -> impl Iterator<Item = &mut Settings> {
+        std::iter::once(&mut self.settings).chain(&mut self.others)
     }
 
     /// The settings that an agent has for itself, with keys as if they were for all.

@@ -7,6 +7,7 @@ use recto_agent::AgentError;
 use recto_context::nearest_name;
 use recto_llm::LlmError;
 use recto_store::StoreError;
+use serde_json::{Value, json};
 
 use crate::output::tame;
 use crate::remedy_words::hint_with_command;
@@ -17,6 +18,8 @@ pub(crate) type CliResult<T = ()> = Result<T, CliFailure>;
 /// The failure of a command: what happened, its causes, and what a person can do about it.
 #[derive(Debug)]
 pub(crate) struct CliFailure {
+    /// What programs tell failures apart by.
+    code: &'static str,
     what: String,
     causes: Vec<String>,
     hint: Option<String>,
@@ -24,7 +27,7 @@ pub(crate) struct CliFailure {
 
 impl CliFailure {
     pub(crate) fn new(what: impl Into<String>) -> Self {
-        CliFailure { what: what.into(), causes: Vec::new(), hint: None }
+        CliFailure { code: "failed", what: what.into(), causes: Vec::new(), hint: None }
     }
 
     /// The failure that an error is, with the errors behind it as its causes.
@@ -41,6 +44,22 @@ impl CliFailure {
             next = error.source();
         }
         self
+    }
+
+    /// The same failure under another code.
+    pub(crate) fn code(self, code: &'static str) -> Self {
+        CliFailure { code, ..self }
+    }
+
+    /// Whether the failure has this code.
+    pub(crate) fn is(&self, code: &str) -> bool {
+        self.code == code
+    }
+
+    /// The failure as data for programs.
+    pub(crate) fn json(&self) -> Value {
+        let CliFailure { code, what, causes, hint } = self;
+        json!({"error": {"code": code, "message": what, "causes": causes, "hint": hint}})
     }
 
     /// Takes the failure apart: what happened with all that led to it, and the hint.
@@ -77,7 +96,7 @@ impl CliFailure {
 impl From<AgentError> for CliFailure {
     fn from(error: AgentError) -> Self {
         let hint = hint_with_command(error.hint(), error.remedy().as_ref());
-        CliFailure::new(error.to_string()).hint_if(hint)
+        CliFailure::new(error.to_string()).hint_if(hint).code(error.code())
     }
 }
 

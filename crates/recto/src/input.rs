@@ -1,14 +1,24 @@
 //! What comes in through standard input.
 
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 
 use crate::failure::{CliFailure, CliResult};
+use crate::output::tell;
 
 /// The most that is read of a message or a history: more than any window holds,
 /// and not all of a device that never ends.
 const MOST_BYTES: u64 = 256 << 20;
+
+/// How long nothing may come in beside a message before a person is told what is waited for.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// How much longer it is waited for: a pipe that somebody left open must not hold up a message
+/// for ever.
+const PATIENCE: Duration = Duration::from_secs(4);
 
 /// The message that was typed behind a flag; `-` stands for all of standard input.
 pub(crate) fn message(typed: &str) -> CliResult<String> {
@@ -20,6 +30,45 @@ pub(crate) fn all() -> CliResult<String> {
     read_text(io::stdin().lock()).map_err(|error| {
         CliFailure::new("cannot read the message from standard input").because(&error)
     })
+}
+
+/// Reads what is piped in beside a message, up to `most` bytes; `None` where a person could type
+/// and where there is nothing to see in it. An open pipe that stays empty is left alone.
+pub(crate) fn piped(most: u64) -> CliResult<Option<Vec<u8>>> {
+    if is_typed() {
+        return Ok(None);
+    }
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut input = io::stdin().lock();
+        // The first bytes, or the end.
+        let begun = input.fill_buf().map(|_| ());
+        let mut bytes = Vec::new();
+        let read = begun.map(|()| sender.send(None)).and_then(|_| {
+            input.take(most).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        });
+        // Nobody listens any more where nothing came for too long.
+        let _ = sender.send(Some(read));
+    });
+    let mut first = receiver.recv_timeout(QUIET);
+    if let Err(RecvTimeoutError::Timeout) = first {
+        tell(&"waiting for what is piped in (`< /dev/null` says that there is nothing)");
+        first = receiver.recv_timeout(PATIENCE);
+    }
+    let read = match first {
+        Err(RecvTimeoutError::Timeout) => {
+            tell(&"warning: nothing came in through the pipe; the message goes without it");
+            return Ok(None);
+        }
+        Ok(None) => receiver.recv().ok().flatten(),
+        Ok(read @ Some(_)) => read,
+        Err(RecvTimeoutError::Disconnected) => None,
+    };
+    let bytes = read
+        .transpose()
+        .map_err(|error| CliFailure::new("cannot read what is piped in").because(&error))?;
+    Ok(bytes.filter(|bytes| !bytes.trim_ascii().is_empty()))
 }
 
 /// Whether a person could type.

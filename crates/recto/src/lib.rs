@@ -1,6 +1,8 @@
 //! Recto's command line, config and composition: the place where the crates
 //! meet. `main.rs` only calls [`run`].
 
+mod attach;
+mod check_report;
 pub mod cli;
 mod commands;
 pub mod config;
@@ -9,34 +11,64 @@ mod failure;
 mod home;
 mod input;
 mod output;
+mod project;
 pub mod reference;
 mod remedy_words;
 mod setup;
 mod terminal;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use cli::{Cli, CliCommand};
-use failure::CliResult;
+use failure::{CliFailure, CliResult};
 use home::RectoHome;
 use recto_context::ItemKind;
 
 /// Parses the command line, does what it says, and tells of failures.
 pub fn run() -> ExitCode {
-    let cli = Cli::parse();
+    let wants_json = wants_json(std::env::args_os());
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // Help and the version are no failures, whatever they are printed for.
+        Err(usage) if wants_json && usage.use_stderr() => return refuse_usage(&usage),
+        Err(usage) => usage.exit(),
+    };
     match dispatch(&cli) {
         Ok(code) => code,
         Err(failure) => {
-            output::tell(&failure);
+            tell_failure(&failure, wants_json);
             ExitCode::FAILURE
         }
     }
 }
 
+/// Whether the command line asks for JSON, also one that is wrong otherwise.
+fn wants_json(arguments: impl Iterator<Item = OsString>) -> bool {
+    arguments.take_while(|argument| argument != "--").any(|argument| argument == "--json")
+}
+
+/// Tells of a failure on standard error, in the form that was asked for.
+fn tell_failure(failure: &CliFailure, as_json: bool) {
+    match as_json {
+        true => output::tell_json(&failure.json()),
+        false => output::tell(failure),
+    }
+}
+
+/// Tells a program that its command line is wrong.
+fn refuse_usage(usage: &clap::Error) -> ExitCode {
+    let text = usage.render().to_string();
+    let (message, rest) = text.split_once("\n\n").unwrap_or((&text, ""));
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    tell_failure(&CliFailure::new(message).hint(rest.trim()).code("usage"), true);
+    ExitCode::from(2)
+}
+
 fn dispatch(cli: &Cli) -> CliResult<ExitCode> {
-    let home = RectoHome::find(cli.home.as_deref())?;
+    let home = RectoHome::find(cli.home.as_deref(), cli.workspace.as_deref())?;
     match &cli.command {
         // These fail with a code of their own, or without a word.
         CliCommand::Chat(args) => return commands::chat::run(&home, args),
@@ -62,6 +94,8 @@ fn dispatch(cli: &Cli) -> CliResult<ExitCode> {
         CliCommand::Search(args) => commands::search::run(&home, args)?,
         CliCommand::Why(args) => commands::turns::why::run(&home, args)?,
         CliCommand::Stats(args) => commands::stats::run(&home, args)?,
+        CliCommand::Completions(args) => commands::shell::completions(args)?,
+        CliCommand::Man(args) => commands::shell::man(args)?,
         CliCommand::Bench(command) => commands::bench::run(&home, command)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -8,13 +8,16 @@
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
-use serde_json::Value;
+use recto_context::grouped_digits;
+use serde_json::{Value, json};
 
+use crate::draw::{PageWidth, cut_to, wrap_words};
 use crate::failure::{CliFailure, CliResult};
 
 /// Prints what is drawn for people. Colours are taken out unless a terminal
-/// shows them.
+/// shows them, and a terminal gets no line that is wider than it is.
 pub(crate) fn print(drawing: &str) -> CliResult {
+    let drawing = wrap_words(drawing, 2, PageWidth::of_stdout());
     written(|| {
         let mut out = anstream::stdout().lock();
         out.write_all(drawing.as_bytes())?;
@@ -50,9 +53,16 @@ pub(crate) fn print_as(
     if as_json { print_json(&json()) } else { print(&draw()) }
 }
 
+/// A list as data for programs. It stands in an object, under the name of what is listed, so
+/// that more can be said beside it one day.
+pub(crate) fn list_json(things: &str, list: impl IntoIterator<Item = Value>) -> Value {
+    json!({things: list.into_iter().collect::<Value>()})
+}
+
 /// Prints a list as data, or drawn for people, who are told in words when it is empty.
 pub(crate) fn print_list<T>(
     as_json: bool,
+    things: &str,
     list: &[T],
     json: impl Fn(&T) -> Value,
     draw: impl FnOnce() -> String,
@@ -62,7 +72,7 @@ pub(crate) fn print_list<T>(
         tell(nothing);
         return Ok(());
     }
-    print_as(as_json, || list.iter().map(json).collect(), draw)
+    print_as(as_json, || list_json(things, list.iter().map(json)), draw)
 }
 
 /// Prints data for programs that read line by line.
@@ -79,9 +89,14 @@ pub(crate) fn print_text(text: &str) -> CliResult {
 
 /// Tells a person something that is not data.
 pub(crate) fn tell(what: &dyn Display) {
-    let text = tame_lines(&what.to_string());
+    let text = wrap_words(&tame_lines(&what.to_string()), 2, PageWidth::of_stderr());
     // Nobody is left to be told when standard error is gone.
     let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Tells a program something that is not data.
+pub(crate) fn tell_json(what: &Value) {
+    let _ = writeln!(io::stderr(), "{what}");
 }
 
 /// A name or path on one line, with everything visible that is not text.
@@ -94,14 +109,18 @@ pub(crate) fn tame_lines(text: &str) -> String {
     text.chars().flat_map(|c| visible(c, &['\n', '\t'])).collect()
 }
 
-/// The first `most` characters of a text, on one line.
-pub(crate) fn one_line(text: &str, most: usize) -> String {
-    let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if let Some((end, _)) = line.char_indices().nth(most) {
-        line.truncate(end);
-        line.push('…');
+/// As much of a text as fits into so many columns, on one line.
+pub(crate) fn one_line(text: &str, columns: usize) -> String {
+    cut_to(&text.split_whitespace().collect::<Vec<_>>().join(" "), columns)
+}
+
+/// What a model's server read, in words: `945 prompt tokens (578 from cache)`.
+pub(crate) fn prompt_words(prompt: u64, cached: Option<u64>) -> String {
+    let prompt = grouped_digits(prompt);
+    match cached {
+        Some(cached) => format!("{prompt} prompt tokens ({} from cache)", grouped_digits(cached)),
+        None => format!("{prompt} prompt tokens"),
     }
-    line
 }
 
 /// A number of things, in words: `1 entry`, `2 entries`, `2 days`.
@@ -109,8 +128,8 @@ pub(crate) fn counted(count: usize, what: &str) -> String {
     let stem = what.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u']));
     match (count, stem) {
         (1, _) => format!("1 {what}"),
-        (count, Some(stem)) => format!("{count} {stem}ies"),
-        (count, None) => format!("{count} {what}s"),
+        (count, Some(stem)) => format!("{} {stem}ies", grouped_digits(count as u64)),
+        (count, None) => format!("{} {what}s", grouped_digits(count as u64)),
     }
 }
 

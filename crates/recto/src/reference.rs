@@ -11,14 +11,28 @@ pub fn config() -> String {
     crate::config::reference::markdown()
 }
 
+/// What the status says with which a command ends.
+const EXIT_CODES: &str = "
+## Exit status
+
+| status | meaning |
+|---|---|
+| 0 | it went well |
+| 1 | it failed; standard error says what happened and what to do |
+| 2 | it was mistyped, or the arguments of `recto tools run` don't fit the tool |
+| 3 | the turn waits for an answer to a question (`recto approvals list`) |
+| 130 | it was interrupted with Ctrl-C |
+";
+
 /// The page of the command line: every command with its arguments.
 pub fn cli() -> String {
     let mut page = String::from(
         "# Command line\n\n\
          Data goes to standard output, everything else to standard error; colours only to a \
-         terminal. A command that fails ends with status 1 and says what to do, one that was \
-         mistyped with status 2.\n",
+         terminal, which also gets its lines broken between words. What is read by programs or \
+         goes into a file is never cut or broken.\n",
     );
+    page.push_str(EXIT_CODES);
     let mut root = Cli::command();
     root.build();
     let globals: Vec<&Arg> = root.get_arguments().filter(|arg| arg.is_global_set()).collect();
@@ -69,18 +83,21 @@ fn is_help(arg: &Arg) -> bool {
 fn push_argument(page: &mut String, arg: &Arg) {
     let value = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
     let takes_value = arg.get_action().takes_values();
-    let spelled = match (arg.get_long(), value.filter(|_| takes_value)) {
-        (Some(long), Some(value)) => format!("--{long} {value}"),
-        (Some(long), None) => format!("--{long}"),
-        (None, _) => arg.get_id().as_str().to_uppercase(),
+    let value = value.filter(|_| takes_value).map(|value| format!(" {value}")).unwrap_or_default();
+    let spelled = match (arg.get_short(), arg.get_long()) {
+        (Some(short), Some(long)) => format!("-{short}, --{long}{value}"),
+        (Some(short), None) => format!("-{short}{value}"),
+        (None, Some(long)) => format!("--{long}{value}"),
+        (None, None) => arg.get_id().as_str().to_uppercase(),
     };
     let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-    let choices: Vec<String> =
-        arg.get_possible_values().iter().map(|value| format!("`{}`", value.get_name())).collect();
-    let choices = match &choices[..] {
-        [] => String::new(),
-        _ if !takes_value => String::new(),
-        choices => format!(" ({})", choices.join(", ")),
-    };
-    let _ = writeln!(page, "- `{spelled}`: {help}{choices}");
+    let quoted = |names: Vec<String>| names.join(", ");
+    let choices = arg.get_possible_values().into_iter().filter(|_| takes_value);
+    let choices = quoted(choices.map(|value| format!("`{}`", value.get_name())).collect());
+    let defaults = arg.get_default_values().iter().filter(|_| takes_value);
+    let defaults = quoted(defaults.map(|value| format!("`{}`", value.display())).collect());
+    let notes = [(choices, ""), (defaults, "default: ")].map(|(values, label)| {
+        if values.is_empty() { String::new() } else { format!(" ({label}{values})") }
+    });
+    let _ = writeln!(page, "- `{spelled}`: {help}{}", notes.concat());
 }

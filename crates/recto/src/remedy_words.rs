@@ -22,6 +22,7 @@ fn command(remedy: &Remedy) -> String {
     let fixed = match remedy {
         Remedy::FreeModelName { name } => return format!("`--name`, `recto models remove {name}`"),
         Remedy::TrustSkill { skill } => return format!("`recto tools trust {skill}`"),
+        Remedy::OpenSession { name } => return format!("`recto chat --session {name}`"),
         Remedy::CheckServer { server } => return format!("`recto mcp check {server}`"),
         Remedy::CheckModels => "`recto models check`",
         Remedy::PullModel => "`recto models pull NAME`",
@@ -32,10 +33,13 @@ fn command(remedy: &Remedy) -> String {
         Remedy::ListItems => "`recto rules list`, `references list`, `skills list`, `tools list`",
         Remedy::ListApprovals => "`recto approvals list`",
         Remedy::ListMemories => "`recto memory list`",
+        Remedy::SetSkillIncludes => "`recto skills set --all --include agent`",
+        Remedy::Remember => "`/remember TEXT`, or `recto memory add TEXT`",
         Remedy::UndoSummary => "`recto sessions expand`",
         Remedy::RenameSession => "`recto sessions rename`",
         Remedy::ListServers => "`recto mcp list`",
         Remedy::InitWorkspace => "`recto init`",
+        Remedy::AskAgain => "`/retry` in `recto chat`",
     };
     fixed.to_owned()
 }
@@ -64,11 +68,15 @@ mod tests {
             Remedy::ListApprovals,
             Remedy::ListMemories,
             Remedy::TrustSkill { skill: name() },
+            Remedy::SetSkillIncludes,
+            Remedy::Remember,
             Remedy::UndoSummary,
             Remedy::RenameSession,
+            Remedy::OpenSession { name: name() },
             Remedy::ListServers,
             Remedy::CheckServer { server: name() },
             Remedy::InitWorkspace,
+            Remedy::AskAgain,
         ];
         for remedy in remedies {
             let advice = with_command("do it", Some(&remedy));

@@ -7,7 +7,7 @@ mod ollama;
 mod search;
 mod tools;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::env;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,14 +15,17 @@ use std::time::Duration;
 
 use jiff::Zoned;
 use recto_agent::{
-    Actor, Agent, AgentMemories, AgentOptions, AgentParts, ModelEntry, Searcher, add_tools,
-    remove_disabled,
+    Actor, Agent, AgentMemories, AgentOptions, AgentParts, ConfiguredItems, ModelEntry, Searcher,
+    UnknownItem, add_tools, remove_disabled,
 };
 use recto_context::mode::{self, ModeSetting, OlderPair, ResolvedMode};
 use recto_context::{
-    Audience, Catalog, ContextLimits, ItemKind, PageLayout, Priority, Tokens, ToolCalls,
+    Audience, Catalog, ContextLimits, ItemKind, LayoutPreset, PageLayout, Priority, SkillRender,
+    Tokens, ToolCalls,
 };
-use recto_llm::{ApiKey, CallOptions, ChatTemplate, ClientOptions, ModelClient, Provider};
+use recto_llm::{
+    ApiKey, CallOptions, ChatTemplate, ClientOptions, FeatureSupport, ModelClient, Provider,
+};
 use recto_models::Library;
 use recto_store::{Store, StoreOptions};
 use recto_workspace::{
@@ -31,7 +34,7 @@ use recto_workspace::{
 };
 use tokio::runtime::Runtime;
 
-use crate::commands::items::problem_line;
+use crate::check_report::problem_line;
 use crate::config::{
     self, ConfigFlag, ConfigSources, ItemSettings, LoadedConfig, ModelSettings, ModelVerdict,
     SettingOrigin, Settings, plain_model,
@@ -39,6 +42,7 @@ use crate::config::{
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{tame, tell};
+use crate::project;
 
 pub(crate) use agents::{
     TERMINAL, asked_settings, bindings, load_agent, load_config, meant_agent, named_settings,
@@ -60,7 +64,7 @@ pub(crate) fn load(home: &RectoHome, flags: Vec<ConfigFlag>) -> CliResult<Settin
 
 /// Loads the config with its warnings and origins.
 pub(crate) fn load_all(home: &RectoHome, flags: Vec<ConfigFlag>) -> CliResult<LoadedConfig> {
-    config::load(&sources(home, flags)).map_err(|problems| {
+    let loaded = config::load(&sources(home, flags)).map_err(|problems| {
         let failure = CliFailure::new(format!("the config can't be used\n\n{problems}"));
         let in_file =
             problems.iter().any(|problem| matches!(problem.place, SettingOrigin::File { .. }));
@@ -68,7 +72,20 @@ pub(crate) fn load_all(home: &RectoHome, flags: Vec<ConfigFlag>) -> CliResult<Lo
             true => failure.hint(format!("edit {}", home.path().join("config.toml").display())),
             false => failure,
         }
-    })
+    });
+    let mut config = loaded?;
+    take_place(home, &mut config);
+    Ok(config)
+}
+
+/// Lets the agents work where the run was told to, or else in the project that they stand in.
+pub(crate) fn take_place(home: &RectoHome, config: &mut LoadedConfig) {
+    match home.workspace() {
+        Some(workspace) => config
+            .agents_mut()
+            .for_each(|settings| settings.agent.workspace = workspace.to_path_buf()),
+        None => project::apply_answered(home, config),
+    }
 }
 
 /// Collects all that the config is made of: files, environment and flags.
@@ -138,13 +155,29 @@ pub(crate) fn tell_problems(problems: &[WorkspaceProblem]) {
 fn workspace_options(settings: &Settings) -> WorkspaceOptions {
     WorkspaceOptions {
         workspace: settings.agent.workspace.clone(),
+        project: settings.project.clone(),
         skills_directory: settings.skills.directory.clone(),
         extra_skill_dirs: settings.skills.extra_dirs.clone(),
         disabled_skills: settings.skills.disabled.iter().cloned().collect(),
         overrides: overrides(&settings.items),
+        kind_includes: settings
+            .item_kinds
+            .iter()
+            .filter_map(|kind| Some((kind.kind, kind.include?)))
+            .collect(),
+        always_tokens: always_tokens(settings),
         reload: settings.reload,
         search_path: env::var_os("PATH"),
     }
+}
+
+/// What skills of which nothing is said may cost together. No limit where bodies are not shown,
+/// where nothing would bring them, and where the page has another system's form.
+fn always_tokens(settings: &Settings) -> Option<Tokens> {
+    let preset = settings.context.preset;
+    let render = settings.skills.render.unwrap_or(preset.layout().skills);
+    let holds = preset == LayoutPreset::Recto && render == SkillRender::Full;
+    (holds && settings.search.enabled).then(|| Tokens::new(settings.skills.always_tokens))
 }
 
 fn overrides(items: &[ItemSettings]) -> BTreeMap<(ItemKind, String), Override> {
@@ -221,6 +254,11 @@ fn entry(settings: &Settings, model: &ModelSettings) -> CliResult<ModelEntry> {
         mode: resolve_mode(model).map_or_else(|_| ModeSetting::default(), |known| known.setting),
         uncertain: model.auto_uncertain,
         limits: limits(settings, model),
+        images: match model.images {
+            Some(true) => FeatureSupport::Yes,
+            Some(false) => FeatureSupport::No,
+            None => FeatureSupport::Unknown,
+        },
     })
 }
 
@@ -241,8 +279,8 @@ fn model_file(settings: &Settings, model: &ModelSettings) -> Option<PathBuf> {
 fn api_key(model: &ModelSettings) -> CliResult<Option<ApiKey>> {
     let Some(variable) = &model.api_key_env else { return Ok(None) };
     match env::var(variable) {
-        Ok(key) if !key.trim().is_empty() => Ok(Some(ApiKey::new(key.trim()))),
-        Ok(_) | Err(env::VarError::NotPresent) => Ok(None),
+        Ok(key) => Ok(Some(ApiKey::from_variable(variable, Some(&key)))),
+        Err(env::VarError::NotPresent) => Ok(Some(ApiKey::from_variable(variable, None))),
         Err(env::VarError::NotUnicode(_)) => {
             Err(CliFailure::new(format!("the key in the variable `{variable}` is no text")))
         }
@@ -289,12 +327,7 @@ pub(crate) async fn settled_store(settings: &Settings) -> CliResult<Store> {
     Ok(store)
 }
 
-/// Starts the agent, ready to be talked to.
-pub(crate) async fn agent(home: &RectoHome, settings: &Settings, store: Store) -> CliResult<Agent> {
-    Ok(Agent::start(parts(home, settings, store)?).await?)
-}
-
-/// Makes the agent, to be asked but not to be talked to: nothing is taken up.
+/// Makes the agent. Nothing that other processes left is taken up yet.
 pub(crate) fn idle_agent(home: &RectoHome, settings: &Settings, store: Store) -> CliResult<Agent> {
     Ok(Agent::idle(parts(home, settings, store)?))
 }
@@ -305,12 +338,18 @@ fn parts(home: &RectoHome, settings: &Settings, store: Store) -> CliResult<Agent
         options: AgentOptions {
             name: settings.agent.name.as_str().into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            workspace: settings.agent.workspace.to_string_lossy().into(),
+            workspace: settings.work_folder().to_string_lossy().into(),
+            project: settings.project.clone(),
             max_rounds: settings.tools.max_rounds,
             window_cap: Tokens::new(settings.window_cap),
             built_in: built_in(&tools, settings),
             approval_expires: settings.tools.approval_expires,
             disabled_tools: settings.tools.disabled.clone(),
+            configured_items: match settings.other_workspaces.is_empty() {
+                true => configured_items(settings),
+                // What is set for all agents may be there for another one.
+                false => ConfiguredItems::default(),
+            },
             compaction: settings.history.compaction,
             session_files: settings.sessions.markdown.clone(),
             recovery_interval: AgentOptions::RECOVERY_INTERVAL,
@@ -322,6 +361,34 @@ fn parts(home: &RectoHome, settings: &Settings, store: Store) -> CliResult<Agent
         memory: memory_files(settings),
         store,
     })
+}
+
+fn configured_items(settings: &Settings) -> ConfiguredItems {
+    let items = settings.items.iter();
+    ConfiguredItems(items.map(|item| (item.kind, item.name.clone())).collect())
+}
+
+/// Finds the items that the config has settings for and that none of its agents has.
+pub(crate) fn unknown_items(home: &RectoHome, agents: &[&Settings]) -> CliResult<Vec<UnknownItem>> {
+    let mut unknown: Vec<UnknownItem> = Vec::new();
+    let mut there: HashSet<(ItemKind, String)> = HashSet::new();
+    for settings in agents {
+        let snapshot = read_workspace(settings)?;
+        let catalog = whole_catalog(home, settings, &snapshot);
+        let configured = configured_items(settings);
+        let lacks = configured.find_unknown(&catalog, &snapshot, &settings.tools.disabled);
+        let is_lacking = |(kind, name): &(ItemKind, String)| {
+            lacks.iter().any(|item| item.kind == *kind && item.name == *name)
+        };
+        there.extend(configured.0.iter().filter(|item| !is_lacking(item)).cloned());
+        let is_new = |item: &UnknownItem| {
+            !unknown.iter().any(|known| known.kind == item.kind && known.name == item.name)
+        };
+        let new: Vec<UnknownItem> = lacks.iter().filter(|item| is_new(item)).cloned().collect();
+        unknown.extend(new);
+    }
+    unknown.retain(|item| !there.contains(&(item.kind, item.name.clone())));
+    Ok(unknown)
 }
 
 /// The files of what the agent remembers.
@@ -396,6 +463,7 @@ fn limits(settings: &Settings, model: &ModelSettings) -> ContextLimits {
         minimal_history: model.minimal_history as usize,
         memory_entries: settings.memory.max_entries as usize,
         memory_tokens: Tokens::new(settings.memory.max_tokens),
+        skill_list_tokens: Tokens::new(settings.skills.list_tokens),
         reply: Tokens::new(model.max_output_tokens),
         target: settings.context.target_tokens.map(Tokens::new),
         margin: Tokens::ZERO,

@@ -1,13 +1,20 @@
 //! What a person at a terminal gets beyond plain lines: Markdown that is drawn
-//! while it streams, a line editor, and a line that says what goes on.
+//! while it streams, a line editor, a line that says what goes on, and what is typed meanwhile.
 //!
 //! Nothing here knows of sessions, models or turns. Texts come in, texts and
 //! typed lines go out.
 
 pub(crate) mod choose;
+pub(crate) mod draft;
 pub(crate) mod editor;
+pub(crate) mod history;
+pub(crate) mod keys;
 pub(crate) mod markdown;
+mod open_row;
+pub(crate) mod pager;
+pub(crate) mod quiet;
 pub(crate) mod status;
+pub(crate) mod type_ahead;
 
 use std::io::{self, IsTerminal};
 
@@ -37,7 +44,12 @@ impl OutputStyle {
 
 /// How many columns the terminal has; `None` when there is none, or it won't say.
 pub(crate) fn width() -> Option<usize> {
-    if !io::stdout().is_terminal() {
+    width_of(&io::stdout())
+}
+
+/// How many columns there are where a stream goes, if that is a terminal.
+pub(crate) fn width_of(stream: &impl IsTerminal) -> Option<usize> {
+    if !stream.is_terminal() {
         return None;
     }
     let (columns, _) = crossterm::terminal::size().ok()?;

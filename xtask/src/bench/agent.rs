@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use recto_agent::{
-    Actor, Agent, AgentOptions, AgentParts, EventCursor, EventKind, Inbound, SearchParts,
+    Actor, Agent, AgentOptions, AgentParts, ConfiguredItems, EventCursor, EventKind, Inbound,
+    SearchParts,
 };
 use recto_context::Tokens;
 use recto_store::{SessionId, Store, StoreOptions};
@@ -37,11 +38,13 @@ pub(super) async fn start(setup: AgentSetup<'_>) -> Result<Agent> {
             name: name.into(),
             version: "bench".into(),
             workspace: "bench".into(),
+            project: None,
             max_rounds: 20,
             window_cap: Tokens::new(window),
             built_in: tools.specs(),
             approval_expires: Duration::from_secs(60),
             disabled_tools: Vec::new(),
+            configured_items: ConfiguredItems::default(),
             compaction: None,
             session_files: None,
             recovery_interval: AgentOptions::RECOVERY_INTERVAL,

@@ -9,7 +9,7 @@
 //! does. Nothing that is called is run.
 
 mod judge;
-mod workspace;
+pub(super) mod workspace;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +20,7 @@ use recto_context::{
     Mode, ModeDecision, ModeReason, PageLayout, RequestContext, Tokens, ToolCall, ToolCalls,
     ToolChoice, ToolSpec, read_calls,
 };
-use recto_llm::{ModelReply, PromptCacheKey};
+use recto_llm::{FinishReason, ModelReply, PromptCacheKey};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -96,6 +96,9 @@ struct JudgedReply<'a> {
     text: String,
     verdict: CallVerdict,
     prompt: u32,
+    /// How many tokens the reply has.
+    length: u32,
+    finish: FinishReason,
     time: Duration,
 }
 
@@ -173,6 +176,8 @@ async fn answer<'a>(
         text: reply_text(&answer.reply, &calls),
         verdict,
         prompt: answer.reply.usage.prompt.unwrap_or_default(),
+        length: answer.reply.usage.completion.unwrap_or_default(),
+        finish: answer.reply.finish.clone(),
         time: answer.last,
     })
 }
@@ -189,7 +194,7 @@ fn assemble(catalog: &Catalog, mode: Mode, message: &str) -> Result<RequestConte
     };
     let items = catalog.session_at_start();
     let request = AssemblyInputs::new(catalog, message)
-        .stamp(MessageStamp::new("2026-11-15 09:30"))
+        .stamp(MessageStamp::from_minute("2026-11-15 09:30"))
         .model("bench")
         .session(&items)
         .mode(ModeDecision::new(mode, ModeReason::Configured))
@@ -238,12 +243,31 @@ fn report(answered: &[JudgedReply<'_>]) -> Option<BenchReport> {
             minimal.valid,
             FigureUnit::Ratio,
         ),
+        FigureGoal::at_least(
+            "minimal: calls of the right tool",
+            0.65,
+            minimal.tool,
+            FigureUnit::Ratio,
+        ),
+        FigureGoal::at_most(
+            "minimal: calls that go in circles",
+            0.0,
+            minimal.circles,
+            FigureUnit::Count,
+        ),
+        FigureGoal::at_most(
+            "minimal: tokens of the longest call",
+            f64::from(REPLY) - 1.0,
+            minimal.longest,
+            FigureUnit::Count,
+        ),
         FigureGoal::at_least("right calls, minimal by full", 1.0, by_full, FigureUnit::Ratio),
     ];
     let setup = format!(
         "{} requests, three tools each, the most probable words. `valid`: calls can be read, and \
          their arguments fit the schema. `right`: valid, the right tool, and the arguments that \
-         matter are right. What can't be divided, because there is nothing to divide by, is none.",
+         matter are right. `longest`: tokens of the longest reply, of at most {REPLY}. `circles`: \
+         replies that were ended because they repeated themselves. What can't be divided, because there is nothing to divide by, is none.",
         minimal.requests
     );
     let mut report = BenchReport::new(setup, rows(&minimal, &held, &full), goals);
@@ -271,6 +295,10 @@ struct SuccessShares {
     tool: f64,
     right: f64,
     prompt: f64,
+    /// The longest reply, in tokens.
+    longest: f64,
+    /// How many replies were ended because they went in circles.
+    circles: f64,
     time: f64,
 }
 
@@ -282,6 +310,9 @@ impl SuccessShares {
             answered.iter().filter(|each| is(&each.verdict)).count() as f64 / requests
         };
         let prompts = Samples::new(answered.iter().map(|each| f64::from(each.prompt)))?;
+        let lengths = Samples::new(answered.iter().map(|each| f64::from(each.length)))?;
+        let circles =
+            answered.iter().filter(|each| each.finish == FinishReason::Repetition).count();
         let times = Samples::new(answered.iter().map(|each| each.time.as_secs_f64() * 1e3))?;
         Some(SuccessShares {
             requests,
@@ -289,6 +320,8 @@ impl SuccessShares {
             tool: share(|verdict| verdict.tool),
             right: share(|verdict| verdict.right),
             prompt: prompts.percentile(50),
+            longest: lengths.percentile(100),
+            circles: circles as f64,
             time: times.percentile(50),
         })
     }
@@ -301,6 +334,8 @@ impl SuccessShares {
             tool: self.tool / other.tool,
             right: self.right / other.right,
             prompt: self.prompt / other.prompt,
+            longest: self.longest / other.longest,
+            circles: self.circles / other.circles,
             time: self.time / other.time,
         }
     }
@@ -315,6 +350,8 @@ impl SuccessShares {
             figure("right tool", self.tool, FigureUnit::Ratio),
             figure("right", self.right, FigureUnit::Ratio),
             figure("prompt", self.prompt, unit(FigureUnit::Count)),
+            figure("longest", self.longest, unit(FigureUnit::Count)),
+            figure("circles", self.circles, unit(FigureUnit::Count)),
             figure("time", self.time, unit(FigureUnit::Milliseconds)),
         ];
         FigureRow::new(name, figures)
@@ -335,6 +372,8 @@ impl JudgedReply<'_> {
             "right_tool": tool,
             "right": right,
             "prompt": self.prompt,
+            "tokens": self.length,
+            "finish": self.finish,
             "time_ms": self.time.as_secs_f64() * 1e3,
         })
     }

@@ -86,6 +86,12 @@ impl BenchModel {
         Ok(model)
     }
 
+    /// The same model, with words chosen as they are where nobody has set anything.
+    pub(super) fn with_usual_words(mut self) -> Self {
+        self.options.temperature = None;
+        self
+    }
+
     /// Asks, with the most probable words for an answer.
     pub(super) async fn ask(
         &self,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use recto_agent::ModelEntry;
 use recto_context::mode::{ModeSetting, UncertainMode};
 use recto_context::{ContextLimits, Message, PageLayout, Tokens};
-use recto_llm::{CallOptions, ClientOptions, ModelClient, Provider};
+use recto_llm::{CallOptions, ClientOptions, FeatureSupport, ModelClient, Provider};
 use serde_json::json;
 
 use crate::Result;
@@ -147,6 +147,7 @@ pub(super) fn echo(window: u32) -> Result<ModelEntry> {
         uncertain: UncertainMode::default(),
         layout: PageLayout::default(),
         limits: ContextLimits::default(),
+        images: FeatureSupport::Unknown,
     })
 }
 

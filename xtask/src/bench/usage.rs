@@ -163,6 +163,7 @@ async fn write_turn(
         actor: Actor::owner("bench").to_store(),
         delivery: None,
         client: None,
+        retraction: None,
         settings: SettingsMap::default(),
     };
     let begun = store.begin(inbound, first).await?;

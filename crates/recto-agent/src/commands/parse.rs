@@ -1,85 +1,124 @@
 //! From a line to a command.
 
-use recto_store::{ApprovalId, ParseIdError};
+use recto_store::{ApprovalId, ParseIdError, SessionName};
 use serde_json::Value;
 
 use crate::stats::{ParseSpanError, UsageSpan};
 
-use super::{ApprovalScope, COMMANDS, ChatCommand, SettingChange};
+use super::slash::SlashReading;
+use super::{ApprovalScope, COMMANDS, ChatCommand, CommandHelp, SettingChange};
 
 /// A line that is meant as a command, and is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the message of a variant says what its fields hold")]
 pub enum CommandProblem {
-    /// There is no such command.
-    #[error("there is no command `{typed}`")]
-    Unknown { typed: String },
+    /// There is no such command; the nearest is the one that was probably meant.
+    #[error("there is no command `{typed}`{}", did_you_mean(*.nearest))]
+    Unknown { typed: String, nearest: Option<&'static str> },
     /// The command is there, but not with this argument.
     #[error("`{command}` can't be used with `{argument}`: {problem}")]
     Argument { command: &'static str, argument: String, problem: String },
+    /// The command needs what did not follow it.
+    #[error("`{command}` needs more: {problem}")]
+    Missing { command: &'static str, problem: String },
+    /// Something else came with a command, such as an image.
+    #[error("a command takes no files or images along")]
+    Attachment,
 }
 
+fn did_you_mean(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
+}
+
+/// How much of an argument an error quotes: it may be a whole message.
+const MOST_QUOTED: usize = 60;
+
 impl CommandProblem {
+    fn new(command: &'static str, argument: &str, problem: String) -> Self {
+        if argument.is_empty() {
+            return CommandProblem::Missing { command, problem };
+        }
+        let line = argument.lines().next().unwrap_or_default();
+        let short: String = line.chars().take(MOST_QUOTED).collect();
+        let more = if short.len() < argument.len() { "…" } else { "" };
+        CommandProblem::Argument { command, argument: short + more, problem }
+    }
+
     /// What a person can do about it.
     pub fn hint(&self) -> String {
         match self {
-            CommandProblem::Unknown { .. } => {
-                "type /help for the commands; put a space in front to send it as a message"
-                    .to_owned()
+            CommandProblem::Unknown { typed, .. } => {
+                format!("type /help for the commands; `/{typed} …` sends it with a slash in front")
             }
-            CommandProblem::Argument { command, .. } => {
+            CommandProblem::Argument { command, .. } | CommandProblem::Missing { command, .. } => {
                 let known = COMMANDS.iter().find(|help| help.name == *command);
-                let arguments = known.map_or("", |help| help.arguments);
-                format!("type {command} {arguments}")
+                let usage = known.map_or((*command).to_owned(), CommandHelp::usage);
+                format!("type {usage}; `/{command} …` sends it with a slash in front")
+            }
+            CommandProblem::Attachment => {
+                "send the command by itself; `//…` sends a message that begins with a slash"
+                    .to_owned()
             }
         }
     }
 }
 
+/// What a text is to its reader.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum ParsedInput<'a> {
+    /// Something that Recto is to do.
+    Command(ChatCommand),
+    /// A message for the model, as it is to be sent.
+    Message(&'a str),
+}
+
 impl ChatCommand {
-    /// The command that a message has the form of; `None` when it is a message for the model.
-    /// Whether its sender can mean it as one, [`Inbound::read_command`](crate::Inbound) knows.
-    pub(crate) fn parse(message: &str) -> Result<Option<ChatCommand>, CommandProblem> {
-        let line = message.trim_end();
-        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        let rest = rest.trim();
-        // What is to be remembered may have several lines.
-        let is_one_line = !line.contains('\n') || word == "/remember";
-        if !looks_like_command(word) || !is_one_line {
-            return Ok(None);
-        }
-        let known = COMMANDS.iter().find(|help| help.name == word);
-        match known {
-            // A word alone that looks like a command was meant as one.
-            None if rest.is_empty() => Err(CommandProblem::Unknown { typed: word.to_owned() }),
-            None => Ok(None),
-            // "/new york" is no command.
-            Some(help) if help.arguments.is_empty() && !rest.is_empty() => Ok(None),
-            Some(help) => match read(help.name, rest) {
-                Ok(command) => Ok(Some(command)),
-                Err(problem) => {
-                    let (command, argument) = (help.name, rest.to_owned());
-                    Err(CommandProblem::Argument { command, argument, problem })
-                }
+    /// What a text has the form of: a command, or a message for the model. Whether its sender
+    /// can mean it as a command, [`Inbound::read_command`](crate::Inbound) knows.
+    pub(crate) fn parse(message: &str) -> Result<ParsedInput<'_>, CommandProblem> {
+        match SlashReading::read(message) {
+            SlashReading::Message(text) => Ok(ParsedInput::Message(text)),
+            SlashReading::Unknown(word, nearest) => {
+                Err(CommandProblem::Unknown { typed: word.to_owned(), nearest })
+            }
+            SlashReading::OfSurface(word, "") => {
+                Err(CommandProblem::Unknown { typed: word.to_owned(), nearest: None })
+            }
+            SlashReading::OfSurface(word, rest) => {
+                Err(CommandProblem::new(word, rest, TAKES_NOTHING.to_owned()))
+            }
+            SlashReading::Command(help, rest) => match read_checked(help, rest) {
+                Ok(command) => Ok(ParsedInput::Command(command)),
+                Err(problem) => Err(CommandProblem::new(help.name, rest, problem)),
             },
         }
     }
 }
 
-/// A slash and letters: `/help`, but not `/usr/bin` or `/ `.
-fn looks_like_command(word: &str) -> bool {
-    word.strip_prefix('/')
-        .is_some_and(|name| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase()))
+const TAKES_NOTHING: &str = "it takes nothing behind it";
+
+/// Reads a command with what follows it, in one line where it takes no text.
+fn read_checked(help: &CommandHelp, rest: &str) -> Result<ChatCommand, String> {
+    if rest.contains('\n') && !help.takes_text() {
+        return Err("it takes one line".to_owned());
+    }
+    if !rest.is_empty() && help.arguments.is_empty() && help.name != "/help" {
+        return Err(TAKES_NOTHING.to_owned());
+    }
+    read(help.name, rest)
 }
 
 /// Reads a command of that name with what follows it.
 fn read(name: &str, rest: &str) -> Result<ChatCommand, String> {
     let item = || required(rest, "it takes the name of an item");
     Ok(match name {
-        "/new" => ChatCommand::New,
+        "/new" => ChatCommand::New(optional(rest, read_session_name)?),
+        "/undo" => ChatCommand::Undo,
+        "/retry" => ChatCommand::Retry,
+        "/edit" => ChatCommand::Edit(optional(rest, |text| Ok(text.to_owned()))?),
         "/context" => ChatCommand::Context,
         "/sessions" => ChatCommand::Sessions,
-        "/stop" => ChatCommand::Stop,
+        "/stop" => ChatCommand::Stop((!rest.is_empty()).then(|| rest.to_owned())),
         "/model" => ChatCommand::Model(optional(rest, |name| read_setting("model", name))?),
         "/mode" => ChatCommand::Mode(optional(rest, |mode| read_setting("context_mode", mode))?),
         "/set" => ChatCommand::Set(optional(rest, read_change)?),
@@ -90,8 +129,16 @@ fn read(name: &str, rest: &str) -> Result<ChatCommand, String> {
         "/remember" => ChatCommand::Remember(required(rest, "it takes what is to be remembered")?),
         "/approve" => approve(rest)?,
         "/deny" => ChatCommand::Deny(optional(rest, read_number)?),
+        // Whoever asks for help with something gets it.
         _ => ChatCommand::Help,
     })
+}
+
+fn read_session_name(text: &str) -> Result<SessionName, String> {
+    if text.contains(char::is_whitespace) {
+        return Err("it takes one word, the name of the new session".to_owned());
+    }
+    SessionName::new(text).map_err(|error| error.to_string())
 }
 
 fn required(rest: &str, problem: &str) -> Result<String, String> {
@@ -226,44 +273,139 @@ impl SettingKind {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
     use crate::options::SessionSettings;
 
     fn command(text: &str) -> Option<ChatCommand> {
-        ChatCommand::parse(text).unwrap()
+        match ChatCommand::parse(text).unwrap() {
+            ParsedInput::Command(command) => Some(command),
+            ParsedInput::Message(_) => None,
+        }
     }
 
     /// Promise: `commands-are-exact`
     #[test]
     fn commands_are_exact() {
-        assert_eq!(command("/new"), Some(ChatCommand::New));
-        assert_eq!(command("/new\n"), Some(ChatCommand::New));
+        assert_eq!(command("/new"), Some(ChatCommand::New(None)));
+        assert_eq!(command("/new\n"), Some(ChatCommand::New(None)));
+        let work = SessionName::new("work").unwrap();
+        assert_eq!(command("/new work"), Some(ChatCommand::New(Some(work))));
+        assert_eq!(command("/Help"), Some(ChatCommand::Help));
+        assert_eq!(command("/help me"), Some(ChatCommand::Help));
+        let milk = || "milk\nand tea".to_owned();
+        assert_eq!(command("/Remember milk\nand tea"), Some(ChatCommand::Remember(milk())));
+        assert_eq!(command("/edit milk\nand tea"), Some(ChatCommand::Edit(Some(milk()))));
         for message in [
             "How do I reset my router?",
             "How do I /new?",
             " /new",
-            "/new york is large",
             "/usr/bin/env is missing",
-            "/etc",
-            "//new",
-            "/",
-            "/New",
-            "new",
-            "/model\nis a command",
+            "/etc/hosts",
+            "/etc is a folder",
+            "/home is full",
             "/tmp is full",
+            "// a comment",
+            "/",
+            "/ help",
+            "/2 is a half",
+            "new",
         ] {
-            let parsed = ChatCommand::parse(message);
-            assert!(!matches!(parsed, Ok(Some(_))), "{message:?} is {parsed:?}");
+            assert_eq!(ChatCommand::parse(message), Ok(ParsedInput::Message(message)));
         }
     }
 
     /// Promise: `mistyped-command-is-told`
     #[test]
-    fn a_lone_word_behind_a_slash_was_meant_as_a_command() {
-        let problem = ChatCommand::parse("/contxt").unwrap_err();
-        assert_eq!(problem.to_string(), "there is no command `/contxt`");
+    fn what_is_near_a_command_is_told_and_never_a_message() {
+        let told = |text: &str| ChatCommand::parse(text).unwrap_err().to_string();
+        assert_eq!(told("/contxt"), "there is no command `/contxt`; did you mean `/context`?");
+        assert_eq!(
+            told("/rember my door code is 4711"),
+            "there is no command `/rember`; did you mean `/remember`?"
+        );
+        assert_eq!(told("/REM milk"), "there is no command `/REM`; did you mean `/remove`?");
+        assert_eq!(told("/ect"), "there is no command `/ect`");
+        assert_eq!(
+            told("/new york is large"),
+            "`/new` can't be used with `york is large`: it takes one word, the name of the new \
+             session"
+        );
+        assert_eq!(
+            told("/model x\nis what I use"),
+            "`/model` can't be used with `x…`: it takes one line"
+        );
+        assert_eq!(
+            told("/sessions of parliament"),
+            "`/sessions` can't be used with `of parliament`: it takes nothing behind it"
+        );
+        assert_eq!(
+            told("/exit now"),
+            "`/exit` can't be used with `now`: it takes nothing behind it"
+        );
+        assert_eq!(told("/exti"), "there is no command `/exti`; did you mean `/exit`?");
+        assert_eq!(told("/remember"), "`/remember` needs more: it takes what is to be remembered");
+        let problem = ChatCommand::parse("/rember milk").unwrap_err();
+        assert_eq!(
+            problem.hint(),
+            "type /help for the commands; `//rember …` sends it with a slash in front"
+        );
+        let problem = ChatCommand::parse("/mode sideways").unwrap_err();
+        assert_eq!(
+            problem.hint(),
+            "type /mode [full | minimal | auto | default]; `//mode …` sends it with a slash in front"
+        );
+    }
+
+    #[test]
+    fn two_slashes_send_one() {
+        for (typed, sent) in
+            [("//help", "/help"), ("//rember it\n", "/rember it\n"), ("//usr/bin", "/usr/bin")]
+        {
+            assert_eq!(ChatCommand::parse(typed), Ok(ParsedInput::Message(sent)));
+        }
+        for code in ["// TODO", "///", "/// docs", "//"] {
+            assert_eq!(ChatCommand::parse(code), Ok(ParsedInput::Message(code)));
+        }
+    }
+
+    proptest! {
+        /// Promise: `mistyped-command-is-told`
+        #[test]
+        fn no_slip_in_a_command_is_sent(
+            which in 0..COMMANDS.len(),
+            at in 0..12_usize,
+            slip in 0..4_u8,
+            letter in "[a-zA-Z]",
+            rest in "( [a-z ]{0,20})?",
+        ) {
+            let name = &COMMANDS[which].name[1..];
+            let mut typed: Vec<char> = name.chars().collect();
+            let at = at % typed.len();
+            match slip {
+                0 => drop(typed.remove(at)),
+                1 => typed.insert(at, letter.chars().next().unwrap()),
+                2 => typed[at] = letter.chars().next().unwrap(),
+                _ => typed.swap(at.max(1) - 1, at.max(1)),
+            }
+            let typed: String = typed.into_iter().collect();
+            let line = format!("/{typed}{rest}");
+            let parsed = ChatCommand::parse(&line);
+            prop_assert!(!matches!(parsed, Ok(ParsedInput::Message(_))), "{line}");
+            // A slash more makes a message of it.
+            let escaped = format!("/{line}");
+            prop_assert_eq!(ChatCommand::parse(&escaped), Ok(ParsedInput::Message(&line)));
+        }
+
+        #[test]
+        fn whatever_is_typed_is_read(text in "/{0,3}(?s).{0,40}|/[a-z]{1,8}[ \n/].{0,10}") {
+            if let Ok(ParsedInput::Message(sent)) = ChatCommand::parse(&text) {
+                let with_slash = format!("/{sent}");
+                prop_assert!(sent == text || with_slash == text);
+            }
+        }
     }
 
     #[test]
@@ -330,7 +472,9 @@ mod tests {
                 true => format!("{} x", help.name),
                 false => help.name.to_owned(),
             };
-            assert!(matches!(ChatCommand::parse(&typed), Ok(Some(_))), "{typed}");
+            let parsed = ChatCommand::parse(&typed);
+            assert!(matches!(parsed, Ok(ParsedInput::Command(_))), "{typed}");
+            assert_eq!(ChatCommand::parse(&typed.to_uppercase().replace('X', "x")), parsed);
         }
     }
 }

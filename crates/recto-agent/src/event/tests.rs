@@ -1,5 +1,7 @@
 //! Events are read back from their JSON as they were.
 
+use recto_context::MessageId;
+use recto_store::RetractionReason;
 use serde_json::{Value, json};
 
 use super::*;
@@ -48,6 +50,13 @@ fn one_of_each() -> Vec<EventKind> {
     };
     vec![
         EventKind::Accepted,
+        EventKind::TakenBack(TakenBackEvent {
+            taken_back: Some("1".parse().unwrap()),
+            first: MessageId(3),
+            last: MessageId(4),
+            reason: RetractionReason::Retry,
+            by: Actor::owner("Ada"),
+        }),
         EventKind::Requested {
             request: "4".parse().unwrap(),
             number: 1,
@@ -83,6 +92,7 @@ fn one_of_each() -> Vec<EventKind> {
 fn kind_of(event: &EventKind) -> &'static str {
     match event {
         EventKind::Accepted => "accepted",
+        EventKind::TakenBack(_) => "taken_back",
         EventKind::Requested { .. } => "requested",
         EventKind::Retrying { .. } => "retrying",
         EventKind::Text { .. } => "text",

@@ -24,6 +24,7 @@ use crate::options::SessionSettings;
 use crate::search::{
     IndexContent, IsCandidate, RankingBasis, SearchPatience, Searcher, WordsOnlyReason, is_dense,
 };
+use crate::session_cache::is_within;
 use crate::turn::visible_text;
 
 /// How many messages are read at once.
@@ -85,6 +86,12 @@ impl PastMessages {
             let why = WordsOnlyReason::NotReady { done: 0, total: 0 };
             return Ok((Vec::new(), RankingBasis::Words(why)));
         }
+        let taken_back = self.store.all_retractions().await?;
+        let is_taken_back = move |pick: &Pick| {
+            place_of(&pick.item).is_some_and(|(session, message)| {
+                taken_back.get(&session).is_some_and(|ranges| is_within(ranges, message))
+            })
+        };
         let may: HashSet<String> = sessions.keys().map(ToString::to_string).collect();
         let is_seen = move |pick: &Pick| {
             let place = place_of(&pick.item).zip(known);
@@ -95,7 +102,7 @@ impl PastMessages {
         let judge = move |index: &SearchIndex, query: &SearchQuery<'_>| {
             let mut ranked = index.rank_threads(query, |session| may.contains(session), RANKED);
             let dense = ranked.first().is_none_or(is_dense);
-            ranked.retain(|pick| !is_seen(pick));
+            ranked.retain(|pick| !is_seen(pick) && !is_taken_back(pick));
             (drop_duplicates(index, ranked).0, dense)
         };
         // Whoever may recall them: each is embedded once.

@@ -18,9 +18,17 @@ use recto_workspace::{AddedMemory, MemoryError, NewMemory, TextMarks, is_lasting
 use serde_json::json;
 
 use super::AgentMemories;
+use super::one_fact::find_repetition;
 use super::past_messages::KnownMessages;
 use super::recall::{RecallQuery, RecalledContent, Recollection};
 use crate::search::SearchPatience;
+
+/// How long a memory of a model may be, in characters: one fact is shorter.
+const LONGEST_FACT: usize = 300;
+
+/// What a result says of something that is remembered, and of what was before.
+const REMEMBERED: &str = "remembered as ";
+const KNOWN: &str = "known already as ";
 
 /// How much is recalled where nobody says how much.
 const USUAL: usize = 8;
@@ -64,7 +72,7 @@ impl MemoryOperation {
                 json!({
                     "type": "object",
                     "properties": {
-                        "text": {"type": "string"},
+                        "text": {"type": "string", "maxLength": LONGEST_FACT},
                         "scope": {
                             "type": "string",
                             "enum": ["global", "person", "conversation", "agent"]
@@ -162,8 +170,8 @@ impl MemoryTool {
         };
         let added = self.memories.remember(&request, audience).await.map_err(tool_error)?;
         let AddedMemory { memory, was_there } = added;
-        let how = if was_there { "known already" } else { "remembered" };
-        Ok(format!("{how} as {}: {}", memory.name, memory.text.as_str()))
+        let how = if was_there { KNOWN } else { REMEMBERED };
+        Ok(format!("{how}{}: {}", memory.name, memory.text.as_str()))
     }
 
     async fn recall(&self, arguments: &CallArguments, caller: &Caller) -> String {
@@ -216,6 +224,9 @@ pub enum RememberError {
     /// The file could not be written, or the text is none to be kept.
     #[error(transparent)]
     File(#[from] MemoryError),
+    /// It is no single fact, but the same words over and over.
+    #[error("this says the same more than once: \"{repeated}\"")]
+    Repeats { repeated: String },
 }
 
 impl AgentMemories {
@@ -226,6 +237,9 @@ impl AgentMemories {
         request: &RememberRequest<'_>,
         audience: &Audience,
     ) -> Result<AddedMemory, RememberError> {
+        if let Some(repeated) = find_repetition(request.text) {
+            return Err(RememberError::Repeats { repeated });
+        }
         let scope = scope(request.scope, audience)?;
         let marks = MemoryMarks {
             important: request.marks.important || is_lasting_statement(request.text),
@@ -268,16 +282,24 @@ impl RememberError {
         match self {
             RememberError::Scope { .. } => None,
             RememberError::File(error) => error.hint(),
+            RememberError::Repeats { .. } => {
+                Some("say one fact, once, in one short sentence".to_owned())
+            }
         }
     }
 
     /// What Recto can do about it.
     pub fn remedy(&self) -> Option<Remedy> {
         match self {
-            RememberError::Scope { .. } => None,
+            RememberError::Scope { .. } | RememberError::Repeats { .. } => None,
             RememberError::File(error) => error.remedy(),
         }
     }
+}
+
+/// Whether the result of a call says that something is remembered now.
+pub(crate) fn is_remembered(result: &str) -> bool {
+    [REMEMBERED, KNOWN].iter().any(|how| result.starts_with(how))
 }
 
 /// An error as a model reads it, with what to do about it.

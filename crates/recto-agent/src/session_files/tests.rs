@@ -2,7 +2,9 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use recto_store::{BindingKey, NewMessage, NewSession, StoreOptions};
+use recto_store::{
+    BindingKey, NewMessage, NewRetraction, NewSession, RetractionReason, StoreOptions,
+};
 use tempfile::TempDir;
 
 use super::*;
@@ -52,7 +54,7 @@ impl TestFiles {
             at,
             settings: Default::default(),
         };
-        let messages = (1..).zip(texts).map(message).collect();
+        let messages: Vec<_> = (1..).zip(texts).map(message).collect();
         self.store.import(key, new, messages).await.unwrap().id
     }
 
@@ -127,10 +129,10 @@ async fn a_file_grows_by_what_is_new_and_keeps_what_a_person_wrote() {
     let test = TestFiles::new();
     let id = test.session(&["one", "two", "three", "four"]).await;
     let (session, five) = grown(&test, id, &["five"]).await;
-    let left = find_or_create(&test.sessions(), &session, &five[..4]).unwrap();
+    let left = find_or_create(&test.sessions(), &session, &five[..4], &[]).unwrap();
     let path = test.sessions().join(NAME);
     let before = fs::read_to_string(&path).unwrap();
-    let left = append_new(&left, &five[4..]).unwrap().unwrap();
+    let left = append_new(&left, &five[4..], &[]).unwrap().unwrap();
     let after = fs::read_to_string(&path).unwrap();
     assert!(after.starts_with(&before) && after.contains("\nfive\n"), "{after}");
 
@@ -138,8 +140,8 @@ async fn a_file_grows_by_what_is_new_and_keeps_what_a_person_wrote() {
     let edited = after.replace("\nthree\n", "\n3\n") + "\n## User\n\nmy note";
     fs::write(&path, &edited).unwrap();
     let (_, seven) = grown(&test, id, &["five", "six", "seven"]).await;
-    assert_eq!(append_new(&left, &seven[5..]).unwrap(), None);
-    find_or_create(&test.sessions(), &session, &seven).unwrap();
+    assert_eq!(append_new(&left, &seven[5..], &[]).unwrap(), None);
+    find_or_create(&test.sessions(), &session, &seven, &[]).unwrap();
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.starts_with(&edited), "{text}");
     let found = from_markdown(&text).unwrap();
@@ -154,7 +156,7 @@ async fn what_can_not_be_understood_is_left_alone() {
     let test = TestFiles::new();
     let id = test.session(&["one", "two", "three", "four"]).await;
     let (session, five) = grown(&test, id, &["## User\n"]).await;
-    let whole = whole_text(&session, &five[..4]);
+    let whole = whole_text(&session, &five[..4], &[]);
     let unreadable = [
         Vec::new(),
         b"my own notes".to_vec(),
@@ -170,7 +172,7 @@ async fn what_can_not_be_understood_is_left_alone() {
         let path = test.sessions().join(NAME);
         fs::write(&path, &content).unwrap();
         for _ in 0..2 {
-            find_or_create(&test.sessions(), &session, &five).unwrap();
+            find_or_create(&test.sessions(), &session, &five, &[]).unwrap();
         }
         assert_eq!(fs::read(&path).unwrap(), content);
         let second = NAME.replace(".md", "-2.md");
@@ -179,7 +181,7 @@ async fn what_can_not_be_understood_is_left_alone() {
     }
     fs::remove_dir_all(test.sessions()).unwrap();
     fs::create_dir_all(test.sessions().join(NAME)).unwrap();
-    find_or_create(&test.sessions(), &session, &five).unwrap();
+    find_or_create(&test.sessions(), &session, &five, &[]).unwrap();
     assert_eq!(test.listed().len(), 2);
 }
 
@@ -220,4 +222,35 @@ fn a_topic_is_the_first_words() {
         assert_eq!(topic(text), expected);
     }
     assert!(topic(&"İ".repeat(99)).chars().count() <= 40);
+}
+
+#[tokio::test]
+async fn what_is_taken_back_is_marked_once_in_a_file_that_only_grows() {
+    let test = TestFiles::new();
+    let id = test.session(&["one", "two", "three", "four"]).await;
+    let files = test.files();
+    files.update(&test.store, id).await.unwrap();
+    let path = test.sessions().join(NAME);
+    let before = fs::read_to_string(&path).unwrap();
+    let undo = |first, last| NewRetraction {
+        first: MessageId(first),
+        last: MessageId(last),
+        reason: RetractionReason::Undo,
+        actor: json!({}),
+        at: Moment::now(),
+    };
+    test.store.retract(id, undo(3, 4)).await.unwrap();
+    // By whoever wrote it before, and by one who has to read it first.
+    files.update(&test.store, id).await.unwrap();
+    test.store.retract(id, undo(1, 2)).await.unwrap();
+    for _ in 0..2 {
+        test.files().update(&test.store, id).await.unwrap();
+        files.update(&test.store, id).await.unwrap();
+    }
+    let after = fs::read_to_string(&path).unwrap();
+    let marks = after.strip_prefix(&before).unwrap();
+    assert_eq!(marks.matches("> Taken back: messages ").count(), 2, "{marks}");
+    let found = from_markdown(&after).unwrap();
+    assert_eq!(found.retractions.len(), 2);
+    assert!(found.messages.iter().all(|found| found.untouched));
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use recto_context::mode::{ModeSetting, UncertainMode};
 use recto_context::{ContextLimits, PageLayout, Tokens};
-use recto_llm::{CallOptions, ClientOptions, ModelClient, Provider};
+use recto_llm::{CallOptions, ClientOptions, FeatureSupport, ModelClient, Provider};
 use recto_store::{SessionId, Store, StoreOptions};
 use recto_tools::{CallLimits, Toolbox};
 use recto_workspace::{MemoryFiles, Workspace, WorkspaceOptions};
@@ -13,8 +13,8 @@ use tokio::runtime::Builder;
 
 use super::*;
 use crate::{
-    Actor, AgentOptions, AgentParts, Conversation, EventCursor, EventKind, EventListener, Inbound,
-    ModelEntry, SearchParts,
+    Actor, AgentOptions, AgentParts, ConfiguredItems, Conversation, EventCursor, EventKind,
+    EventListener, Inbound, ModelEntry, SearchParts,
 };
 
 /// An agent whose model repeats what it is told.
@@ -29,6 +29,7 @@ fn idle_agent(folder: &Path) -> Agent {
         uncertain: UncertainMode::default(),
         layout: PageLayout::default(),
         limits: ContextLimits::default(),
+        images: FeatureSupport::Unknown,
     };
     let workspace = folder.join("workspace");
     Agent::idle(AgentParts {
@@ -36,11 +37,13 @@ fn idle_agent(folder: &Path) -> Agent {
             name: "main".into(),
             version: "0".into(),
             workspace: "workspace".into(),
+            project: None,
             max_rounds: 4,
             window_cap: Tokens::new(200_000),
             built_in: Vec::new(),
             approval_expires: Duration::from_secs(3_600),
             disabled_tools: Vec::new(),
+            configured_items: ConfiguredItems::default(),
             compaction: None,
             session_files: Some(folder.join("sessions")),
             recovery_interval: AgentOptions::RECOVERY_INTERVAL,

@@ -278,20 +278,6 @@ fn a_crash_does_not_reset_the_loop_guard() {
 }
 
 #[test]
-fn a_turn_that_ends_its_process_each_time_is_given_up() {
-    check(
-        "begin / crash / crash / crash / crash",
-        &expect![[r#"
-            begin -> call
-            crash -> call
-            crash -> call
-            crash -> call
-            crash -> end GivenUp unanswered []
-        "#]],
-    );
-}
-
-#[test]
 fn a_state_of_another_version_is_not_read() {
     let state = TurnState::new(ModeDecision::without_tools(), "test", 4);
     let mut kept = serde_json::to_value(&state).unwrap();

@@ -83,7 +83,7 @@ impl TurnRun<'_> {
     pub(super) async fn wait_for_answers(&mut self) -> AgentResult<StepEffect> {
         self.find_calls();
         // Whoever waits until all work is done does not wait for a person.
-        let _resting = self.shared.rest();
+        let _resting = self.shared.rest(self.arrived.session);
         for approval in self.questions().await?.iter().filter(|asked| asked.answer.is_none()) {
             self.emit(EventKind::Asked(ApprovalQuestion::from_approval(approval)));
         }
@@ -162,6 +162,7 @@ impl TurnRun<'_> {
             });
         }
         for approval in asked {
+            self.tally.add_answer(approval);
             self.tell_answer(approval);
         }
         self.permits = Some(permits);
@@ -174,17 +175,22 @@ impl TurnRun<'_> {
         let by = by.as_ref().map(Actor::from_store);
         let person = by.as_ref().map(|by| format!(" by {}", by.name)).unwrap_or_default();
         let (tool, title) = (approval.question.tool.key(), &approval.question.title);
-        let text = format!("{}{person}: {tool}: {title}", describe_answer(*answer));
+        let text = format!("{}{person}: {tool}: {title}", answer.describe());
         self.emit(EventKind::Decided { approval: approval.id, answer: *answer, by });
         self.push_message(MessageBody::Approval(Text::from(text)));
     }
 
-    /// Closes the questions when nobody wants an answer any more: what is open counts as denied.
+    /// Closes the questions when nobody wants an answer any more: whoever stops the turn takes
+    /// back what is open, and has denied nothing.
     async fn give_up_asking(&mut self) -> AgentResult<StepEffect> {
         for approval in self.questions().await? {
             if approval.answer.is_none() {
-                self.close(approval.id, ApprovalAnswer::Denied, self.stop.requested_by()).await?;
+                let by = self.stop.requested_by();
+                self.close(approval.id, ApprovalAnswer::Withdrawn, by).await?;
             }
+        }
+        for approval in self.questions().await? {
+            self.tally.add_answer(&approval);
         }
         for ToolCall { id, name, .. } in self.calls.clone() {
             let text = "not run: the person stopped the turn instead of allowing it";
@@ -220,17 +226,6 @@ fn permit(approval: &StoredApproval) -> CallPermit {
             CallPermit::Denied("the person was asked and did not answer in time".into())
         }
         Some(ApprovalAnswer::Withdrawn) | None => CallPermit::Denied(NOBODY.to_owned()),
-    }
-}
-
-/// An answer in words, for people.
-fn describe_answer(answer: ApprovalAnswer) -> &'static str {
-    match answer {
-        ApprovalAnswer::Once => "allowed once",
-        ApprovalAnswer::Session => "allowed for this session",
-        ApprovalAnswer::Denied => "denied",
-        ApprovalAnswer::Expired => "not answered in time",
-        ApprovalAnswer::Withdrawn => "withdrawn",
     }
 }
 

@@ -83,8 +83,14 @@ impl RequestDraft<'_> {
             .removed(removed)
             .picks(&content.found.picks)
             .candidates(&content.found.candidates)
+            .alike(&content.found.alike)
             .summary(summary)
             .history(content.history)
+            .taken_back(match &client.history {
+                // What its client shows is the client's to say.
+                Some(_) => &[][..],
+                None => &self.session.taken_back[..],
+            })
             .rounds(content.rounds)
             .mode(content.mode.clone())
             .window(window)
@@ -150,12 +156,13 @@ impl TurnRun<'_> {
         }
     }
 
-    /// Stores the request and its body, before anything is sent.
+    /// Stores the request and its body, before anything is sent. Gives the event that tells of
+    /// it, too.
     pub(super) async fn record(
         &mut self,
         request: &RequestContext,
         body: Vec<String>,
-    ) -> AgentResult<RequestId> {
+    ) -> AgentResult<(RequestId, EventKind)> {
         self.store_message(&request.sent);
         let comparison = self.previous.as_ref().map(|previous| compare_requests(previous, request));
         self.fresh_tokens = comparison.as_ref().map(|comparison| comparison.fresh_tokens);
@@ -167,15 +174,16 @@ impl TurnRun<'_> {
         let stored = self.commit().await?;
         let id = stored.ok_or(AgentError::Ended)?;
         self.tally.add_page(request, self.fresh_tokens);
-        self.emit(EventKind::Requested {
+        let requested = EventKind::Requested {
             request: id,
             number: self.requests,
             model: self.entry().name.to_string(),
             mode: request.mode.chosen,
             prompt_tokens: request.prompt_tokens().get(),
             agreed_tokens: comparison.map_or(0, |comparison| comparison.agreed_tokens.get()),
-        });
-        Ok(id)
+        };
+        self.emit(requested.clone());
+        Ok((id, requested))
     }
 
     pub(super) fn new_request(

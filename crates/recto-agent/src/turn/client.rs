@@ -135,7 +135,7 @@ async fn transcript(
     shared: &AgentShared,
     session: &LoadedSession,
 ) -> AgentResult<Vec<Arc<Message>>> {
-    if session.carry.history_from.is_none() {
+    if session.carry.history_from.is_none() && session.taken_back.is_empty() {
         return Ok(session.messages.clone());
     }
     let stored = shared.parts.store.messages(session.session.id, None).await?;
@@ -276,7 +276,7 @@ impl TurnRun<'_> {
             let mut tools = request.tools.iter().map(|tool| &tool.spec);
             tools.any(|tool| *tool.called == *name && tool.is_client_tool())
         };
-        let earlier = self.session.messages.iter();
+        let earlier = self.session.messages.iter().chain(&self.session.taken_back);
         let mut used: HashSet<CallId> =
             earlier.flat_map(|message| message.calls()).map(|call| call.id.clone()).collect();
         used.extend(calls.iter().filter(|call| !is_client(&call.name)).map(|call| call.id.clone()));

@@ -21,6 +21,7 @@ use crate::error::AgentResult;
 use crate::notice::NoticeFacts;
 use crate::record::{RequestPurpose, pieces};
 use crate::shared::counter_from;
+use crate::turn_gate::GatePass;
 
 /// How often a summary is made anew because more has to leave for it.
 const TRIES: usize = 3;
@@ -131,13 +132,22 @@ impl TurnRun<'_> {
         asking.ok()
     }
 
-    /// A reply that nobody watches; nothing when the person stops the turn.
+    /// A reply that nobody watches; nothing when the person stops the turn. Like any call it
+    /// makes way for what is asked in another session, and is made again.
     async fn collect_reply(&self, body: String) -> Option<Result<ModelReply, LlmError>> {
-        let mut stream = self.entry().client.stream(body);
+        let (gate, session) = (&self.shared.gate, self.arrived.session);
+        if gate.pass(session, self.stop).await == GatePass::Stopped {
+            return None;
+        }
+        let mut stream = self.entry().client.stream(body.clone());
+        let closed = gate.closed(session);
+        tokio::pin!(closed);
         loop {
             let next = tokio::select! {
                 biased;
                 () = self.stop.requested() => return None,
+                // Leaving drops the stream, which ends the call.
+                () = &mut closed => return Box::pin(self.collect_reply(body)).await,
                 next = stream.next() => next,
             };
             match next {
@@ -170,7 +180,8 @@ impl RequestDraft<'_> {
         }
         let leaves = |message: &&Arc<Message>| message.id >= from && message.id < until;
         leaving.extend(self.content.history.iter().filter(leaves).cloned());
-        leaving.retain(|message| message.is_for_models());
+        leaving
+            .retain(|message| message.is_for_models() && !self.session.is_taken_back(message.id));
         Ok(leaving)
     }
 

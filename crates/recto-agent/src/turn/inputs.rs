@@ -140,7 +140,8 @@ struct SearchScope {
 /// What the person is told once the turn has begun.
 #[derive(Debug)]
 pub(crate) struct PendingNotices {
-    /// Of skills and servers whose tools are not there: once, until that changes.
+    /// Of files and settings that have no effect, and of skills and servers whose tools are not
+    /// there: once, until that changes.
     pub(crate) of_catalog: Vec<TurnNotice>,
     /// Of memory files that can't be read: once in the life of the process.
     pub(crate) of_memories: Vec<TurnNotice>,
@@ -265,7 +266,11 @@ impl TurnInputs {
         };
         // In the layers of their kinds, memories are ranked anew for each message.
         let stays = entry.layout.picks != PickPlacement::InLayer;
-        let before = session.carry.snapshot.clone().filter(|_| stays);
+        let mut before = session.carry.snapshot.clone().filter(|_| stays);
+        if let Some(before) = &mut before {
+            // What was remembered in an exchange that was taken back stands nowhere any more.
+            before.retain_own(|said| !session.is_taken_back(said));
+        }
         let criteria = MemoryCriteria {
             limits: &entry.limits,
             options: &options,

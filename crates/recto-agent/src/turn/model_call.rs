@@ -1,12 +1,13 @@
 //! The call of the model: what streams in goes out to the listeners.
 
 use futures_util::{FutureExt, StreamExt};
-use recto_context::{ToolCalls, text_before_calls};
+use recto_context::{LeadingStamp, ToolCalls, text_before_calls};
 use recto_llm::{LlmError, ModelReply, PromptCacheKey, StreamEvent};
 use recto_store::Moment;
 
 use super::TurnRun;
 use crate::event::EventKind;
+use crate::turn_gate::GatePass;
 
 /// How many pieces of a reply listeners hear of at once, at the most, where a
 /// server sends them faster than one by one.
@@ -31,9 +32,44 @@ pub(super) struct StreamedReply {
     /// What the model thought since listeners last heard of it.
     thought: String,
     pub(super) first_token_at: Option<Moment>,
+    stamps: ReplyStamps,
+    progress: StreamProgress,
+}
+
+/// What becomes of a stamp that a reply begins with.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReplyStamps {
+    /// The page has stamps, which the model imitates: it is taken off.
+    TakenOff,
+    /// The page has none, so it is the model's own.
+    #[default]
+    Kept,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum StreamProgress {
+    #[default]
+    Running,
+    Over,
 }
 
 impl StreamedReply {
+    /// Where the reply's own words begin: behind a stamp that is taken off. `None` while that
+    /// can't be told.
+    fn words_from(&self) -> Option<usize> {
+        match LeadingStamp::find(&self.text) {
+            _ if self.stamps == ReplyStamps::Kept => Some(0),
+            LeadingStamp::Whole(length) => Some(length),
+            LeadingStamp::Unfinished if self.progress == StreamProgress::Running => None,
+            LeadingStamp::Unfinished | LeadingStamp::None => Some(0),
+        }
+    }
+
+    /// The stamp that is taken off, and what the model said behind it.
+    pub(super) fn split_stamp(&self) -> (&str, &str) {
+        self.text.split_at(self.words_from().unwrap_or_default())
+    }
+
     /// How much of the text can't become a call any more. What was shown can't, so
     /// only the rest is looked at, from where its line begins.
     fn before_calls(&self) -> usize {
@@ -43,28 +79,48 @@ impl StreamedReply {
 }
 
 impl TurnRun<'_> {
-    /// Sends the body and listens until the reply is whole, fails or is stopped.
-    pub(super) async fn call_model(&self, body: String) -> CallOutcome {
+    /// Sends the body as soon as nobody waits in another session. A call that is given up for
+    /// one who does is made again, as after a crash; listeners are told of it as of the first.
+    pub(super) async fn call_in_turn(&self, body: &str, requested: EventKind) -> CallOutcome {
+        let (gate, session) = (&self.shared.gate, self.arrived.session);
+        loop {
+            if gate.pass(session, self.stop).await == GatePass::Stopped {
+                return CallOutcome::Stopped(StreamedReply::default());
+            }
+            if let Some(outcome) = self.call_model(body.to_owned()).await {
+                return outcome;
+            }
+            self.emit(requested.clone());
+        }
+    }
+
+    /// Sends the body and listens until the reply is whole, fails or is stopped. Nothing where
+    /// the call was given up for what somebody asks in another session.
+    async fn call_model(&self, body: String) -> Option<CallOutcome> {
+        let closed = self.shared.gate.closed(self.arrived.session);
+        tokio::pin!(closed);
         let mut stream = self.entry().client.stream_cached(self.cache_key(), body);
-        let mut streamed = StreamedReply::default();
+        let mut streamed = StreamedReply { stamps: self.reply_stamps(), ..Default::default() };
         loop {
             let mut next = tokio::select! {
                 biased;
                 // Leaving drops the stream, which ends the call.
-                () = self.stop.requested() => return CallOutcome::Stopped(streamed),
+                () = self.stop.requested() => return Some(CallOutcome::Stopped(streamed)),
+                () = &mut closed => return None,
                 next = stream.next() => next,
             };
             for piece in 1.. {
                 match next {
                     Some(Ok(StreamEvent::Done(reply))) => {
+                        streamed.progress = StreamProgress::Over;
                         self.show_ready(&mut streamed);
-                        return CallOutcome::Reply(Box::new(reply), streamed);
+                        return Some(CallOutcome::Reply(Box::new(reply), streamed));
                     }
                     Some(Ok(event)) => self.absorb(&mut streamed, event),
-                    Some(Err(error)) => return CallOutcome::Failed(error, streamed),
+                    Some(Err(error)) => return Some(CallOutcome::Failed(error, streamed)),
                     None => {
                         let cause = "the stream has no end".to_owned();
-                        return CallOutcome::Failed(LlmError::Cut { cause }, streamed);
+                        return Some(CallOutcome::Failed(LlmError::Cut { cause }, streamed));
                     }
                 }
                 if piece == AT_A_STRETCH {
@@ -76,6 +132,14 @@ impl TurnRun<'_> {
                 }
             }
             self.show_ready(&mut streamed);
+        }
+    }
+
+    /// What becomes of stamps in this turn's replies.
+    pub(super) fn reply_stamps(&self) -> ReplyStamps {
+        match self.entry().layout.preset.has_stamps() {
+            true => ReplyStamps::TakenOff,
+            false => ReplyStamps::Kept,
         }
     }
 
@@ -119,6 +183,8 @@ impl TurnRun<'_> {
     }
 
     fn show_to(&self, streamed: &mut StreamedReply, end: usize) {
+        let Some(begin) = streamed.words_from() else { return };
+        streamed.shown = streamed.shown.max(begin);
         if let Some(piece) =
             streamed.text.get(streamed.shown..end).filter(|piece| !piece.is_empty())
         {
@@ -130,13 +196,15 @@ impl TurnRun<'_> {
     /// Shows what was held back because it could have become a call, when the
     /// reply ended early.
     pub(super) fn show_all(&self, streamed: &mut StreamedReply) {
+        streamed.progress = StreamProgress::Over;
         self.show_to(streamed, streamed.text.len());
     }
 
     /// Shows what was held back and turned out to be no call. `words` is the
     /// reply without its calls.
     pub(super) fn show_words(&self, streamed: &StreamedReply, words: &str) {
-        let shown = streamed.text.as_bytes().iter().take(streamed.shown);
+        let begin = streamed.words_from().unwrap_or_default();
+        let shown = streamed.text.as_bytes().iter().take(streamed.shown).skip(begin);
         let common = shown.zip(words.as_bytes()).take_while(|(a, b)| a == b).count();
         let rest = &words[words.floor_char_boundary(common)..];
         if !rest.trim().is_empty() {

@@ -8,7 +8,7 @@ mod tests;
 use std::sync::Arc;
 
 use recto_context::{
-    CallId, Message, MessageBody, MessageId, RequestContext, Text, TurnNumber, UserMessage, Window,
+    CallId, Message, MessageBody, MessageId, RequestContext, Text, TurnNumber, Window,
 };
 use recto_llm::LlmError;
 use recto_store::{NewMessage, StartedTurn, StoredTurn, TurnCommit, TurnEnding, TurnId};
@@ -25,7 +25,7 @@ use crate::event::{EventKind, UsageTotals};
 use crate::inbound::{ArrivedMessage, Inbound};
 use crate::mailbox::TurnListeners;
 use crate::options::ModelEntry;
-use crate::recover::closing_commit;
+use crate::recover::{closing_commit, unstored_message};
 use crate::session_cache::{LoadedSession, SessionCache};
 use crate::shared::AgentShared;
 use crate::step::{EndReason, PendingCall, StepInput, TurnOpening, TurnState};
@@ -73,13 +73,16 @@ impl TurnRunner<'_> {
         } else {
             self.session.refresh(self.shared).await?;
         }
+        if let Some(exchange) = &message.inbound.replaces {
+            self.session.loaded()?.0.leave_out(&exchange.range());
+        }
         match self.run(message, start).await {
             // Only while nothing is stored: a message is never stored twice.
             Err(error) if is_overtaken(&error) && self.listeners.awaits_ack() => {}
             ran => return ran.map(|()| None),
         }
         let turn = self.shared.parts.store.accept(message.to_store()).await?;
-        self.listeners.accepted(turn.id);
+        self.listeners.accepted(turn.id, message);
         Ok(Some(turn.id))
     }
 
@@ -138,17 +141,7 @@ impl TurnRunner<'_> {
     pub(crate) async fn give_up(&mut self, turn: &StoredTurn, error: &AgentError) -> AgentResult {
         let session = self.session.refresh(self.shared).await?;
         let error = error.to_turn_error();
-        let inbound = ArrivedMessage::from_turn(turn, session).inbound;
-        // Results that nothing can be done with stay with their turn.
-        let is_unstored = turn.first_message.is_none() && !inbound.continues_turn();
-        let unstored = is_unstored.then(|| {
-            MessageBody::User(UserMessage {
-                speaker: inbound.actor.speaker(&session.audience()),
-                content: inbound.content,
-                stamp: Some(stamp(turn.accepted)),
-                ..Default::default()
-            })
-        });
+        let unstored = unstored_message(turn, &session.audience());
         let of_turn = turn.first_message.map_or(&[][..], |first| session.split_at(first).1);
         let unanswered = open_calls(of_turn);
         let results = unanswered.iter().map(|call| call.closing_result(EndReason::Failed));
@@ -169,6 +162,7 @@ impl TurnRunner<'_> {
         let history_from = session.carry.history_from;
         start.find_continuation(self.shared, session, message).await?;
         let chosen = start.choose_model(self.shared, session, message)?;
+        chosen.0.check_images(&message.inbound.content).await?;
         if start.turn.is_none() && self.shared.known_window(&chosen.0).is_none() {
             // A server is about to be asked, which may take long: no message waits
             // for that to be stored. Otherwise it is stored with the first request.
@@ -259,7 +253,7 @@ impl TurnRunner<'_> {
         let (session, _) = self.session.loaded()?;
         let commit = TurnCommit { basis: Some(session.basis()), ..TurnCommit::default() };
         let begun = self.shared.parts.store.begin(message.to_store(), commit).await?;
-        self.listeners.accepted(begun.turn);
+        self.listeners.accepted(begun.turn, message);
         Ok(begun)
     }
 }

@@ -10,12 +10,13 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use recto_context::{
-    Audience, DropReason, ItemKind, Layer, Memory, Pick, RequestContext, Tokens, TypedMemory,
+    Audience, DropReason, ItemKind, ItemStatus, Layer, Memory, Pick, RequestContext, Tokens,
+    TypedMemory,
 };
 use recto_store::{RequestRecord, Store};
 use recto_workspace::{Horizon, MemoryView};
 
-use super::{ItemExplanation, ItemReason, explain_item, item_of};
+use super::{ItemExplanation, ItemReason, explain_item};
 use crate::error::AgentResult;
 use crate::items::{ItemName, without_mentions};
 use crate::memories::{AgentMemories, MemoryRanking};
@@ -91,7 +92,8 @@ impl AgentMemories {
         let snapshot = request.carry.snapshot.as_ref();
         let pinned = || snapshot.into_iter().flat_map(|snapshot| &snapshot.entries);
         if pinned().any(|entry| entry.item == memory.id()) {
-            return ItemReason::LeftOut { layer: Layer::Memory, reason: DropReason::MemoryLimit };
+            let (layer, reason) = (Layer::Memory, DropReason::MemoryLimit);
+            return ItemReason::Recorded(ItemStatus::LeftOut { layer, reason });
         }
         let is_memory = |pick: &&Pick| pick.item.kind == ItemKind::Memory;
         let looked_at = request.found.iter().chain(&request.candidates).filter(is_memory).count();
@@ -103,7 +105,8 @@ impl AgentMemories {
         let MemoryRanking { best, duplicates } = self.rank_again(&view, there, request, at).await;
         if let Some(double) = duplicates.into_iter().find(|double| double.pick.item == memory.id())
         {
-            return ItemReason::SaysTheSame { of: double.of };
+            let (of, cosine) = (double.of, double.cosine);
+            return ItemReason::Recorded(ItemStatus::SaysTheSame { of, cosine });
         }
         let now = best.iter().find(|pick| pick.item == memory.id()).cloned();
         match looked_at {
@@ -139,7 +142,7 @@ fn silent<'a>(
 }
 
 fn answer(memory: &Memory, reason: ItemReason) -> ItemExplanation {
-    ItemExplanation { item: memory.id(), tokens: Tokens::ZERO, reason }
+    ItemExplanation { item: memory.id(), tokens: Tokens::ZERO, reason, also: Vec::new() }
 }
 
 /// The day on which a memory came, where nothing more exact is known: its beginning
@@ -158,7 +161,7 @@ fn note_day(memory: &Memory) -> Option<Date> {
 /// Why the page had no memories, if that is so.
 fn hidden(request: &RequestContext) -> Option<&DropReason> {
     let of_memories = request.dropped.iter().filter(|dropped| dropped.layer == Layer::Memory);
-    let mut whole = of_memories.filter(|dropped| item_of(&dropped.what).is_none());
+    let mut whole = of_memories.filter(|dropped| dropped.item().is_none());
     let is_hiding =
         |reason: &&DropReason| matches!(reason, DropReason::Mode | DropReason::Preset(_));
     whole.find_map(|dropped| Some(&dropped.reason).filter(is_hiding))

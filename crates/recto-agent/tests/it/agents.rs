@@ -93,7 +93,7 @@ fn the_session_of_another_agent_is_refused_by_name() {
         let errors = [
             main.submit(id, inbound()).await.map(drop).unwrap_err(),
             main.preview(id, inbound()).await.map(drop).unwrap_err(),
-            main.command(&owner(), &place, id, ChatCommand::New).await.map(drop).unwrap_err(),
+            main.command(&owner(), &place, id, ChatCommand::New(None)).await.map(drop).unwrap_err(),
             main.expand(&owner(), id).await.map(drop).unwrap_err(),
             main.find_named_or_begin(&owner(), &conversation(&id.to_string()))
                 .await

@@ -50,12 +50,12 @@ fn an_allowed_call_runs_and_the_transcript_says_so() {
         let finished = ended(&mut submission.events, submission.turn).await;
         assert_eq!(finished.reply.as_deref(), Some("done"));
         let shown = transcript(agent.store(), session).await;
-        assert!(shown.contains("approval: allowed once by owner: risk: risk"), "{shown}");
+        assert!(shown.contains("approval: allowed by owner: risk: risk"), "{shown}");
         assert!(shown.contains("risk: allowed it"), "{shown}");
         check_sound(agent.store(), session).await;
         // What people said to each other about it is not for the model.
         let chats = fake.chats();
-        assert!(!chats[1].to_string().contains("allowed once"), "{}", chats[1]);
+        assert!(!chats[1].to_string().contains("allowed by owner"), "{}", chats[1]);
     });
 }
 
@@ -77,6 +77,27 @@ fn a_denied_call_gives_the_model_a_result_that_says_so() {
         assert!(shown.contains("risk: risk was not run: the person was asked and said no"));
         assert!(shown.contains("risk: allowed b"), "{shown}");
         check_sound(agent.store(), session).await;
+    });
+}
+
+/// A call that nobody allowed is counted by itself, and is no use of its tool.
+#[test]
+fn a_refused_call_is_no_use_of_its_tool() {
+    let denied = FakeServer::openai().answer(risks(&["a"])).answer(FakeAnswer::text("pity"));
+    let fake = denied.answer(risks(&["b"])).start();
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        let (mut submission, asked) = ask(&agent, session, "risk it", 1).await;
+        agent.answer(&owner(), asked[0].approval, ApprovalAnswer::Denied).await.unwrap();
+        ended(&mut submission.events, submission.turn).await;
+        let (mut submission, _) = ask(&agent, session, "and now", 1).await;
+        assert!(agent.stop(&owner(), session).await.unwrap());
+        ended(&mut submission.events, submission.turn).await;
+        let usage = agent.store().usage("main", None).await.unwrap();
+        let risk = usage.items.iter().find(|usage| *usage.item.name == *"risk").unwrap();
+        assert_eq!((usage.refused_calls, risk.counts.used, risk.counts.offered), (2, 0, 2));
     });
 }
 
@@ -157,7 +178,7 @@ fn an_answer_of_another_process_is_found() {
 }
 
 #[test]
-fn a_message_waits_behind_a_question_and_a_stop_denies_it() {
+fn a_message_waits_behind_a_question_and_a_stop_takes_it_back() {
     let fake = FakeServer::openai().answer(risks(&["it"])).start();
     let bench = Bench::new();
     runtime().block_on(async {
@@ -170,7 +191,8 @@ fn a_message_waits_behind_a_question_and_a_stop_denies_it() {
         assert_eq!(ended(&mut first.events, first.turn).await.status, TurnEnding::Stopped);
         assert_eq!(finished(second).await.reply.as_deref(), Some("You said: and now?"));
         let approval = agent.store().approval(asked[0].approval).await.unwrap().unwrap();
-        assert_eq!(approval.answer.map(|decision| decision.answer), Some(ApprovalAnswer::Denied));
+        let answer = approval.answer.map(|decision| decision.answer);
+        assert_eq!(answer, Some(ApprovalAnswer::Withdrawn));
         let shown = transcript(agent.store(), session).await;
         assert!(shown.contains("risk: not run: the person stopped the turn"), "{shown}");
         check_sound(agent.store(), session).await;

@@ -7,7 +7,7 @@ use expect_test::{Expect, expect};
 use recto_agent::{Agent, ClientCall, FinishedTurn, Inbound, SessionSettings, restore_request};
 use recto_context::{
     CallId, ChangeCause, ClientContext, ClientMessage, ClientTool, ContentPart, ContextMode, Layer,
-    MessageBody, RequestContext, Text, ToolChoice, UserMessage,
+    LeadingStamp, MessageBody, RequestContext, Text, ToolChoice, UserMessage,
 };
 use recto_fakes::{FakeAnswer, FakeCall, FakeReply, FakeServer};
 use recto_store::{SessionId, Store, TurnEnding};
@@ -95,9 +95,9 @@ pub(crate) fn shown(body: &Value) -> String {
 
 /// A stamp is shown as `[stamp]`.
 fn without_stamp(text: &str) -> String {
-    match text.split_once("] ") {
-        Some((stamp, rest)) if stamp.starts_with("[20") => format!("[stamp] {rest}"),
-        _ => text.to_owned(),
+    match LeadingStamp::split(text) {
+        Some((_, rest)) => format!("[stamp] {rest}"),
+        None => text.to_owned(),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::support::{
 fn describe(event: &EventKind) -> String {
     match event {
         EventKind::Accepted => "accepted".to_owned(),
+        EventKind::TakenBack(event) => format!("taken back, {}", event.reason.name()),
         EventKind::Requested { number, .. } => format!("requested {number}"),
         EventKind::Retrying { .. } => "retrying".to_owned(),
         EventKind::Text { text } => format!("text {text:?}"),

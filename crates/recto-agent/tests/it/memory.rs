@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use recto_agent::{Agent, CommandReply, Conversation, RecallQuery, RecalledContent, memory_tools};
+use recto_agent::{
+    Agent, CommandReply, Conversation, EventKind, RecallQuery, RecalledContent, memory_tools,
+};
 use recto_context::{AudienceKind, ChatMessage, DropReason, Layer, PartReason, RequestContext};
 use recto_fakes::{FakeAnswer, FakeCall, FakeServer};
 use recto_store::SessionId;
@@ -11,7 +13,8 @@ use serde_json::json;
 
 use crate::selection::requests;
 use crate::support::{
-    Bench, check_sound, conversation, model, owner, runtime, say, session, typed,
+    Bench, check_sound, conversation, events, model, owner, runtime, say, session, submit,
+    transcript, typed,
 };
 
 /// An agent that has the tools for memory.
@@ -98,6 +101,55 @@ fn a_wish_is_known_in_the_next_session_and_not_in_a_group() {
         }
         check_sound(agent.store(), second).await;
     });
+}
+
+/// The codes of a turn's notices.
+async fn notice_codes(agent: &Agent, session: SessionId, text: &str) -> Vec<String> {
+    let told = events(submit(agent, session, text).await).await;
+    let code = |event| match event {
+        EventKind::Notice(notice) => {
+            Some(serde_json::to_value(notice).unwrap()["code"].to_string())
+        }
+        _ => None,
+    };
+    told.into_iter().filter_map(code).collect()
+}
+
+/// Promise: `a-wish-to-remember-is-met-or-told`
+#[test]
+fn whoever_asks_to_remember_something_hears_when_nothing_was_stored() {
+    let again = "I like jazz. I like jazz. I like jazz.";
+    let fake = FakeServer::openai()
+        .answer(remember("The user likes jazz."))
+        .answer(FakeAnswer::text("I will."))
+        .answer(FakeAnswer::text("Of course, I will never forget it!"))
+        .answer(remember(again))
+        .answer(FakeAnswer::text("Done."))
+        .answer(remember(&"long ".repeat(100)))
+        .answer(FakeAnswer::text("Done."))
+        .answer(FakeAnswer::text("You like jazz."))
+        .start();
+    let (bench, nothing) = (Bench::new(), r#""nothing_remembered""#);
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake).await;
+        let own = session(&agent, "own").await;
+        let wish = "Remember that I like jazz";
+        assert_eq!(notice_codes(&agent, own, wish).await, [""; 0]);
+        assert_eq!(notice_codes(&agent, own, wish).await, [nothing]);
+        assert_eq!(notice_codes(&agent, own, wish).await, [nothing]);
+        assert_eq!(notice_codes(&agent, own, wish).await, [nothing]);
+        assert_eq!(notice_codes(&agent, own, "do you remember that I like jazz?").await, [""; 0]);
+        let said = transcript(agent.store(), own).await;
+        assert!(said.contains("says the same more than once"), "{said}");
+        assert!(said.contains("longer than 300 characters"), "{said}");
+        let kept = bench.read("memory/MEMORY.md");
+        assert!(kept.contains("The user likes jazz.") && !kept.contains(again), "{kept}");
+        check_sound(agent.store(), own).await;
+    });
+    // The wire knows words alone, and only the first request of a turn asks for a call.
+    let chats = fake.chats();
+    assert_eq!(chats[0]["tool_choice"], "required");
+    assert!(chats[1].get("tool_choice").is_none());
 }
 
 /// Promise: `text-raises-no-rights`

@@ -1,7 +1,8 @@
 //! What a person is told of files and skills that are not as they should be: once,
 //! and when it is told, not when it is found.
 
-use recto_agent::{Agent, EventKind, Inbound};
+use recto_agent::{Agent, ConfiguredItems, EventKind, Inbound};
+use recto_context::ItemKind;
 use recto_fakes::{FakeAnswer, FakeServer};
 use recto_store::{Moment, NewTurn, SessionId, SettingsMap};
 
@@ -133,6 +134,7 @@ fn what_a_turn_tells_that_nobody_watches_is_told_again() {
                 delivery: None,
                 settings: SettingsMap::default(),
                 client: None,
+                retraction: None,
             })
             .await
             .unwrap();
@@ -143,5 +145,60 @@ fn what_a_turn_tells_that_nobody_watches_is_told_again() {
         agent.finished().await;
         let session = session(&agent, "k").await;
         assert_both_told(&notices(&agent, session, "one").await);
+    });
+}
+
+/// Promise: `typos-are-told`
+/// Promise: `notice-once`
+#[test]
+fn files_and_settings_without_effect_are_told_with_the_first_turn() {
+    let (bench, fake, runtime) = (Bench::new(), FakeServer::openai().start(), runtime());
+    bench.write("rules/broken.md", "---\nname: a\nlist: [1\n---\nText");
+    bench.write("rules/slip.md", "---\ninlcude: always\n---\nText");
+    bench.write("rules/fine.md", "---\ntags: [x]\n---\nText");
+    bench.write("skills/clock/SKILL.md", SKILL);
+    bench.write("skills/clock/tools.json", "{\"tools\": [");
+    runtime.block_on(async {
+        let mut parts = bench.parts(vec![model("fake", &fake)]);
+        parts.options.configured_items = ConfiguredItems(vec![
+            (ItemKind::Rule, "fien".to_owned()),
+            (ItemKind::Rule, "broken".to_owned()),
+            (ItemKind::Skill, "clock".to_owned()),
+        ]);
+        let agent = Agent::start(parts).await.unwrap();
+        let session = session(&agent, "k").await;
+        let told = notices(&agent, session, "one").await;
+        assert_eq!(told.len(), 4, "{told:#?}");
+        for (beginning, end) in [
+            ("tools.json", "it is left out until that is put right"),
+            ("broken.md:3: the frontmatter is not YAML", "it is left out until that is put right"),
+            ("slip.md:2: unknown field `inlcude`", "did you mean `include`?"),
+            ("the config sets [items.rule.fien]", "did you mean `fine`?"),
+        ] {
+            let is_it = |text: &&String| text.contains(beginning) && text.ends_with(end);
+            assert_eq!(told.iter().filter(is_it).count(), 1, "{beginning}: {told:#?}");
+        }
+        assert_eq!(notices(&agent, session, "two").await, [""; 0]);
+    });
+}
+
+/// Promise: `system-file-told`
+#[test]
+fn a_file_that_says_who_the_agent_is_and_cannot_be_read_is_told_once_for_each_change() {
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
+    let soul = bench.path().join("workspace/SOUL.md");
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        assert_eq!(notices(&agent, session, "hello").await, [""; 0]);
+        std::fs::write(&soul, b"You are \xff\xfe.").unwrap();
+        let told = notices(&agent, session, "who are you?").await;
+        let [told] = &told[..] else { panic!("{told:#?}") };
+        assert!(told.contains("SOUL.md") && told.contains("is not UTF-8"), "{told}");
+        assert_eq!(notices(&agent, session, "and now?").await, [""; 0]);
+        bench.write("SOUL.md", "You are a keeper.\n");
+        assert_eq!(notices(&agent, session, "better?").await, [""; 0]);
+        std::fs::write(&soul, b"You are \xff.").unwrap();
+        assert_eq!(notices(&agent, session, "once more?").await.len(), 1);
     });
 }

@@ -2,14 +2,23 @@
 //! for another.
 
 use futures_util::future::join_all;
-use recto_agent::{Agent, ChatCommand, CommandReply, EventKind, Inbound, StopOutcome};
+use recto_agent::{Agent, CommandReply, EventKind, Inbound, StopOutcome};
 use recto_fakes::{AnswerGate, FakeAnswer, FakeServer};
 use recto_store::{TurnEnding, TurnStatus};
 
 use crate::support::{
     Bench, arrival, check_sound, conversation, finished, follow, next, owner, runtime, say,
-    scripted, session, statuses, submit, text, transcript, within,
+    scripted, session, statuses, submit, text, transcript, typed, within,
 };
+
+/// What became of the wish to stop.
+#[track_caller]
+fn outcome(reply: CommandReply) -> StopOutcome {
+    match reply {
+        CommandReply::Stopped(report) => report.outcome,
+        other => panic!("{other:?}"),
+    }
+}
 
 /// The replies of the fake when it only repeats.
 fn echoes(texts: &[String]) -> String {
@@ -161,20 +170,21 @@ fn a_message_that_waits_for_another_process_can_be_taken_back() {
         // The person is told why nothing happens, and may give up.
         while !matches!(next(&mut second.events).await.event, EventKind::Notice(_)) {}
         let stop = theirs
-            .command(&owner(), &conversation("shared"), shared, ChatCommand::Stop)
+            .command(&owner(), &conversation("shared"), shared, typed("/stop"))
             .await
             .unwrap();
-        assert!(matches!(stop, CommandReply::Stopped(StopOutcome::Now)), "{stop:?}");
+        assert_eq!(outcome(stop), StopOutcome::Now);
         assert_eq!(finished(second).await.status, TurnEnding::Stopped);
         assert_eq!(statuses(ours.store(), shared).await, ["running", "stopped"]);
         within(theirs.finished()).await;
+        assert_eq!(fake.chats().len(), 1);
+        // The turn of the other process can be stopped from here, too.
         let stop = theirs
-            .command(&owner(), &conversation("shared"), shared, ChatCommand::Stop)
+            .command(&owner(), &conversation("shared"), shared, typed("/stop"))
             .await
             .unwrap();
-        assert!(matches!(stop, CommandReply::Stopped(StopOutcome::Elsewhere)), "{stop:?}");
-        gate.open();
-        finished(first).await;
+        assert_eq!(outcome(stop), StopOutcome::Elsewhere);
+        assert_eq!(finished(first).await.status, TurnEnding::Stopped);
         assert_eq!(say(&theirs, shared, "three").await.reply.unwrap(), "You said: three");
         check_sound(ours.store(), shared).await;
         assert_eq!(fake.chats().len(), 2);

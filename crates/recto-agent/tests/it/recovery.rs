@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use recto_agent::step::TurnState;
-use recto_agent::{Agent, settle_open_turns};
+use recto_agent::{Agent, SettledTurns, settle_open_turns};
 use recto_context::{CallId, ContentPart, Message, MessageBody, MessageId, ModeDecision, ToolCall};
 use recto_fakes::{AnswerGate, FakeAnswer, FakeServer};
 use recto_store::{Moment, NewMessage, NewTurn, SessionId, SettingsMap, TurnCommit};
@@ -191,6 +191,7 @@ fn inbound(session: SessionId, text: &str) -> NewTurn {
         delivery: None,
         settings: SettingsMap::default(),
         client: None,
+        retraction: None,
     }
 }
 
@@ -262,7 +263,7 @@ fn settling_closes_what_cannot_be_finished_and_needs_no_model() {
     runtime().block_on(async {
         let store = bench.store();
         for _ in 0..2 {
-            let unfinished = settle_open_turns(&store).await.unwrap();
+            let unfinished = settle_open_turns(&store).await.unwrap().unfinished;
             assert!(unfinished.iter().all(|turn| turn.session == waiting));
             assert_eq!(unfinished.len(), 2);
         }
@@ -284,7 +285,7 @@ fn what_a_living_process_works_on_is_left_to_it() {
         let working = submit(&agent, session, "work").await;
         bench.held.has_begun().await;
         let waiting = submit(&agent, session, "and then?").await;
-        assert_eq!(settle_open_turns(&bench.store()).await.unwrap(), []);
+        assert_eq!(settle_open_turns(&bench.store()).await.unwrap(), SettledTurns::default());
         let another = bench.agent(&fake).await;
         within(another.finished()).await;
         bench.held.let_go(1);

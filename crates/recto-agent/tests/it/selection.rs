@@ -3,7 +3,7 @@
 
 use recto_agent::{Agent, CommandReply, EventKind, ItemExplanation, ItemReason, restore_request};
 use recto_context::mode::ModeSetting;
-use recto_context::{ItemKind, Layer, PickPlacement, RequestContext};
+use recto_context::{ItemKind, ItemStatus, Layer, PickPlacement, RequestContext};
 use recto_fakes::FakeServer;
 use recto_store::{SessionId, Store, TurnId};
 
@@ -186,7 +186,10 @@ fn what_a_person_removed_is_not_brought_back() {
         say(&agent, session, "How do I authenticate?").await;
         let CommandReply::Why(why) = command(&agent, session, "/why c").await else { panic!() };
         assert!(
-            matches!(&why[..], [ItemExplanation { reason: ItemReason::Removed, .. }]),
+            matches!(
+                &why[..],
+                [ItemExplanation { reason: ItemReason::Recorded(ItemStatus::Removed), .. }]
+            ),
             "{why:?}"
         );
         command(&agent, session, "/add c").await;
@@ -204,7 +207,7 @@ fn why_tells_of_every_item() {
     with_flow_example(async |_, _, agent, session| {
         say(&agent, session, "How do I authenticate?").await;
         let mut told = Vec::new();
-        for name in ["a", "b", "@rule:c", "reference:y", "tool:hold", "nothing"] {
+        for name in ["a", "rule b", "@rule:c", "reference:y", "tool hold"] {
             let CommandReply::Why(why) = command(&agent, session, &format!("/why {name}")).await
             else {
                 panic!("no reason for {name}")
@@ -215,12 +218,19 @@ fn why_tells_of_every_item() {
             }));
         }
         let [a, b, c, y, hold] = &told[..] else { panic!("{told:#?}") };
+        for (name, hint) in [("tool:hodl", "did you mean `hold`?"), ("nothing", "look at those")] {
+            let command = typed(&format!("/why {name}"));
+            let unknown = agent.command(&owner(), &conversation("k"), session, command).await;
+            let unknown = unknown.unwrap_err();
+            assert_eq!(unknown.to_string(), format!("the last request knew no item `{name}`"));
+            assert!(unknown.hint().unwrap().starts_with(hint), "{:?}", unknown.hint());
+        }
         assert!(a.starts_with("rule a was on the page (items, "), "{a}");
         assert!(b.contains("its include mode is manual, and nobody added it"), "{b}");
         assert!(c.starts_with("rule c was on the page (picks, "), "{c}");
         assert!(c.contains("found by search; probability "), "{c}");
-        assert!(y.contains("search looked at it and did not take it"), "{y}");
-        assert!(hold.starts_with("tool hold was on the page (tools, "), "{hold}");
+        assert!(y.ends_with("was not on the page: not taken"), "{y}");
+        assert!(hold.starts_with("tool hold was offered (tools, "), "{hold}");
     });
 }
 
@@ -301,5 +311,49 @@ fn a_skill_that_clearly_fits_speaks_for_tools() {
         assert!(modes[0].chosen.is_minimal(), "{modes:?}");
         assert!(modes[0].reason.describe().contains("skill tides"), "{modes:?}");
         assert!(!modes[1].chosen.is_minimal(), "{modes:?}");
+    });
+}
+
+/// Fifty skills that come when they fit, about nothing in particular but for one.
+fn many_skills(bench: &Bench) {
+    for number in 0..49 {
+        let text = format!(
+            "---\ndescription: Chapter {number} of the manual.\ninclude: agent\n---\nRead on.\n"
+        );
+        bench.write(&format!("skills/chapter-{number}/SKILL.md"), &text);
+    }
+    let text = "---\ndescription: Crop, resize and colour-correct photos.\ninclude: agent\n---\n\
+                Photos are cropped with care, and never enlarged.\n";
+    bench.write("skills/photo-edit/SKILL.md", text);
+}
+
+/// Talk names no skill, whatever there is; the tool that loads one is there from the start, so
+/// that no turn breaks the prefix by offering it.
+///
+/// Promise: `skill-list-small`
+#[test]
+fn of_fifty_skills_none_is_named_where_nothing_fits() {
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
+    many_skills(&bench);
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        say(&agent, session, "hello there").await;
+        say(&agent, session, "How are photos cropped and resized?").await;
+        say(&agent, session, "thanks, that was kind").await;
+        check_sound(agent.store(), session).await;
+        let requests = requests(agent.store(), session).await;
+        let names = |at: usize| -> Vec<&str> {
+            let items = requests[at].parts.iter().filter_map(|part| part.item.as_ref());
+            let skills = items.filter(|item| item.id.kind == ItemKind::Skill);
+            skills.map(|item| &*item.id.name).collect()
+        };
+        assert_eq!(names(0), [""; 0]);
+        assert_eq!(names(1), ["photo-edit"], "by its body or by its name");
+        assert_eq!(names(2), [""; 0]);
+        for request in &requests {
+            assert_eq!(&*request.tools[0].spec.id.name, "read_skill");
+            assert_eq!(request.layer(Layer::Skills).count(), 0);
+        }
     });
 }

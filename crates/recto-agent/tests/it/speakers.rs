@@ -1,6 +1,7 @@
 //! Conversations of several people: who says what, as it is sent and kept.
 
 use recto_agent::{Actor, ActorRole, Agent, Conversation, Inbound};
+use recto_context::LeadingStamp;
 use recto_fakes::FakeServer;
 use recto_store::{Moment, NewTurn, SessionId, SettingsMap};
 use serde_json::Value;
@@ -31,7 +32,7 @@ fn said(chat: &Value) -> Vec<String> {
     let messages = chat["messages"].as_array().unwrap().iter();
     let users = messages.filter(|message| message["role"] == "user");
     let texts = users.map(|message| message["content"].as_str().unwrap());
-    texts.map(|text| text.split_once("] ").unwrap().1.to_owned()).collect()
+    texts.map(|text| LeadingStamp::split(text).unwrap().1.to_owned()).collect()
 }
 
 /// Promise: `speakers-are-named`
@@ -106,6 +107,7 @@ fn a_turn_that_another_process_left_keeps_its_speaker() {
                 settings: SettingsMap::default(),
                 delivery: None,
                 client: None,
+                retraction: None,
             };
             agent.store().accept(left).await.unwrap();
             session

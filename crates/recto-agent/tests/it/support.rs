@@ -11,17 +11,17 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use recto_agent::{
-    Actor, Agent, AgentOptions, AgentParts, ChatCommand, Conversation, EventCursor, EventKind,
-    EventListener, FinishedTurn, Inbound, ModelEntry, ReplayVerdict, SearchParts, Submission,
-    TurnEvent, verify_body,
+    Actor, Agent, AgentOptions, AgentParts, ChatCommand, ConfiguredItems, Conversation,
+    EventCursor, EventKind, EventListener, FinishedTurn, Inbound, InboundReading, ModelEntry,
+    ReplayVerdict, SearchParts, Submission, TurnEvent, verify_body,
 };
 use recto_context::mode::{ModeSetting, UncertainMode};
 use recto_context::{
-    ContentHash, ContentPart, ContextLimits, ItemId, Message, MessageBody, PageLayout, Text,
-    Tokens, ToolSpec,
+    ContentHash, ContentPart, ContextLimits, ItemId, LeadingStamp, Message, MessageBody,
+    PageLayout, Text, Tokens, ToolSpec,
 };
 use recto_fakes::{AnswerGate, FakeAnswer, FakeCall, FakeModel, FakeReply, FakeServer};
-use recto_llm::{CallOptions, ClientOptions, ModelClient, Provider, RetryPolicy};
+use recto_llm::{CallOptions, ClientOptions, FeatureSupport, ModelClient, Provider, RetryPolicy};
 use recto_store::{
     SessionId, Store, StoreOptions, StoredSession, TokenCounts, TurnEnding, TurnId, TurnStatus,
 };
@@ -107,11 +107,13 @@ impl Bench {
                 name: "main".into(),
                 version: "0".into(),
                 workspace: "workspace".into(),
+                project: None,
                 max_rounds: 4,
                 window_cap: Tokens::new(16_384),
                 built_in: tools.specs(),
                 approval_expires: Duration::from_secs(3_600),
                 disabled_tools: Vec::new(),
+                configured_items: ConfiguredItems::default(),
                 compaction: None,
                 session_files: None,
                 recovery_interval: AgentOptions::RECOVERY_INTERVAL,
@@ -183,6 +185,7 @@ fn entry_of(name: &str, mut options: ClientOptions) -> ModelEntry {
         uncertain: UncertainMode::default(),
         layout: PageLayout::default(),
         limits: ContextLimits::default(),
+        images: FeatureSupport::Unknown,
     }
 }
 
@@ -362,7 +365,10 @@ pub(crate) fn owner() -> Actor {
 
 /// A command that the owner types.
 pub(crate) fn typed(line: &str) -> ChatCommand {
-    Inbound::text(&owner(), line).read_command().unwrap().unwrap()
+    match Inbound::text(&owner(), line).read_command().unwrap() {
+        InboundReading::Command(command) => command,
+        InboundReading::Message(_) => panic!("{line} is a message"),
+    }
 }
 
 pub(crate) fn conversation(name: &str) -> Conversation {
@@ -481,8 +487,8 @@ pub(crate) fn text(message: &Message) -> String {
 
 /// What the fake repeats, without the date and time in front of it.
 fn unstamped(text: &str) -> String {
-    let Some((before, rest)) = text.split_once("You said: [") else { return text.to_owned() };
-    let (_, said) = rest.split_once("] ").unwrap();
+    let Some((before, said)) = text.split_once("You said: ") else { return text.to_owned() };
+    let said = LeadingStamp::split(said).map_or(said, |(_, said)| said);
     format!("{before}You said: {said}")
 }
 

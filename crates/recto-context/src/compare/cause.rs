@@ -28,6 +28,8 @@ pub enum ChangeCause {
     ToolOffered,
     /// Old exchanges left, or the mode sends none.
     HistoryTrimmed,
+    /// A person took an exchange back.
+    ExchangeTakenBack,
     /// A result of the turn had to be shortened.
     ResultShortened,
     /// Picks, memories or skill bodies were cut to fit, or came back at a trim.
@@ -53,6 +55,7 @@ impl ChangeCause {
             ChangeCause::MemoryReplaced => "the memory snapshot was replaced",
             ChangeCause::ToolOffered => "a tool is offered for the first time",
             ChangeCause::HistoryTrimmed => "history was trimmed, summarised or expanded",
+            ChangeCause::ExchangeTakenBack => "an exchange was taken back",
             ChangeCause::ResultShortened => "a tool result was shortened",
             ChangeCause::LayerCut => "a layer was cut to fit the window",
             ChangeCause::PicksLeft => "picks left with their turn",
@@ -186,7 +189,9 @@ fn whole_request_cause(before: &RequestContext, after: &RequestContext) -> Optio
 }
 
 fn conversation_cause(before: &RequestContext, after: &RequestContext) -> ChangeCause {
-    if was_trimmed(before, after) || !after.mode.chosen.sends_history() {
+    if before.carry.taken_back != after.carry.taken_back {
+        ChangeCause::ExchangeTakenBack
+    } else if was_trimmed(before, after) || !after.mode.chosen.sends_history() {
         ChangeCause::HistoryTrimmed
     } else if before.carry.shortened != after.carry.shortened {
         ChangeCause::ResultShortened

@@ -9,7 +9,8 @@ use crate::layer::Layer;
 use crate::layout::{PickMessages, PickPlacement};
 use crate::message::{KeptPick, PickDisplay, TurnNumber};
 use crate::page::{ChatRole, ItemUse, Part, PartJoin, PartReason};
-use crate::plan::{Plan, PlannedItem, PlannedPick};
+use crate::plan::{Plan, PlannedItem, PlannedPick, PossibleSkills, skill_id};
+use crate::skill_texts::POSSIBLE_HEADING;
 use crate::text::Text;
 
 static PICKS_BEGIN: LazyLock<Text> = LazyLock::new(|| Text::from("[context for this message]"));
@@ -24,9 +25,38 @@ impl Composer<'_> {
         } else if self.inputs.layout.picks != PickPlacement::InLayer {
             let picks =
                 plan.picks.iter().map(|pick| self.pick(pick, Layer::Picks, PartReason::Found));
-            parts = self.delimit(picks.collect(), Layer::Picks);
+            let shown = picks.chain(self.possible_skills(plan)).collect();
+            parts = self.delimit(shown, Layer::Picks);
         }
         parts.into_iter().map(|part| self.price(part)).collect()
+    }
+
+    /// The list of skills that may fit, and how many others there are.
+    fn possible_skills(&self, plan: &Plan<'_>) -> Vec<Part> {
+        let PossibleSkills { listed, others } = &plan.possible;
+        if listed.is_empty() {
+            return Vec::new();
+        }
+        let line = |text: &Text, reason, join| Part {
+            role: ChatRole::User,
+            join,
+            ..self.part(Layer::Picks, text, reason)
+        };
+        let heading = line(&POSSIBLE_HEADING, PartReason::Heading, PartJoin::Paragraph);
+        let entries = listed.iter().map(|(skill, scores)| Part {
+            source: skill.source.clone(),
+            item: Some(ItemUse {
+                id: skill_id(skill),
+                include: IncludeMode::Agent,
+                priority: None,
+                scores: Some(*scores),
+            }),
+            ..line(&skill.entry, PartReason::Possible, PartJoin::Line)
+        });
+        let count = Text::from(format!("(and {others} more that fit less)"));
+        let count = line(&count, PartReason::Heading, PartJoin::Line);
+        let count = (*others > 0).then_some(count);
+        [heading].into_iter().chain(entries).chain(count).collect()
     }
 
     /// Picks between a line that opens and one that closes them.

@@ -12,7 +12,7 @@ use crate::layer::Layer;
 use crate::layout::{PickPlacement, SkillRender, SystemMessages, ToolCalls};
 use crate::page::{ChatRole, ItemUse, Part, PartJoin, PartReason};
 use crate::plan::{Plan, PlannedMemory, PlannedPick, PlannedSkill, SkillForm, skill_id};
-use crate::skill_texts::{FULL_INTRO, LIST_HEADING, ON_DEMAND_INTRO};
+use crate::skill_texts::{FULL_INTRO, LIST_HEADING, ON_DEMAND_INTRO, READ_SKILL, READABLE_HEADING};
 use crate::text::Text;
 
 static DEFAULT_SOUL: LazyLock<Text> = LazyLock::new(|| {
@@ -63,8 +63,10 @@ impl Composer<'_> {
         let preset = self.inputs.layout.preset;
         let file =
             |file: &Option<WorkspaceFile>| file.as_ref().map(|file| self.file(Layer::System, file));
+        let project = files.project.as_ref().map(|file| self.project_file(file));
         if preset.is_plain() {
-            return file(&files.agents).into_iter().chain(self.client_system()).collect();
+            let agents = [file(&files.agents), project].into_iter().flatten();
+            return agents.chain(self.client_system()).collect();
         }
         let or_default = |found: Option<Part>, text: &Text, name: &str| {
             let reason = || PartReason::DefaultForMissing(name.into());
@@ -77,6 +79,7 @@ impl Composer<'_> {
             or_default(file(&files.soul), &DEFAULT_SOUL, "SOUL.md"),
             file(&files.identity),
             or_default(file(&files.agents), &DEFAULT_AGENTS, "AGENTS.md"),
+            project,
             file(&files.user),
             asks_for_calls.then(how_to),
         ];
@@ -96,6 +99,10 @@ impl Composer<'_> {
         Part { source: file.source.clone(), ..part }
     }
 
+    fn project_file(&self, file: &WorkspaceFile) -> Part {
+        Part { reason: PartReason::ProjectFile, ..self.file(Layer::System, file) }
+    }
+
     fn bootstrap(&self, plan: &Plan<'_>) -> Option<Part> {
         let preset = self.inputs.layout.preset;
         let text = || match preset.has_clock() {
@@ -113,7 +120,7 @@ impl Composer<'_> {
         let place = describe(&Bootstrap { day: nowhere, ..self.inputs.bootstrap.clone() });
         let stamp = self.inputs.message.stamp.as_ref();
         let time = stamp.map_or_else(String::new, |stamp| {
-            format!("\nCurrent date and time: {}", stamp.as_str())
+            format!("\nCurrent date and time: {}", stamp.minute())
         });
         format!("{place}\nAvailable tools: {}{time}", plan.tools.len())
     }
@@ -182,7 +189,7 @@ impl Composer<'_> {
         let heading = self.has_layer_headings().then(heading);
         let mut parts: Vec<Part> = heading.into_iter().chain(self.skills_intro(&full)).collect();
         parts.extend(full);
-        let list = self.skill_list(listed, &parts);
+        let list = self.skill_list(listed, &parts, plan);
         parts.extend(list);
         parts
     }
@@ -198,9 +205,12 @@ impl Composer<'_> {
     }
 
     /// The list of skills, under a heading that fits what stands before it.
-    fn skill_list(&self, mut entries: Vec<Part>, before: &[Part]) -> Vec<Part> {
+    fn skill_list(&self, mut entries: Vec<Part>, before: &[Part], plan: &Plan<'_>) -> Vec<Part> {
         let Some(first) = entries.first_mut() else { return entries };
+        let can_read = plan.tools.iter().any(|tool| tool.spec.id == READ_SKILL.id)
+            && self.inputs.layout.skills == SkillRender::Full;
         let heading: Option<&Text> = match before {
+            _ if can_read => Some(&READABLE_HEADING),
             [] => Some(&SKILLS),
             [_] if self.has_layer_headings() => None,
             _ => {

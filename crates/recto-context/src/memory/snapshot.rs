@@ -135,6 +135,11 @@ pub fn choose_snapshot(
 }
 
 impl MemorySnapshot {
+    /// Keeps what was remembered in this session behind messages that still stand.
+    pub fn retain_own(&mut self, stands: impl Fn(MessageId) -> bool) {
+        self.own.retain(|_, said| stands(*said));
+    }
+
     /// Takes in what was remembered in this session behind a message, which is no reason
     /// to change it.
     pub fn add_own(&mut self, names: impl IntoIterator<Item = Arc<str>>, message: MessageId) {

@@ -1,6 +1,6 @@
 //! The hash of a message: of all that a model gets to see of it.
 //!
-//! A message's stamp, framing and kept picks are not in it. They stand on the
+//! A message's stamp, framing and kept picks are not in it, nor the name of an image's file. They stand on the
 //! page as parts and leads of their own, and a record keeps them there. Who wrote it, in
 //! a group, is: the same words of somebody else are another message.
 
@@ -62,6 +62,10 @@ impl HashInput {
                 let data = image.data.hash();
                 self.tag(b'i').add(image.media_type.as_bytes()).add(data.as_bytes())
             }
+            ContentPart::File(file) => {
+                let text = file.text().hash();
+                self.tag(b'f').add(file.name().as_bytes()).add(text.as_bytes())
+            }
             ContentPart::Opaque(opaque) => {
                 let json = opaque.json.hash();
                 let tag = match opaque.kind {
@@ -93,6 +97,9 @@ mod tests {
             r#"{"role":"user","content":[{"type":"image","media_type":"x","data":"a"}]}"#,
             r#"{"role":"user","content":[{"type":"image","media_type":"y","data":"a"}]}"#,
             r#"{"role":"user","content":[{"type":"image","media_type":"x","data":"b"}]}"#,
+            r#"{"role":"user","content":[{"type":"file","name":"x","text":"a"}]}"#,
+            r#"{"role":"user","content":[{"type":"file","name":"y","text":"a"}]}"#,
+            r#"{"role":"user","content":[{"type":"file","name":"x","text":"b"}]}"#,
             r#"{"role":"user","content":[{"type":"opaque","provider":"x","json":"a"}]}"#,
             r#"{"role":"user","content":[{"type":"opaque","provider":"y","json":"a"}]}"#,
             r#"{"role":"user","content":[{"type":"echo","provider":"y","json":"a"}]}"#,

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::{
-    CallId, ContentPart, Framing, Image, KeptPick, Message, MessageBody, MessageId, MessageStamp,
-    Opaque, OpaqueKind, PickDisplay, SpeakerName, ToolCall, TurnNumber, UserMessage,
+    AttachedFile, CallId, ContentPart, Framing, Image, KeptPick, Message, MessageBody, MessageId,
+    MessageStamp, Opaque, OpaqueKind, PickDisplay, SpeakerName, ToolCall, TurnNumber, UserMessage,
 };
 use crate::item::ItemId;
 use crate::text::Text;
@@ -215,8 +215,12 @@ fn part(value: &Value) -> Result<ContentPart, String> {
     let part = match kind.as_str() {
         "text" => read("text").map(|text| ContentPart::Text(text.into())),
         "image" => read("data").zip(read("media_type")).map(|(data, media_type)| {
-            ContentPart::Image(Image { media_type: media_type.into(), data: data.into() })
+            let name = read("name").map(Arc::from);
+            ContentPart::Image(Image { media_type: media_type.into(), data: data.into(), name })
         }),
+        "file" => read("name")
+            .zip(read("text"))
+            .map(|(name, text)| ContentPart::File(AttachedFile::new(&name, text))),
         "image_url" => {
             value["image_url"]["url"].as_str().and_then(data_url).map(ContentPart::Image)
         }
@@ -229,7 +233,8 @@ fn part(value: &Value) -> Result<ContentPart, String> {
     part.ok_or_else(|| {
         format!(
             "can't read a part of type `{}`; known are text (`text`), image (`media_type` and \
-             base64 `data`, or `image_url` with a data URL), opaque and echo (`provider`, `json`)",
+             base64 `data`, or `image_url` with a data URL), file (`name`, `text`), opaque and \
+             echo (`provider`, `json`)",
             kind.escape_debug()
         )
     })
@@ -238,7 +243,7 @@ fn part(value: &Value) -> Result<ContentPart, String> {
 /// An image within its URL; one that would have to be fetched is none.
 fn data_url(url: &str) -> Option<Image> {
     let (media_type, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
-    Some(Image { media_type: media_type.into(), data: data.into() })
+    Some(Image { media_type: media_type.into(), data: data.into(), name: None })
 }
 
 fn joined_text(parts: &[ContentPart]) -> Text {
@@ -364,8 +369,17 @@ fn content_json(content: &[ContentPart]) -> Value {
 pub(crate) fn part_json(part: &ContentPart) -> Value {
     match part {
         ContentPart::Text(text) => serde_json::json!({"type": "text", "text": text.as_str()}),
-        ContentPart::Image(Image { media_type, data }) => {
-            serde_json::json!({"type": "image", "media_type": &**media_type, "data": data.as_str()})
+        ContentPart::Image(Image { media_type, data, name }) => {
+            let mut json = serde_json::json!({
+                "type": "image", "media_type": &**media_type, "data": data.as_str(),
+            });
+            if let Some(name) = name {
+                json["name"] = (**name).into();
+            }
+            json
+        }
+        ContentPart::File(file) => {
+            serde_json::json!({"type": "file", "name": &**file.name(), "text": file.text().as_str()})
         }
         ContentPart::Opaque(Opaque { provider, json, kind }) => {
             let kind = match kind {
@@ -415,6 +429,9 @@ mod tests {
         );
         round_trip(r#"{"role":"tool","tool_call_id":"a","name":"time","content":"12:00"}"#);
         round_trip(r#"{"role":"error","content":"no answer"}"#);
+        round_trip(
+            r#"{"role":"user","content":[{"type":"file","name":"a b.txt","text":"x\n"},{"type":"image","media_type":"image/png","data":"aGk=","name":"p.png"}]}"#,
+        );
         round_trip(r#"{"role":"approval","content":"allowed once"}"#);
     }
 

@@ -37,6 +37,7 @@ use serde_json::Value;
 
 use super::{HistoryProblem, Message, MessageId};
 
+pub(super) use lines::fence_for;
 pub use read::from_markdown;
 pub use write::{more_markdown, to_markdown};
 
@@ -66,6 +67,19 @@ pub struct TimedMessage<'a> {
     pub shown: &'a str,
 }
 
+/// An exchange that was taken back, which stands as a comment behind its messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MarkdownRetraction {
+    /// Its first message.
+    pub first: MessageId,
+    /// Its last message.
+    pub last: MessageId,
+    /// The name of the reason.
+    pub reason: String,
+    /// When it was taken back, exactly; comes back as it is.
+    pub at: String,
+}
+
 /// A conversation that was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MarkdownSession {
@@ -73,6 +87,8 @@ pub struct MarkdownSession {
     pub session: Option<Value>,
     /// The messages, in the order of the file.
     pub messages: Vec<MarkdownMessage>,
+    /// What was taken back, by the numbers that the messages brought.
+    pub retractions: Vec<MarkdownRetraction>,
     /// What was left out, and why.
     pub notices: Vec<HistoryProblem>,
 }

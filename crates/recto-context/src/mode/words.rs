@@ -37,6 +37,7 @@ mod imperative;
 mod lex;
 mod lists;
 mod question;
+mod remember;
 mod reply;
 mod request;
 mod sentence;
@@ -48,6 +49,7 @@ use serde::{Deserialize, Serialize};
 
 use lex::{TokenKind, WordToken};
 
+pub use remember::find_remember_request;
 pub use reply::{is_bare_reply, names_nothing};
 
 /// What a message asks for.
@@ -78,6 +80,8 @@ pub enum MessageSign {
     StateQuestion,
     /// Someone is told or asked to do something: "restart the server".
     Imperative,
+    /// Something is to be kept in mind: "remember that I like jazz".
+    Remember,
     /// The words did not decide.
     None,
 }
@@ -208,6 +212,7 @@ impl MessageSign {
             Self::Talk(TalkKind::Statement) => "the message tells something",
             Self::StateQuestion => "the message asks how things stand that tools can look at",
             Self::Imperative => "the message tells to do something",
+            Self::Remember => "the message asks to remember something",
             Self::None => "the words of the message don't decide",
         }
     }

@@ -59,6 +59,7 @@ impl<'a> Plan<'a> {
         });
         self.history = history.collect();
         self.note_earlier_trims();
+        self.note_taken_back();
     }
 
     /// The messages that the mode sends. Those that it does not are counted and
@@ -86,6 +87,21 @@ impl<'a> Plan<'a> {
         let left_out = DropTally { count: trimmed.messages, tokens: trimmed.tokens };
         let names = ["message", "messages"];
         self.dropped.extend(left_out.dropped(Layer::History, names, DropReason::TrimmedEarlier));
+    }
+
+    /// Notes what a person took back, as long as it would be on the page otherwise.
+    fn note_taken_back(&mut self) {
+        let taken_back = self.inputs.taken_back;
+        self.carry.taken_back =
+            self.carry.taken_back.max(taken_back.last().map(|message| message.id));
+        let from = self.carry.history_from.unwrap_or_default();
+        let is_open = |message: &&Arc<Message>| message.id >= from && message.is_for_models();
+        let mut left_out = DropTally::default();
+        for message in taken_back.iter().filter(is_open) {
+            left_out.add(self.inputs.counter.message(message, Layer::History));
+        }
+        let names = ["message", "messages"];
+        self.dropped.extend(left_out.dropped(Layer::History, names, DropReason::TakenBack));
     }
 
     /// The summary of what has left, once all of that has left.

@@ -29,7 +29,7 @@ impl Plan<'_> {
         let on_page = self.kept_on_page();
         for pick in inputs.picks.iter().filter(|pick| pick.item.kind != ItemKind::Tool) {
             let Some((text, source, priority)) = pick_content(inputs.catalog, &pick.item) else {
-                self.drop_vanished(&pick.item);
+                self.drop_missing(&pick.item);
                 continue;
             };
             if session.contains_key(&pick.item) && pick.item.kind != ItemKind::Skill

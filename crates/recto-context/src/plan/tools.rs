@@ -79,7 +79,8 @@ struct OfferBasis {
 impl<'a> Plan<'a> {
     pub(super) fn offer_tools(&mut self, session: &SessionLookup<'_>) {
         let mut names = HashSet::new();
-        if reads_skills_on_demand(self.inputs.catalog, &self.inputs.layout) {
+        let on_demand = reads_skills_on_demand(self.inputs.catalog, &self.inputs.layout);
+        if self.reads_skills(session) || on_demand {
             self.offer_anyway(&READ_SKILL, IncludeMode::Always, PartReason::Always, &mut names);
         }
         let tools = ordered_tools(self.inputs.catalog, self.inputs.removed);
@@ -125,18 +126,21 @@ impl<'a> Plan<'a> {
                     self.offer_found_now(tool.0, names);
                 }
                 Some((tool, _)) => {
-                    let reason = before.turn.map(PartReason::FoundInTurn);
-                    let reason = reason.unwrap_or(PartReason::FoundEarlier);
+                    let reason = match before.turn {
+                        Some(turn) if turn == self.inputs.turn => PartReason::Found,
+                        Some(turn) => PartReason::FoundInTurn(turn),
+                        None => PartReason::FoundEarlier,
+                    };
                     self.offer_found(tool, before, reason, names);
                 }
                 None if is_removed(&before.item, self.inputs.removed) => {}
-                None => self.drop_vanished(&before.item),
+                None => self.drop_missing(&before.item),
             }
         }
         for pick in picks {
             let mut brought = tools.iter().filter(|tool| brings(pick, tool)).peekable();
             if pick.item.kind == ItemKind::Tool && brought.peek().is_none() {
-                self.drop_vanished(&pick.item);
+                self.drop_missing(&pick.item);
             }
             brought.for_each(|(tool, _)| self.offer_found_now(tool, names));
         }

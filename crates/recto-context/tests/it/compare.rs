@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use recto_context::{
-    AssemblyInputs, Catalog, ChangeCause, IncludeMode, ItemId, ItemKind, Layer, Message, MessageId,
-    Mode, ModeDecision, ModeReason, Tokens, Window, compare_requests,
+    AssemblyInputs, Carry, Catalog, ChangeCause, DropReason, DroppedEntry, IncludeMode, ItemId,
+    ItemKind, Layer, Message, MessageId, Mode, ModeDecision, ModeReason, Tokens, Window,
+    compare_requests,
 };
 
 use crate::support::*;
@@ -194,6 +195,32 @@ fn picks_that_leave_with_their_turn_are_no_break() {
     let second = inputs.assemble().unwrap();
     let change = compare_requests(&first, &second).change.unwrap();
     assert_eq!((change.layer, change.cause), (Layer::Picks, ChangeCause::PicksLeft));
+}
+
+/// Promise: `taken-back-is-off-the-page`
+#[test]
+fn an_exchange_that_was_taken_back_is_dropped_and_named_as_the_cause() {
+    let catalog = catalog();
+    let talk = talk("user: a / model: b / user: c / model: d");
+    let (stands, taken_back) = talk.split_at(2);
+    let first = AssemblyInputs::new(&catalog, "x").history(&talk).assemble().unwrap();
+    let next = |carry| {
+        let inputs = AssemblyInputs::new(&catalog, "x").history(stands).taken_back(taken_back);
+        inputs.carry(carry).assemble().unwrap()
+    };
+    let second = next(first.carry.clone());
+    let change = compare_requests(&first, &second).change.unwrap();
+    assert_eq!(change.cause, ChangeCause::ExchangeTakenBack);
+    assert_eq!(second.carry.taken_back, taken_back.last().map(|message| message.id));
+    let is_drop = |drop: &&DroppedEntry| drop.reason == DropReason::TakenBack;
+    let dropped = second.dropped.iter().find(is_drop).unwrap();
+    assert_eq!((dropped.what.as_str(), dropped.layer), ("2 messages", Layer::History));
+    assert!(dropped.before > Tokens::ZERO);
+    let third = next(second.carry.clone());
+    assert_eq!(compare_requests(&second, &third).change, None);
+    // What had left the page anyway is not named once more.
+    let far = Carry { history_from: Some(MessageId(9)), ..second.carry };
+    assert!(next(far).dropped.iter().all(|drop| drop.reason != DropReason::TakenBack));
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod prefix;
 mod presets;
 mod profile;
 mod record;
+mod skill_lists;
 mod speakers;
 mod summary;
 mod support;

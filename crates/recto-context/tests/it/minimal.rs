@@ -82,6 +82,35 @@ fn after_the_first_round_the_model_may_answer() {
     assert_eq!(request.layer(Layer::Rounds).count(), 2);
 }
 
+/// Promise: `a-wish-to-remember-is-met-or-told`
+#[test]
+fn a_plain_wish_to_remember_names_the_tool_in_every_mode_and_once() {
+    let mut catalog = catalog();
+    let choice = |catalog: &recto_context::Catalog, asked, message: &str, rounds: &str| {
+        let (session, rounds) = (catalog.session_at_start(), talk(rounds));
+        let request = AssemblyInputs::new(catalog, message)
+            .session(&session)
+            .rounds(&rounds)
+            .mode(mode(asked, message))
+            .assemble()
+            .unwrap();
+        (request.mode.chosen, request.tool_choice)
+    };
+    let wish = "remember that I like jazz";
+    // Where the tool is not offered, nothing can be asked for but some call.
+    assert_eq!(choice(&catalog, ContextMode::Full, wish, "").1, ToolChoice::Auto);
+    assert_eq!(choice(&catalog, ContextMode::Minimal, wish, "").1, ToolChoice::Required);
+    catalog.tools.push(tool(None, "remember"));
+    let named = ToolChoice::Named("remember".into());
+    assert_eq!(choice(&catalog, ContextMode::Full, wish, ""), (Mode::Full, named.clone()));
+    assert_eq!(choice(&catalog, ContextMode::Minimal, wish, ""), (Mode::Minimal, named.clone()));
+    assert_eq!(choice(&catalog, ContextMode::Auto, wish, ""), (Mode::Minimal, named));
+    let round = "model: call remember{} / tool: remembered";
+    assert_eq!(choice(&catalog, ContextMode::Full, wish, round).1, ToolChoice::Auto);
+    let question = "do you remember that I like jazz?";
+    assert_eq!(choice(&catalog, ContextMode::Full, question, "").1, ToolChoice::Auto);
+}
+
 #[test]
 fn a_bare_reply_brings_the_exchange_it_answers() {
     let catalog = catalog();

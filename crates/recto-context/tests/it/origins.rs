@@ -55,7 +55,9 @@ fn session(items: &[(ItemKind, &str, ItemOrigin)]) -> Vec<SessionItem> {
 /// Promise: `include-mode-as-it-came`
 #[test]
 fn items_of_the_session_say_who_brought_them() {
-    let catalog = catalog();
+    let mut catalog = catalog();
+    let notes = catalog.skills.iter_mut().find(|skill| &*skill.name == "notes").unwrap();
+    notes.include = IncludeMode::Agent;
     let items = session(&[
         (ItemKind::Rule, "tone", ItemOrigin::AtStart),
         (ItemKind::Rule, "dates", ItemOrigin::Late),
@@ -70,7 +72,8 @@ fn items_of_the_session_say_who_brought_them() {
             "memory MEMORY.md:4: always, in the session's memory snapshot",
             "memory MEMORY.md:2: always, in the session's memory snapshot",
             "skill git: manual, named in a message",
-            "skill notes: always, listed by name; its body is not always included",
+            "skill notes: always, listed by name; its body comes when it fits the message",
+            "tool read_skill: always, always included",
             "tool read_file: manual, added by hand",
             "rule dates: always, always included, joined while the session was open",
             "rule tone: always, always included",

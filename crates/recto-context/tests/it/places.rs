@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use recto_context::{
-    AssemblyInputs, CachedPrefix, ContentPart, Image, IncludeMode, ItemKind, LayoutPreset, Message,
-    MessageId, MessageStamp, Mode, ModeDecision, ModeReason, PageLayout, Part, PartContent,
-    PickMessages, PickPlacement, RequestContext, ServedTokens, SkillRender, SystemMessages, Tokens,
-    ToolCalls, TurnNumber, Window, compare_requests,
+    AssemblyInputs, AttachedFile, CachedPrefix, ContentPart, Image, IncludeMode, ItemKind,
+    LayoutPreset, Message, MessageId, MessageStamp, Mode, ModeDecision, ModeReason, PageLayout,
+    Part, PartContent, PickMessages, PickPlacement, RequestContext, ServedTokens, SkillRender,
+    SystemMessages, Tokens, ToolCalls, TurnNumber, Window, compare_requests,
 };
 use serde_json::Value;
 
@@ -93,11 +93,17 @@ fn every_message_is_made_of_its_parts_in_every_layout_and_mode() {
     catalog.memories.push(memory("m", Some("2026-11-02"), "Кошку зовут\nТьюринг."));
     let items = catalog.session_at_start();
     let picks = [pick(ItemKind::Rule, "größe", 0.9), pick(ItemKind::Skill, "git", 0.8)];
-    let image = Image { media_type: "image/png".into(), data: "aGk=".into() };
+    let image = Image { media_type: "image/png".into(), data: "aGk=".into(), name: None };
     let contents = [
         vec![ContentPart::Text("naïve — 你好\n".into())],
         vec![ContentPart::Text("see ↓".into()), ContentPart::Image(image.clone())],
-        vec![ContentPart::Image(image), ContentPart::Text("é".into())],
+        vec![ContentPart::Image(image.clone()), ContentPart::Text("é".into())],
+        vec![
+            ContentPart::Text("ü".into()),
+            ContentPart::File(AttachedFile::new("ä.txt", "ö\n```\n")),
+            ContentPart::Image(image),
+            ContentPart::File(AttachedFile::new(AttachedFile::STANDARD_INPUT, "")),
+        ],
     ];
     let modes = [Mode::Full, Mode::Minimal, Mode::FullWithoutHistory, Mode::MinimalWithHistory];
     for layout in layouts() {

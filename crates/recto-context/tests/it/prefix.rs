@@ -106,8 +106,9 @@ fn check_prefix(
         // What was cut comes back at a trim and with a turn, and not before.
         ChangeCause::LayerCut if same_turn => picked(after).is_subset(&picked(before)),
         ChangeCause::LayerCut => trims(before) != trims(after),
-        // No client takes part in these sessions.
+        // No client takes part in these sessions, and nothing is taken back.
         ChangeCause::ClientChanged
+        | ChangeCause::ExchangeTakenBack
         | ChangeCause::Unrelated
         | ChangeCause::PicksLeft
         | ChangeCause::SurroundingsChanged => false,

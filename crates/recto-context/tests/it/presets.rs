@@ -358,10 +358,6 @@ fn recto_puts_all_layers_in_order() {
 
         Use `notes add`.
 
-        ## Available skills
-
-        - **git**: Look at history.
-
         Prefer read_file over guessing.
 
         ## Rule: dates

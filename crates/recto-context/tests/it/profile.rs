@@ -55,7 +55,7 @@ fn calls_results_images_and_schemas_are_in_the_profile() {
         talk("user: time? / model: call time{} zone{} / tool: 12:00 / tool: UTC / model: noon");
     let catalog = catalog();
     let items = catalog.session_at_start();
-    let image = Image { media_type: "image/png".into(), data: "aGk=".into() };
+    let image = Image { media_type: "image/png".into(), data: "aGk=".into(), name: None };
     let content = vec![ContentPart::Text("see".into()), ContentPart::Image(image)];
     let inputs =
         AssemblyInputs::new(&catalog, "").content(content).session(&items).history(&history);

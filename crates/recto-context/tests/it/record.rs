@@ -8,12 +8,12 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use recto_context::mode::words::{MessageSign, TalkKind};
 use recto_context::{
-    AssemblyInputs, Calibration, ContentPart, ContentRef, ContentSource, ContextRecord, DropReason,
-    FileNotice, Image, IncludeMode, ItemKind, LayoutPreset, Message, MessageBody, MessageId,
-    MessageRef, MessageStamp, Mode, ModeDecision, ModeReason, Opaque, OpaqueKind, PageLayout,
-    PartReason, PickPlacement, RecordBundle, RecordContents, RequestContext, RestoreError, Text,
-    TokenCounter, TokenRates, Tokens, ToolCalls, TurnNumber, UserMessage, Window, compare_requests,
-    render_messages,
+    AssemblyInputs, AttachedFile, Calibration, ContentPart, ContentRef, ContentSource,
+    ContextRecord, DropReason, FileNotice, Image, IncludeMode, ItemKind, LayoutPreset, Message,
+    MessageBody, MessageId, MessageRef, MessageStamp, Mode, ModeDecision, ModeReason, Opaque,
+    OpaqueKind, PageLayout, PartReason, PickPlacement, RecordBundle, RecordContents,
+    RequestContext, RestoreError, Text, TokenCounter, TokenRates, Tokens, ToolCalls, TurnNumber,
+    UserMessage, Window, compare_requests, render_messages,
 };
 use serde_json::{Value, json};
 
@@ -102,7 +102,7 @@ fn everything() -> RequestContext {
     let history = talk(
         "user: what time is it? / model: call time{\"zone\": \"UTC\"} / tool: 12:00 / model: noon",
     );
-    let image = Image { media_type: "image/png".into(), data: "aGk=".into() };
+    let image = Image { media_type: "image/png".into(), data: "aGk=".into(), name: None };
     let opaque = Opaque {
         provider: "anthropic".into(),
         json: "{\"signature\":\"x\"}".into(),
@@ -111,6 +111,7 @@ fn everything() -> RequestContext {
     let content = vec![
         ContentPart::Text("see".into()),
         ContentPart::Image(image),
+        ContentPart::File(AttachedFile::new("a.txt", "A line of the file.\n".repeat(9))),
         ContentPart::Opaque(opaque),
     ];
     let picks = [pick(ItemKind::Rule, "auth", 0.75), pick(ItemKind::Rule, "gone", 0.5)];
@@ -185,7 +186,8 @@ fn a_record_of_everything() {
         parts: {"at":"picks","by":"user","join":"new_message","what":"[context for this message]","why":"heading"}
         parts: {"at":"picks","by":"user","join":"paragraph","lead":"[rule: auth]\n","what":"Use tokens.","from":{"file":"rules/auth.md"},"item":{"kind":"rule","name":"auth","include":"agent","priority":1,"scores":{"probability":0.75}},"why":"found"}
         parts: {"at":"picks","by":"user","join":"paragraph","what":"[end of context]","why":"heading"}
-        parts: {"at":"message","by":"user","join":"paragraph","lead":"[2026-11-15 08:07] ","what":{"message":[9,"934f210843b7b22e51e832462f3c975b942c0a0d765cf05339c29c82ea089822"]},"from":"session","why":"current"}
+        parts: {"at":"message","by":"user","join":"paragraph","lead":"[2026-11-15 08:07] ","what":{"message":[9,"07deff0e7d48944f44b7b4fcfab05c48120f84ea8bf9d89ae0c6ab02c7b556f0"]},"from":"session","why":"current"}
+        parts: {"at":"message","by":"user","join":"paragraph","what":{"hash":"43b1c27347c0924e97281170c2bdce0172d3e48fe80d00542086d36fec40b961"},"from":{"attachment":"a.txt"},"why":{"attached":{"bytes":180,"hash":"cd61185893754487f6dcdee4fe651b5d52d57a4460cd4b0a2b6dabbf0ae11fa2"}}}
         dropped: {"what":"rule gone","at":"items","why":"vanished"}
         found: {"item":{"kind":"rule","name":"auth"},"scores":{"probability":0.75}}
         found: {"item":{"kind":"rule","name":"gone"},"scores":{"probability":0.5}}
@@ -194,12 +196,12 @@ fn a_record_of_everything() {
         descriptions: [{"kind":"skill","name":"git"},"Look at history."]
         mode: {"chosen":"full","reason":{"words":{"talk":"question"}},"matched":["what"]}
         tool_choice: "auto"
-        sent: {"message":[9,"934f210843b7b22e51e832462f3c975b942c0a0d765cf05339c29c82ea089822"],"stamp":"2026-11-15 08:07","picks":[{"item":{"kind":"rule","name":"auth"},"since":2,"text":"Use tokens."}]}
+        sent: {"message":[9,"07deff0e7d48944f44b7b4fcfab05c48120f84ea8bf9d89ae0c6ab02c7b556f0"],"stamp":"2026-11-15 08:07","picks":[{"item":{"kind":"rule","name":"auth"},"since":2,"text":"Use tokens."}]}
         carry: {"message":9,"made_for":{"model":"default","window":4096},"trims":0,"history_from":null,"trimmed":{"messages":0,"tokens":0},"picks_from":null,"found_tools":[],"shed":[],"cut_picks":[],"condensed":[],"shortened":[]}
         window: {"tokens":4096,"source":"assumed"}
         counted: "estimated"
-        budget: {"window":4096,"reply":1024,"tools":202,"messages":2870,"used":1122}
-        tokens: {"parts":[10,31,7,46,6,21,8,18,15,15,9,15,9,17,9,16,10,5,11,11,7,826],"tools":[131,71],"dropped":[[0,0]]}
+        budget: {"window":4096,"reply":1024,"tools":202,"messages":2870,"used":1189}
+        tokens: {"parts":[10,31,7,46,6,21,8,18,15,15,9,15,9,17,9,16,10,5,11,11,7,826,67],"tools":[131,71],"dropped":[[0,0]]}
     "###]].assert_eq(&by_rows(&recorded.record));
 }
 
@@ -295,6 +297,7 @@ fn the_names_of_reasons_stay() {
         PartReason::Mentioned,
         PartReason::Listed,
         PartReason::ListedForRoom,
+        PartReason::Possible,
         PartReason::OfSkill("notes".into()),
         PartReason::FewTools,
         PartReason::Snapshot,
@@ -321,6 +324,7 @@ fn the_names_of_reasons_stay() {
         "mentioned"
         "listed"
         "listed_for_room"
+        "possible"
         {"of_skill":"notes"}
         "few_tools"
         "snapshot"
@@ -339,6 +343,7 @@ fn the_names_of_reasons_stay() {
         DropReason::HistoryMessages { limit: 50 },
         DropReason::HistoryTokens { limit: Tokens::new(8_192) },
         DropReason::TrimmedEarlier,
+        DropReason::TakenBack,
         DropReason::NoRoom,
         DropReason::MemoryLimit,
         DropReason::Mode,
@@ -355,6 +360,7 @@ fn the_names_of_reasons_stay() {
         {"history_messages":{"limit":50}}
         {"history_tokens":{"limit":8192}}
         "trimmed_earlier"
+        "taken_back"
         "no_room"
         "memory_limit"
         "mode"

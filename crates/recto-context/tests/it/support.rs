@@ -22,6 +22,7 @@ pub(crate) fn catalog() -> Catalog {
             soul: file("SOUL.md", "You are Ada."),
             identity: None,
             agents: file("AGENTS.md", "Be exact."),
+            project: None,
             user: file("USER.md", "The user is Kim."),
         },
         tools_doc: file("TOOLS.md", "Prefer read_file over guessing."),
@@ -39,6 +40,7 @@ pub(crate) fn catalog() -> Catalog {
         ],
         references: vec![rule("api", 500, IncludeMode::Always, "GET /v1/things lists things.")],
         tools: vec![tool(None, "read_file")],
+        off_tools: Vec::new(),
         notices: Vec::new(),
     }
 }

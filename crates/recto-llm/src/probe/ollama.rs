@@ -26,9 +26,25 @@ pub(super) async fn supports_chat(
     http: &HttpTransport,
     model: &str,
 ) -> Result<FeatureSupport, LlmError> {
+    ask_capability(http, model, "completion").await
+}
+
+/// Whether the model looks at images.
+pub(super) async fn supports_images(
+    http: &HttpTransport,
+    model: &str,
+) -> Result<FeatureSupport, LlmError> {
+    ask_capability(http, model, "vision").await
+}
+
+async fn ask_capability(
+    http: &HttpTransport,
+    model: &str,
+    wanted: &str,
+) -> Result<FeatureSupport, LlmError> {
     let question = json!({ "model": model });
     let shown = http.post(http.address().api_url("show"), &question, LIMIT).await?;
-    Ok(capability(&shown, "completion"))
+    Ok(capability(&shown, wanted))
 }
 
 /// What the model is set to counts before what it is loaded with: every request

@@ -13,13 +13,13 @@ mod ids;
 
 use recto_context::{
     ChatMessage, ChatRole, ContentPart, ContentPiece, Image, Layer, OfferedTool, RequestContext,
-    ToolCall,
+    ToolCall, ToolChoice,
 };
 use serde_json::{Value, json};
 
 use super::{
-    CallOptions, JsonObject, Wire, arguments_object, layer, must_call, native_tools, own_opaque,
-    safe_name,
+    CallOptions, JsonObject, Wire, arguments_object, layer, native_tools, own_opaque, safe_name,
+    tool_choice,
 };
 pub(super) use decode::AnthropicDecoder;
 use ids::CallIdMap;
@@ -35,12 +35,20 @@ pub(super) fn encode(options: &CallOptions, request: &RequestContext) -> Value {
         .with_list("system", system(request))
         .with("messages", messages(request))
         .with_list("tools", native_tools(request).iter().map(tool).collect())
-        .with_some("tool_choice", must_call(request).then(|| json!({ "type": "any" })))
+        .with_some("tool_choice", choice(request))
         .with("max_tokens", request.budget.reply.get())
         .with_some("temperature", options.temperature)
         .with_some("top_p", options.top_p)
         .with("stream", true)
         .into()
+}
+
+fn choice(request: &RequestContext) -> Option<Value> {
+    match tool_choice(request) {
+        ToolChoice::Auto => None,
+        ToolChoice::Required => Some(json!({ "type": "any" })),
+        ToolChoice::Named(name) => Some(json!({ "type": "tool", "name": &**name })),
+    }
 }
 
 fn system(request: &RequestContext) -> Vec<Value> {
@@ -126,6 +134,8 @@ fn block(piece: &ContentPiece) -> Option<Value> {
         ContentPiece::Other(ContentPart::Opaque(opaque)) => {
             own_opaque(Wire::Anthropic, opaque).map(Value::from)
         }
+        // Files stand in the text.
+        ContentPiece::Other(ContentPart::File(_)) => None,
     }
 }
 

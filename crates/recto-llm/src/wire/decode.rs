@@ -373,6 +373,7 @@ pub(super) fn finish_reason(reason: Option<&str>) -> FinishReason {
     match reason {
         None | Some("" | "stop") => FinishReason::Stop,
         Some("length") => FinishReason::Length,
+        Some("repetition") => FinishReason::Repetition,
         Some(other) => FinishReason::Other(other.to_owned()),
     }
 }

@@ -173,13 +173,18 @@ fn calls(template: &ChatTemplate, request: &RequestContext) -> Option<CallRules>
     if request.tools.is_empty() {
         return None;
     }
-    let must = request.tool_choice == ToolChoice::Required;
+    let must = request.tool_choice != ToolChoice::Auto;
     let style = match request.tool_calls {
         ToolCalls::Text if must => CallStyle::Page,
         ToolCalls::Text => return None,
         ToolCalls::Native => template.call_style().unwrap_or(CallStyle::Tagged),
     };
-    let tools = if must { request.tools.iter().map(callable).collect() } else { Vec::new() };
+    let may_be_called = |tool: &&OfferedTool| match &request.tool_choice {
+        ToolChoice::Auto => false,
+        ToolChoice::Required => true,
+        ToolChoice::Named(name) => tool.spec.called == *name,
+    };
+    let tools = request.tools.iter().filter(may_be_called).map(callable).collect();
     Some(CallRules { style, must, tools })
 }
 

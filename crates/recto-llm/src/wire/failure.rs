@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Wire;
+use crate::api_key::ApiKeyState;
 use crate::error::LlmError;
 
 /// An answer that is no reply.
@@ -206,7 +207,8 @@ fn told_in_words(wire: Wire, status: u16, complaint: &Complaint) -> Option<Error
 fn by_status(status: u16, retry_after: Option<Duration>, complaint: Complaint) -> LlmError {
     let message = complaint.into_message();
     match status {
-        401 => LlmError::Unauthorized { message },
+        // What is known of the key is added where the error leaves this crate.
+        401 => LlmError::Unauthorized { key: ApiKeyState::default(), message },
         403 => LlmError::Forbidden { message },
         429 => LlmError::RateLimited { retry_after, message },
         503 | 529 => LlmError::Unavailable { status, retry_after, message },

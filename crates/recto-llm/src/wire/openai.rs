@@ -12,12 +12,13 @@ mod decode;
 
 use recto_context::{
     ChatMessage, ChatRole, ContentPart, ContentPiece, Image, Layer, RequestContext, ToolCall,
+    ToolChoice,
 };
 use serde_json::{Value, json};
 
 use super::{
-    CallOptions, JsonObject, Wire, arguments_object, function_tools, images, layer, must_call,
-    object, own_fields, safe_name,
+    CallOptions, JsonObject, Wire, arguments_object, function_tools, images, layer, object,
+    own_fields, safe_name, tool_choice,
 };
 
 pub(super) use decode::OpenAiDecoder;
@@ -27,13 +28,22 @@ pub(super) fn encode(options: &CallOptions, request: &RequestContext) -> Value {
         .with("model", options.model.as_str())
         .with("messages", messages(request))
         .with_list("tools", function_tools(request))
-        .with_some("tool_choice", must_call(request).then_some("required"))
+        .with_some("tool_choice", choice(request))
         .with("max_tokens", request.budget.reply.get())
         .with_some("temperature", options.temperature)
         .with_some("top_p", options.top_p)
         .with("stream", true)
         .with("stream_options", json!({ "include_usage": true }))
         .into()
+}
+
+/// Servers that speak like OpenAI often know the words alone, and refuse or overlook a tool that
+/// is named. A model that must call one, and was asked for this one, is likely to take it.
+fn choice(request: &RequestContext) -> Option<&'static str> {
+    match tool_choice(request) {
+        ToolChoice::Auto => None,
+        ToolChoice::Required | ToolChoice::Named(_) => Some("required"),
+    }
 }
 
 fn messages(request: &RequestContext) -> Vec<Value> {
@@ -91,7 +101,8 @@ fn part(piece: &ContentPiece) -> Option<Value> {
         ContentPiece::Text(content) => Some(text(content)),
         ContentPiece::Other(ContentPart::Text(content)) => Some(text(content)),
         ContentPiece::Other(ContentPart::Image(shown)) => Some(image(shown)),
-        ContentPiece::Other(ContentPart::Opaque(_)) => None,
+        // Files stand in the text.
+        ContentPiece::Other(ContentPart::Opaque(_) | ContentPart::File(_)) => None,
     }
 }
 

@@ -9,8 +9,8 @@ use recto_context::{
     AssemblyInputs, CallId, Catalog, ContentPart, ContentSource, ContextLimits, Image, IncludeMode,
     ItemId, ItemKind, ItemOrigin, LayoutPreset, Message, MessageBody, MessageId, MessageStamp,
     Mode, ModeDecision, ModeReason, Opaque, OpaqueKind, PageLayout, Pick, RequestContext, Scores,
-    SessionItem, Skill, SystemFiles, SystemMessages, Tokens, ToolCall, ToolCalls, ToolSpec, Window,
-    WorkspaceFile,
+    SessionItem, Skill, SystemFiles, SystemMessages, Tokens, ToolCall, ToolCalls, ToolChoice,
+    ToolSpec, Window, WorkspaceFile,
 };
 use serde_json::{Value, json};
 
@@ -131,7 +131,11 @@ fn result_of(id: u64, call: &str, content: Vec<ContentPart>) -> Arc<Message> {
 }
 
 fn picture() -> ContentPart {
-    ContentPart::Image(Image { media_type: "image/png".into(), data: "iVBORw0=".into() })
+    ContentPart::Image(Image {
+        media_type: "image/png".into(),
+        data: "iVBORw0=".into(),
+        name: None,
+    })
 }
 
 fn opaque(provider: &str, json: &str) -> ContentPart {
@@ -483,6 +487,18 @@ fn tools_that_stand_on_the_page_are_not_sent_again() {
         let body = encode(wire, &options(), &request);
         assert_eq!((body.get("tools"), body.get("tool_choice")), (None, None), "{wire:?}");
     }
+}
+
+#[test]
+fn a_call_that_is_named_is_asked_for_as_far_as_the_wire_can_say_it() {
+    let mut request = rich_request(PageLayout::default());
+    request.tool_choice = ToolChoice::Named("weather".into());
+    let choice = |wire| encode(wire, &options(), &request).get("tool_choice").cloned();
+    assert_eq!(choice(Wire::Ollama), None);
+    assert_eq!(choice(Wire::OpenAi), Some("required".into()));
+    assert_eq!(choice(Wire::Anthropic), Some(json!({"type": "tool", "name": "weather"})));
+    let calls = &encode(Wire::Embedded, &options(), &request)["calls"];
+    assert_eq!((&calls["must"], &calls["tools"][0]["name"]), (&json!(true), &json!("weather")));
 }
 
 /// The page of a single tool that says nothing of itself.

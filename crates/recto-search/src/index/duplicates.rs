@@ -2,13 +2,15 @@
 //!
 //! People write things down twice, in other words or on another day. Of those the best
 //! one stays. Two are the same if the passages for which they were found have nearly the
-//! same vector; without vectors, if their texts differ in nothing but case, punctuation
-//! and space.
+//! same vector, and their texts tell the same facts ([`TextFacts`]); without vectors, if their
+//! texts differ in nothing but case, punctuation and space. Notes of two days are two facts.
 
-use recto_context::{ContentHash, ItemId, Pick};
+use recto_context::{ContentHash, ItemId, ItemKind, Pick};
 
 use super::SearchIndex;
 use super::table::ChunkRow;
+use crate::entry::SearchEntry;
+use crate::likeness::TextFacts;
 
 /// A ranked item that says what a better one says already.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +24,9 @@ pub struct DuplicatePick {
 }
 
 /// What is compared of an item.
-struct ComparedPassage {
+struct ComparedPassage<'a> {
+    /// The item as search knows it.
+    entry: Option<&'a SearchEntry>,
     /// The chunk for which it was found.
     row: Option<ChunkRow>,
     /// Its text, folded where there is no such chunk.
@@ -31,7 +35,7 @@ struct ComparedPassage {
 
 impl SearchIndex {
     /// Takes out of the first `most` ranked items those that say the same as a better one:
-    /// their cosine is over `above`. What stands behind those is not looked at, and stays.
+    /// their cosine is over `above`, and they tell the same facts. What stands behind those is not looked at, and stays.
     pub fn without_duplicates(
         &self,
         picks: Vec<Pick>,
@@ -39,7 +43,7 @@ impl SearchIndex {
         most: usize,
     ) -> (Vec<Pick>, Vec<DuplicatePick>) {
         let mut kept: Vec<Pick> = Vec::with_capacity(picks.len());
-        let mut passages: Vec<ComparedPassage> = Vec::new();
+        let mut passages: Vec<ComparedPassage<'_>> = Vec::new();
         let mut duplicates = Vec::new();
         for (place, pick) in picks.into_iter().enumerate() {
             if place >= most {
@@ -62,29 +66,38 @@ impl SearchIndex {
         (kept, duplicates)
     }
 
-    fn passage(&self, pick: &Pick) -> ComparedPassage {
+    fn passage(&self, pick: &Pick) -> ComparedPassage<'_> {
         let row = pick.best_chunk.as_ref().and_then(|text| {
             self.chunks
                 .find(ContentHash::of_bytes(text.as_bytes()))
                 .filter(|r| self.chunks.has_vector(*r))
         });
-        let text = || {
-            let slot = self.slots.get(&pick.item)?;
-            self.item(*slot).map(|item| folded(&item.entry.text))
-        };
-        ComparedPassage { row, folded: if row.is_some() { None } else { text() } }
+        let slot = self.slots.get(&pick.item);
+        let entry = slot.and_then(|slot| self.item(*slot)).map(|item| &item.entry);
+        let folded = entry.filter(|_| row.is_none()).map(|entry| folded(&entry.text));
+        ComparedPassage { entry, row, folded }
     }
 
-    fn is_same(&self, a: &ComparedPassage, b: &ComparedPassage, above: f32) -> bool {
-        match self.cosine_of(a, b) {
+    fn is_same(&self, a: &ComparedPassage<'_>, b: &ComparedPassage<'_>, above: f32) -> bool {
+        let sounds_alike = match self.cosine_of(a, b) {
             Some(cosine) => cosine > above,
             None => a.folded.is_some() && a.folded == b.folded,
-        }
+        };
+        sounds_alike && a.entry.zip(b.entry).is_some_and(|(a, b)| tell_the_same(a, b))
     }
 
-    fn cosine_of(&self, a: &ComparedPassage, b: &ComparedPassage) -> Option<f32> {
+    fn cosine_of(&self, a: &ComparedPassage<'_>, b: &ComparedPassage<'_>) -> Option<f32> {
         self.chunks.cosine_between(a.row?, b.row?)
     }
+}
+
+/// Whether two entries that sound alike tell the same.
+fn tell_the_same(a: &SearchEntry, b: &SearchEntry) -> bool {
+    let is_note =
+        |entry: &SearchEntry| entry.item.kind == ItemKind::Memory && entry.thread.is_some();
+    let are_of_two_days = is_note(a) && is_note(b) && a.when != b.when;
+    let facts = |entry: &SearchEntry| TextFacts::read(&entry.text);
+    !are_of_two_days && (a.text == b.text || facts(a).agree_with(&facts(b)))
 }
 
 /// Words in lower case with a space between them.

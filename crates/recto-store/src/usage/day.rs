@@ -28,6 +28,9 @@ pub(super) struct DayTotals {
     pub(super) endings: EndingCounts,
     pub(super) tokens: TokenCounts,
     pub(super) selection: [SelectionBin; SELECTION_BINS],
+    /// Not there in days of before it was counted.
+    #[serde(default)]
+    pub(super) refused_calls: u64,
 }
 
 /// An item, and what is counted of it on one day.
@@ -57,6 +60,7 @@ impl<'a> DayCounts<'a> {
     /// Adds a turn.
     pub(super) fn count(&mut self, tally: &'a TurnTally, this: LastUse) {
         self.totals.tokens.add(&tally.tokens);
+        self.totals.refused_calls += tally.refused_calls;
         for (id, item) in &tally.items {
             self.totals.count_verdict(item);
             let key = key_of(id);

@@ -24,6 +24,8 @@ pub struct UsageSummary {
     pub endings: EndingCounts,
     /// The tokens of their requests.
     pub tokens: TokenCounts,
+    /// Calls that were not run, because nobody allowed them.
+    pub refused_calls: u64,
     /// What search chose, the least probable first.
     pub selection: [SelectionBin; SELECTION_BINS],
     /// The days on which something was counted, in order.
@@ -88,7 +90,8 @@ pub(super) fn read(db: &Connection, agent: &str, since: Option<Date>) -> DbResul
 
 impl UsageSummary {
     fn add_day(&mut self, day: Date, counts: DayCounts<'_>) {
-        let DayTotals { endings, tokens, selection } = counts.totals;
+        let DayTotals { endings, tokens, selection, refused_calls } = counts.totals;
+        self.refused_calls += refused_calls;
         self.endings.add(&endings);
         self.tokens.add(&tokens);
         for (sum, bin) in self.selection.iter_mut().zip(selection) {

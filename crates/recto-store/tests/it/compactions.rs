@@ -68,7 +68,7 @@ async fn turn(
 
 /// A session of ten messages.
 async fn ten_messages(bench: &StoreBench) -> StoredSession {
-    let messages =
+    let messages: Vec<_> =
         (1..=10).map(|n| new_message(Message::user(n, format!("message {n}")))).collect();
     bench.store.import(key("a"), new_session("a"), messages).await.unwrap()
 }

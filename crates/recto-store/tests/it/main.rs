@@ -5,6 +5,7 @@
 mod approvals;
 mod broken;
 mod compactions;
+mod deletion;
 mod deliveries;
 mod embeddings;
 mod feed;
@@ -13,6 +14,7 @@ mod migrations;
 mod owners;
 mod reading;
 mod records;
+mod retractions;
 mod searching;
 mod sessions;
 mod size;

@@ -5,8 +5,10 @@ use std::process::{Child, Command, Stdio};
 
 use recto_context::Message;
 use recto_store::{
-    Store, StoreError, StoreOptions, TurnCommit, TurnEnding, TurnOutcome, TurnOwner, TurnStatus,
+    Store, StoreError, StoreOptions, TurnAttempts, TurnCommit, TurnEnding, TurnId, TurnOutcome,
+    TurnOwner, TurnStatus,
 };
+use serde_json::json;
 
 use crate::support::{
     StoreBench, at, begin, done, exchange, id, new_message, new_turn, reply, transcript,
@@ -39,6 +41,65 @@ async fn two_stores_never_run_one_session_at_once() {
     reply(&other, queued, 3, "done, too").await;
     exchange(&bench.store, &session, 4, ["and", "more"]).await;
     assert_eq!(transcript(&other, &session).await.len(), 5);
+}
+
+/// How often a turn was begun, and how many of these begins were given back.
+async fn attempts(store: &Store, turn: TurnId) -> (u32, u32) {
+    let TurnAttempts { begins, releases } = store.turn(turn).await.unwrap().unwrap().attempts;
+    (begins, releases)
+}
+
+#[tokio::test]
+async fn begins_are_counted_and_those_that_were_given_back_apart() {
+    let bench = StoreBench::new();
+    let session = bench.session("a").await;
+    let running = begin(&bench.store, &session, 1, "one").await.unwrap().turn;
+    let queued = bench.store.accept(new_turn(&session, "two")).await.unwrap().id;
+    assert_eq!(attempts(&bench.store, running).await, (1, 0));
+    assert_eq!(attempts(&bench.store, queued).await, (0, 0));
+
+    // A process that is gone has given nothing back.
+    let bench = bench.reopened();
+    bench.store.take_over(running).await.unwrap();
+    assert_eq!(attempts(&bench.store, running).await, (1, 0));
+    // What was taken over and not begun is no begin that could be given back.
+    bench.store.release_turns("main").await.unwrap();
+    assert_eq!(attempts(&bench.store, running).await, (1, 0));
+    bench.store.take_over(running).await.unwrap();
+    let again = bench.store.begin_again(running).await.unwrap().attempts;
+    assert_eq!((again.begins, again.cuts()), (2, 2));
+    for _ in 0..2 {
+        bench.store.release_turns("main").await.unwrap();
+        assert_eq!(attempts(&bench.store, running).await, (2, 1));
+    }
+    let gone = bench.store.begin_again(running).await;
+    assert!(matches!(gone, Err(StoreError::NotOurs { .. })), "{gone:?}");
+    bench.store.take_over(running).await.unwrap();
+    reply(&bench.store, running, 2, "1").await;
+    bench.store.take_over(queued).await.unwrap();
+    bench.store.claim(queued, at(3)).await.unwrap();
+    assert_eq!(attempts(&bench.store, queued).await, (1, 0));
+}
+
+#[tokio::test]
+async fn a_request_to_stop_is_seen_by_all_until_the_turn_has_ended() {
+    let (bench, by) = (StoreBench::new(), |name: &str| json!({"id": name}));
+    let other = bench.another();
+    let session = bench.session("a").await;
+    let running = begin(&bench.store, &session, 1, "one").await.unwrap().turn;
+    let queued = bench.store.accept(new_turn(&session, "two")).await.unwrap().id;
+    assert_eq!(bench.store.stop_requested(session.id).await, Ok(None));
+    other.request_stop_of_own(session.id, by("ben")).await.unwrap();
+    bench.store.request_stop_of_own(session.id, by("ada")).await.unwrap();
+    assert_eq!(other.request_stop(running, by("ben")).await, Ok(true));
+    assert_eq!(bench.store.stop_requested(session.id).await, Ok(Some(by("ada"))));
+    assert_eq!(other.stop_requested(session.id).await, Ok(None));
+    let stored = |turn| bench.store.turn(turn);
+    assert_eq!(stored(running).await.unwrap().unwrap().stop_by, Some(by("ada")));
+    assert_eq!(stored(queued).await.unwrap().unwrap().stop_by, None);
+    reply(&bench.store, running, 2, "1").await;
+    assert_eq!(other.request_stop(running, by("ben")).await, Ok(false));
+    assert_eq!(bench.store.stop_requested(session.id).await, Ok(None));
 }
 
 #[tokio::test]

@@ -40,7 +40,7 @@ async fn only_what_is_new_is_loaded() {
     let bench = StoreBench::new();
     let message =
         |n: u64| NewMessage { at: at(0), ..new_message(Message::user(n, format!("message {n}"))) };
-    let messages = (1..=10_000).map(message).collect();
+    let messages: Vec<_> = (1..=10_000).map(message).collect();
     let session = bench.store.import(key("long"), new_session("long"), messages).await.unwrap();
     let state = bench
         .store

@@ -217,7 +217,7 @@ async fn what_is_imported_is_there_as_it_was() {
 #[tokio::test]
 async fn messages_of_several_sessions_come_as_they_are_asked_for() {
     let bench = StoreBench::new();
-    let import = async |name: &str, messages| {
+    let import = async |name: &str, messages: Vec<_>| {
         bench.store.import(key(name), new_session(name), messages).await.unwrap().id
     };
     let one =

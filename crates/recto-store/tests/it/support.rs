@@ -93,6 +93,7 @@ pub(crate) fn new_turn(session: &StoredSession, text: &str) -> NewTurn {
         settings: SettingsMap::default(),
         delivery: None,
         client: None,
+        retraction: None,
     }
 }
 

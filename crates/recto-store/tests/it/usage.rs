@@ -46,6 +46,7 @@ fn tally() -> TurnTally {
             (tool("push"), left),
         ]
         .into(),
+        refused_calls: 2,
     }
 }
 
@@ -93,7 +94,7 @@ async fn a_turn_counts_with_its_end_and_only_once() {
     let usage = bench.usage().await;
     let endings = EndingCounts { done: 1, milliseconds: 8_000, ..EndingCounts::default() };
     assert_eq!((usage.endings, usage.damaged_days), (endings, 0));
-    assert_eq!(usage.tokens, tally().tokens);
+    assert_eq!((&usage.tokens, usage.refused_calls), (&tally().tokens, 2));
     assert_eq!(usage.tokens.cached_share(), Some(0.25));
     let tone = item(&usage, &rule("tone"));
     assert_eq!(tone.counts, ItemCounts { taken: 1, by_always: 1, ..ItemCounts::default() });

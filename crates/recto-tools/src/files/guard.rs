@@ -34,6 +34,9 @@ const GIT: &str = ".git";
 /// What a skill's tools may run, and what a sub-agent may use.
 const WHAT_IT_MAY: [&str; 2] = ["tools.json", "agent.toml"];
 
+/// What a project brings for agents: rules, references and skills, which no agent gives itself.
+const PROJECT: &str = ".recto";
+
 /// Where a skill keeps what its tools run.
 const SCRIPTS: &str = "scripts";
 
@@ -104,7 +107,8 @@ fn by_name(root: &WorkspaceRoot, names: &[OsString]) -> Option<Denial> {
     let folded: Vec<String> = names.iter().map(|name| fold(name)).collect();
     let has = |wanted: &str| folded.iter().any(|name| name == wanted);
     let in_scripts = (0..folded.len()).any(|at| is_scripts_dir(root, names, &folded, at));
-    if in_scripts || WHAT_IT_MAY.iter().any(|name| has(name)) {
+    let in_project = folded.first().is_some_and(|first| first == PROJECT);
+    if in_scripts || in_project || WHAT_IT_MAY.iter().any(|name| has(name)) {
         return Some(Denial::Never);
     }
     let at_top = folded.first().is_some_and(|first| {
@@ -160,8 +164,9 @@ fn covers(guarded: &[String], target: &[String]) -> bool {
 /// do: a skill may come from any folder, and SOUL.md may be a link.
 fn files_of(catalog: &Catalog) -> impl Iterator<Item = (PathBuf, Denial)> {
     let system = &catalog.system;
-    let files = [&system.soul, &system.identity, &system.agents, &system.user, &catalog.tools_doc];
-    let files = files.into_iter().flatten().filter_map(|file| path_of(&file.source));
+    let who = [&system.soul, &system.identity, &system.agents, &system.user];
+    let files = who.into_iter().chain([&system.project, &catalog.tools_doc]);
+    let files = files.flatten().filter_map(|file| path_of(&file.source));
     let skills = catalog.skills.iter().filter_map(|skill| path_of(&skill.source));
     let of_skills = skills.clone().flat_map(|path| {
         let beside = |name| (path.with_file_name(name), Denial::Never);

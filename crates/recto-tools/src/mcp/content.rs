@@ -3,6 +3,7 @@
 //! Pictures and sounds are noted, not told: models get text from tools. Keys that
 //! Recto gave to the server are taken out, whether it succeeded or not.
 
+use recto_context::grouped_digits;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 
 use super::log::Redactor;
@@ -58,18 +59,11 @@ fn resource(contents: &ResourceContents) -> String {
 /// What stands for data that is no text. The data is in base64.
 fn note(what: &str, kind: Option<&str>, data: &str) -> String {
     let padding = data.bytes().rev().take_while(|byte| *byte == b'=').count();
-    let bytes = grouped((data.len() - padding) * 3 / 4);
+    let bytes = grouped_digits(((data.len() - padding) * 3 / 4) as u64);
     match kind {
         Some(kind) => format!("[{what} {kind}, {bytes} bytes]"),
         None => format!("[{what}, {bytes} bytes]"),
     }
-}
-
-/// A number with commas.
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let groups: Vec<_> = digits.as_bytes().rchunks(3).map(String::from_utf8_lossy).rev().collect();
-    groups.join(",")
 }
 
 #[cfg(test)]

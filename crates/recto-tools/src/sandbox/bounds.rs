@@ -19,7 +19,7 @@ use super::{Confinement, ResourceLimits};
 /// Names at the top of the workspace that say what the agent is, in lower case.
 /// What it remembers is among them: a program that puts a link there would have
 /// Recto read what the program itself can't.
-pub(crate) const WHAT_IT_IS: [&str; 10] = [
+pub(crate) const WHAT_IT_IS: [&str; 11] = [
     "soul.md",
     "agents.md",
     "identity.md",
@@ -30,6 +30,7 @@ pub(crate) const WHAT_IT_IS: [&str; 10] = [
     "rules",
     "references",
     "memory",
+    ".recto",
 ];
 
 /// Entries of one folder that are looked at. What comes after is not writable.

@@ -1,4 +1,4 @@
-//! What can be done with memories, each under the lock: add, edit, forget.
+//! What can be done with memories, each under the lock: add, edit, forget, restore.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use super::layout::{MemoryFile, MemoryLayout, note_day};
 use super::leftover::remove_leftovers;
 use super::load::{LoadReach, LoadedContent, LoadedFile, load, load_when_quiet, text};
 use super::lock::{MemoryLock, make_folder};
-use super::parse::MemoryEntry;
+use super::parse::{MemoryEntry, day_at_start};
 use super::repair::repair_files;
 use super::revise::{
     add_marks, contains_memory, edit_memory, find_entry, forgotten_blocks, remove_memory,
@@ -65,7 +65,7 @@ pub struct ForgottenMemory {
     pub archive: PathBuf,
 }
 
-/// Adds, edits and forgets memories in their files.
+/// Adds, edits, forgets and restores memories in their files.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MemoryWriter<'a> {
     pub layout: &'a MemoryLayout,
@@ -221,6 +221,29 @@ impl MemoryWriter<'_> {
                 return Err(error);
             }
             Ok(ForgottenMemory { memory: memory.clone(), archive: archive.clone() })
+        })
+    }
+
+    /// Moves what was forgotten back from the archive.
+    pub(crate) fn restore(self, memory: &Memory) -> MemoryResult<AddedMemory> {
+        let file = self.file_of(memory);
+        let archive = file.clone().in_archive(self.layout);
+        self.locked(&file, |lock| {
+            let content = self.read(&archive, memory, lock)?;
+            let entry = find_entry(&content, &memory.text, &archive);
+            let entry = entry.ok_or_else(|| unknown(memory))?;
+            let day = entry.time.as_deref().and_then(day_at_start).or(entry.day);
+            let note = JournalEntry {
+                file: file.label.to_string(),
+                day: day.unwrap_or_else(|| Zoned::now().date()).to_string(),
+                block: block("- ", entry.marks, &entry.text, entry.time.as_deref()),
+                at: 0,
+            };
+            let wording = Wording { text: entry.text, marks: entry.marks };
+            // First there, then gone from here: in between it is in both places.
+            let added = self.add_note(&file, &wording, note, lock)?;
+            self.replace(&archive, |content| remove_memory(content, memory, &archive))?;
+            Ok(added)
         })
     }
 

@@ -35,6 +35,13 @@ pub(crate) struct MemoryFile {
     pub day: Option<Date>,
 }
 
+impl MemoryFile {
+    /// The file that has what was forgotten of this one.
+    pub(crate) fn in_archive(self, layout: &MemoryLayout) -> Self {
+        MemoryFile { path: layout.archive(&self.label).into(), ..self }
+    }
+}
+
 impl MemoryLayout {
     pub(crate) fn new(workspace: PathBuf) -> Self {
         MemoryLayout { memory: workspace.join("memory"), workspace }

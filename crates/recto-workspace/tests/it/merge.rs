@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use expect_test::expect;
-use recto_context::{IncludeMode, ItemKind, Priority};
-use recto_workspace::{Override, Workspace, WorkspaceOptions};
+use recto_context::{IncludeMode, ItemId, ItemKind, Priority, Tokens};
+use recto_workspace::{IncludeSource, Override, Workspace, WorkspaceOptions, WorkspaceSnapshot};
 
 use crate::{WorkspaceHome, tree};
 
@@ -95,6 +95,33 @@ async fn later_skill_folders_overwrite_earlier_ones_in_place() {
     "#]]
     .assert_eq(&home.show(&snapshot));
     assert_eq!(home.show_notices(&snapshot), "", "that is what the folders are for");
+}
+
+#[tokio::test]
+async fn what_a_project_brings_comes_last_and_wins() {
+    let home = WorkspaceHome::with(&[
+        ("workspace/AGENTS.md", "own"),
+        ("workspace/skills/a/SKILL.md", "---\ndescription: d\n---\nown a"),
+        ("workspace/rules/tone.md", "own tone"),
+        ("workspace/rules/own.md", "own rule"),
+        ("shop/AGENTS.md", "shop"),
+        ("shop/SOUL.md", "not read"),
+        ("shop/rules/tone.md", "not read"),
+        ("shop/.recto/skills/a/SKILL.md", "---\ndescription: d\n---\nshop a"),
+        ("shop/.recto/rules/tone.md", "shop tone"),
+        ("shop/.recto/references/api.md", "shop api"),
+    ]);
+    let options = WorkspaceOptions { project: Some(home.path("shop")), ..home.options() };
+    let snapshot = Workspace::new(options).catalog().await;
+    let system = &snapshot.catalog.system;
+    assert_eq!(system.agents.as_ref().unwrap().text.as_str(), "own");
+    assert_eq!(system.project.as_ref().unwrap().text.as_str(), "shop");
+    assert!(system.soul.is_none());
+    let rules: Vec<&str> = snapshot.catalog.rules.iter().map(|rule| rule.text.as_str()).collect();
+    assert_eq!(rules, ["own rule", "shop tone"]);
+    assert_eq!(snapshot.catalog.references[0].text.as_str(), "shop api");
+    assert_eq!(snapshot.catalog.skills[0].body.as_str(), "shop a");
+    assert_eq!(home.show_notices(&snapshot), "");
 }
 
 #[tokio::test]
@@ -194,6 +221,82 @@ async fn overrides_win_over_the_files() {
         reference r 500 manual: "text"
     "#]]
     .assert_eq(&home.show(&snapshot));
+}
+
+#[tokio::test]
+async fn a_kind_has_a_default_and_an_item_s_own_word_wins_over_it() {
+    let home = WorkspaceHome::with(&[
+        ("workspace/skills/a/SKILL.md", "---\ndescription: d\ninclude: manual\n---\nbody"),
+        ("workspace/skills/b/SKILL.md", SKILL),
+        ("workspace/skills/c/SKILL.md", SKILL),
+        ("workspace/skills/c/tools.json", r#"{"tools": [{"name": "x"}, {"name": "y"}]}"#),
+        ("workspace/rules/cursor.mdc", "---\nalwaysApply: true\n---\ntext"),
+        ("workspace/rules/r.md", "text"),
+        ("workspace/references/r.md", "text"),
+    ]);
+    let include = |include| Override { include: Some(include), ..Override::default() };
+    let overrides = [
+        ((ItemKind::Skill, "c".to_owned()), include(IncludeMode::Always)),
+        ((ItemKind::Tool, "c.x".to_owned()), include(IncludeMode::Manual)),
+    ];
+    let kinds = [
+        (ItemKind::Skill, IncludeMode::Agent),
+        (ItemKind::Rule, IncludeMode::Agent),
+        (ItemKind::Tool, IncludeMode::Agent),
+    ];
+    let options = WorkspaceOptions {
+        overrides: overrides.into(),
+        kind_includes: kinds.into(),
+        ..home.options()
+    };
+    let snapshot = Workspace::new(options).catalog().await;
+    expect![[r#"
+        skill a manual: "body"
+        skill b agent: "body"
+        skill c always: "body"
+          tool c.x manual
+          tool c.y agent
+        rule cursor 500 always: "text"
+        rule r 500 agent: "text"
+        reference r 500 manual: "text"
+    "#]]
+    .assert_eq(&home.show(&snapshot));
+    let source = |kind, name: &str| snapshot.include_sources[&ItemId::new(kind, name)];
+    assert_eq!(source(ItemKind::Skill, "a"), IncludeSource::OwnFile);
+    assert_eq!(source(ItemKind::Skill, "b"), IncludeSource::Kind);
+    assert_eq!(source(ItemKind::Skill, "c"), IncludeSource::Config { in_file: None });
+    assert_eq!(source(ItemKind::Reference, "r"), IncludeSource::Usual);
+}
+
+/// Promise: `no-skill-by-its-name`
+#[tokio::test]
+async fn skills_that_are_too_long_for_every_page_all_come_when_they_fit() {
+    let long = format!("---\ndescription: d\n---\n{}", "word ".repeat(300));
+    let home = WorkspaceHome::with(&[
+        ("workspace/skills/a/SKILL.md", long.as_str()),
+        ("workspace/skills/b/SKILL.md", long.as_str()),
+        ("workspace/skills/c/SKILL.md", "---\ndescription: d\ninclude: always\n---\nbody"),
+        ("workspace/skills/d/SKILL.md", SKILL),
+    ]);
+    let read = async |limit: u32| {
+        let always_tokens = Some(Tokens::new(limit));
+        let options = WorkspaceOptions { always_tokens, ..home.options() };
+        Workspace::new(options).catalog().await
+    };
+    let modes = |snapshot: &WorkspaceSnapshot| {
+        let skills = snapshot.catalog.skills.iter();
+        skills.map(|skill| format!("{} {}", skill.name, skill.include)).collect::<Vec<_>>()
+    };
+    let roomy = read(1_000).await;
+    assert_eq!(modes(&roomy), ["a always", "b always", "c always", "d always"]);
+    assert_eq!(roomy.long_skills, None);
+    let tight = read(400).await;
+    assert_eq!(modes(&tight), ["a agent", "b agent", "c always", "d agent"]);
+    let told = tight.long_skills.unwrap();
+    assert_eq!((told.count, told.limit), (3, Tokens::new(400)));
+    let notice = told.notice();
+    assert!(notice.problem.starts_with("3 skills come only when they fit"), "{notice:?}");
+    assert!(home.read().await.long_skills.is_none(), "without a limit all are always there");
 }
 
 /// No directory order, no hash-map order.

@@ -16,7 +16,7 @@ use crate::config::{LoadedConfig, Settings};
 use crate::draw::TextTable;
 use crate::failure::CliResult;
 use crate::home::RectoHome;
-use crate::output::{print, print_json};
+use crate::output::{list_json, print, print_json};
 use crate::setup;
 
 pub(crate) fn run(home: &RectoHome, command: &AgentCommand) -> CliResult<ExitCode> {
@@ -33,7 +33,7 @@ fn list(config: &LoadedConfig, as_json: bool) -> CliResult {
     let sessions = open_sessions(config)?;
     if as_json {
         let row = |settings| summary_json(config, settings, &sessions);
-        return print_json(&config.agents().map(row).collect());
+        return print_json(&list_json("agents", config.agents().map(row)));
     }
     let mut table = TextTable::new(["", "name", "workspace", "model", "sessions"]);
     table.align_right(4);

@@ -7,8 +7,8 @@
 use std::process::ExitCode;
 
 use recto_agent::{
-    Actor, Agent, AnsweredApproval, ApprovalQuestion, EventCursor, EventKind, FinishedTurn, Right,
-    TurnContinues,
+    Actor, ActorRole, Agent, AnsweredApproval, ApprovalQuestion, EventCursor, EventKind,
+    FinishedTurn, Right, TurnContinues,
 };
 use recto_store::{
     ApprovalAnswer, ApprovalDecision, ApprovalExtent, ApprovalId, Moment, RowId, Store, StoreError,
@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 use super::sessions::local;
 use crate::cli::{AnswerArg, ApprovalCommand};
 use crate::config::{LoadedConfig, Settings};
-use crate::draw::TextTable;
+use crate::draw::{PageWidth, TextTable, wrap_exactly};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
-use crate::output::{print, print_json, print_text, tame, tame_lines, tell};
+use crate::output::{list_json, print, print_json, print_text, tame, tame_lines, tell};
 use crate::setup;
 
 /// The exit code that says that the turn waits for another answer.
@@ -70,7 +70,7 @@ async fn list(settings: &Settings, as_json: bool) -> CliResult<ExitCode> {
         let json = |(approval, session): &(StoredApproval, Option<StoredSession>)| {
             approval_json(approval, session.as_ref())
         };
-        print_json(&open.iter().map(json).collect())?;
+        print_json(&list_json("approvals", open.iter().map(json)))?;
     } else if open.is_empty() {
         tell(&"nothing waits for an answer");
     } else {
@@ -93,14 +93,21 @@ async fn show(settings: &Settings, id: ApprovalId, as_json: bool) -> CliResult<E
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was said to a question, by whom and when, as people read it.
+/// What was said to a question, by whom and when, as people read it: `denied by you, …`.
 pub(crate) fn answer_text(approval: &StoredApproval) -> String {
     let Some(ApprovalDecision { answer, at, by }) = &approval.answer else {
-        return "none yet".to_owned();
+        return "not answered yet".to_owned();
     };
-    let by = by.as_ref().map(Actor::from_store);
-    let by = by.map(|by| format!(" by {}", tame(by.name.as_str()))).unwrap_or_default();
-    format!("{}{by}, {}", answer.name(), local(*at))
+    let by = by.as_ref().map(|by| person_words(&Actor::from_store(by))).unwrap_or_default();
+    format!("{}{by}, {}", answer.describe(), local(*at))
+}
+
+/// Who gave an answer. Whoever sits at the terminal is the owner.
+pub(crate) fn person_words(by: &Actor) -> String {
+    match by.role {
+        ActorRole::Owner => " by you".to_owned(),
+        _ => format!(" by {}", tame(by.name.as_str())),
+    }
 }
 
 /// Draws a line for each question, and below them what exactly each would do.
@@ -119,8 +126,9 @@ fn drawn(open: &[(StoredApproval, Option<StoredSession>)]) -> String {
         ]);
     }
     let details = open.iter().map(|(approval, _)| {
-        let detail = tame_lines(approval.question.detail.trim_end()).replace('\n', "\n  ");
-        format!("\n{}: {}\n  {detail}\n", approval.id, tame(&approval.question.tool.key()))
+        let detail = tame_lines(approval.question.detail.trim_end());
+        let detail = wrap_exactly(&detail, 2, PageWidth::of_stdout());
+        format!("\n{}: {}\n{detail}", approval.id, tame(&approval.question.tool.key()))
     });
     table.to_string() + &details.collect::<String>()
 }
@@ -258,7 +266,8 @@ fn tell_outcome(outcome: &AnswerReport, as_json: bool) -> CliResult<ExitCode> {
         print_json(&value)?;
         return Ok(code);
     }
-    let answer = outcome.approval.answer.as_ref().map_or("open", |decision| decision.answer.name());
+    let decision = outcome.approval.answer.as_ref();
+    let answer = decision.map_or("open", |decision| decision.answer.describe());
     let id = outcome.approval.id;
     let goes_on = match outcome.goes_on {
         TurnContinues::Here => "the turn goes on here",

@@ -5,9 +5,16 @@
 //! a line, commands included.
 
 mod answers;
+mod elsewhere;
 mod follow;
+mod help;
 mod place;
 mod printer;
+mod prompt;
+mod questions;
+mod session_settings;
+mod taken_up;
+mod typing;
 
 use std::error::Error;
 use std::io::{self, IsTerminal};
@@ -17,13 +24,14 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use recto_agent::{
-    Actor, Agent, ApprovalQuestion, COMMANDS, ChatCommand, CommandReply, Conversation, EventCursor,
-    EventListener, Inbound, SOLE_ACCOUNT, SessionSettings, TurnContinues,
+    Actor, Agent, ApprovalQuestion, ChatCommand, CommandReply, Conversation, EventCursor,
+    EventListener, Inbound, InboundReading, SOLE_ACCOUNT, SessionSettings, TurnContinues,
 };
-use recto_context::ContextMode;
+use recto_context::{ClientContext, ContextMode};
 use recto_store::{StoredApproval, StoredSession, TurnEnding, TurnId};
 use tokio::sync::Notify;
 
+use crate::attach::{FileMentions, MessageAttachments, read_piped};
 use crate::cli::ChatArgs;
 use crate::commands::context::existing_store;
 use crate::commands::sessions::resume_from_file;
@@ -33,28 +41,37 @@ use crate::home::RectoHome;
 use crate::input;
 use crate::output::{tame, tell};
 use crate::setup::{self, TERMINAL};
-use crate::terminal::editor::{EditorInput, LineEditor};
+use crate::terminal::editor::EditorInput;
+use crate::terminal::history::{forget_entries, history_file};
+use elsewhere::TurnsElsewhere;
 use follow::AnswerMode;
 use printer::TurnPrinter;
+use prompt::ChatPrompt;
+use questions::QuestionQueue;
+use session_settings::settings_in_run;
+use typing::{KeyEffect, TurnTyping, TypingPurpose};
 
 pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
-    let config = setup::load_config(home, Vec::new())?;
-    let message = args.message.as_deref().map(input::message).transpose()?;
+    let mut config = setup::load_config(home, Vec::new())?;
+    let message = once(args)?;
     let runtime = setup::runtime()?;
     let (code, agent) = runtime.block_on(async {
         // Whoever has no model yet begins no store, either.
         let existing = existing_store(&config.settings);
-        let settings = place::choose_agent(&config, existing.as_ref(), args).await?.clone();
+        let project = place::choose_project(home, &mut config, existing.as_ref(), args).await?;
+        let session = place::session_name(args, project.as_ref());
+        let settings =
+            place::choose_agent(&config, existing.as_ref(), args, session).await?.clone();
         let settings = setup::with_model(settings, args.model.as_deref()).await?;
         let store = existing.map_or_else(|| setup::store(&settings), Ok)?;
         let session = match &args.from {
             Some(file) => resume_from_file(&store, &settings, file).await?.id.to_string(),
-            None => place::session_name(args).to_owned(),
+            None => session.to_owned(),
         };
-        let agent = setup::agent(home, &settings, store).await?;
-        let mut chat = Chat::open(&config, agent, args, &session).await?;
+        let agent = setup::idle_agent(home, &settings, store)?;
+        let mut chat = Chat::open(config, agent, args, &session).await?;
         let code = match message {
-            Some(message) => chat.run_once(&message).await,
+            Some((message, attached)) => chat.run_once(&message, attached).await,
             None if input::is_typed() && !args.json => chat.run_typed(home).await,
             None => chat.run_piped().await,
         };
@@ -64,22 +81,55 @@ pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
     code
 }
 
+/// The message of a chat of one message, with what comes along.
+fn once(args: &ChatArgs) -> CliResult<Option<(String, MessageAttachments)>> {
+    let words = (!args.words.is_empty()).then(|| args.words.join(" "));
+    let Some(typed) = args.message.clone().or(words) else {
+        return match args.attach.files[..] {
+            [] => Ok(None),
+            _ => Err(CliFailure::new("files come along with a message, and there is none").hint(
+                "add one: recto chat -f notes.txt \"what does it say?\"; in a chat, \
+                     @file:notes.txt does the same",
+            )),
+        };
+    };
+    let is_piped = typed == "-";
+    // Nobody looks at what an unattended run is told.
+    let mentions = match is_piped || args.unattended {
+        true => FileMentions::AsText,
+        false => FileMentions::Follow,
+    };
+    let piped = if is_piped { None } else { read_piped()? };
+    let attached = MessageAttachments::read(piped, &args.attach.files, mentions)?;
+    Ok(Some((input::message(&typed)?, attached)))
+}
+
 /// A conversation under way.
 struct Chat {
     agent: Agent,
     /// Whoever sits at the terminal.
     actor: Actor,
-    /// Whether the config has other agents, so that a person wants to know which one it is.
-    is_one_of_several: bool,
+    /// What holds where the session sets nothing.
+    config: LoadedConfig,
     conversation: Conversation,
     session: StoredSession,
     /// What holds for this run, over the session's own settings.
     settings: SessionSettings,
+    /// What follows the agent's own system text in this run.
+    client: Option<Box<ClientContext>>,
     printer: TurnPrinter,
     /// Who answers when a tool may not run unasked.
     answers: AnswerMode,
     /// Turns that wait behind a question, oldest first.
     queued: Vec<TurnId>,
+    /// Turns of other sessions that are told to go on in the background.
+    background: Vec<TurnId>,
+    /// The questions of the turn that runs, for the person at the terminal.
+    questions: QuestionQueue,
+    /// What is typed while it runs.
+    typing: TurnTyping,
+    /// What happens in the session by other hands.
+    elsewhere: TurnsElsewhere,
     /// Told of every Ctrl-C.
     interrupt: Arc<Notify>,
 }
@@ -110,7 +160,7 @@ impl From<TurnEnding> for MessageOutcome {
 
 impl Chat {
     async fn open(
-        config: &LoadedConfig,
+        config: LoadedConfig,
         agent: Agent,
         args: &ChatArgs,
         session: &str,
@@ -119,7 +169,7 @@ impl Chat {
             model: args.model.clone(),
             context_mode: args.context_mode.map(ContextMode::from),
             unattended: args.unattended,
-            ..SessionSettings::default()
+            ..args.sampling.settings()
         };
         if let Some(name) = &args.model {
             agent.model(name)?;
@@ -133,24 +183,38 @@ impl Chat {
             true => AnswerMode::AtOnce,
             false => AnswerMode::Later,
         };
+        let purpose = match args.message {
+            Some(_) => TypingPurpose::Questions,
+            None => TypingPurpose::Conversation,
+        };
         let (queued, interrupt) = (Vec::new(), interrupts());
         Ok(Chat {
             agent,
             actor,
-            is_one_of_several: !config.others.is_empty(),
+            config,
             conversation,
+            elsewhere: TurnsElsewhere::new(session.id),
             session,
             settings,
+            client: args.sampling.client(),
             printer,
             answers,
             queued,
+            background: Vec::new(),
+            questions: QuestionQueue::default(),
+            typing: TurnTyping::new(purpose),
             interrupt,
         })
     }
 
     /// Handles one message, and ends.
-    async fn run_once(&mut self, message: &str) -> CliResult<ExitCode> {
-        let outcome = match self.handle_input(message).await? {
+    async fn run_once(
+        &mut self,
+        message: &str,
+        attached: MessageAttachments,
+    ) -> CliResult<ExitCode> {
+        self.take_up_session().await?;
+        let outcome = match self.handle_input(message, attached).await? {
             left @ (MessageOutcome::Abandoned | MessageOutcome::Waiting) => left,
             outcome => self.finish(outcome).await,
         };
@@ -159,6 +223,7 @@ impl Chat {
 
     /// Handles messages from standard input, one a line. Ctrl-C between them is the end.
     async fn run_piped(&mut self) -> CliResult<ExitCode> {
+        self.take_up_session().await?;
         let mut lines = input::lines();
         let mut worst = MessageOutcome::Done;
         let mut waits = false;
@@ -172,7 +237,8 @@ impl Chat {
             if line.trim().is_empty() {
                 continue;
             }
-            let outcome = self.handle_input(&line).await;
+            let attached = MessageAttachments::mentioned(FileMentions::AsText);
+            let outcome = self.handle_input(&line, attached).await;
             waits = matches!(outcome, Ok(MessageOutcome::Waiting));
             match outcome {
                 Ok(MessageOutcome::Done | MessageOutcome::Waiting) => {}
@@ -192,7 +258,8 @@ impl Chat {
         }
     }
 
-    /// Waits for what was taken up of other sessions, unless the person does not.
+    /// Waits for what was left in this session and nothing was said behind, unless the person
+    /// does not.
     async fn finish(&self, outcome: MessageOutcome) -> MessageOutcome {
         let finished = self.agent.finished();
         tokio::pin!(finished);
@@ -200,7 +267,7 @@ impl Chat {
             biased;
             () = &mut finished => return outcome,
             () = tokio::time::sleep(A_MOMENT) => {
-                tell(&"finishing turns that were cut short (Ctrl-C leaves them for later)");
+                tell(&"finishing what was left in this session (Ctrl-C leaves it for later)");
             }
         }
         tokio::select! {
@@ -215,79 +282,130 @@ impl Chat {
         self.greet();
         if let Ok(Some(approval)) = self.first_question().await {
             let question = ApprovalQuestion::from_approval(&approval);
-            tell(&format_args!(
+            let waits = format!(
                 "turn {} waits for your word: {} wants to run {} (approval {}); /approve or /deny",
                 approval.turn, question.tool, question.title, approval.id
-            ));
+            );
+            tell(&waits);
         }
-        let commands = COMMANDS.iter().map(|help| help.name.to_owned()).chain(["/exit".to_owned()]);
-        let mut editor = LineEditor::open(&home.path().join("data/history"), commands.collect())
-            .map_err(|error| unreadable_terminal(&error))?;
+        let (history, mut prompt) = (history_file(home), ChatPrompt::open(home)?);
+        // Where that can't be had, keys are echoed as they are by any program.
+        let _ = self.typing.quieten();
+        if let Some(code) = self.take_up_all().await? {
+            return Ok(code);
+        }
+        self.elsewhere.begin(self.agent.store()).await?;
         loop {
-            let reading = tokio::task::spawn_blocking(move || {
-                let line = editor.read_line();
-                (editor, line)
-            });
-            let line;
-            (editor, line) = reading.await.map_err(|error| unreadable_terminal(&error))?;
-            match line.map_err(|error| unreadable_terminal(&error))? {
-                EditorInput::Text(text) if text.trim().is_empty() => {}
-                EditorInput::Text(text) => {
-                    // A Ctrl-C that came too late for the turn before is not for this one.
-                    let _ = self.interrupt.notified().now_or_never();
-                    // What goes wrong with one message is told, and the next can come.
-                    match self.handle_input(&text).await {
-                        Ok(end @ (MessageOutcome::Exit | MessageOutcome::Abandoned)) => {
-                            return Ok(exit_code(end));
-                        }
-                        Ok(_) => {}
-                        Err(failure) => tell(&failure),
-                    }
+            self.tell_background().await?;
+            let input = match self.typing.next_line() {
+                Some(line) => EditorInput::Text(prompt.show_queued(line)),
+                None if self.typing.wants_to_leave() => {
+                    self.tell_unsent();
+                    return Ok(ExitCode::SUCCESS);
                 }
+                None => self.read_line(&mut prompt).await?,
+            };
+            match input {
+                EditorInput::Text(text) if text.trim().is_empty() => {}
+                EditorInput::Text(text) => match self.handle_typed(&text).await {
+                    Ok(end @ (MessageOutcome::Exit | MessageOutcome::Abandoned)) => {
+                        self.tell_unsent();
+                        return Ok(exit_code(end));
+                    }
+                    Ok(_) => {}
+                    // What goes wrong with one message is told, and the next can come.
+                    Err(failure) => {
+                        if failure.is("secret") {
+                            // What may not be remembered is not kept as typed, either.
+                            let _ = forget_entries(&history, |entry| entry == text);
+                        }
+                        tell(&failure);
+                    }
+                },
+                EditorInput::Draft(text) => prompt.write_in_editor(&mut self.typing, &text),
                 EditorInput::Interrupted => tell(&"(Ctrl-D or /exit ends the chat)"),
                 EditorInput::End => return Ok(ExitCode::SUCCESS),
+                EditorInput::Broken => {}
             }
         }
+    }
+
+    /// Handles what was typed at the prompt. What is typed meanwhile is taken in, too.
+    async fn handle_typed(&mut self, text: &str) -> CliResult<MessageOutcome> {
+        // A Ctrl-C that came too late for the turn before is not for this one.
+        let _ = self.interrupt.notified().now_or_never();
+        let _ = self.typing.start();
+        self.printer.begin_typing(&self.typing.describe());
+        let attached = MessageAttachments::mentioned(FileMentions::Follow);
+        let outcome = self.handle_input(text, attached).await;
+        self.typing.stop();
+        self.printer.end_typing()?;
+        outcome
     }
 
     fn greet(&self) {
         let first = self.agent.models().first().map_or("none", |entry| &entry.name);
         let of_session = self.session.settings.get("model").and_then(|model| model.as_str());
         let model = self.settings.model.as_deref().or(of_session).unwrap_or(first);
-        let agent = match self.is_one_of_several {
-            true => format!("agent {}, ", self.agent.name()),
-            false => String::new(),
+        // Among several, a person wants to know which one it is.
+        let agent = match self.config.others.is_empty() {
+            false => format!("agent {}, ", self.agent.name()),
+            true => String::new(),
         };
         tell(&format_args!(
-            "{agent}session {}, model {}; /help lists the commands",
+            "{agent}session {}, model {}; /help lists commands and keys",
             tame(&self.session.label()),
             tame(model)
         ));
     }
 
     /// Runs a command, or sends a message to the model.
-    async fn handle_input(&mut self, text: &str) -> CliResult<MessageOutcome> {
-        if matches!(text.trim_end(), "/exit" | "/quit") {
+    async fn handle_input(
+        &mut self,
+        text: &str,
+        attached: MessageAttachments,
+    ) -> CliResult<MessageOutcome> {
+        if is_exit(text) {
             return Ok(MessageOutcome::Exit);
         }
-        let inbound =
-            Inbound { settings: self.settings.clone(), ..Inbound::text(&self.actor, text) };
-        match inbound.read_command() {
-            Ok(Some(command)) => self.run_command(command).await,
-            Ok(None) => self.send_message(inbound).await,
+        match self.with_settings(Inbound::text(&self.actor, text)).read_command() {
+            Ok(InboundReading::Command(_)) if !attached.is_empty() => {
+                let what = "a command takes no files, and something was sent along with it";
+                Err(CliFailure::new(what).hint("leave the file out, or send `< /dev/null`"))
+            }
+            Ok(InboundReading::Command(command)) => self.run_command(command).await,
+            Ok(InboundReading::Message(inbound)) => {
+                let content = attached.content(&inbound.visible_text())?;
+                self.send_message(Inbound { content, ..inbound }).await
+            }
             Err(problem) => Err(CliFailure::new(problem.to_string()).hint(problem.hint())),
         }
+    }
+
+    /// A message with what holds for this run.
+    fn with_settings(&self, inbound: Inbound) -> Inbound {
+        Inbound { settings: self.settings.clone(), client: self.client.clone(), ..inbound }
     }
 
     async fn run_command(&mut self, command: ChatCommand) -> CliResult<MessageOutcome> {
         let mut events = self.agent.listen(&self.actor, self.session.id, EventCursor::Now).await?;
         let session = self.session.id;
+        let changed = command.changed_setting();
         let answer = self.agent.command(&self.actor, &self.conversation, session, command).await?;
         if let CommandReply::Began(session) = &answer {
             self.session = session.clone();
+            self.elsewhere = TurnsElsewhere::new(session.id);
         }
-        self.printer.answer(&answer)?;
+        match &answer {
+            CommandReply::Settings(_) => self.show_settings(changed).await?,
+            // The line has it, to be changed there.
+            CommandReply::Edit(text) if self.answers == AnswerMode::AtOnce => {
+                self.typing.preload(&format!("/edit {text}"));
+            }
+            answer => self.printer.answer(answer)?,
+        }
         match answer {
+            CommandReply::Resend(inbound) => self.send_message(self.with_settings(*inbound)).await,
             CommandReply::Answered(answered) if answered.goes_on == TurnContinues::Here => {
                 self.follow_all(answered.approval.turn, &mut events).await
             }
@@ -295,15 +413,31 @@ impl Chat {
         }
     }
 
+    /// Shows the settings that hold now, all or the one that was changed, each with where it
+    /// comes from.
+    async fn show_settings(&mut self, changed: Option<&str>) -> CliResult {
+        if let Some(session) = self.agent.store().session(self.session.id).await? {
+            self.session = session;
+        }
+        let first = self.agent.models().first().map(|entry| &*entry.name);
+        let mut holds = settings_in_run(&self.config, &self.session, &self.settings, first);
+        if let Some(changed) = changed {
+            holds.retain(|name, _| name == changed);
+        }
+        self.printer.settings(&holds)
+    }
+
     /// Sends a message and shows what happens until its turn is over.
     async fn send_message(&mut self, inbound: Inbound) -> CliResult<MessageOutcome> {
         let mut interrupts = InterruptState::None;
         let mut events = self.agent.listen(&self.actor, self.session.id, EventCursor::Now).await?;
-        let submitting = self.agent.submit(self.session.id, inbound);
-        let Some(submitted) = self.watch(&mut interrupts, submitting).await else {
+        let (agent, session) = (self.agent.clone(), self.session.id);
+        let submitting = agent.submit(session, inbound);
+        let Some(submitted) = self.watch(&mut interrupts, submitting).await? else {
             return Ok(MessageOutcome::Abandoned);
         };
         let turn = submitted?.turn;
+        self.elsewhere.add_own(turn);
         if let (AnswerMode::Later, Some(approval)) = (self.answers, self.first_question().await?) {
             tell(&format_args!(
                 "the message waits behind approval {id}: /approve or /deny, or `recto approvals \
@@ -338,27 +472,33 @@ impl Chat {
         Ok(outcome)
     }
 
-    /// Waits for something. The first Ctrl-C stops the turn; the second does not
-    /// wait for that, and gives `None`.
+    /// Waits for something, and does meanwhile what keys mean. The first Ctrl-C stops the turn;
+    /// the second does not wait for that, and gives `None`.
     async fn watch<T>(
-        &self,
+        &mut self,
         interrupts: &mut InterruptState,
         work: impl Future<Output = T>,
-    ) -> Option<T> {
+    ) -> CliResult<Option<T>> {
         tokio::pin!(work);
         loop {
-            tokio::select! {
-                done = &mut work => return Some(done),
-                () = self.interrupt.notified() => match interrupts {
-                    InterruptState::None => {
-                        *interrupts = InterruptState::Once(Instant::now());
-                        // Nobody but the owner sits here, who may.
-                        let _ = self.agent.stop(&self.actor, self.session.id).await;
+            let key = tokio::select! {
+                done = &mut work => return Ok(Some(done)),
+                key = self.typing.next() => key,
+                () = self.interrupt.notified() => {
+                    match interrupts {
+                        InterruptState::None => {
+                            *interrupts = InterruptState::Once(Instant::now());
+                            self.stop_turn().await?;
+                        }
+                        // A key that bounces, or is held down.
+                        InterruptState::Once(first) if first.elapsed() < PATIENCE => {}
+                        InterruptState::Once(_) => return Ok(None),
                     }
-                    // A key that bounces, or is held down.
-                    InterruptState::Once(first) if first.elapsed() < PATIENCE => {}
-                    InterruptState::Once(_) => return None,
-                },
+                    continue;
+                }
+            };
+            if self.handle_key(&key).await? == KeyEffect::LeavesNow {
+                return Ok(None);
             }
         }
     }
@@ -388,6 +528,11 @@ fn interrupts() -> Arc<Notify> {
         }
     });
     interrupt
+}
+
+/// Whether a line ends the chat.
+fn is_exit(line: &str) -> bool {
+    matches!(line.trim_end(), "/exit" | "/quit")
 }
 
 fn unreadable_terminal(error: &dyn Error) -> CliFailure {

@@ -2,14 +2,17 @@
 
 use std::process::ExitCode;
 
+use recto_context::FileNotice;
+use recto_workspace::Severity;
 use serde_json::{Value, json};
 
+use crate::check_report::{CheckProblem, CheckReport};
 use crate::cli::ConfigCommand;
-use crate::config::{self, ConfigProblem, LoadedConfig};
+use crate::config::{self, ConfigProblem, LoadedConfig, SettingOrigin, Settings};
 use crate::draw::TextTable;
 use crate::failure::CliResult;
 use crate::home::RectoHome;
-use crate::output::{counted, print, print_json, tame_lines, tell};
+use crate::output::{counted, list_json, print, print_json, tell};
 use crate::setup;
 
 pub(crate) fn run(home: &RectoHome, command: &ConfigCommand) -> CliResult<ExitCode> {
@@ -26,7 +29,7 @@ fn show(home: &RectoHome, as_json: bool) -> CliResult {
     }
     if as_json {
         let row = |row: &config::SettingRow| json!({"key": row.key, "value": value_json(&row.value), "origin": origin(row)});
-        return print_json(&loaded.rows().iter().map(row).collect());
+        return print_json(&list_json("settings", loaded.rows().iter().map(row)));
     }
     let mut table = TextTable::new(["key", "value", "set in"]);
     for row in loaded.rows() {
@@ -48,24 +51,29 @@ pub(crate) fn origin(row: &config::SettingRow) -> String {
 
 fn check(home: &RectoHome, as_json: bool) -> CliResult<ExitCode> {
     let file = home.path().join("config.toml");
-    let (problems, warnings) = match config::load(&setup::sources(home, Vec::new())) {
-        Ok(LoadedConfig { warnings, .. }) => (Vec::new(), warnings),
+    let (problems, warnings): (Vec<_>, _) = match config::load(&setup::sources(home, Vec::new())) {
+        Ok(LoadedConfig { mut warnings, settings, others, .. }) => {
+            let agents: Vec<&Settings> = [&settings].into_iter().chain(&others).collect();
+            warnings.extend(unknown_items(home, &agents)?);
+            (Vec::new(), warnings)
+        }
         Err(problems) => (problems.iter().cloned().collect(), Vec::new()),
     };
-    if as_json {
-        let list =
-            |problems: &[ConfigProblem]| problems.iter().map(problem_json).collect::<Vec<_>>();
-        print_json(&json!({"problems": list(&problems), "warnings": list(&warnings)}))?;
-    } else {
-        for problem in &problems {
-            print(&format!("{}\n", tame_lines(&problem.to_string())))?;
-        }
-        for warning in &warnings {
-            print(&format!("warning: {}\n", tame_lines(&warning.to_string())))?;
-        }
-        tell(&verdict(problems.len() + warnings.len(), file.exists(), &file.display().to_string()));
-    }
-    Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let found =
+        |severity| move |problem: &ConfigProblem| CheckProblem::of_config(severity, problem);
+    let problems = problems.iter().map(found(Severity::Error));
+    let problems: Vec<_> = problems.chain(warnings.iter().map(found(Severity::Warning))).collect();
+    let verdict = verdict(problems.len(), file.exists(), &file.display().to_string());
+    CheckReport::new(problems, verdict).print(as_json)
+}
+
+/// What is set for items that no agent has.
+fn unknown_items(home: &RectoHome, agents: &[&Settings]) -> CliResult<Vec<ConfigProblem>> {
+    let unknown = setup::unknown_items(home, agents)?.into_iter();
+    let file = home.path().join("config.toml").to_string_lossy().into();
+    let place = SettingOrigin::File { name: file, line: None };
+    let problem = |notice: FileNotice| ConfigProblem::new(place.clone(), &*notice.problem);
+    Ok(unknown.map(|item| problem(item.notice())).collect())
 }
 
 /// Says how many problems were found, warnings among them.
@@ -75,8 +83,4 @@ fn verdict(problems: usize, exists: bool, file: &str) -> String {
         (0, false) => format!("{file}: not there; all defaults hold"),
         (count, _) => format!("{file}: {}", counted(count, "problem")),
     }
-}
-
-fn problem_json(problem: &ConfigProblem) -> Value {
-    json!({"place": problem.place.to_string(), "what": problem.what, "hint": problem.hint})
 }

@@ -12,19 +12,20 @@ use recto_agent::{
 };
 use recto_context::mode::{self, ModeMark, ModeQuestion, ModeSetting};
 use recto_context::{
-    AssemblyInputs, Bootstrap, CachedPrefix, Carry, Catalog, ContextMode, MemorySnapshot, Message,
-    MessageId, MessageStamp, RequestContext, SessionItem, SummaryBy, TokenCounter, Tokens, Window,
-    WindowSource, has_tools, read_jsonl,
+    AssemblyInputs, Bootstrap, CachedPrefix, Carry, Catalog, ContentPart, ContextMode,
+    MemorySnapshot, Message, MessageId, MessageStamp, RequestContext, SessionItem, SummaryBy,
+    TokenCounter, Tokens, Window, WindowSource, has_tools, read_jsonl,
 };
 use recto_search::SearchEntry;
 use recto_store::{NewCompaction, SessionId, Store};
 use recto_workspace::MemoryView;
 use serde_json::{Value, json};
 
-use crate::cli::ContextArgs;
+use crate::attach::{FileMentions, MessageAttachments, read_piped};
+use crate::cli::{ContextArgs, SamplingArgs};
 use crate::commands::{history_failure, sessions};
 use crate::config::{ConfigFlag, LoadedConfig, Settings};
-use crate::draw;
+use crate::draw::{self, PageWidth};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
@@ -33,12 +34,12 @@ use crate::remedy_words::with_command;
 use crate::setup::{self, ModelChoice};
 
 pub(crate) fn run(home: &RectoHome, args: &ContextArgs) -> CliResult<ExitCode> {
-    let message = message(args)?;
+    let content = content(args)?;
     let history = args.history.as_deref().map(read_history).transpose()?.unwrap_or_default();
     let flag = |name: &String| ConfigFlag { name: "--model", key: "model", value: name.clone() };
     let config = setup::load_config(home, args.model.iter().map(flag).collect())?;
     if let Some(name) = &args.session {
-        return show_in_session(home, &config, args, name, &message);
+        return show_in_session(home, &config, args, name, content);
     }
     let mut settings = setup::asked_settings(&config, &args.agent)?.clone();
     let runtime = setup::runtime()?;
@@ -62,9 +63,10 @@ pub(crate) fn run(home: &RectoHome, args: &ContextArgs) -> CliResult<ExitCode> {
         remembered: &remembered,
         settings: &settings,
         choice: &choice,
+        sampling: &args.sampling,
     };
     let mark = args.context_mode.map(ContextMode::from);
-    let (model, request) = runtime.block_on(assemble(&source, &message, &history, mark))?;
+    let (model, request) = runtime.block_on(assemble(&source, &content, &history, mark))?;
     show(args, &model, &request)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -85,6 +87,7 @@ pub(crate) struct ContextSource<'a> {
     /// With the model that was chosen.
     pub(crate) settings: &'a Settings,
     pub(crate) choice: &'a ModelChoice,
+    pub(crate) sampling: &'a SamplingArgs,
 }
 
 /// Assembles what a model would be sent for a message that begins a session, or
@@ -92,12 +95,16 @@ pub(crate) struct ContextSource<'a> {
 /// for its window.
 pub(crate) async fn assemble(
     source: &ContextSource<'_>,
-    message: &str,
+    content: &[ContentPart],
     history: &[Arc<Message>],
     mark: Option<ContextMode>,
 ) -> CliResult<(ModelEntry, RequestContext)> {
-    let ContextSource { catalog, settings, choice, .. } = *source;
-    let model = setup::chosen_model(settings)?;
+    let ContextSource { catalog, settings, choice, sampling, .. } = *source;
+    let message: &str = content.iter().find_map(ContentPart::as_text).map_or("", |text| text);
+    let mut model = setup::chosen_model(settings)?;
+    sampling.apply(&mut model);
+    model.check_images(content).await?;
+    let system = sampling.client().map(|client| client.system_texts()).unwrap_or_default();
     let window = model_window(&model, Tokens::new(settings.window_cap)).await;
     let window = window.unwrap_or(Window::ASSUMED);
     warn_of_assumed_window(settings, choice, window);
@@ -122,11 +129,13 @@ pub(crate) async fn assemble(
         message,
     });
     let now = Zoned::now();
-    let inputs = AssemblyInputs::new(catalog, message)
+    let inputs = AssemblyInputs::new(catalog, "")
+        .content(content.to_vec())
         .message_id(next_id(history))
-        .stamp(MessageStamp::new(&now.strftime("%Y-%m-%d %H:%M").to_string()))
+        .stamp(MessageStamp::from_minute(&now.strftime("%Y-%m-%d %H:%M").to_string()))
         .model(model.name.clone())
         .bootstrap(bootstrap(settings, &now))
+        .client_system(&system)
         .session(&session)
         .picks(&found.picks)
         .candidates(&found.candidates)
@@ -183,7 +192,7 @@ fn show_in_session(
     config: &LoadedConfig,
     args: &ContextArgs,
     name: &str,
-    message: &str,
+    content: Vec<ContentPart>,
 ) -> CliResult<ExitCode> {
     setup::runtime()?.block_on(async {
         let store = setup::store(setup::asked_settings(config, &args.agent)?)?;
@@ -192,9 +201,14 @@ fn show_in_session(
         let settings = setup::session_settings(config, &session)?.clone();
         let settings = setup::with_model(settings, None).await?;
         let agent = setup::idle_agent(home, &settings, store)?;
-        let mark = args.context_mode.map(ContextMode::from);
-        let (model, preview) =
-            preview(&agent, session.id, message, args.model.clone(), mark).await?;
+        let settings = SessionSettings {
+            model: args.model.clone(),
+            context_mode: args.context_mode.map(ContextMode::from),
+            ..args.sampling.settings()
+        };
+        let client = args.sampling.client();
+        let inbound = Inbound { content, settings, client, ..Inbound::text(&setup::actor(), "") };
+        let (model, preview) = preview(&agent, session.id, inbound).await?;
         if args.json {
             print_json(&report(&preview))?;
         } else {
@@ -210,12 +224,8 @@ fn show_in_session(
 pub(crate) async fn preview(
     agent: &Agent,
     session: SessionId,
-    message: &str,
-    model: Option<String>,
-    mark: Option<ContextMode>,
+    inbound: Inbound,
 ) -> CliResult<(ModelEntry, RequestPreview)> {
-    let settings = SessionSettings { model, context_mode: mark, ..SessionSettings::default() };
-    let inbound = Inbound { settings, ..Inbound::text(&setup::actor(), message) };
     let preview = agent.preview(session, inbound).await?;
     let model = agent.model(&preview.request.model)?;
     Ok((model.clone(), preview))
@@ -260,17 +270,26 @@ fn show(args: &ContextArgs, model: &ModelEntry, request: &RequestContext) -> Cli
         // Compact, as it would be sent.
         print_data(&format!("{}\n", recto_llm::encode(model.client.wire(), &model.call, request)))
     } else {
-        print(&draw::request(request))
+        print(&draw::request(request, PageWidth::of_stdout()))
     }
 }
 
-/// The message that was typed, or standard input to its end, byte for byte.
-fn message(args: &ContextArgs) -> CliResult<String> {
+/// The message that was typed, with what comes along; or standard input to its end, byte for
+/// byte.
+fn content(args: &ContextArgs) -> CliResult<Vec<ContentPart>> {
+    let files = &args.attach.files;
     match args.message.as_deref() {
-        Some(message) => input::message(message),
+        Some("-") => {
+            MessageAttachments::read(None, files, FileMentions::AsText)?.content(&input::all()?)
+        }
+        Some(message) => {
+            MessageAttachments::read(read_piped()?, files, FileMentions::Follow)?.content(message)
+        }
         None if input::is_typed() => Err(CliFailure::new("there is no message")
             .hint("type one behind the command: recto context \"hello\"")),
-        None => input::all(),
+        None => {
+            MessageAttachments::read(None, files, FileMentions::AsText)?.content(&input::all()?)
+        }
     }
 }
 
@@ -291,7 +310,7 @@ fn bootstrap(settings: &Settings, now: &Zoned) -> Bootstrap {
     Bootstrap {
         agent: settings.agent.name.as_str().into(),
         version: env!("CARGO_PKG_VERSION").into(),
-        workspace: settings.agent.workspace.to_string_lossy().into(),
+        workspace: settings.work_folder().to_string_lossy().into(),
         system: std::env::consts::OS.into(),
         day: now.strftime("%Y-%m-%d").to_string().into(),
         surface: "terminal".into(),

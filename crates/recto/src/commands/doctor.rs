@@ -7,30 +7,33 @@
 mod models;
 mod tools;
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use recto_agent::SearchParts;
+use recto_context::FileNotice;
 use recto_llm::IS_BUILT_IN;
 use recto_models::ByteSize;
 use recto_search::{Encoder, EncoderError};
-use recto_store::SessionFilter;
+use recto_store::{Moment, SessionFilter, TurnOwner};
 use recto_workspace::{Horizon, WorkspaceSnapshot};
 use serde_json::{Value, json};
 
-use crate::commands::items::severity;
+use crate::check_report::severity_name;
+use crate::commands::sessions::turn_json;
 use crate::config::{self, ConfigProblem, LoadedConfig, Settings};
+use crate::draw::{self, PageWidth, wrap_words};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{counted, print_as, tame};
+use crate::project::{self, ProjectAnswers, ProjectChoice};
 use crate::remedy_words::{hint_with_command, with_command};
 use crate::setup;
 
 pub(crate) fn run(home: &RectoHome, json: bool) -> CliResult<ExitCode> {
     let report = examine(home)?;
-    print_as(json, || report.json(), || report.drawn())?;
+    print_as(json, || report.json(), || report.drawn(PageWidth::of_stdout()))?;
     Ok(if report.is_ready() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -94,9 +97,9 @@ impl DoctorFinding {
 
     fn json(&self) -> Value {
         json!({
-            "what": self.what,
+            "subject": self.what,
             "state": self.state.name(),
-            "text": self.text,
+            "message": self.text,
             "hint": self.hint,
             "data": self.data,
         })
@@ -107,7 +110,7 @@ fn examine(home: &RectoHome) -> CliResult<DoctorReport> {
     let mut findings = vec![home_folder(home)];
     let loaded = config::load(&setup::sources(home, Vec::new()));
     let file = home.path().join("config.toml");
-    let LoadedConfig { mut settings, warnings, .. } = match loaded {
+    let mut config = match loaded {
         Ok(loaded) => loaded,
         Err(problems) => {
             // Where everything else is, only the config can say.
@@ -117,12 +120,19 @@ fn examine(home: &RectoHome) -> CliResult<DoctorReport> {
             return Ok(DoctorReport { findings, answers: None });
         }
     };
+    setup::take_place(home, &mut config);
+    let project = project(home, &config);
+    let LoadedConfig { mut settings, others, warnings, .. } = config;
     findings.push(config_file(&file, &settings));
     findings.extend(warnings.iter().map(|warning| config_problem(warning, FindingState::Warning)));
     let runtime = setup::runtime()?;
     findings.push(runtime.block_on(store(&settings)));
+    findings.extend(runtime.block_on(open_turns(&settings)));
     let snapshot = setup::read_workspace(&settings)?;
     findings.extend(workspace(&settings, &snapshot));
+    let agents: Vec<&Settings> = [&settings].into_iter().chain(&others).collect();
+    findings.extend(item_settings(home, &agents, &snapshot)?);
+    findings.extend(project);
     findings.push(runtime.block_on(memory(&settings)));
     let tools = tools::findings(home, &settings, &snapshot.catalog);
     findings.extend(runtime.block_on(tools));
@@ -212,6 +222,31 @@ async fn store(settings: &Settings) -> DoctorFinding {
     }
 }
 
+/// The turns that have not ended. What keeps the store from being read is another finding.
+async fn open_turns(settings: &Settings) -> Vec<DoctorFinding> {
+    let open = async {
+        let store = match settings.store.path.exists() {
+            true => setup::store(settings)?,
+            false => return Ok(Vec::new()),
+        };
+        let asked = store.open_approvals(Moment::now()).await?;
+        let mut findings = Vec::new();
+        for turn in store.open_turns().await?.turns {
+            let session = store.session(turn.session).await?;
+            let label = session.map_or_else(|| turn.session.to_string(), |found| found.label());
+            let question = asked.iter().find(|approval| approval.turn == turn.id);
+            let Some(standing) = draw::open_turn(&turn, question, &label) else { continue };
+            let is_left = turn.owner == Some(TurnOwner::Gone);
+            let state = if is_left { FindingState::Warning } else { FindingState::Fine };
+            let text = format!("turn {} of session {} {standing}", turn.id, tame(&label));
+            let data = turn_json(&turn, question);
+            findings.push(DoctorFinding::new("open turn", state, text).data(data));
+        }
+        Ok::<_, CliFailure>(findings)
+    };
+    open.await.unwrap_or_default()
+}
+
 /// The bytes that the database takes, with the log beside it.
 fn on_disk(path: &Path) -> u64 {
     let log = || {
@@ -244,12 +279,41 @@ fn workspace(settings: &Settings, snapshot: &WorkspaceSnapshot) -> Vec<DoctorFin
         // A turn goes on without the file, however wrong it is.
         DoctorFinding::new("workspace", FindingState::Warning, text)
             .hint(hint_with_command(problem.hint.clone(), problem.remedy.as_ref()))
-            .data(json!({"severity": severity(problem), "path": &*problem.path}))
+            .data(json!({"severity": severity_name(problem.severity), "path": &*problem.path}))
     };
     let problems: Vec<DoctorFinding> = snapshot.problems.iter().map(problem).collect();
     let whole =
         path.is_dir().then(|| DoctorFinding::new("workspace", FindingState::Fine, text).data(data));
     whole.into_iter().chain(problems).collect()
+}
+
+/// Reports settings of items that are not there, and skills that are too long for every page.
+fn item_settings(
+    home: &RectoHome,
+    agents: &[&Settings],
+    snapshot: &WorkspaceSnapshot,
+) -> CliResult<Vec<DoctorFinding>> {
+    let unknown = setup::unknown_items(home, agents)?.into_iter();
+    let unknown = unknown.map(|item| ("config", FindingState::Warning, item.notice()));
+    let long = snapshot.long_skills.map(|long| ("skills", FindingState::Fine, long.notice()));
+    let finding = |(what, state, notice): (&str, FindingState, FileNotice)| {
+        DoctorFinding::new(what, state, with_command(&*notice.problem, notice.remedy.as_ref()))
+    };
+    Ok(unknown.chain(long).map(finding).collect())
+}
+
+/// Reports the project that one stands in, and what was answered for it.
+fn project(home: &RectoHome, config: &LoadedConfig) -> Option<DoctorFinding> {
+    let project = project::find_here(home, config)?;
+    let (answer, hint) = match ProjectAnswers::load(home).get(&project).map(|known| known.choice) {
+        Some(ProjectChoice::Yes) => ("used", "`recto chat --no-project` stops that"),
+        Some(ProjectChoice::No) => ("not used", "`recto chat --project` uses it"),
+        None => ("nobody was asked", "`recto chat` asks, `recto chat --project` uses it"),
+    };
+    let (root, brings) = (&project.root, project.contents());
+    let text = format!("{} has {brings}; {answer}", root.display());
+    let data = json!({"path": root, "answer": answer});
+    Some(DoctorFinding::new("project", FindingState::Fine, text).hint(hint.to_owned()).data(data))
 }
 
 /// Reports how much is remembered, as the owner sees it.
@@ -311,30 +375,35 @@ impl DoctorReport {
         json!({
             "version": env!("CARGO_PKG_VERSION"),
             "embedded": IS_BUILT_IN,
-            "ready": self.is_ready(),
+            "ok": self.is_ready(),
             "answers": self.answers.as_ref().map(|(entry, why)| json!({"entry": entry, "why": why})),
             "findings": self.findings.iter().map(DoctorFinding::json).collect::<Vec<_>>(),
         })
     }
 
     /// Draws a line for each finding, with what to do below it, and the verdict.
-    fn drawn(&self) -> String {
+    fn drawn(&self, page_width: PageWidth) -> String {
         let engine = if IS_BUILT_IN { "with" } else { "without" };
         let version = env!("CARGO_PKG_VERSION");
         let mut page =
             format!("Recto {version}, built {engine} the engine for embedded models\n\n");
         let width = self.findings.iter().map(|found| tame(&found.what).chars().count()).max();
-        let width = width.unwrap_or(0);
+        // A long name pushes its own text to the right, and not that of all others.
+        let width = match page_width {
+            PageWidth::Columns(columns) => width.unwrap_or(0).min(columns / 5),
+            PageWidth::Unlimited => width.unwrap_or(0),
+        };
+        let column = 7 + 2 + width + 2;
         for found in &self.findings {
             let (state, what) = (found.state.name(), tame(&found.what));
-            // Writing to a string can't fail, so the results are not looked at.
-            let _ = writeln!(page, "{state:<7}  {what:<width$}  {}", tame(&found.text));
+            let line = format!("{state:<7}  {what:<width$}  {}\n", tame(&found.text));
+            page.push_str(&wrap_words(&line, column, page_width));
             if let Some(hint) = &found.hint {
-                let _ = writeln!(page, "{:<7}  {:<width$}  hint: {}", "", "", tame(hint));
+                let hint = format!("{:column$}hint: {}\n", "", tame(hint));
+                page.push_str(&wrap_words(&hint, 2, page_width));
             }
         }
-        let _ = write!(page, "\n{}", self.verdict());
-        page
+        page + "\n" + &self.verdict()
     }
 
     fn verdict(&self) -> String {

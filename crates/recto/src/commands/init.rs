@@ -11,6 +11,7 @@ use recto_fs::{create_private_folder, private_options};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print, tell};
+use crate::setup;
 
 /// Pairs the paths of templates with their texts, which are built into the program.
 macro_rules! templates {
@@ -43,8 +44,18 @@ pub(crate) fn run(home: &RectoHome) -> CliResult {
             InitWrite::Kept => print(&format!("kept  {}\n", path.display()))?,
         }
     }
-    tell(&"\nnext: recto chat");
+    tell(&format_args!("\n{}", next_steps(home)?));
     Ok(())
+}
+
+/// What to do with the new home: talk, once there is a model to talk to.
+fn next_steps(home: &RectoHome) -> CliResult<String> {
+    let mut settings = setup::load(home, Vec::new())?;
+    let choice = setup::runtime()?.block_on(setup::find(&mut settings, None));
+    Ok(match choice.entry {
+        Some(_) => "next: recto chat".to_owned(),
+        None => format!("no model answers yet: {}\nnext: recto chat", choice.advice()),
+    })
 }
 
 /// Writes all of them into a folder that has none, and tells nothing.

@@ -9,19 +9,21 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use recto_context::{Catalog, ItemKind};
+use recto_context::{Catalog, ItemId, ItemKind};
 use recto_workspace::{
-    ProblemEffect, Severity, SkipReason, SkippedItem, WorkspaceProblem, WorkspaceSnapshot,
+    IncludeSource, ProblemEffect, SkipReason, SkippedItem, WorkspaceProblem, WorkspaceSnapshot,
 };
 use serde_json::{Value, json};
 
+use crate::check_report::{CheckProblem, CheckReport};
 use crate::cli::{AgentArg, ItemArgs, ItemCommand};
-use crate::config::Settings;
+use crate::config::{ItemSettings, ServerSettings, Settings};
 use crate::draw::TextTable;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
-use crate::output::{counted, print, print_json, print_list, print_text, tame, tell};
-use crate::remedy_words::{hint_with_command, with_command};
+use crate::output::{counted, list_json, print_json, print_list, print_text, tame, tell};
+use crate::project::FOLDER;
+use crate::remedy_words::with_command;
 use crate::setup;
 use entry::{ItemMatch, ListedItem};
 use usage::UsageTable;
@@ -73,12 +75,34 @@ impl ItemView {
     pub(super) fn entries(&self) -> Vec<ListedItem<'_>> {
         entry::list_items(&self.catalog, self.kind)
     }
+
+    /// Whether an item's include mode is the one that the config has for all of its kind.
+    fn follows_kind(&self, item: &ItemId) -> bool {
+        match self.snapshot.include_sources.get(item) {
+            Some(source) => *source == IncludeSource::Kind,
+            // A tool that nothing is set for, neither by itself nor with its server.
+            None => {
+                let is_set = |settings: &ItemSettings| {
+                    settings.kind == item.kind
+                        && settings.include.is_some()
+                        && (settings.name == item.key() || settings.name == *item.name)
+                };
+                let of_server = |server: &ServerSettings| {
+                    server.include.is_some() && item.server.as_deref() == Some(&server.name)
+                };
+                !self.settings.items.iter().any(is_set)
+                    && !self.settings.servers.iter().any(of_server)
+            }
+        }
+    }
 }
 
 fn folders(settings: &Settings, kind: ItemKind) -> Vec<PathBuf> {
     // Tools come with skills.
     let kind = if kind == ItemKind::Tool { ItemKind::Skill } else { kind };
     let mut folders = vec![settings.agent.workspace.join(plural(kind))];
+    let project = settings.project.iter();
+    folders.extend(project.map(|folder| folder.join(FOLDER).join(plural(kind))));
     if kind == ItemKind::Skill {
         folders.push(settings.skills.directory.clone());
         folders.extend(settings.skills.extra_dirs.iter().cloned());
@@ -92,9 +116,18 @@ fn list(view: &ItemView, as_json: bool) -> CliResult {
     let json = |entry: &ListedItem<'_>| usage.extend_json(&entry.id, entry.json());
     let draw = || entry_table(&entries, view.kind, &usage).to_string();
     let nothing = format!("there are no {}", plural(view.kind));
-    print_list(as_json, &entries, json, draw, &nothing)?;
+    print_list(as_json, &plural(view.kind), &entries, json, draw, &nothing)?;
+    tell_of_long_skills(view);
     tell_of_check(view);
     Ok(())
+}
+
+/// Tells why skills of which nothing is said are not always there, and how one settles it.
+fn tell_of_long_skills(view: &ItemView) {
+    let notice = view.snapshot.long_skills.map(|long| long.notice());
+    if let Some(notice) = notice.filter(|_| view.kind == ItemKind::Skill) {
+        tell(&format_args!("note: {}", with_command(&*notice.problem, notice.remedy.as_ref())));
+    }
 }
 
 /// Tells how many problems there are, if any, and what shows them.
@@ -220,57 +253,29 @@ pub(super) fn concerning(view: &ItemView) -> impl Iterator<Item = &WorkspaceProb
 
 fn check(view: &ItemView, as_json: bool) -> CliResult<ExitCode> {
     let ItemView { kind, snapshot, .. } = view;
-    let problems: Vec<&WorkspaceProblem> = concerning(view).collect();
-    let skipped = snapshot.skipped.iter().filter(|skipped| skipped.item.kind == *kind);
-    if as_json {
-        let skipped: Vec<Value> = skipped.map(skipped_json).collect();
-        let problems: Vec<Value> = problems.iter().map(|problem| problem_json(problem)).collect();
-        print_json(&json!({"problems": problems, "skipped": skipped}))?;
-    } else {
-        for problem in &problems {
-            print(&format!("{}\n", problem_line(problem)))?;
-        }
-        for item in skipped {
-            let (name, path) = (item.item.to_string(), item.path.to_string_lossy());
-            let why = why_skipped(item);
-            print(&format!("skipped: {} ({}): {why}\n", tame(&name), tame(&path)))?;
-        }
-        tell_in_use(view, problems.len());
-    }
-    let broken = problems.iter().any(|problem| problem.severity == Severity::Error);
-    Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    let problems: Vec<CheckProblem> = concerning(view).map(CheckProblem::of_file).collect();
+    let skipped = || snapshot.skipped.iter().filter(|skipped| skipped.item.kind == *kind);
+    let verdict = in_use(view, problems.len());
+    let report = CheckReport {
+        beside: list_json("skipped", skipped().map(skipped_json)),
+        remarks: skipped().map(describe_skipped).collect(),
+        ..CheckReport::new(problems, verdict)
+    };
+    report.print(as_json)
 }
 
-/// Tells how many items are in use, and how many problems their files have.
-pub(super) fn tell_in_use(view: &ItemView, problems: usize) {
+/// How many items are in use, and how many problems their files have.
+pub(super) fn in_use(view: &ItemView, problems: usize) -> String {
     let (count, problems) = (view.entries().len(), counted(problems, "problem"));
-    tell(&format_args!("{}: {count} in use, {problems}", plural(view.kind)));
+    format!("{}: {count} in use, {problems}", plural(view.kind))
 }
 
-/// A problem as a person is told of it.
-pub(crate) fn problem_line(problem: &WorkspaceProblem) -> String {
-    let text = with_command(problem.to_string(), problem.remedy.as_ref());
-    format!("{}: {text}", severity(problem))
+fn describe_skipped(skipped: &SkippedItem) -> String {
+    let (name, path) = (skipped.item.to_string(), skipped.path.to_string_lossy());
+    format!("skipped: {} ({}): {}\n", tame(&name), tame(&path), why_skipped(skipped))
 }
 
-pub(crate) fn severity(problem: &WorkspaceProblem) -> &'static str {
-    match problem.severity {
-        Severity::Warning => "warning",
-        Severity::Error => "error",
-    }
-}
-
-pub(crate) fn problem_json(problem: &WorkspaceProblem) -> Value {
-    json!({
-        "path": problem.path.to_string_lossy(),
-        "line": problem.line,
-        "what": problem.what,
-        "hint": hint_with_command(problem.hint.clone(), problem.remedy.as_ref()),
-        "severity": severity(problem),
-    })
-}
-
-pub(super) fn skipped_json(skipped: &SkippedItem) -> Value {
+fn skipped_json(skipped: &SkippedItem) -> Value {
     json!({
         "name": &*skipped.item.name,
         "path": skipped.path.to_string_lossy(),

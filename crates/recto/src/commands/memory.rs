@@ -5,7 +5,6 @@
 
 mod change;
 mod check;
-mod editor;
 mod ids;
 mod list;
 mod search;
@@ -35,7 +34,10 @@ pub(crate) fn run(home: &RectoHome, args: &MemoryArgs) -> CliResult<ExitCode> {
     let files = setup::memory_files(&settings);
     setup::runtime()?.block_on(async {
         match &args.command {
-            MemoryCommand::List { audience, all, json } => {
+            MemoryCommand::List { forgotten: true, json, .. } => {
+                list::forgotten(&files, json.json).await?;
+            }
+            MemoryCommand::List { audience, all, json, .. } => {
                 let audience = audience_of(&settings, audience);
                 list::run(&files, &settings, &audience, *all, json.json).await?;
             }
@@ -55,6 +57,9 @@ pub(crate) fn run(home: &RectoHome, args: &MemoryArgs) -> CliResult<ExitCode> {
             MemoryCommand::Forget { ids, scope } => {
                 let scope = scope_of(scope);
                 return change::forget(&files, &settings, ids, scope.as_ref()).await;
+            }
+            MemoryCommand::Restore { ids, scope } => {
+                return change::restore(&files, ids, scope_of(scope).as_ref()).await;
             }
             MemoryCommand::Check(format) => return check::run(&files, format.json).await,
         }
@@ -169,7 +174,7 @@ mod tests {
     fn a_text_is_shown_on_one_line_and_cut() {
         assert_eq!(one_line(" a\n\n  b\tc "), "a b c");
         let long = one_line(&"ü ".repeat(1_000));
-        assert_eq!(long.chars().count(), SHOWN + 1);
+        assert_eq!(long.chars().count(), SHOWN);
         assert!(long.ends_with('…'));
     }
 

@@ -19,7 +19,7 @@ use crate::config::Settings;
 use crate::draw::TextTable;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
-use crate::output::{print, print_json, tell};
+use crate::output::{list_json, print, print_json, tell};
 use crate::remedy_words::hint_with_command;
 use crate::setup;
 use progress::PullDisplay;
@@ -67,7 +67,7 @@ impl From<ModelsError> for CliFailure {
             }
             _ => CliFailure::from_error(&error),
         };
-        failure.hint_if(hint_with_command(error.hint(), error.remedy().as_ref()))
+        failure.hint_if(hint_with_command(error.hint(), error.remedy().as_ref())).code(error.code())
     }
 }
 
@@ -125,15 +125,17 @@ async fn check(entries: &[ModelEntry], json: bool) -> CliResult<ExitCode> {
     let checks =
         entries.iter().map(|entry| async { CheckedModel { entry, health: health(entry).await } });
     let found = join_all(checks).await;
+    let usable = found.iter().all(CheckedModel::is_usable);
     if json {
-        print_json(&found.iter().map(CheckedModel::json).collect())?;
+        let mut report = list_json("models", found.iter().map(CheckedModel::json));
+        report["ok"] = usable.into();
+        print_json(&report)?;
     } else {
         let mut table = TextTable::new(["name", "server", "model", "window", "tools"]);
         found.iter().for_each(|found| table.row(found.cells()));
         print(&table.to_string())?;
         found.iter().for_each(CheckedModel::tell_trouble);
     }
-    let usable = found.iter().all(CheckedModel::is_usable);
     Ok(if usable { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -164,8 +166,12 @@ impl CheckedModel<'_> {
     fn cells(&self) -> [String; 5] {
         let name = self.entry.name.to_string();
         let url = self.entry.client.url().to_owned();
-        let Ok(health) = &self.health else {
-            return [name, url, "no answer".to_owned(), String::new(), String::new()];
+        let health = match &self.health {
+            Ok(health) => health,
+            Err(error) => {
+                let outcome = describe_error(error).to_owned();
+                return [name, url, outcome, String::new(), String::new()];
+            }
         };
         let presence = match &health.presence {
             ModelPresence::Listed => format!("{}: there", self.entry.call.model),
@@ -214,7 +220,7 @@ impl CheckedModel<'_> {
     fn json(&self) -> Value {
         let mut json = json!({
             "name": &*self.entry.name,
-            "url": self.entry.client.url(),
+            "base_url": self.entry.client.url(),
             "model": self.entry.call.model,
             "configured_window": self.entry.window,
             "reachable": self.health.is_ok(),
@@ -248,6 +254,15 @@ impl CheckedModel<'_> {
             }
         }
         json
+    }
+}
+
+/// In two words, how a server took the question.
+fn describe_error(error: &LlmError) -> &'static str {
+    match error {
+        LlmError::Unreachable { .. } | LlmError::TimedOut { .. } => "no answer",
+        LlmError::Unauthorized { .. } => "refused the key",
+        _ => "an error",
     }
 }
 

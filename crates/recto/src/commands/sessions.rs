@@ -1,27 +1,33 @@
 //! `recto sessions`: what was said, kept, moved and found.
 
+mod delete;
 mod status;
+mod stop;
 mod summaries;
 mod transfer;
 
 use std::fmt::Write as _;
 
+use recto_agent::find_standing;
 use recto_context::{ContentPart, Message, MessageBody, Text};
 use recto_store::{
     MessageHit, Moment, SessionFilter, SessionName, SessionSummary, Store, StoredApproval,
-    StoredMessage, StoredSession, StoredTurn, TurnOwner,
+    StoredMessage, StoredRetraction, StoredSession, StoredTurn,
 };
 use serde_json::{Value, json};
 
 use crate::cli::{AgentArg, SessionArgs, SessionCommand};
 use crate::config::LoadedConfig;
-use crate::draw::TextTable;
+use crate::draw::{self, TextTable};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
-use crate::output::{print, print_json, tame, tame_lines, tell};
+use crate::output::{list_json, print, print_json, tame, tame_lines, tell};
 use crate::setup;
 
+use delete::Confirmation;
 use status::SessionDescriber;
+pub(crate) use status::effective_settings;
+pub(crate) use stop::stop_text;
 use transfer::ExportContent;
 pub(crate) use transfer::resume_from_file;
 
@@ -42,6 +48,10 @@ pub(crate) fn run(home: &RectoHome, args: &SessionArgs) -> CliResult {
             }
             SessionCommand::Rename { name, new } => rename(&store, find(name).await?, new).await,
             SessionCommand::Archive { name } => archive(&store, find(name).await?).await,
+            SessionCommand::Delete { name, yes } => {
+                let confirmation = if *yes { Confirmation::Given } else { Confirmation::Asked };
+                delete::run(home, &store, find(name).await?, confirmation).await
+            }
             SessionCommand::Export { name, out, format, records } => {
                 let content = if *records { ExportContent::Records } else { ExportContent::Talk };
                 let session = find(name).await?;
@@ -54,6 +64,9 @@ pub(crate) fn run(home: &RectoHome, args: &SessionArgs) -> CliResult {
                 let session = find(name).await?;
                 let settings = setup::session_settings(&config, &session)?;
                 summaries::expand(home, settings, store.clone(), session).await
+            }
+            SessionCommand::Stop { name, json } => {
+                stop::stop(&store, &find(name).await?, json.json).await
             }
             SessionCommand::Search { query, limit, json } => {
                 search(&store, query, *limit, json.json).await
@@ -132,13 +145,30 @@ async fn list(
             describer.describe(&summary.session, &mut json).await?;
             described.push(json);
         }
-        return print_json(&described.into());
+        return print_json(&list_json("sessions", described));
     }
     if sessions.is_empty() {
         tell(&"there are no sessions yet; `recto chat` begins one");
         return Ok(());
     }
-    print(&table(&sessions, &config.settings.agent.name))
+    let open = list_open_turns(store, &sessions).await?;
+    print(&(table(&sessions, &config.settings.agent.name) + &open))
+}
+
+/// How the open turns of sessions stand, one a line.
+async fn list_open_turns(store: &Store, sessions: &[SessionSummary]) -> CliResult<String> {
+    let asked = store.open_approvals(Moment::now()).await?;
+    let mut lines = String::new();
+    for turn in store.open_turns().await?.turns {
+        let of_turn = |summary: &&SessionSummary| summary.session.id == turn.session;
+        let Some(summary) = sessions.iter().find(of_turn) else { continue };
+        let label = summary.session.label();
+        let question = asked.iter().find(|approval| approval.turn == turn.id);
+        if let Some(standing) = draw::open_turn(&turn, question, &label) {
+            let _ = write!(lines, "\nsession {}: turn {} {standing}", tame(&label), turn.id);
+        }
+    }
+    Ok(if lines.is_empty() { lines } else { lines + "\n" })
 }
 
 /// The sessions, one a line.
@@ -205,57 +235,51 @@ async fn show(
     let messages = store.messages(session.id, None).await?;
     let turns = store.turns(session.id).await?;
     let compactions = store.compactions(session.id).await?;
+    let asked = store.open_approvals(Moment::now()).await?;
+    let question = |turn: &StoredTurn| asked.iter().find(|approval| approval.turn == turn.id);
+    let retractions = store.retractions(session.id).await?;
     if json {
         let mut described = session_json(&session);
         SessionDescriber::new(store, config).await?.describe(&session, &mut described).await?;
         return print_json(&json!({
             "session": described,
-            "messages": messages.iter().map(message_json).collect::<Vec<_>>(),
+            "messages": transcript_json(&messages, &retractions),
             "compactions": compactions.iter().map(summaries::json).collect::<Vec<_>>(),
-            "turns": turns.iter().map(turn_json).collect::<Vec<_>>(),
+            "turns": turns.iter().map(|turn| turn_json(turn, question(turn))).collect::<Vec<_>>(),
         }));
     }
     let mut out = format!("session {}, begun {}\n", tame(&session.label()), local(session.created));
     for stored in &messages {
-        let _ = write!(out, "\n{}", message_text(stored));
+        let _ = write!(out, "\n{}", message_text(stored, find_retraction(stored, &retractions)));
         out.push_str(&summaries::behind(stored.message.id, &compactions));
     }
     for turn in turns.iter().filter(|turn| turn.first_message.is_none()) {
         let text = turn.inbound.as_deref().map(content_text).unwrap_or_default();
         let _ = write!(out, "\nturn {}, not sent:\n{}\n", turn.id, tame_lines(&text));
     }
-    let asked = store.open_approvals(Moment::now()).await?;
-    for turn in turns.iter().filter(|turn| turn.ended.is_none()) {
-        let question = asked.iter().find(|approval| approval.turn == turn.id);
-        let _ = writeln!(out, "\nturn {} {}", turn.id, open_status(turn, question));
+    for turn in &turns {
+        if let Some(standing) = draw::open_turn(turn, question(turn), &session.label()) {
+            let _ = writeln!(out, "\nturn {} {standing}", turn.id);
+        }
     }
     print(&out)
 }
 
-/// Says how a turn stands that has not ended.
-fn open_status(turn: &StoredTurn, question: Option<&StoredApproval>) -> String {
-    if let Some(StoredApproval { id, question, .. }) = question {
-        let (tool, title) = (tame(&question.tool.key()), tame(&question.title));
-        return format!(
-            "waits for your word: {tool} wants to run {title}; `recto approvals answer {id} allow`"
-        );
-    }
-    match turn.owner {
-        Some(TurnOwner::Gone) => "was cut short; the next `recto chat` finishes it".to_owned(),
-        _ => format!("is {}", turn.status),
-    }
-}
-
 /// A message as people read it: who, when and in which turn, then what.
-fn message_text(stored: &StoredMessage) -> String {
+fn message_text(stored: &StoredMessage, retraction: Option<&StoredRetraction>) -> String {
     let bold = anstyle::Style::new().bold();
     let turn = match (stored.turn, stored.brought_by) {
         (Some(turn), _) => format!(", turn {turn}"),
         (None, Some(turn)) => format!(", brought by the client of turn {turn}"),
         (None, None) => String::new(),
     };
-    let mut out =
-        format!("{bold}{}{bold:#} ({}{turn})\n", tame(&speaker(&stored.message)), local(stored.at));
+    let taken_back = retraction.map_or_else(String::new, |retraction| {
+        let see = retraction.replaced_by;
+        let see = see.map_or_else(String::new, |turn| format!(", see turn {turn}"));
+        format!(", taken back by /{}{see}", retraction.reason.name())
+    });
+    let speaker = tame(&speaker(&stored.message));
+    let mut out = format!("{bold}{speaker}{bold:#} ({}{turn}{taken_back})\n", local(stored.at));
     out.push_str(&body_text(&stored.message));
     out
 }
@@ -285,7 +309,14 @@ fn shown_lines(message: &Message) -> Vec<String> {
     };
     let parts = message.content().iter().filter_map(|part| match part {
         ContentPart::Text(text) => Some(text.as_str().to_owned()),
-        ContentPart::Image(image) => Some(format!("[image, {}]", image.media_type)),
+        ContentPart::Image(image) => {
+            let name = image.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
+            Some(format!("[image{name}, {}, {} bytes]", image.media_type, image.size()))
+        }
+        ContentPart::File(file) => {
+            let (name, bytes) = (file.name(), file.text().len());
+            Some(format!("[file {name}, {bytes} bytes]"))
+        }
         ContentPart::Opaque(_) => None,
     });
     let calls = message.calls().iter();
@@ -306,17 +337,45 @@ pub(crate) fn message_json(stored: &StoredMessage) -> Value {
     json
 }
 
+/// The messages of a session, those that were taken back marked.
+fn transcript_json(messages: &[StoredMessage], retractions: &[StoredRetraction]) -> Vec<Value> {
+    let marked = messages.iter().map(|stored| {
+        let mut json = message_json(stored);
+        if let Some(retraction) = find_retraction(stored, retractions) {
+            json["taken_back"] = json!({
+                "reason": retraction.reason,
+                "at": retraction.at,
+                "first": retraction.first,
+                "replaced_by": retraction.replaced_by,
+            });
+        }
+        json
+    });
+    marked.collect()
+}
+
+/// What took a message back, if anything did.
+fn find_retraction<'a>(
+    stored: &StoredMessage,
+    retractions: &'a [StoredRetraction],
+) -> Option<&'a StoredRetraction> {
+    retractions.iter().find(|retraction| retraction.range().contains(&stored.message.id))
+}
+
 /// The texts of a content.
 fn content_text(content: &[ContentPart]) -> String {
     content.iter().filter_map(|part| part.as_text().map(Text::as_str)).collect()
 }
 
-pub(crate) fn turn_json(turn: &StoredTurn) -> Value {
+/// A turn for programs, with the question of it that is open.
+pub(crate) fn turn_json(turn: &StoredTurn, question: Option<&StoredApproval>) -> Value {
     json!({
         "id": turn.id,
         "session": turn.session,
         "number": turn.number,
         "status": turn.status,
+        // How it stands while it is open.
+        "standing": find_standing(turn, question),
         // The turn whose calls a client has run for this one to go on.
         "continues": turn.continues,
         "message": turn.first_message,
@@ -355,7 +414,7 @@ async fn archive(store: &Store, session: StoredSession) -> CliResult {
 async fn search(store: &Store, query: &str, limit: usize, json: bool) -> CliResult {
     let hits = store.search(query, limit).await?;
     if json {
-        return print_json(&hits.iter().map(hit_json).collect());
+        return print_json(&list_json("messages", hits.iter().map(hit_json)));
     }
     if hits.is_empty() {
         tell(&"no message has all of these words");
@@ -365,11 +424,12 @@ async fn search(store: &Store, query: &str, limit: usize, json: bool) -> CliResu
     for hit in &hits {
         let _ = writeln!(
             out,
-            "{bold}{}{bold:#}, {} {} ({})\n    {}",
+            "{bold}{}{bold:#}, {} {} ({}{})\n    {}",
             tame(&hit_label(hit)),
             hit.role.name(),
             hit.message.0,
             local(hit.at),
+            hit.taken_back.map_or("", |_| ", taken back"),
             snippet(hit)
         );
     }
@@ -393,7 +453,7 @@ fn hit_label(hit: &MessageHit) -> String {
 
 /// A hit for programs: where words were found, and what stands around them.
 pub(crate) fn hit_json(hit: &MessageHit) -> Value {
-    json!({
+    let mut json = json!({
         "session": hit.session,
         "name": hit_label(hit),
         "message": hit.message,
@@ -401,5 +461,9 @@ pub(crate) fn hit_json(hit: &MessageHit) -> Value {
         "at": hit.at,
         "snippet": hit.snippet,
         "match": {"start": hit.found.start, "end": hit.found.end},
-    })
+    });
+    if let Some(reason) = hit.taken_back {
+        json["taken_back"] = json!(reason);
+    }
+    json
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use recto_agent::{UsageQuery, report_usage};
 
 use crate::cli::StatsArgs;
-use crate::draw;
+use crate::draw::{self, PageWidth};
 use crate::failure::CliResult;
 use crate::home::RectoHome;
 use crate::output::print_as;
@@ -20,5 +20,5 @@ pub(crate) fn run(home: &RectoHome, args: &StatsArgs) -> CliResult {
         let agent = &settings.agent.name;
         Ok::<_, crate::failure::CliFailure>(report_usage(&store, agent, &catalog, query).await?)
     })?;
-    print_as(args.json, || report.json(), || draw::usage(&report))
+    print_as(args.json, || report.json(), || draw::usage(&report, PageWidth::of_stdout()))
 }

@@ -3,6 +3,7 @@
 pub(crate) mod diff;
 pub(crate) mod replay;
 pub(crate) mod show;
+mod text;
 pub(crate) mod why;
 
 use recto_agent::RequestPurpose;
@@ -40,8 +41,11 @@ async fn request_of(
     let requests = store.request_ids(turn.id).await?;
     let Some(number) = number else {
         let newest_first = requests.iter().rev().map(|(_, id)| *id);
-        let page = find_page(store, newest_first).await?;
-        return page.ok_or_else(|| sent_no_page(turn, requests.len()));
+        return match find_page(store, newest_first).await? {
+            Some(page) => Ok(page),
+            None if requests.is_empty() => Err(sent_nothing_at_all(store, turn).await?),
+            None => Err(sent_no_page(turn, requests.len())),
+        };
     };
     let missing = || sent_no_such(turn, number, requests.len());
     let (_, id) = requests.iter().find(|(found, _)| *found == number).ok_or_else(missing)?;
@@ -83,9 +87,22 @@ fn sent_no_such(turn: &StoredTurn, number: u32, count: usize) -> CliFailure {
 }
 
 fn sent_nothing(turn: &StoredTurn) -> CliFailure {
+    CliFailure::new(format!("turn {} sent nothing", turn.id)).hint(why_nothing(turn))
+}
+
+/// The failure of a turn that made no request, with the last turn that did.
+async fn sent_nothing_at_all(store: &Store, turn: &StoredTurn) -> CliResult<CliFailure> {
     let failure = CliFailure::new(format!("turn {} sent nothing", turn.id));
+    let why = why_nothing(turn);
+    Ok(failure.hint(match store.last_turn_with_request().await? {
+        Some(sent) => format!("{why}\n`recto show {}` shows the last turn that did", sent.id),
+        None => why,
+    }))
+}
+
+fn why_nothing(turn: &StoredTurn) -> String {
     match &turn.detail {
-        Some(detail) => failure.hint(format!("it ended with: {}", tame_lines(detail))),
-        None => failure,
+        Some(detail) => format!("it ended with: {}", tame_lines(detail)),
+        None => format!("it is {}", turn.status),
     }
 }

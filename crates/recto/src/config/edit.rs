@@ -21,15 +21,15 @@ const INCLUDE: &str = "include";
 /// The table of items.
 const ITEMS: &str = "items";
 
-/// The text of a config with the include mode of an item set, or with `None` no
-/// longer set. `None` when the text can't be changed.
+/// The text of a config with the include mode of an item, or of all of its kind, set, or with
+/// `None` no longer set. `None` when the text can't be changed.
 pub fn set_include(
     text: &str,
     table: ItemsTable<'_>,
-    name: &str,
+    scope: IncludeScope<'_>,
     include: Option<IncludeMode>,
 ) -> Option<String> {
-    let item = IncludeEntry { table, name };
+    let item = IncludeEntry { table, scope };
     let edited = match (item.find(text)?, include) {
         (Some(found), Some(include)) => {
             let mut edited = text.to_owned();
@@ -42,6 +42,33 @@ pub fn set_include(
     };
     let edited = with_line_ends_of(text, edited);
     item.is_all_that_changed(text, &edited, include).then_some(edited)
+}
+
+/// What an include mode is set for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IncludeScope<'a> {
+    /// All items of the kind of which nothing else is said.
+    Kind,
+    /// The item of this name.
+    Item(&'a str),
+}
+
+impl IncludeScope<'_> {
+    /// The table in which the setting stands, in or below that of the kind.
+    fn own_table(self, of_kind: &Item) -> Option<&Item> {
+        match self {
+            IncludeScope::Kind => Some(of_kind),
+            IncludeScope::Item(name) => of_kind.get(name),
+        }
+    }
+
+    /// The same, to be changed.
+    fn own_table_mut(self, of_kind: &mut Item) -> Option<&mut Item> {
+        match self {
+            IncludeScope::Kind => Some(of_kind),
+            IncludeScope::Item(name) => below(of_kind, name),
+        }
+    }
 }
 
 /// The table that items of a kind stand in: that for all agents, or an agent's own.
@@ -71,11 +98,11 @@ impl fmt::Display for ItemsTable<'_> {
     }
 }
 
-/// The item whose setting is changed.
+/// The setting that is changed.
 #[derive(Clone, Copy)]
 struct IncludeEntry<'a> {
     table: ItemsTable<'a>,
-    name: &'a str,
+    scope: IncludeScope<'a>,
 }
 
 /// Where a setting stands in the text.
@@ -107,8 +134,9 @@ impl IncludeEntry<'_> {
         let found = self.tables().into_iter().find_map(|table| {
             let items = self.items(document.as_item())?;
             let of_kind = items.get(&table)?;
-            let item = of_kind.get(self.name)?;
-            let value = item.get(INCLUDE)?.span()?;
+            let item = self.scope.own_table(of_kind)?;
+            // An item may be called as the key is.
+            let value = item.get(INCLUDE).filter(|value| !value.is_table_like())?.span()?;
             let is_lone = |item: &Item| item.as_inline_table().is_some_and(|own| own.len() == 1);
             // Braces that hold nothing else go with it.
             let whole = [item, of_kind, items].into_iter().take_while(|item| is_lone(item)).last();
@@ -138,10 +166,12 @@ impl IncludeEntry<'_> {
         let mut document: DocumentMut = text.parse().ok()?;
         let items = self.table.above().into_iter().try_fold(document.as_item_mut(), below)?;
         let of_kind = below(items, table)?;
-        let item = below(of_kind, self.name)?;
+        let item = self.scope.own_table_mut(of_kind)?;
         remove(item, INCLUDE);
-        if is_empty_inline(item) {
-            remove(of_kind, self.name);
+        if let IncludeScope::Item(name) = self.scope
+            && is_empty_inline(item)
+        {
+            remove(of_kind, name);
         }
         if is_empty_inline(of_kind) {
             remove(items, table);
@@ -154,7 +184,7 @@ impl IncludeEntry<'_> {
     fn pruned(self, text: &str, table: &str) -> Option<String> {
         let document = Document::parse(text).ok()?;
         let items = self.items(document.as_item());
-        let item = items.and_then(|items| items.get(table)?.get(self.name));
+        let item = items.and_then(|items| self.scope.own_table(items.get(table)?));
         let Some(Item::Table(own)) = item else { return Some(text.to_owned()) };
         let Some(header) = own.span().filter(|_| own.is_empty() && !own.is_dotted()) else {
             return Some(text.to_owned());
@@ -184,8 +214,9 @@ impl IncludeEntry<'_> {
         let is_new = items.is_none();
         let last = last_position(document.as_table());
         let [singular, plural] = self.tables();
-        let own =
-            |table: &&String| items.and_then(|items| items.get(table)?.get(self.name)).is_some();
+        let own = |table: &&String| {
+            items.and_then(|items| self.scope.own_table(items.get(table)?)).is_some()
+        };
         let of_kind = |table: &&String| items.and_then(|items| items.get(table)).is_some();
         let table = [&singular, &plural].into_iter().find(own);
         let table = table.or_else(|| [&singular, &plural].into_iter().find(of_kind));
@@ -193,7 +224,12 @@ impl IncludeEntry<'_> {
         let trailing = document.trailing().as_str().unwrap_or_default().to_owned();
         let above = |parent, name| child(parent, name, TableLevel::Above);
         let items = self.table.above().into_iter().try_fold(document.as_item_mut(), above)?;
-        let item = child(child(items, &table, TableLevel::Above)?, self.name, TableLevel::Own)?;
+        let item = match self.scope {
+            IncludeScope::Kind => child(items, &table, TableLevel::Own)?,
+            IncludeScope::Item(name) => {
+                child(child(items, &table, TableLevel::Above)?, name, TableLevel::Own)?
+            }
+        };
         if let (true, Some(own)) = (is_new, item.as_table_mut()) {
             // At the end of the file, behind the comments that stand there.
             own.set_position(Some(last + 1));
@@ -214,7 +250,11 @@ impl IncludeEntry<'_> {
     fn is_all_that_changed(self, old: &str, new: &str, include: Option<IncludeMode>) -> bool {
         let above =
             self.table.above().into_iter().fold(KeyPath::default(), |at, name| at.join(name));
-        let path = above.join(self.table.kind.name()).join(self.name).join(INCLUDE);
+        let of_kind = above.join(self.table.kind.name());
+        let path = match self.scope {
+            IncludeScope::Kind => of_kind.join(INCLUDE),
+            IncludeScope::Item(name) => of_kind.join(name).join(INCLUDE),
+        };
         let read = |text: &str| {
             let raw = raw::read("", text);
             let settings = raw.settings.into_iter().map(|setting| (setting.path, setting.value));
@@ -322,10 +362,13 @@ mod tests {
         include: Option<IncludeMode>,
         expected: &Expect,
     ) {
-        let edited = set_include(text, table, "style", include).unwrap();
+        let edited = set_include(text, table, IncludeScope::Item("style"), include).unwrap();
         expected.assert_eq(&edited);
         // Once more is no change.
-        assert_eq!(set_include(&edited, table, "style", include).unwrap(), edited);
+        assert_eq!(
+            set_include(&edited, table, IncludeScope::Item("style"), include).unwrap(),
+            edited
+        );
     }
 
     const RULES: ItemsTable<'static> = table(ItemKind::Rule);
@@ -608,15 +651,52 @@ mod tests {
 
     #[test]
     fn lines_end_as_they_did() {
-        let edited = set_include("a = 1\r\n[b]\r\n", table(ItemKind::Tool), "x", AGENT).unwrap();
+        let edited =
+            set_include("a = 1\r\n[b]\r\n", table(ItemKind::Tool), IncludeScope::Item("x"), AGENT)
+                .unwrap();
         assert_eq!(edited, "a = 1\r\n[b]\r\n\r\n[items.tool.x]\r\ninclude = \"agent\"\r\n");
     }
 
     #[test]
     fn what_is_no_toml_or_no_table_stays() {
         for text in ["a = \n", "[items", "items = 3\n", "[items]\nrule = []\n", "[[items]]\n"] {
-            assert_eq!(set_include(text, RULES, "style", AGENT), None, "{text}");
+            assert_eq!(
+                set_include(text, RULES, IncludeScope::Item("style"), AGENT),
+                None,
+                "{text}"
+            );
         }
+    }
+
+    #[test]
+    fn a_kind_has_a_key_beside_the_tables_of_its_items() {
+        let kind = |text: &str, include| {
+            let edited = set_include(text, table(ItemKind::Skill), IncludeScope::Kind, include);
+            let edited = edited.unwrap();
+            let again = set_include(&edited, table(ItemKind::Skill), IncludeScope::Kind, include);
+            assert_eq!(again.unwrap(), edited);
+            edited
+        };
+        assert_eq!(kind("", AGENT), "[items.skill]\ninclude = \"agent\"\n");
+        let others =
+            "[items.skill.a]\npriority = 1 # x\n\n[items.skill.include]\ninclude = 'always'\n";
+        let set = kind(others, AGENT);
+        let settings = load_text(&set.replace("priority = 1 # x\n", ""), &ConfigSources::new("/r"));
+        let settings = settings.unwrap().settings;
+        assert_eq!(settings.kind_include(ItemKind::Skill), AGENT);
+        let named = settings.items.iter().find(|item| item.name == "include").unwrap();
+        assert_eq!(named.include, Some(IncludeMode::Always));
+        assert!(set.contains("priority = 1 # x\n"));
+        assert_eq!(
+            kind("[items.skills]\ninclude = 'always' # why\n", AGENT),
+            "[items.skills]\ninclude = \"agent\" # why\n"
+        );
+        assert_eq!(kind("a = 1\n\n[items.skill]\ninclude = 'always'\n", None), "a = 1\n");
+        assert_eq!(kind("items.skill.include = 'always'\n", None), "");
+        assert_eq!(
+            kind("[items.skill.include]\ninclude = 'always'\n", None),
+            "[items.skill.include]\ninclude = 'always'\n"
+        );
     }
 
     proptest! {
@@ -624,7 +704,7 @@ mod tests {
         fn any_name_can_be_set_read_and_taken_back(name in "[ -~äß日\u{1f600}\n\t\u{0}\u{7f}]{1,12}") {
             prop_assume!(!name.trim().is_empty());
             let base = "# Mine.\n[items.skill.other] # x\ninclude = 'always'\n\n[history]\nmax_tokens = 9 # y\n# end\n";
-            let set = set_include(base, table(ItemKind::Skill), &name, AGENT).unwrap();
+            let set = set_include(base, table(ItemKind::Skill), IncludeScope::Item(&name), AGENT).unwrap();
             let items = load_text(&set, &ConfigSources::new("/r")).unwrap().settings.items;
             let found = items.iter().find(|item| item.name == name).unwrap();
             prop_assert_eq!((found.kind, found.include), (ItemKind::Skill, AGENT));
@@ -632,15 +712,15 @@ mod tests {
                 prop_assert!(set.contains(comment));
             }
             if name != "other" {
-                let back = set_include(&set, table(ItemKind::Skill), &name, None).unwrap();
+                let back = set_include(&set, table(ItemKind::Skill), IncludeScope::Item(&name), None).unwrap();
                 prop_assert_eq!(back, base);
             }
         }
 
         #[test]
         fn no_text_panics(text in "[\\[\\]{}=.'\"# a\nitemsrulestyle]{0,80}") {
-            let _ = set_include(&text, RULES, "style", AGENT);
-            let _ = set_include(&text, RULES, "style", None);
+            let _ = set_include(&text, RULES, IncludeScope::Item("style"), AGENT);
+            let _ = set_include(&text, RULES, IncludeScope::Item("style"), None);
         }
     }
 }

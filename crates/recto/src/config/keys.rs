@@ -249,6 +249,16 @@ pub(super) fn is_list(table: &str) -> bool {
     KEYS.iter().any(starts)
 }
 
+/// The table that `name` means where a person may choose names of tables beside keys: one may
+/// choose the name of a key.
+pub(super) fn named_table(table: &str, name: &str) -> Option<TableChild> {
+    let for_all = table_for_all(table).unwrap_or(table);
+    let is_named =
+        |key: &ConfigKey| matches!(part_below(for_all, key), Some(("<name>", PathPart::Table)));
+    let path = format!("{table}.<name>");
+    KEYS.iter().any(is_named).then(|| TableChild::Table { path, name: name.to_owned() })
+}
+
 fn own_child(table: &str, name: &str) -> Option<TableChild> {
     KEYS.iter().find_map(|key| match part_below(table, key)? {
         (_, PathPart::Last) => key.accepts(name).then_some(TableChild::Key(key)),

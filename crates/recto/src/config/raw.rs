@@ -142,7 +142,9 @@ impl<'a> FileReader<'a> {
     fn read_table(&mut self, table: &str, entries: &DeTable<'_>, at: &KeyPosition) {
         for entry in in_file_order(entries) {
             let name: &str = entry.0.get_ref();
-            match keys::child(table, name) {
+            let is_table = matches!(entry.1.get_ref(), DeValue::Table(_));
+            let named = is_table.then(|| keys::named_table(table, name)).flatten();
+            match named.or_else(|| keys::child(table, name)) {
                 Some(TableChild::Key(key)) => {
                     self.read_key(key.kind, entry, at.join(key.name_for(name), name));
                 }

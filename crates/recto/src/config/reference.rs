@@ -131,6 +131,7 @@ fn example(table: &str) -> String {
     let header = match table {
         "" => String::new(),
         "bindings.<number>" => "[[bindings]]\n".to_owned(),
+        "items.<kind>" => "[items.skill]\n".to_owned(),
         "items.<kind>.<name>" => "[items.rule.style]\n".to_owned(),
         "search.<group>" => "[search.documents]\n".to_owned(),
         table => format!("[{}]\n", table.replace("<name>", example_name(table))),

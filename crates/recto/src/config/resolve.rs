@@ -89,6 +89,7 @@ impl<'a> SettingsResolver<'a> {
         let store = StoreSettings::read(self, &[]);
         let window = WindowKeys::read(self, &[]);
         let models = self.models();
+        let item_kinds = self.item_kinds();
         let items = self.items();
         let servers = self.servers();
         debug_assert!(self.settings.is_empty(), "never read: {:?}", self.settings);
@@ -98,6 +99,7 @@ impl<'a> SettingsResolver<'a> {
             reload: top.reload?,
             agent: agent?,
             other_workspaces: Vec::new(),
+            project: None,
             context: context?,
             history: history?,
             memory: memory?,
@@ -109,6 +111,7 @@ impl<'a> SettingsResolver<'a> {
             window_cap: window?.cap,
             models: models?,
             model_files: self.sources.home.join(MODEL_FILES),
+            item_kinds,
             items,
             servers: servers?,
         })

@@ -29,6 +29,8 @@ pub struct Settings {
     pub agent: AgentSettings,
     /// The workspaces of the other agents, which this one's tools leave alone.
     pub other_workspaces: Vec<PathBuf>,
+    /// The project that the agent works in. No key says it: a person was asked.
+    pub project: Option<PathBuf>,
     /// The form of the page that the model reads.
     pub context: ContextSettings,
     /// Limits of the history.
@@ -52,6 +54,8 @@ pub struct Settings {
     pub models: Vec<ModelSettings>,
     /// The folder of pulled model files.
     pub model_files: PathBuf,
+    /// What the config says about all items of a kind.
+    pub item_kinds: Vec<KindSettings>,
     /// What the config says about single items, in the order of the file.
     pub items: Vec<ItemSettings>,
     /// The MCP servers, those that are off included, in the order of the file.
@@ -59,9 +63,25 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The folder that the agent works in: the project's, or else its own workspace.
+    pub fn work_folder(&self) -> &PathBuf {
+        self.project.as_ref().unwrap_or(&self.agent.workspace)
+    }
+
     /// The model entry that answers.
     pub fn chosen_model(&self) -> Option<&ModelSettings> {
         self.models.iter().find(|model| Some(&model.name) == self.model.as_ref())
+    }
+
+    /// The include mode of items of a kind of which nothing else is said, if it is set.
+    pub fn kind_include(&self, kind: ItemKind) -> Option<IncludeMode> {
+        self.item_kinds.iter().find(|settings| settings.kind == kind)?.include
+    }
+
+    /// How the tools of an MCP server come into a session.
+    pub fn server_include(&self, server: &ServerSettings) -> IncludeMode {
+        let of_kind = self.kind_include(ItemKind::Tool);
+        server.include.or(of_kind).unwrap_or(IncludeMode::Always)
     }
 }
 
@@ -184,6 +204,15 @@ settings_tables! {
         render: Option<SkillRender> =
             prose("as `context.preset` has it: `full`, for `layered` `description`")
             .alias("contextMode").example("\"read_on_demand\"");
+        /// The most tokens that the bodies of skills may cost together of whose include mode
+        /// nothing is said. Below it they are always on the page; beyond it all of them come when
+        /// they fit the message. It counts where skills are shown in full and search is on, in
+        /// preset `recto`.
+        always_tokens: u32 = range(0, MAX_WINDOW).default("1000").example("4000");
+        /// The most tokens of the list of skills with `include = "agent"`, and at most a sixteenth
+        /// of the window. If all of them fit, all are listed; otherwise those that may fit the
+        /// message.
+        list_tokens: u32 = range(0, MAX_WINDOW).default("300").example("600");
         /// Whether the tools of skills may run the scripts in a skill's folder `scripts`.
         allow_scripts: bool = default("false").example("true");
     }
@@ -337,6 +366,11 @@ settings_tables! {
         tool_calls: Option<ToolCalls> =
             prose("`native`; for `embedded` as far as the model's own chat template has tools")
             .example("\"text\"");
+        /// Whether the model looks at images.
+        images: Option<bool> =
+            prose("what the server says; `embedded` looks at none, and where nobody knows, images \
+                   are sent")
+            .example("true");
         /// The older setting for turns with tools: `minimal` leaves the history out. Must agree
         /// with `context_mode`.
         tool_turn_context: Option<PlacedValue<ToolTurnContext>> =
@@ -345,6 +379,22 @@ settings_tables! {
         /// `context_mode`.
         minimal_system: Option<PlacedValue<bool>> =
             prose("`false`").alias("ollamaMinimalSystem").example("true");
+    }
+
+    /// `[items.<kind>]`: what is set for all items of a kind.
+    ///
+    /// What holds for each rule, reference, skill or tool of which nothing else is said: an
+    /// item's own file wins over it, and so does what is set for a single item or, for tools,
+    /// for an MCP server. `recto skills set --all`, and the same for the other kinds, writes it.
+    pub struct KindSettings: Eq in "items.<kind>." given {
+        /// The kind of the items, as the table says it.
+        kind: ItemKind,
+    } {
+        /// How items of the kind come into a session. An item that is called `include` has its
+        /// table all the same: `[items.skill.include]`.
+        include: Option<IncludeMode> =
+            prose("rules and references `manual`, tools `always`, skills as `skills.always_tokens` says")
+            .example("\"agent\"");
     }
 
     /// `[items.<kind>.<name>]`: what is set for a single item.
@@ -434,7 +484,8 @@ settings_tables! {
     } {
         /// How the server's tools come into a session, unless `[items.tool."server.tool"]` says
         /// otherwise.
-        include: IncludeMode = default("always").example("\"agent\"");
+        include: Option<IncludeMode> =
+            prose("as `items.tool.include` has it, or else `always`").example("\"agent\"");
         /// Whether a person is asked before a tool of the server runs, unless
         /// `[items.tool."server.tool"]` says otherwise.
         permission: Option<ToolPermission> = prose("`ask`").example("\"allow\"");

@@ -687,6 +687,7 @@ fn example_line(key: &ConfigKey, name: &str, value: &str) -> String {
         "" | "bindings.<number>" => String::new(),
         "agents.<name>" => "agents.main.".to_owned(),
         "models.<name>" => "models.qwen3.".to_owned(),
+        "items.<kind>" => "items.skill.".to_owned(),
         "items.<kind>.<name>" if matches!(key.name(), "include" | "priority") => {
             "items.rule.style.".to_owned()
         }

@@ -5,38 +5,39 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use recto_context::{
-    DroppedEntry, IncludeMode, ItemId, ItemUse, Layer, ModeDecision, ModeReason, ModeSource,
-    OfferedTool, Part, PartReason, Pick, RequestContext, Tokens, Window,
+    AlikeItem, DroppedEntry, Image, IncludeMode, ItemId, ItemKind, ItemStanding, ItemStatus,
+    ItemUse, Layer, ModeDecision, ModeReason, ModeSource, OfferedTool, Part, PartReason, Pick,
+    RequestContext, Tokens, Window,
 };
 
 use super::TextTable;
-use crate::output::tame;
+use super::wrap::{PageWidth, labelled, wrap_words};
+use crate::output::{counted, tame};
 use crate::remedy_words::with_command;
 
-/// Columns of the bar.
+/// Columns of the bar, where there is room for them.
 const BAR: usize = 72;
 
 /// Draws a request: heading, bar of layers, items, and what was left out.
-pub(crate) fn request(request: &RequestContext) -> String {
-    let mut out = heading(request);
+pub(crate) fn request(request: &RequestContext, width: PageWidth) -> String {
+    let mut out = heading(request, width);
     out.push('\n');
-    out.push_str(&bar(request));
+    out.push_str(&bar(request, width));
     out.push('\n');
-    out.push_str(&items(request).to_string());
-    let dropped = dropped(request);
-    if !dropped.is_empty() {
-        let _ = write!(out, "\n{dropped}");
+    out.push_str(&items(request).draw(width));
+    if let Some(dropped) = dropped(request) {
+        let _ = write!(out, "\n{}", dropped.draw(width));
     }
-    if let Some(left) = listed(&request.candidates, candidate) {
-        let _ = write!(out, "\nsearch did not take: {left}\n");
-    }
-    let is_ranked =
-        |id: &ItemId| request.found.iter().chain(&request.candidates).any(|pick| pick.item == *id);
-    let unranked = request.available.iter().filter(|(id, _)| !is_ranked(id)).collect::<Vec<_>>();
-    let available =
-        |(id, include): &&(ItemId, IncludeMode)| format!("{} ({include})", shown_id(id));
-    if let Some(available) = listed(&unranked, available) {
-        let _ = write!(out, "\nnot in the session: {available}\n");
+    let standings = request.item_standings();
+    let absent: Vec<String> = standings.iter().filter_map(absent).collect();
+    for (what, listed) in [
+        ("not taken", listed(&request.candidates, candidate)),
+        ("left for likeness", listed(&request.alike, alike)),
+        ("not in the session", listed(&absent, String::clone)),
+    ] {
+        if let Some(listed) = listed {
+            out.push_str(&wrap_words(&format!("\n{what}: {listed}\n"), 2, width));
+        }
     }
     out
 }
@@ -59,10 +60,24 @@ fn shown_id(id: &ItemId) -> String {
 }
 
 fn candidate(pick: &Pick) -> String {
-    match pick.scores.probability {
-        Some(probability) => format!("{} ({probability:.2})", shown_id(&pick.item)),
-        None => shown_id(&pick.item),
-    }
+    format!("{} ({})", shown_id(&pick.item), pick.describe_refusal())
+}
+
+/// An item that nobody wanted for the page, with what keeps it out.
+fn absent(standing: &ItemStanding) -> Option<String> {
+    let why = match standing.status {
+        ItemStatus::NotJoined => IncludeMode::Always.name(),
+        ItemStatus::NotAdded => IncludeMode::Manual.name(),
+        ItemStatus::NotRanked => IncludeMode::Agent.name(),
+        ItemStatus::Removed | ItemStatus::RemovedWithSkill { .. } => "removed",
+        ItemStatus::ToolsOffered { .. } => "its tools are offered",
+        _ => return None,
+    };
+    Some(format!("{} ({why})", shown_id(&standing.item)))
+}
+
+fn alike(alike: &AlikeItem) -> String {
+    format!("{} (says the same as {})", shown_id(&alike.item), shown_id(&alike.of))
 }
 
 /// Why something is there; of what search brought, also how surely it fits.
@@ -76,7 +91,7 @@ fn why(reason: &PartReason, item: Option<&ItemUse>) -> String {
     }
 }
 
-fn heading(request: &RequestContext) -> String {
+fn heading(request: &RequestContext, width: PageWidth) -> String {
     let RequestContext { mode, window, budget, .. } = request;
     let setting = setting(mode).map(|words| format!("; {words}")).unwrap_or_default();
     let matched = match &mode.matched[..] {
@@ -85,20 +100,23 @@ fn heading(request: &RequestContext) -> String {
     };
     let used = request.prompt_tokens();
     let room = budget.messages + budget.tools;
-    format!(
-        "model   {}\n\
-         mode    {}: {}{matched}{setting}\n\
-         window  {} tokens, {}{}\n\
-         prompt  {used} of {room} tokens ({}), {} kept for the reply\n",
-        tame(&request.model),
-        mode.chosen.name(),
-        mode.reason.describe(),
-        window.tokens,
-        window.source.describe(),
-        sizes(window),
-        percent(used, room),
-        budget.reply,
-    )
+    let lines = [
+        ("model", tame(&request.model)),
+        ("mode", format!("{}: {}{matched}{setting}", mode.chosen.name(), mode.reason.describe())),
+        (
+            "window",
+            format!("{} tokens, {}{}", window.tokens, window.source.describe(), sizes(window)),
+        ),
+        (
+            "prompt",
+            format!(
+                "{used} of {room} tokens ({}), {} kept for the reply",
+                percent(used, room),
+                budget.reply
+            ),
+        ),
+    ];
+    lines.iter().map(|(label, text)| labelled(label, text, width)).collect()
 }
 
 /// The setting that held, where the reason does not say it already.
@@ -126,21 +144,21 @@ fn percent(part: Tokens, whole: Tokens) -> String {
 
 /// The layers as one bar, a letter each, and a line for each that holds
 /// something.
-fn bar(request: &RequestContext) -> String {
+fn bar(request: &RequestContext, width: PageWidth) -> String {
     let layers: Vec<(Layer, Tokens)> = Layer::ALL
         .into_iter()
         .map(|layer| (layer, request.layer_tokens(layer)))
         .filter(|(_, tokens)| *tokens > Tokens::ZERO)
         .collect();
     let mut out = String::new();
-    for ((layer, _), columns) in layers.iter().zip(columns(&layers)) {
-        let (letter, style) = mark(*layer);
+    for ((layer, _), columns) in layers.iter().zip(columns(&layers, width)) {
+        let (letter, style) = layer_mark(*layer);
         let _ = write!(out, "{style}{}{style:#}", letter.to_string().repeat(columns));
     }
     out.push('\n');
     let total = request.prompt_tokens();
     for (layer, tokens) in layers {
-        let (letter, style) = mark(layer);
+        let (letter, style) = layer_mark(layer);
         let share = percent(tokens, total);
         let _ = writeln!(
             out,
@@ -153,15 +171,19 @@ fn bar(request: &RequestContext) -> String {
 }
 
 /// How many columns each layer gets: its share, but at least one.
-fn columns(layers: &[(Layer, Tokens)]) -> Vec<usize> {
+fn columns(layers: &[(Layer, Tokens)], width: PageWidth) -> Vec<usize> {
     let total: u64 = layers.iter().map(|(_, tokens)| u64::from(tokens.get())).sum();
-    let room = BAR.saturating_sub(layers.len()) as u64;
+    let bar = match width {
+        PageWidth::Columns(columns) => columns.min(BAR),
+        PageWidth::Unlimited => BAR,
+    };
+    let room = bar.saturating_sub(layers.len()) as u64;
     let share = |tokens: Tokens| 1 + (u64::from(tokens.get()) * room / total.max(1)) as usize;
     layers.iter().map(|(_, tokens)| share(*tokens)).collect()
 }
 
 /// A letter that tells the layer without colour, and its colour.
-fn mark(layer: Layer) -> (char, Style) {
+pub(super) fn layer_mark(layer: Layer) -> (char, Style) {
     let (letter, colour) = match layer {
         Layer::System => ('S', AnsiColor::Blue),
         Layer::Bootstrap => ('B', AnsiColor::BrightBlack),
@@ -181,45 +203,72 @@ fn mark(layer: Layer) -> (char, Style) {
 fn items(request: &RequestContext) -> TextTable {
     let mut table = TextTable::new(["layer", "item", "include", "tokens", "why"]);
     table.align_right(3);
+    table.set_key(1);
     for layer in Layer::ALL {
         match layer {
             Layer::History => history_row(&mut table, request),
+            Layer::Tools => tool_rows(&mut table, request),
             _ => request.layer(layer).filter(|part| shown(part)).for_each(|part| {
                 table.row(part_row(part));
+                part.images().for_each(|image| table.row(image_row(part, image)));
             }),
-        }
-        if layer == Layer::Tools {
-            request.tools.iter().for_each(|tool| table.row(tool_row(tool)));
         }
     }
     table
 }
 
+/// Whether a part has a row of its own: tools that stand on the page as text have theirs among
+/// the tools.
 fn shown(part: &Part) -> bool {
-    part.reason != PartReason::Heading
+    let is_tool = part.item.as_ref().is_some_and(|item| item.id.kind == ItemKind::Tool);
+    part.reason != PartReason::Heading && !is_tool
 }
 
 fn part_row(part: &Part) -> [String; 5] {
     let include = part.item.as_ref().map(|item| item.include.to_string()).unwrap_or_default();
-    let priority = part.item.as_ref().and_then(|item| item.priority);
-    let priority = priority.map(|priority| format!("{priority} ")).unwrap_or_default();
-    let name = match part.kind() {
-        "file" | "message" | "client" => part.name(),
-        "built_in" => "(Recto)".to_owned(),
-        kind => format!("{kind} {priority}{}", part.name()),
-    };
     let why = why(&part.reason, part.item.as_ref());
-    [part.layer.to_string(), name, include, part.tokens.to_string(), why]
+    [part.layer.to_string(), part_name(part), include, part.tokens.to_string(), why]
 }
 
-fn tool_row(tool: &OfferedTool) -> [String; 5] {
+/// What people call a part: `SOUL.md`, `rule units (priority 500)`, `user 12`.
+fn part_name(part: &Part) -> String {
+    match (part.kind(), &part.item) {
+        ("built_in", _) => "(Recto)".to_owned(),
+        ("attachment", _) => format!("file {}", part.name()),
+        (_, Some(item)) => match item.priority {
+            Some(priority) => format!("{} (priority {})", item.id, priority.get()),
+            None => item.id.to_string(),
+        },
+        _ => part.name(),
+    }
+}
+
+/// What stands on the page about tools, and every tool once.
+fn tool_rows(table: &mut TextTable, request: &RequestContext) {
+    let parts = request.layer(Layer::Tools).filter(|part| shown(part));
+    parts.for_each(|part| table.row(part_row(part)));
+    request.tools.iter().for_each(|tool| table.row(tool_row(request, tool)));
+}
+
+/// A tool, with what its schema costs and what is said of it on the page.
+fn tool_row(request: &RequestContext, tool: &OfferedTool) -> [String; 5] {
+    let is_its = |part: &&Part| part.item.as_ref().is_some_and(|item| item.id == tool.item.id);
+    let as_text: Tokens = request.parts.iter().filter(is_its).map(|part| part.tokens).sum();
     [
         Layer::Tools.to_string(),
         tool.spec.id.to_string(),
         tool.item.include.to_string(),
-        tool.tokens.to_string(),
+        (tool.tokens + as_text).to_string(),
         why(&tool.reason, Some(&tool.item)),
     ]
+}
+
+/// An image, whose tokens are in the row of its message.
+fn image_row(part: &Part, image: &Image) -> [String; 5] {
+    let name = image.name.as_deref().unwrap_or("without a name");
+    let (kind, bytes, hash) = (&image.media_type, image.size(), image.data.hash().short());
+    let why = format!("sent along: {kind}, {bytes} bytes, hash {hash}");
+    [part.layer.to_string(), format!("image {name}"), String::new(), String::new(), why]
 }
 
 fn history_row(table: &mut TextTable, request: &RequestContext) {
@@ -234,7 +283,7 @@ fn history_row(table: &mut TextTable, request: &RequestContext) {
     if messages == 0 {
         return;
     }
-    let name = if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") };
+    let name = counted(messages, "message");
     let tokens = parts.iter().map(|part| part.tokens).sum::<Tokens>().to_string();
     let is_of_client = |part: &&&Part| part.reason == PartReason::ClientHistory;
     let why = match parts.iter().find(is_of_client) {
@@ -248,12 +297,13 @@ fn is_summary(part: &Part) -> bool {
     matches!(part.reason, PartReason::Summary { .. })
 }
 
-fn dropped(request: &RequestContext) -> String {
+fn dropped(request: &RequestContext) -> Option<TextTable> {
     if request.dropped.is_empty() && request.notices.is_empty() {
-        return String::new();
+        return None;
     }
     let mut table = TextTable::new(["layer", "left out", "tokens", "why"]);
     table.align_right(2);
+    table.set_key(1);
     for dropped in &request.dropped {
         let DroppedEntry { what, layer, before, after, reason } = dropped;
         let tokens = match *after {
@@ -267,5 +317,5 @@ fn dropped(request: &RequestContext) -> String {
         let problem = with_command(&*notice.problem, notice.remedy.as_ref());
         table.row(["file".to_owned(), source, String::new(), problem]);
     }
-    table.to_string()
+    Some(table)
 }

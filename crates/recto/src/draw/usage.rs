@@ -1,47 +1,42 @@
 //! How the context was used, as people read it: turns and tokens, layers, the time in
-//! days, weeks or months, items, what search chose, and what nothing uses. No line is
-//! wider than 80 columns.
+//! days, weeks or months, items, what search chose, and what nothing uses.
 
 use std::fmt::Write as _;
 
 use jiff::civil::{Date, Weekday};
 use recto_agent::{ReportedItem, UsageReport, is_use_visible};
-use recto_context::{ItemId, Layer};
+use recto_context::{Layer, grouped_digits};
 use recto_store::{
     EndingCounts, ItemCounts, LastUse, SELECTION_BINS, SelectionBin, SessionUsage, TokenCounts,
 };
 
 use super::TextTable;
-use crate::output::{counted, one_line, tame};
+use super::wrap::{PageWidth, wrap_words};
+use crate::output::{counted, prompt_words, tame};
 
 /// How many items are listed; all of them are in the JSON.
 const LISTED: usize = 40;
 
-/// How many characters of an item's name are shown.
-const NAME: usize = 31;
-
-/// Stands behind an item that the agent has no more.
-const GONE: &str = " (gone)";
-
 /// Draws a report, or says why there is nothing to draw.
-pub(crate) fn usage(report: &UsageReport) -> String {
+pub(crate) fn usage(report: &UsageReport, width: PageWidth) -> String {
     let mut out = heading(report);
     if report.totals.endings.all() == 0 {
-        return out + &nothing(report);
+        return wrap_words(&(out + &nothing(report)), 2, width);
     }
     out.push_str(&turns(&report.totals.endings, &report.totals.tokens));
+    out.push_str(&refused(report.totals.refused_calls));
     if let Some(session) = &report.session {
         out.push_str(&session_usage(session));
     }
     for table in [layers(&report.totals.tokens), periods(report), items(report)] {
-        let _ = write!(out, "\n{table}");
+        let _ = write!(out, "\n{}", table.draw(width));
     }
     if report.items.len() > LISTED {
         let _ = writeln!(out, "and {} more", report.items.len() - LISTED);
     }
-    out.push_str(&selection(&report.totals.selection));
-    out.push_str(&unused(report));
-    out
+    out.push_str(&selection(&report.totals.selection, width));
+    out.push_str(&unused(report, width));
+    wrap_words(&out, 2, width)
 }
 
 /// The day of the last use, in the person's own time zone.
@@ -79,6 +74,17 @@ fn nothing(report: &UsageReport) -> String {
     }
 }
 
+/// The line that tells of calls which nobody allowed.
+fn refused(calls: u64) -> String {
+    match calls {
+        0 => String::new(),
+        calls => format!(
+            "refused   {}, none of them counted as a use\n",
+            counted(calls as usize, "call")
+        ),
+    }
+}
+
 fn turns(endings: &EndingCounts, tokens: &TokenCounts) -> String {
     let all = endings.all();
     let otherwise = [
@@ -89,31 +95,26 @@ fn turns(endings: &EndingCounts, tokens: &TokenCounts) -> String {
     ];
     let otherwise = otherwise.iter().filter(|(count, _)| *count > 0);
     let otherwise: String =
-        otherwise.map(|(count, how)| format!(", {} {how}", thousands(*count))).collect();
+        otherwise.map(|(count, how)| format!(", {} {how}", grouped_digits(*count))).collect();
     let seconds = endings.milliseconds as f64 / 1_000.0 / all.max(1) as f64;
-    let mut out = format!("turns     {}", thousands(all));
-    let _ = writeln!(out, ": {} done{otherwise}", thousands(endings.done));
+    let mut out = format!("turns     {}", grouped_digits(all));
+    let _ = writeln!(out, ": {} done{otherwise}", grouped_digits(endings.done));
     let _ = writeln!(out, "time      {seconds:.1} s a turn");
-    let _ = writeln!(out, "requests  {}; {}", thousands(tokens.requests), server_tokens(tokens));
+    let _ =
+        writeln!(out, "requests  {}; {}", grouped_digits(tokens.requests), server_tokens(tokens));
     let _ = writeln!(
         out,
         "fresh     {} tokens differed from the request before",
-        thousands(tokens.fresh)
+        grouped_digits(tokens.fresh)
     );
     out
 }
 
 /// What servers have counted, in words.
 fn server_tokens(tokens: &TokenCounts) -> String {
-    let cached = match tokens.cached_share() {
-        Some(share) => format!(" ({:.0}% cached)", share * 100.0),
-        None => String::new(),
-    };
-    format!(
-        "{} tokens read{cached}, {} written",
-        thousands(tokens.prompt),
-        thousands(tokens.completion)
-    )
+    let cached = tokens.cached_share().map(|_| tokens.cached);
+    let written = grouped_digits(tokens.completion);
+    format!("{}, {written} written", prompt_words(tokens.prompt, cached))
 }
 
 /// The line that tells of one session.
@@ -148,7 +149,7 @@ struct UsagePeriod {
 
 fn periods(report: &UsageReport) -> TextTable {
     let mut table =
-        TextTable::new(["when", "turns", "read", "cached", "taken", "offered", "left", "used"]);
+        TextTable::new(["when", "turns", "prompt", "cached", "taken", "offered", "left", "used"]);
     (1..8).for_each(|column| table.align_right(column));
     for UsagePeriod { label, turns, tokens, items } in grouped(report) {
         let cached = tokens.cached_share().map(|share| format!("{:.0}%", share * 100.0));
@@ -212,12 +213,9 @@ fn items(report: &UsageReport) -> TextTable {
             true => short(used),
             false => "-".to_owned(),
         };
-        let name = match item.is_gone() {
-            true => shown_name(&item.usage.item, NAME - GONE.len()) + GONE,
-            false => shown_name(&item.usage.item, NAME),
-        };
+        let gone = if item.is_gone() { " (gone)" } else { "" };
         table.row([
-            name,
+            format!("{}{gone}", item.usage.item),
             short(taken),
             short(offered),
             short(left),
@@ -228,11 +226,7 @@ fn items(report: &UsageReport) -> TextTable {
     table
 }
 
-fn shown_name(item: &ItemId, most: usize) -> String {
-    one_line(&item.to_string(), most)
-}
-
-fn selection(bins: &[SelectionBin; SELECTION_BINS]) -> String {
+fn selection(bins: &[SelectionBin; SELECTION_BINS], width: PageWidth) -> String {
     let decided = |bin: &SelectionBin| bin.picked + bin.passed > 0;
     if !bins.iter().any(decided) {
         return String::new();
@@ -254,12 +248,13 @@ fn selection(bins: &[SelectionBin; SELECTION_BINS]) -> String {
         ]);
     }
     format!(
-        "\nWhat search chose, and what the turn then used. Only tools and skills are here:\n\
-         whether a rule, a reference or a memory on the page was used can't be seen.\n{table}"
+        "\nWhat search chose, and what the turn then used. Only tools and skills are here: whether a \
+         rule, a reference or a memory on the page was used can't be seen.\n{}",
+        table.draw(width)
     )
 }
 
-fn unused(report: &UsageReport) -> String {
+fn unused(report: &UsageReport, width: PageWidth) -> String {
     let time = unused_time(report);
     if report.unused.is_empty() {
         return format!("\nno item is without use {time}\n");
@@ -270,7 +265,7 @@ fn unused(report: &UsageReport) -> String {
     for item in report.unused.iter().take(LISTED) {
         let ItemCounts { offered, left, .. } = item.usage.counts;
         table.row([
-            shown_name(&item.usage.item, NAME),
+            item.usage.item.to_string(),
             item.include.map(|include| include.to_string()).unwrap_or_default(),
             short(offered),
             short(left),
@@ -282,7 +277,7 @@ fn unused(report: &UsageReport) -> String {
         more => format!("and {more} more\n"),
     };
     let count = counted(report.unused.len(), "item");
-    format!("\n{count} that nothing has used {time}:\n{table}{more}")
+    format!("\n{count} that nothing has used {time}:\n{}{more}", table.draw(width))
 }
 
 /// The time without use that makes an item unused, in words. What was used before
@@ -304,23 +299,10 @@ fn percent(part: u64, whole: u64) -> String {
 /// A number that fits into a column.
 fn short(number: u64) -> String {
     match number {
-        ..100_000 => thousands(number),
-        100_000..10_000_000 => format!("{} k", thousands(number / 1_000)),
-        _ => format!("{} M", thousands(number / 1_000_000)),
+        ..100_000 => grouped_digits(number),
+        100_000..10_000_000 => format!("{} k", grouped_digits(number / 1_000)),
+        _ => format!("{} M", grouped_digits(number / 1_000_000)),
     }
-}
-
-/// A number with its thousands apart.
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use recto_tools::{
 
 use crate::config::{GrantSettings, ItemSettings, ServerSettings, Settings, TransportSettings};
 use crate::home::RectoHome;
+use crate::project::answers_file;
 
 /// The tools of the agent: those that Recto brings along, those of skills and
 /// those of MCP servers.
@@ -30,6 +31,7 @@ pub(crate) fn built_in(tools: &Toolbox, settings: &Settings) -> Vec<ToolSpec> {
     for spec in &mut specs {
         let own = |item: &&ItemSettings| item.kind == ItemKind::Tool && *item.name == *spec.id.name;
         let include = settings.items.iter().find(own).and_then(|item| item.include);
+        let include = include.or(settings.kind_include(ItemKind::Tool));
         spec.include = include.unwrap_or(spec.include);
     }
     specs
@@ -38,7 +40,7 @@ pub(crate) fn built_in(tools: &Toolbox, settings: &Settings) -> Vec<ToolSpec> {
 fn tool_options(home: &RectoHome, settings: &Settings) -> ToolOptions {
     let (cache, logs) = (home.path().join("cache"), home.path().join("logs"));
     ToolOptions {
-        workspace: settings.agent.workspace.clone(),
+        workspace: settings.work_folder().clone(),
         protected: protected(home, settings)
             .into_iter()
             .chain([cache.clone(), logs.clone()])
@@ -58,7 +60,7 @@ fn tool_options(home: &RectoHome, settings: &Settings) -> ToolOptions {
             },
             grants: grants(settings),
             skill_folders: skill_folders(settings)
-                .filter(|folder| folder.starts_with(&settings.agent.workspace))
+                .filter(|folder| folder.starts_with(settings.work_folder()))
                 .cloned()
                 .collect(),
         },
@@ -71,21 +73,23 @@ fn tool_options(home: &RectoHome, settings: &Settings) -> ToolOptions {
 /// Lists what no tool may write, whatever it was granted. A workspace inside one of
 /// these folders would be out of reach altogether, so the folder does not count.
 fn protected(home: &RectoHome, settings: &Settings) -> Vec<PathBuf> {
-    let workspace = &settings.agent.workspace;
+    let workspace = settings.work_folder();
     let store = &settings.store.path;
     let data = store.parent().filter(|folder| !workspace.starts_with(folder));
     // File tools may write into a skill in the workspace where a person allows it.
     let skills = skill_folders(settings).filter(|folder| !folder.starts_with(workspace));
-    let own = [home.path().join("config.toml"), data.unwrap_or(store).to_owned()];
+    let own =
+        [home.path().join("config.toml"), answers_file(home), data.unwrap_or(store).to_owned()];
     // What one agent writes must not decide what another one is.
-    let others = settings.other_workspaces.iter().filter(|other| !workspace.starts_with(other));
+    let others = settings.other_workspaces.iter().chain([&settings.agent.workspace]);
+    let others = others.filter(|other| !workspace.starts_with(other));
     own.into_iter().chain(skills.cloned()).chain(others.cloned()).collect()
 }
 
 /// The folders where skills are kept, but for one that has the whole workspace in it.
 fn skill_folders(settings: &Settings) -> impl Iterator<Item = &PathBuf> {
     let folders = [&settings.skills.directory].into_iter().chain(&settings.skills.extra_dirs);
-    folders.filter(|folder| !settings.agent.workspace.starts_with(folder))
+    folders.filter(|folder| !settings.work_folder().starts_with(folder))
 }
 
 /// The policy of when a person is asked before a tool runs.
@@ -137,7 +141,7 @@ fn server_options(server: &ServerSettings, settings: &Settings) -> ServerOptions
     ServerOptions {
         name: server.name.clone(),
         transport: transport(&server.transport),
-        include: server.include,
+        include: settings.server_include(server),
         tool_includes: tools.filter_map(include).collect(),
         disabled_tools: settings.tools.disabled.iter().filter_map(|name| own(name)).collect(),
         start_limit: server.start_limit,
@@ -188,7 +192,7 @@ mod tests {
 
     fn options(text: &str) -> ToolOptions {
         let settings = load_text(text, &ConfigSources::new("/r")).unwrap().settings;
-        let home = RectoHome::find(Some(Path::new("/r"))).unwrap();
+        let home = RectoHome::find(Some(Path::new("/r")), None).unwrap();
         tool_options(&home, &settings)
     }
 
@@ -225,7 +229,7 @@ mod tests {
         let protected = |inner: &str| {
             let text = format!("[agents.a]\n[agents.b]\nworkspace = '{inner}'\n");
             let loaded = load_text(&text, &ConfigSources::new("/r")).unwrap();
-            let home = RectoHome::find(Some(Path::new("/r"))).unwrap();
+            let home = RectoHome::find(Some(Path::new("/r")), None).unwrap();
             let of = |settings: &Settings| tool_options(&home, settings).protected;
             (of(&loaded.settings), of(&loaded.others[0]))
         };

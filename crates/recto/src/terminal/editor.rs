@@ -6,25 +6,32 @@
 //!
 //! Enter sends. Alt-Enter, Shift-Enter where the terminal tells it apart, and
 //! Enter right after a backslash begin a new line; what is pasted stays together
-//! whatever it holds.
+//! whatever it holds. Ctrl-O, or Ctrl-X Ctrl-E as in shells, asks for a person's own
+//! editor; which one that is, others know.
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io;
-use std::path::Path;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::{AutoStream, ColorChoice};
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use recto_fs::{create_private_folder, private_options};
 use reedline::{
-    Color, ColumnarMenu, Completer, EditCommand, EditMode, Emacs, FileBackedHistory, Keybindings,
-    MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
-    ReedlineError, ReedlineErrorVariants, ReedlineEvent, ReedlineMenu, ReedlineRawEvent, Signal,
-    SimpleMatchHighlighter, Span, Suggestion, default_emacs_keybindings,
+    Color, ColumnarMenu, Completer, EditCommand, EditMode, Emacs, FileBackedHistory, HistoryItem,
+    Keybindings, MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch,
+    PromptHistorySearchStatus, Reedline, ReedlineError, ReedlineErrorVariants, ReedlineEvent,
+    ReedlineMenu, ReedlineRawEvent, Signal, SimpleMatchHighlighter, Span, Suggestion,
+    default_emacs_keybindings,
 };
 
+use super::open_row::OpenRow;
+use super::quiet::is_dumb;
+
 /// What stands before what is typed, and before its further lines.
-const PROMPT: &str = "> ";
+pub(crate) const PROMPT: &str = "> ";
 const FURTHER: &str = "  ";
 
 /// How many messages the history keeps.
@@ -38,8 +45,12 @@ const MENU: &str = "commands";
 pub(crate) enum EditorInput {
     /// A message, which may have several lines.
     Text(String),
+    /// What is to be written on in a person's own editor. It is in the line no more.
+    Draft(String),
     /// Ctrl-C. What was typed is gone.
     Interrupted,
+    /// The [`EditorBreaker`] broke in. What was typed stays in the line.
+    Broken,
     /// Ctrl-D on an empty line.
     End,
 }
@@ -47,6 +58,19 @@ pub(crate) enum EditorInput {
 /// Reads what a person types, with history and completion.
 pub(crate) struct LineEditor {
     line: Reedline,
+    history: PathBuf,
+    commands: Vec<String>,
+    breaker: EditorBreaker,
+}
+
+/// Ends the reading of a line, from another thread, with nothing lost of it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct EditorBreaker(Arc<AtomicBool>);
+
+impl EditorBreaker {
+    pub(crate) fn interrupt(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 impl LineEditor {
@@ -54,34 +78,104 @@ impl LineEditor {
     /// are completed at the start of a message; they come with their slashes.
     pub(crate) fn open(history: &Path, commands: Vec<String>) -> io::Result<Self> {
         make_private(history)?;
-        let history =
-            FileBackedHistory::with_file(MAX_HISTORY, history.to_owned()).map_err(io_error)?;
-        let menu = Box::new(ColumnarMenu::default().with_name(MENU).with_marker(""));
-        let colours = AutoStream::choice(&io::stdout()) != ColorChoice::Never;
-        let line = Reedline::create()
-            .with_history(Box::new(history))
-            .with_completer(Box::new(CommandCompleter(commands)))
-            .with_menu(ReedlineMenu::EngineCompleter(menu))
-            .with_edit_mode(Box::new(EditorKeys::new()))
-            // One that finds nothing: what is typed has no colours.
-            .with_highlighter(Box::new(SimpleMatchHighlighter::default()))
-            .with_quick_completions(true)
-            .with_ansi_colors(colours)
-            .use_bracketed_paste(true);
-        Ok(LineEditor { line })
+        let breaker = EditorBreaker::default();
+        let line = open_line(history, &commands, &breaker)?;
+        Ok(LineEditor { line, history: history.to_owned(), commands, breaker })
+    }
+
+    /// What ends [`read_line`](Self::read_line) from elsewhere.
+    pub(crate) fn breaker(&self) -> EditorBreaker {
+        self.breaker.clone()
     }
 
     /// Waits for a line. The terminal is as it was before when this returns.
     pub(crate) fn read_line(&mut self) -> io::Result<EditorInput> {
         let signal = self.line.read_line(&PlainPrompt)?;
+        // One that came too late for this line is not for the next.
+        self.breaker.0.store(false, Ordering::Relaxed);
         // A history that can't be written is no reason to lose the message.
         let _ = self.line.sync_history();
         Ok(match signal {
             Signal::Success(text) => EditorInput::Text(text),
+            Signal::HostCommand(_) => {
+                let text = self.line.current_buffer_contents().to_owned();
+                self.leave_screen()?;
+                EditorInput::Draft(text)
+            }
+            Signal::ExternalBreak(text) => {
+                let position = self.line.current_insertion_point();
+                self.leave_screen()?;
+                self.preload(&text);
+                self.line
+                    .run_edit_commands(&[EditCommand::MoveToPosition { position, select: false }]);
+                EditorInput::Broken
+            }
             Signal::CtrlD => EditorInput::End,
             _ => EditorInput::Interrupted,
         })
     }
+
+    /// Puts a text into the line, behind what is there, with the cursor at its end.
+    pub(crate) fn preload(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.line.run_edit_commands(&[
+                EditCommand::MoveToEnd { select: false },
+                EditCommand::InsertString(text.to_owned()),
+            ]);
+        }
+    }
+
+    /// Keeps a line in the history that was typed elsewhere.
+    pub(crate) fn remember(&mut self, line: &str) {
+        // A history that can't be written is no reason to lose the message.
+        let _ = self.line.history_mut().save(HistoryItem::from_command_line(line));
+        let _ = self.line.sync_history();
+    }
+
+    /// Takes the prompt from the screen, so that something else can stand there, and begins
+    /// with an empty line: the old one would be drawn where it was.
+    fn leave_screen(&mut self) -> io::Result<()> {
+        let text = self.line.current_buffer_contents();
+        let typed = text.get(..self.line.current_insertion_point()).unwrap_or(text);
+        let shown = format!("{PROMPT}{}", typed.replace('\n', &format!("\n{FURTHER}")));
+        let mut terminal = io::stderr();
+        match is_dumb() {
+            true => terminal.write_all(b"\n")?,
+            false => terminal.write_all(erase(&shown).as_bytes())?,
+        }
+        self.line = open_line(&self.history, &self.commands, &self.breaker)?;
+        Ok(())
+    }
+}
+
+/// What takes a text and all below it from the screen, with the cursor at its end.
+fn erase(text: &str) -> String {
+    let columns = crossterm::terminal::size().map_or(0, |(columns, _)| usize::from(columns));
+    let mut row = OpenRow::new(if columns == 0 { usize::MAX } else { columns });
+    row.push(text);
+    let up = match row.rows_above() {
+        0 => String::new(),
+        rows => format!("\x1b[{rows}A"),
+    };
+    format!("\r{up}\x1b[J")
+}
+
+fn open_line(history: &Path, commands: &[String], breaker: &EditorBreaker) -> io::Result<Reedline> {
+    let history =
+        FileBackedHistory::with_file(MAX_HISTORY, history.to_owned()).map_err(io_error)?;
+    let menu = Box::new(ColumnarMenu::default().with_name(MENU).with_marker(""));
+    let colours = AutoStream::choice(&io::stdout()) != ColorChoice::Never;
+    Ok(Reedline::create()
+        .with_history(Box::new(history))
+        .with_completer(Box::new(CommandCompleter(commands.to_vec())))
+        .with_menu(ReedlineMenu::EngineCompleter(menu))
+        .with_edit_mode(Box::new(EditorKeys::new()))
+        // One that finds nothing: what is typed has no colours.
+        .with_highlighter(Box::new(SimpleMatchHighlighter::default()))
+        .with_quick_completions(true)
+        .with_ansi_colors(colours)
+        .with_break_signal(breaker.0.clone())
+        .use_bracketed_paste(true))
 }
 
 /// Makes the file, if there is none, and takes it away from everybody else.
@@ -112,13 +206,22 @@ fn io_error(error: ReedlineError) -> io::Error {
 /// The keys of Emacs and most shells, and those that begin a new line.
 struct EditorKeys {
     keys: Emacs,
-    /// Whether the last key was a backslash.
-    after_backslash: bool,
+    /// The last key, where what follows it means something else.
+    prefix: KeyPrefix,
+}
+
+/// A key that changes what the next one means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KeyPrefix {
+    None,
+    Backslash,
+    /// Ctrl-X.
+    ControlX,
 }
 
 impl EditorKeys {
     fn new() -> Self {
-        EditorKeys { keys: Emacs::new(bindings()), after_backslash: false }
+        EditorKeys { keys: Emacs::new(bindings()), prefix: KeyPrefix::None }
     }
 }
 
@@ -129,7 +232,13 @@ fn bindings() -> Keybindings {
     let new_line = ReedlineEvent::Edit(vec![EditCommand::InsertNewline]);
     keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, new_line.clone());
     keys.add_binding(KeyModifiers::SHIFT, KeyCode::Enter, new_line);
+    keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('o'), own_editor());
     keys
+}
+
+/// Asks for a person's own editor.
+fn own_editor() -> ReedlineEvent {
+    ReedlineEvent::ExecuteHostCommand(String::new())
 }
 
 /// A backslash is looked for among the keys and not in the text, so that what
@@ -141,11 +250,25 @@ impl EditMode for EditorKeys {
             Event::Key(KeyEvent { code, modifiers, .. }) => Some((*code, *modifiers)),
             _ => None,
         };
-        // On some keyboards a backslash takes other keys to type.
-        let is_backslash = matches!(key, Some((KeyCode::Char('\\'), _)));
-        let after_backslash = std::mem::replace(&mut self.after_backslash, is_backslash);
-        if after_backslash && key == Some((KeyCode::Enter, KeyModifiers::NONE)) {
-            return ReedlineEvent::Edit(vec![EditCommand::Backspace, EditCommand::InsertNewline]);
+        let prefix = match key {
+            // On some keyboards a backslash takes other keys to type.
+            Some((KeyCode::Char('\\'), _)) => KeyPrefix::Backslash,
+            Some((KeyCode::Char('x'), KeyModifiers::CONTROL)) => KeyPrefix::ControlX,
+            _ => KeyPrefix::None,
+        };
+        match (std::mem::replace(&mut self.prefix, prefix), key) {
+            (KeyPrefix::Backslash, Some((KeyCode::Enter, KeyModifiers::NONE))) => {
+                return ReedlineEvent::Edit(vec![
+                    EditCommand::Backspace,
+                    EditCommand::InsertNewline,
+                ]);
+            }
+            (KeyPrefix::ControlX, Some((KeyCode::Char('e'), KeyModifiers::CONTROL))) => {
+                return own_editor();
+            }
+            // It waits for the next key.
+            _ if prefix == KeyPrefix::ControlX => return ReedlineEvent::None,
+            _ => {}
         }
         match ReedlineRawEvent::try_from(event) {
             Ok(event) => self.keys.parse_event(event),
@@ -247,6 +370,28 @@ mod tests {
     }
 
     #[test]
+    fn the_keys_of_shells_ask_for_an_editor() {
+        let control = |letter: char| KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
+        let mut keys = EditorKeys::new();
+        let mut press =
+            |key: KeyEvent| keys.parse_event(ReedlineRawEvent::try_from(Event::Key(key)).unwrap());
+        assert_eq!(press(control('o')), own_editor());
+        assert_eq!(press(control('x')), ReedlineEvent::None);
+        assert_eq!(press(control('e')), own_editor());
+        assert_ne!(press(control('e')), own_editor());
+    }
+
+    #[test]
+    fn a_text_can_be_put_into_the_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut editor = LineEditor::open(&folder.path().join("history"), Vec::new()).unwrap();
+        editor.preload("one");
+        editor.preload(" two\nthree");
+        assert_eq!(editor.line.current_buffer_contents(), "one two\nthree");
+        assert_eq!(editor.line.current_insertion_point(), 13);
+    }
+
+    #[test]
     fn commands_are_completed_at_the_start_alone() {
         let mut commands = CommandCompleter(vec!["/help".to_owned(), "/history".to_owned()]);
         let mut found = |line: &str, pos: usize| -> Vec<String> {
@@ -275,7 +420,7 @@ mod tests {
 
     #[test]
     fn the_history_keeps_the_newest() {
-        use reedline::{History, HistoryItem, SearchDirection, SearchQuery};
+        use reedline::{History, SearchDirection, SearchQuery};
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("history");
         let lines: String = (0..MAX_HISTORY + 10).map(|i| format!("{i}\n")).collect();

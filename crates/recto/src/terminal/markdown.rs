@@ -19,7 +19,7 @@ mod line;
 mod table;
 #[cfg(test)]
 mod tests;
-mod wrap;
+pub(crate) mod wrap;
 
 use anstyle::{AnsiColor, Style};
 

@@ -3,6 +3,10 @@
 //! The functions give texts; [`StatusLine`] owns the line on the terminal. It is
 //! written to standard error, and only where a person looks: a file or a program
 //! gets none of it.
+//!
+//! What a person types meanwhile stands in it, too. Where a reply has begun a row and
+//! not ended it, the line is drawn below that, and the cursor comes back to the row
+//! before more is written to it.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -16,6 +20,8 @@ use recto_context::Tokens;
 use recto_models::ByteSize;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::open_row::OpenRow;
+use super::quiet::is_dumb;
 use crate::output::tame;
 
 const DIM: Style = Style::new().dimmed();
@@ -23,6 +29,12 @@ const DIM: Style = Style::new().dimmed();
 /// The pictures of the turning wheel, and how long each stands.
 const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const TURN: Duration = Duration::from_millis(100);
+
+/// What goes one row up, to its beginning.
+const UP: &str = "\x1b[A\r";
+
+/// What stands between what goes on and what is typed.
+const BETWEEN: &str = " │ ";
 
 /// How wide a terminal is taken to be that won't say.
 const ASSUMED_WIDTH: usize = 80;
@@ -50,8 +62,8 @@ pub(crate) fn failed(tool: &str, about: &str, why: &str) -> String {
 
 /// The line of the terminal that says what goes on, with a wheel that turns.
 ///
-/// It must be [cleared](Self::clear) before anything else is printed, and shown
-/// only where a line begins. It goes away with its owner.
+/// It must be [hidden](Self::hide) before anything else is printed, and is
+/// [told](Self::printed) what was printed of a reply. It goes away with its owner.
 #[derive(Debug)]
 pub(crate) struct StatusLine {
     line: Arc<Mutex<StatusWriter<io::Stderr>>>,
@@ -70,14 +82,39 @@ impl StatusLine {
             StatusStyle::Nothing => 0,
             _ => crossterm::terminal::size().map_or(0, |(columns, _)| columns.into()),
         };
+        // The reply's own row can be come back to where both are on one screen that can
+        // move its cursor and says how wide it is.
+        let reply = match columns > 0 && io::stdout().is_terminal() && !is_dumb() {
+            true => ReplyScreen::Shared,
+            false => ReplyScreen::Apart,
+        };
         let width = if columns == 0 { ASSUMED_WIDTH } else { columns };
-        StatusLine { line: Arc::new(Mutex::new(StatusWriter::new(stderr, look, width))) }
+        StatusLine { line: Arc::new(Mutex::new(StatusWriter::new(stderr, look, width, reply))) }
     }
 
-    /// Says what goes on, until the next call of any of these methods.
+    /// Says what goes on, until the next call of this or of [`clear`](Self::clear).
     pub(crate) fn show(&mut self, text: &str) {
+        self.draw(|line| line.show(text));
+    }
+
+    /// Says what is being typed, until the next call.
+    pub(crate) fn show_typed(&mut self, text: &str) {
+        self.draw(|line| line.show_typed(text));
+    }
+
+    /// Keeps what is being typed for the next drawing.
+    pub(crate) fn keep_typed(&mut self, text: &str) {
+        self.line.lock().typed = tame(text);
+    }
+
+    /// Draws what there is to say, after something else was printed.
+    pub(crate) fn refresh(&mut self) {
+        self.draw(StatusWriter::draw);
+    }
+
+    fn draw(&mut self, draw: impl FnOnce(&mut StatusWriter<io::Stderr>)) {
         let mut line = self.line.lock();
-        line.show(text);
+        draw(&mut line);
         if line.shown > 0 && !line.is_turning {
             line.is_turning = true;
             let line = Arc::clone(&self.line);
@@ -85,9 +122,24 @@ impl StatusLine {
         }
     }
 
-    /// Takes the line away.
+    /// Takes the line from the screen, and nothing from what it says.
+    pub(crate) fn hide(&mut self) {
+        self.line.lock().hide();
+    }
+
+    /// Takes the line away. What is being typed comes back with the next drawing.
     pub(crate) fn clear(&mut self) {
         self.line.lock().clear();
+    }
+
+    /// Takes in what was printed of a reply while the line was hidden.
+    pub(crate) fn printed(&mut self, text: &str) {
+        self.line.lock().open.push(text);
+    }
+
+    /// The terminal has become this wide.
+    pub(crate) fn resize(&mut self, width: usize) {
+        self.line.lock().resize(width);
     }
 
     /// Says something for good, on a line of its own.
@@ -123,10 +175,17 @@ struct StatusWriter<W> {
     look: StatusStyle,
     /// How wide the terminal is.
     width: usize,
-    /// What the line says.
+    /// What goes on; empty where there is nothing to say.
     text: String,
+    /// What is being typed; empty where nothing is.
+    typed: String,
     /// The columns that it takes on the terminal now.
     shown: usize,
+    /// Where it stands now.
+    place: LinePlace,
+    /// The row that the reply has come to.
+    open: OpenRow,
+    reply: ReplyScreen,
     /// Which picture of the wheel is next.
     picture: usize,
     /// Whether a thread turns the wheel.
@@ -141,15 +200,52 @@ enum StatusStyle {
     Nothing,
 }
 
+/// Where the line stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LinePlace {
+    /// Where the cursor was.
+    Here,
+    /// Below the row of a reply.
+    BelowReply,
+}
+
+/// Where the reply is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReplyScreen {
+    /// On the same screen, whose cursor can be moved.
+    Shared,
+    /// Somewhere else, or where the cursor can't come back to.
+    Apart,
+}
+
 impl<W: Write> StatusWriter<W> {
-    fn new(out: W, look: StatusStyle, width: usize) -> Self {
-        let text = String::new();
-        StatusWriter { out, look, width, text, shown: 0, picture: 0, is_turning: false }
+    fn new(out: W, look: StatusStyle, width: usize, reply: ReplyScreen) -> Self {
+        StatusWriter {
+            out,
+            look,
+            width,
+            text: String::new(),
+            typed: String::new(),
+            shown: 0,
+            place: LinePlace::Here,
+            open: OpenRow::new(width),
+            reply,
+            picture: 0,
+            is_turning: false,
+        }
     }
 
     fn show(&mut self, text: &str) {
         self.text = tame(text);
         self.draw();
+    }
+
+    fn show_typed(&mut self, text: &str) {
+        self.typed = tame(text);
+        match self.text.is_empty() && self.typed.is_empty() {
+            true => self.hide(),
+            false => self.draw(),
+        }
     }
 
     /// Draws the next picture of the wheel, if the line is there.
@@ -160,37 +256,88 @@ impl<W: Write> StatusWriter<W> {
         }
     }
 
-    fn clear(&mut self) {
-        if self.shown > 0 {
-            // A terminal shows the Ctrl-C that was typed behind the line: two more.
-            let _ = write!(self.out, "\r{}\r", " ".repeat(self.shown + 2));
-            let _ = self.out.flush();
-            self.shown = 0;
+    /// What stood above the line may be anywhere now: the reply goes on where the line was.
+    fn resize(&mut self, width: usize) {
+        if self.place == LinePlace::BelowReply {
+            self.place = LinePlace::Here;
+            self.open = OpenRow::new(width);
         }
+        self.hide();
+        self.width = width;
+        self.open.set_width(width);
+        self.draw();
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.hide();
+    }
+
+    fn hide(&mut self) {
+        if self.shown == 0 {
+            return;
+        }
+        // A terminal shows the Ctrl-C that was typed behind the line: two more.
+        let blanks = " ".repeat((self.shown + 2).min(self.width.saturating_sub(1)));
+        let _ = write!(self.out, "\r{blanks}\r");
+        if self.place == LinePlace::BelowReply {
+            let _ = write!(self.out, "{UP}{}", self.open.written());
+        }
+        let _ = self.out.flush();
+        (self.shown, self.place) = (0, LinePlace::Here);
     }
 
     fn note(&mut self, text: &str) {
         self.clear();
         let line = cut(&tame(text), self.width);
-        self.write(&line, "\n");
+        self.write("", &line, "\n");
     }
 
     /// Draws the line over itself. The last column stays free, because some
     /// terminals go to the next line when it is written to.
     fn draw(&mut self) {
-        let line = format!("{} {}", WHEEL[self.picture], self.text);
-        let line = cut(&line, self.width.saturating_sub(1));
+        let is_open = !self.open.is_empty();
+        let nothing = self.text.is_empty() && self.typed.is_empty();
+        let is_apart = self.reply == ReplyScreen::Apart || self.open.is_lost();
+        if nothing || (is_open && is_apart) {
+            return;
+        }
+        let line = self.compose(self.width.saturating_sub(1));
         let width = line.width();
         let rest = " ".repeat(self.shown.saturating_sub(width));
-        let back = if self.shown > 0 { "\r" } else { "" };
-        self.write(&format!("{back}{line}{rest}"), "");
+        // What is typed ends where the cursor stands.
+        let back = "\u{8}".repeat(rest.len());
+        let start = match (self.shown, is_open) {
+            (0, true) => {
+                self.place = LinePlace::BelowReply;
+                "\n"
+            }
+            (0, false) => "",
+            _ => "\r",
+        };
+        self.write(start, &line, &format!("{rest}{back}"));
         self.shown = if self.look == StatusStyle::Nothing { 0 } else { width.max(self.shown) };
     }
 
-    fn write(&mut self, line: &str, end: &str) {
+    /// What goes on and what is typed, of which the end is shown.
+    fn compose(&self, width: usize) -> String {
+        let wheel = format!("{} ", WHEEL[self.picture]);
+        if self.typed.is_empty() {
+            return cut(&(wheel + &self.text), width);
+        }
+        let room = width.saturating_sub(wheel.width());
+        let both = [&*self.text, &*self.typed].into_iter().filter(|part| !part.is_empty());
+        let both = both.collect::<Vec<_>>().join(BETWEEN);
+        if both.width() <= room {
+            return cut(&(wheel + &both), width);
+        }
+        cut(&(wheel + &cut_front(&self.typed, room)), width)
+    }
+
+    fn write(&mut self, start: &str, line: &str, end: &str) {
         let _ = match self.look {
-            StatusStyle::Dim => write!(self.out, "{DIM}{line}{DIM:#}{end}"),
-            StatusStyle::Plain => write!(self.out, "{line}{end}"),
+            StatusStyle::Dim => write!(self.out, "{start}{DIM}{line}{DIM:#}{end}"),
+            StatusStyle::Plain => write!(self.out, "{start}{line}{end}"),
             StatusStyle::Nothing => Ok(()),
         };
         let _ = self.out.flush();
@@ -215,6 +362,20 @@ fn cut(text: &str, width: usize) -> String {
     cut
 }
 
+/// The text, or as much of its end as there is room for.
+fn cut_front(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut columns = 1;
+    let fits = |c: &char| {
+        columns += c.width().unwrap_or(0);
+        columns <= width
+    };
+    let end: Vec<char> = text.chars().rev().take_while(fits).collect();
+    std::iter::once('…').chain(end.into_iter().rev()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
@@ -228,8 +389,9 @@ mod tests {
         expected: &Expect,
     ) {
         let mut written = Vec::new();
-        act(&mut StatusWriter::new(&mut written, look, 30));
+        act(&mut StatusWriter::new(&mut written, look, 30, ReplyScreen::Shared));
         let text = String::from_utf8(written).unwrap();
+        let text = text.replace(UP, "<up>").replace('\u{8}', "<");
         let text = text.replace('\r', "<return>").replace("\x1b[2m", "<dim>");
         expected.assert_eq(&text.replace("\x1b[0m", "</>").replace(' ', "·"));
     }
@@ -251,7 +413,7 @@ mod tests {
             StatusStyle::Plain,
             a_turn,
             &expect![[r#"
-                ⠋·reading·1,240·tokens<return>⠙·reading·1,240·tokens<return>⠙·read_file·notes.md··<return>⠙·short···············<return>························<return>✓·read_file·notes.md·(1.2·kB)
+                ⠋·reading·1,240·tokens<return>⠙·reading·1,240·tokens<return>⠙·read_file·notes.md··<<<return>⠙·short···············<<<<<<<<<<<<<<<<return>························<return>✓·read_file·notes.md·(1.2·kB)
                 ✗·list_files:·no·such·folder·…
             "#]],
         );
@@ -296,10 +458,83 @@ mod tests {
     }
 
     #[test]
+    fn what_is_typed_stands_below_the_reply_and_goes_again() {
+        let act = |line: &mut StatusWriter<&mut Vec<u8>>| {
+            line.open.push("The rep");
+            line.show_typed("next: wha");
+            line.turn();
+            line.hide();
+            line.open.push("ly.\n");
+            line.draw();
+            line.show_typed("");
+        };
+        check(
+            StatusStyle::Plain,
+            act,
+            &expect![[r#"
+
+                ⠋·next:·wha<return>⠙·next:·wha<return>·············<return><up>The·rep⠙·next:·wha<return>·············<return>"#]],
+        );
+    }
+
+    #[test]
+    fn of_what_is_typed_the_end_is_shown() {
+        let typed = "next: a line that is longer than the terminal";
+        check(
+            StatusStyle::Plain,
+            |line| {
+                line.text = "reading".to_owned();
+                line.show_typed(typed);
+            },
+            &expect!["⠋·…s·longer·than·the·terminal"],
+        );
+        check(
+            StatusStyle::Plain,
+            |line| {
+                line.text = "reading".to_owned();
+                line.show_typed("next: a");
+            },
+            &expect!["⠋·reading·│·next:·a"],
+        );
+    }
+
+    #[test]
+    fn a_reply_goes_on_below_after_the_terminal_was_resized() {
+        let act = |line: &mut StatusWriter<&mut Vec<u8>>| {
+            line.open.push("The rep");
+            line.show_typed("next: wha");
+            line.resize(20);
+            line.hide();
+        };
+        check(
+            StatusStyle::Plain,
+            act,
+            &expect![[r#"
+
+                ⠋·next:·wha<return>·············<return>⠋·next:·wha<return>·············<return>"#]],
+        );
+    }
+
+    /// Where the cursor can't come back, nothing is drawn into a reply.
+    #[test]
+    fn a_reply_elsewhere_is_left_alone() {
+        let mut written = Vec::new();
+        let mut line = StatusWriter::new(&mut written, StatusStyle::Plain, 30, ReplyScreen::Apart);
+        line.open.push("The rep");
+        line.show_typed("next: wha");
+        assert_eq!(line.shown, 0);
+        line.open.push("ly\n");
+        line.draw();
+        assert!(line.shown > 0);
+    }
+
+    #[test]
     fn no_width_is_too_small() {
         for width in 0..8 {
             let mut written = Vec::new();
-            StatusWriter::new(&mut written, StatusStyle::Plain, width).show("日本語 text");
+            let mut line =
+                StatusWriter::new(&mut written, StatusStyle::Plain, width, ReplyScreen::Shared);
+            line.show("日本語 text");
             let line = String::from_utf8(written).unwrap();
             assert!(line.width() <= width.saturating_sub(1), "{line:?} in {width}");
         }

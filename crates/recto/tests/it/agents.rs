@@ -82,12 +82,12 @@ fn agents_are_listed_with_the_default_marked() {
             exit 0
         "#]],
     );
-    let listed = json(&home, &["agents", "list", "--json"]);
+    let listed = json(&home, &["agents", "list", "--json"])["agents"].clone();
     assert_eq!(listed[1]["name"], "work");
     assert_eq!((&listed[0]["default"], &listed[1]["default"]), (&true.into(), &false.into()));
     assert_eq!((&listed[0]["sessions"], &listed[1]["sessions"]), (&0.into(), &1.into()));
     // Without a config there is one.
-    let plain = json(&Home::new(), &["agents", "list", "--json"]);
+    let plain = json(&Home::new(), &["agents", "list", "--json"])["agents"].clone();
     assert_eq!((plain.as_array().unwrap().len(), &plain[0]["name"]), (1, &"main".into()));
 }
 
@@ -187,7 +187,7 @@ fn whoever_names_an_agent_talks_to_it_in_a_session_of_its_own() {
     let model = json(&home, &["show", "--json"]);
     assert!(model.to_string().contains("\"w\""), "{model}");
     // Both have a session `default`, and each is found.
-    let sessions = json(&home, &["sessions", "list", "--json"]);
+    let sessions = json(&home, &["sessions", "list", "--json"])["sessions"].clone();
     let names: Vec<(&str, &str)> = sessions
         .as_array()
         .unwrap()
@@ -196,7 +196,10 @@ fn whoever_names_an_agent_talks_to_it_in_a_session_of_its_own() {
         .collect();
     assert_eq!(names, [("work", "default"), ("main", "default")]);
     assert_eq!(
-        json(&home, &["sessions", "list", "--agent", "work", "--json"]).as_array().unwrap().len(),
+        json(&home, &["sessions", "list", "--agent", "work", "--json"])["sessions"]
+            .as_array()
+            .unwrap()
+            .len(),
         1
     );
     assert!(home.ok(&["sessions", "show", "default"]).contains("hello"));
@@ -266,7 +269,7 @@ fn commands_look_at_the_agent_that_is_named() {
     assert!(text(&["rules", "list"]).contains("always"));
     assert!(home.ok(&["rules", "list"]).contains("manual"));
     assert!(text(&["memory", "list"]).contains("drawer"));
-    assert_eq!(home.ok(&["memory", "list", "--json"]).trim(), "[]");
+    assert_eq!(json(&home, &["memory", "list", "--json"])["memories"], Value::Array(Vec::new()));
     text(&["memory", "add", "The printer is slow."]);
     assert!(home.path("work/memory/MEMORY.md").exists());
     assert!(text(&["memory", "search", "printer"]).contains("slow"));
@@ -292,7 +295,8 @@ fn what_is_set_for_one_agent_is_not_set_for_another() {
     let config = std::fs::read_to_string(home.path("config.toml")).unwrap();
     assert_eq!(config, CONFIG.replace("include = \"always\"", "include = \"agent\""));
     let include = |arguments: &[&str]| {
-        json(&home, &[&["rules", "list", "--json"], arguments].concat())[0]["include"].clone()
+        json(&home, &[&["rules", "list", "--json"], arguments].concat())["rules"][0]["include"]
+            .clone()
     };
     assert_eq!(include(&["--agent", "work"]), "agent");
     assert_eq!(include(&[]), "manual");

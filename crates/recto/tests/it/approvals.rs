@@ -32,7 +32,10 @@ fn then_says(home: &Home, lines: &[&str]) {
 fn nothing_waits_in_a_new_home() {
     let home = Home::scripted(&[]);
     assert_eq!(home.ok(&["approvals", "list"]), "");
-    assert_eq!(json(&home.ok(&["approvals", "list", "--json"])), serde_json::json!([]));
+    assert_eq!(
+        json(&home.ok(&["approvals", "list", "--json"]))["approvals"].clone(),
+        serde_json::json!([])
+    );
     home.run(&["approvals", "answer", "7", "allow"]).fails_with("recto approvals list");
     home.run(&["approvals", "show", "7"]).fails_with("recto approvals list");
     let mistyped = home.run(&["approvals", "answer", "seven", "allow"]);
@@ -43,7 +46,7 @@ fn nothing_waits_in_a_new_home() {
 #[test]
 fn a_question_is_listed_with_all_that_would_be_done() {
     let home = waiting();
-    let list = json(&home.ok(&["approvals", "list", "--json"]));
+    let list = json(&home.ok(&["approvals", "list", "--json"]))["approvals"].clone();
     assert_eq!(list.as_array().unwrap().len(), 1);
     assert_eq!((&list[0]["tool"], &list[0]["answer"]), (&"write_file".into(), &Value::Null));
     assert_eq!(list[0]["session_name"], "default");
@@ -66,10 +69,10 @@ fn what_would_be_done_is_told_field_by_field_and_in_words() {
     );
     assert_eq!((&shown["title"], &shown["detail"]), (&"create a.txt".into(), &diff.into()));
     assert_eq!(shown["only_once"], false);
-    assert_eq!(json(&home.ok(&["approvals", "list", "--json"]))[0], shown);
+    assert_eq!(json(&home.ok(&["approvals", "list", "--json"]))["approvals"][0], shown);
     let drawn = home.run(&["approvals", "show", "1"]);
     assert!(drawn.out.contains("create a.txt") && drawn.out.contains("+x"), "{}", drawn.out);
-    assert!(drawn.out.contains("answer: none yet"), "{}", drawn.out);
+    assert!(drawn.out.contains("answer: not answered yet"), "{}", drawn.out);
     home.run(&["approvals", "answer", "1", "deny"]);
     let shown = json(&home.ok(&["approvals", "show", "1", "--json"]));
     assert_eq!(shown["answer"], "denied");
@@ -101,16 +104,16 @@ fn a_turn_goes_on_here_when_nobody_else_waits_for_the_answer() {
     let owner = serde_json::json!({"id": "owner", "name": "owner", "role": "owner"});
     assert_eq!((&approval["answer"], &approval["answered_by"]), (&"once".into(), &owner));
     let drawn = home.ok(&["approvals", "show", "1"]);
-    assert!(drawn.contains("a.txt") && drawn.contains("answer: once by owner, "), "{drawn}");
+    assert!(drawn.contains("a.txt") && drawn.contains("answer: allowed by you, "), "{drawn}");
     let turn = json(&home.ok(&["show", "1", "--json"]));
     assert_eq!((&turn["turn"]["actor"], &turn["approvals"][0]), (&owner, &approval));
     let drawn = home.ok(&["show", "1"]);
     assert!(
-        drawn.contains("asked   write_file: ") && drawn.contains(": once by owner, "),
+        drawn.contains("asked   write_file: ") && drawn.contains(": allowed by you, "),
         "{drawn}"
     );
     let shown = home.ok(&["sessions", "show", "default"]);
-    assert!(shown.contains("allowed once by owner: write_file"), "{shown}");
+    assert!(shown.contains("allowed by owner: write_file"), "{shown}");
     // The first answer holds.
     let again = home.run(&["approvals", "answer", "1", "deny"]);
     assert_eq!(again.code, 1, "{}{}", again.out, again.err);

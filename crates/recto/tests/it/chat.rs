@@ -37,7 +37,7 @@ fn kinds(events: &[Value]) -> Vec<&str> {
 }
 
 fn sessions(home: &Home) -> Value {
-    home.json(&["sessions", "list", "--all", "--json"])
+    home.json(&["sessions", "list", "--all", "--json"])["sessions"].clone()
 }
 
 #[test]
@@ -154,19 +154,21 @@ fn the_model_can_be_chosen_for_a_message_or_for_the_session() {
 #[test]
 fn settings_hold_for_the_session_and_reach_the_server() {
     let served = ServedHome::new(Wire::OpenAi, Wire::OpenAi.fake());
-    let lines = "/set\n/set temperature 0.5\n/set max_output_tokens 77\n/set\n";
-    expect![[r#"
-        this session sets nothing of its own
-        setting      value
-        temperature  0.5
-        setting            value
-        temperature        0.5
-        max_output_tokens  77
-        setting            value
-        temperature        0.5
-        max_output_tokens  77
-    "#]]
-    .assert_eq(&pipe(&served.home, &[], lines).out);
+    let lines = "/set temperature 0.5\n/set max_output_tokens 77\n/Set\n";
+    let shown = pipe(&served.home, &["--context-mode", "full"], lines).out;
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    let row = |name: &str| {
+        let mut rows = shown.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        rows.rfind(|row| row[0] == name).unwrap_or_default().join(" ")
+    };
+    // A change shows its own row, and the command alone all of them.
+    assert_eq!(shown.lines().count(), 2 + 2 + 14, "{shown}");
+    assert_eq!(row("temperature"), "temperature 0.5 this session");
+    assert_eq!(row("max_output_tokens"), "max_output_tokens 77 this session");
+    assert_eq!(row("context_mode"), "context_mode full a flag of this run");
+    assert_eq!(row("max_rounds"), "max_rounds 20 default");
+    assert_eq!(row("top_p"), "top_p - the model's server");
+    assert_eq!(pipe(&served.home, &[], "/mode\n").out.lines().count(), 14);
     served.say("hello");
     let chat = served.fake.chats().pop().unwrap();
     assert_eq!((&chat["temperature"], &chat["max_tokens"]), (&json!(0.5), &json!(77)));
@@ -179,7 +181,7 @@ fn settings_hold_for_the_session_and_reach_the_server() {
     expect![[r#"
         error: `/set` can't be used with `temperature 9`: it takes a number from 0 to 2
 
-        hint: type /set [KEY VALUE | KEY default]
+        hint: type /set [KEY VALUE | KEY default]; `//set …` sends it with a slash in front
     "#]]
     .assert_eq(&run.err);
 }
@@ -211,8 +213,7 @@ fn new_archives_and_deletes_nothing() {
 #[test]
 fn a_message_about_a_command_is_a_message() {
     let home = two_models();
-    for message in ["How do I reset my router?", "/new york is large", " /new", "what does /new do"]
-    {
+    for message in ["How do I reset my router?", "//new york is large", " /new", "/tmp is full"] {
         let run = home.run(&["chat", "-m", message]);
         assert_eq!(run.code, 0, "{}", run.err);
     }
@@ -235,19 +236,22 @@ fn help_and_sessions_are_for_people() {
         /approve [NUMBER] [session]                    let the tool run that was asked about
         /deny [NUMBER]                                 don't let it run
         /remember TEXT                                 keep something for later conversations
-        /new                                           put this session into the archive and begin a new one
+        /undo                                          take back the last message with its reply
+        /retry                                         send the last message again, in place of its reply
+        /edit [TEXT]                                   change the last message and send it instead
+        /new [NAME]                                    put this session into the archive and begin a new one
         /model [NAME | default]                        show the models, or answer with another one
         /mode [full | minimal | auto | default]        show or set the context mode
         /set [KEY VALUE | KEY default]                 show or change the settings of this session
         /sessions                                      list the sessions
-        /stop                                          stop the turn that runs
+        /stop [SESSION]                                stop the turn that runs, or all in another session
         /exit                                          end the chat (also Ctrl-D)
     "#]].assert_eq(&run.out);
     let run = home.run(&["chat", "-m", "/sessions"]);
     let words: Vec<&str> = run.out.lines().nth(1).unwrap().split_whitespace().collect();
     assert_eq!((&words[..4], *words.last().unwrap()), (&["1", "default", "2", "1"][..], "hello"));
     let run = home.run(&["chat", "-m", "/stop"]);
-    assert_eq!((run.code, &*run.out), (0, "nothing runs in this session\n"));
+    assert_eq!((run.code, &*run.out), (0, "nothing runs in session default\n"));
 }
 
 #[test]
@@ -286,9 +290,9 @@ fn an_unknown_command_is_told_and_not_sent() {
     let run = served.chat("/contxt");
     assert_eq!((run.code, &*run.out), (1, ""));
     expect![[r#"
-        error: there is no command `/contxt`
+        error: there is no command `/contxt`; did you mean `/context`?
 
-        hint: type /help for the commands; put a space in front to send it as a message
+        hint: type /help for the commands; `//contxt …` sends it with a slash in front
     "#]]
     .assert_eq(&run.err);
     // The line behind it is answered all the same.
@@ -297,6 +301,105 @@ fn an_unknown_command_is_told_and_not_sent() {
     assert!(run.out.contains("hello"), "{}", run.out);
     assert_eq!(run.code, 1);
     assert_eq!(served.fake.chats().len(), 1);
+    // Nor is anything of it kept.
+    let run = served.chat("/rember my door code is 4711");
+    assert!(run.err.contains("did you mean `/remember`?"), "{}", run.err);
+    assert_eq!(contents(&served.transcript(), "user"), ["hello"]);
+    assert_eq!(served.fake.chats().len(), 1);
+    served.say("//rember my door code");
+    assert_eq!(contents(&served.transcript(), "user"), ["hello", "/rember my door code"]);
+}
+
+/// Promise: `taken-back-is-off-the-page`
+#[test]
+fn an_exchange_is_undone_retried_and_edited() {
+    let home = Home::scripted(&[]);
+    let said =
+        pipe(&home, &[], "one\ntwo\n/retry\n/edit three\n/edit\n/undo\n/undo\n/undo\nfour\n");
+    expect![[r#"
+        You said: one
+        You said: two
+        You said: two
+        You said: three
+        the last message is:
+        three
+        `/edit TEXT` sends another in its place
+        taken back: turn 4, "three"
+        taken back: turn 1, "one"
+        You said: four
+    "#]]
+    .assert_eq(&said.out);
+    expect![[r#"
+        retry of turn 2, which is taken back
+        sent in place of turn 3, which is taken back
+        error: there is nothing to take back in this session
+
+        hint: say something first
+    "#]]
+    .assert_eq(&said.err);
+    let shown = home.ok(&["sessions", "show", "default"]);
+    let heads: String = shown
+        .lines()
+        .filter(|line| line.contains(", turn "))
+        .map(|line| undated(line) + "\n")
+        .collect();
+    expect![[r#"
+        user turn 1, taken back by /undo)
+        assistant turn 1, taken back by /undo)
+        user turn 2, taken back by /retry, see turn 3)
+        assistant turn 2, taken back by /retry, see turn 3)
+        user turn 3, taken back by /edit, see turn 4)
+        assistant turn 3, taken back by /edit, see turn 4)
+        user turn 4, taken back by /undo)
+        assistant turn 4, taken back by /undo)
+        user turn 5)
+        assistant turn 5)
+    "#]]
+    .assert_eq(&heads);
+    let page = home.ok(&["show", "last"]);
+    assert!(page.contains("8 messages") && page.contains("taken back"), "{page}");
+    assert!(
+        page.contains("an exchange was taken back") || page.contains("exchange taken back"),
+        "{page}"
+    );
+    for (turn, expected) in
+        [("2", "taken back by /retry"), ("3", "retry   of turn 2"), ("4", "edit    of turn 3")]
+    {
+        let page = home.ok(&["show", turn]);
+        assert!(page.contains(expected), "{page}");
+    }
+    let found = home.ok(&["sessions", "search", "two"]);
+    assert!(found.contains(", taken back)"), "{found}");
+}
+
+/// A line without its dates and times.
+fn undated(line: &str) -> String {
+    let is_date = |word: &&str| !word.starts_with("(20") && !word.contains(':');
+    line.split(' ').filter(is_date).collect::<Vec<_>>().join(" ")
+}
+
+/// Promise: `export-keeps-what-was-taken-back`
+#[test]
+fn what_was_taken_back_survives_export_and_import() {
+    let home = Home::scripted(&[]);
+    pipe(&home, &[], "one\ntwo\n/undo\nthree\n/retry\n");
+    for (format, name) in [("jsonl", "a"), ("markdown", "b")] {
+        let file = home.path(&format!("{name}.{format}"));
+        let file = file.to_str().unwrap();
+        home.ok(&["sessions", "export", "default", "--format", format, "--out", file]);
+        home.ok(&["sessions", "import", file, "--name", name]);
+        let marks = |session: &str| {
+            let shown = json(&home.ok(&["sessions", "show", session, "--json"]));
+            let messages = shown["messages"].as_array().unwrap().clone();
+            let mark = |message: &Value| message["taken_back"]["reason"].clone();
+            messages.iter().map(mark).collect::<Vec<_>>()
+        };
+        assert_eq!(marks(name), marks("default"), "{format}");
+        assert_eq!(marks(name).iter().filter(|mark| !mark.is_null()).count(), 4);
+        // Nor does the model see it there.
+        let page = home.ok(&["context", "hello", "--session", name, "--raw"]);
+        assert!(page.contains("three") && !page.contains("two"), "{page}");
+    }
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! `recto config`, and what a broken config does to other commands.
 
 use expect_test::expect;
-use serde_json::Value;
 
 use crate::support::*;
 
@@ -53,7 +52,7 @@ fn a_contradiction_names_the_keys_and_their_lines() {
 fn show_tells_where_each_setting_comes_from() {
     let home = Home::with(&[("config.toml", "[history]\nmaxMessages = 7\n")]);
     let run = home.run_with(&["config", "show", "--json"], "", &[("RECTO_MEMORY_MAX_TOKENS", "5")]);
-    let rows: Value = serde_json::from_str(&run.out).unwrap();
+    let rows = json(&run.out)["settings"].clone();
     let origin = |key: &str| {
         let rows = rows.as_array().unwrap();
         rows.iter().find(|row| row["key"] == key).unwrap()["origin"].as_str().unwrap().to_owned()

@@ -255,15 +255,15 @@ fn programs_get_all_of_it() {
     let run = home.run_with(&["doctor", "--json"], "", &[("OLLAMA_HOST", &host)]);
     let report: Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!(run.code, 0);
-    assert_eq!(report["ready"], true);
+    assert_eq!(report["ok"], true);
     assert_eq!(report["embedded"], EMBEDDED);
     assert_eq!(report["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(report["answers"]["entry"], "ollama");
     let reason = format!("found on Ollama at {} (1 model)", ollama.url());
     assert_eq!(report["answers"]["why"], reason.as_str());
     let findings = report["findings"].as_array().unwrap();
-    let found = |what: &str| findings.iter().find(|found| found["what"] == what).unwrap();
-    assert_eq!(found("Ollama")["data"]["url"], ollama.url().as_str());
+    let found = |what: &str| findings.iter().find(|found| found["subject"] == what).unwrap();
+    assert_eq!(found("Ollama")["data"]["base_url"], ollama.url().as_str());
     assert_eq!(found("model ollama")["data"]["provider"], "ollama");
     assert_eq!(found("config")["data"]["exists"], false);
     for found in findings {

@@ -58,6 +58,27 @@ fn it_answers_on_a_fresh_machine_and_the_record_holds_what_it_read() {
     assert!(replayed.contains("Paris"), "{replayed}");
 }
 
+/// Promise: `taken-up-makes-way`
+#[test]
+fn a_turn_that_was_killed_holds_up_no_other_session() {
+    for signal in ["-TERM", "-KILL"] {
+        let home = home();
+        let long = "Write a very long story about a ship, with twenty chapters.";
+        let running = home.start(&["chat", "--session", "work", "--json", "-m", long]);
+        running.wait_for_out("\"text\"");
+        let id = running.id().to_string();
+        let killed = std::process::Command::new("kill").args([signal, &id]).status().unwrap();
+        assert!(killed.success());
+        drop(running);
+        let run = home.run(&["chat", "--session", "other", "-m", "What is the capital of France?"]);
+        assert_eq!(run.code, 0, "{}", run.err);
+        assert!(run.err.contains("a turn waits in session work"), "{}", run.err);
+        home.ok(&["sessions", "stop", "work"]);
+        let turn = json(&home.ok(&["show", "1", "--json"]));
+        assert_eq!(turn["turn"]["status"], "stopped");
+    }
+}
+
 #[test]
 fn a_minimal_turn_calls_a_tool_that_there_is() {
     let home = home();

@@ -7,7 +7,7 @@ use crate::support::*;
 
 /// The include mode of an item, as the lists show it.
 fn include(home: &Home, shelf: &str, name: &str) -> String {
-    let list = json(&home.ok(&[shelf, "list", "--json"]));
+    let list = json(&home.ok(&[shelf, "list", "--json"]))[shelf].clone();
     let items = list.as_array().unwrap();
     let item = items.iter().find(|item| item["name"] == name).unwrap();
     item["include"].as_str().unwrap().to_owned()
@@ -113,7 +113,7 @@ fn a_tool_of_a_skill_goes_by_both_names_and_comes_no_sooner_than_the_skill() {
     home.run(&["tools", "set", "run", "--include", "agent"]).fails_with("`a.run`, `b.run`");
     home.ok(&["tools", "set", "a.run", "--include", "agent"]);
     assert_eq!(config(&home), "[items.tool.\"a.run\"]\ninclude = \"agent\"\n");
-    let list = json(&home.ok(&["tools", "list", "--json"]));
+    let list = json(&home.ok(&["tools", "list", "--json"]))["tools"].clone();
     let of = |server: &str| {
         let tools = list.as_array().unwrap();
         tools.iter().find(|tool| tool["server"] == server).unwrap()["include"].clone()
@@ -201,4 +201,82 @@ fn an_agent_item_while_search_is_off_is_warned_of() {
     home.write("config.toml", "search.enabled = false\n");
     let run = home.run(&["rules", "set", "units", "--include", "agent"]);
     assert!(run.err.contains("search is off"), "{}", run.err);
+}
+
+/// Promise: `no-skill-by-its-name`
+#[test]
+fn a_kind_has_a_default_that_set_all_writes_and_long_skills_settle_without_one() {
+    let home = Home::ready();
+    let long =
+        |name: &str| format!("---\ndescription: About {name}.\n---\n{}", "word ".repeat(900));
+    home.write("workspace/skills/alpha/SKILL.md", long("alpha"));
+    home.write("workspace/skills/beta/SKILL.md", long("beta"));
+    let list = home.run(&["skills", "list"]);
+    assert!(list.err.contains("skills come only when they fit the message"), "{}", list.err);
+    assert!(list.err.contains("recto skills set --all --include agent"), "{}", list.err);
+    assert_eq!(include(&home, "skills", "alpha"), "agent");
+    let told = home.ok(&["skills", "set", "--all", "--include", "manual"]);
+    assert!(told.starts_with("skills: manual where nothing else is said ("), "{told}");
+    assert!(config(&home).contains("[items.skill]\ninclude = \"manual\"\n"), "{}", config(&home));
+    assert_eq!(include(&home, "skills", "beta"), "manual");
+    assert!(!home.run(&["skills", "list"]).err.contains("when they fit"));
+    let told = home.ok(&["skills", "set", "beta", "--include", "always"]);
+    assert!(told.starts_with("skill beta: always (was manual); set in "), "{told}");
+    assert_eq!(include(&home, "skills", "alpha"), "manual");
+    let shown = home.ok(&["config", "show"]);
+    assert!(shown.contains("items.skill.include"), "{shown}");
+    home.ok(&["skills", "set", "beta", "--default"]);
+    home.ok(&["skills", "set", "--all", "--default"]);
+    assert_eq!(include(&home, "skills", "beta"), "agent");
+    let refused = home.run(&["skills", "set", "--include", "agent"]);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    home.write("config.toml", "skills.always_tokens = 100000\n");
+    assert_eq!(include(&home, "skills", "beta"), "always");
+    home.write("config.toml", "context.preset = 'plain'\n");
+    assert_eq!(include(&home, "skills", "beta"), "always");
+}
+
+#[test]
+fn set_says_that_it_wins_over_the_file_of_the_item() {
+    let home = Home::ready();
+    home.write("workspace/rules/own.md", "---\ninclude: agent\n---\nText");
+    let told = home.ok(&["rules", "set", "own", "--include", "always"]);
+    assert!(told.contains("which wins over `include: agent` in "), "{told}");
+    assert!(told.contains("rules/own.md\n"), "{told}");
+    let told = home.ok(&["rules", "set", "own", "--include", "agent"]);
+    assert!(!told.contains("wins over"), "{told}");
+}
+
+/// Promise: `typos-are-told`
+#[test]
+fn slips_are_told_where_people_look() {
+    let home = Home::ready();
+    home.write("workspace/rules/slip.md", "---\ninlcude: always\n---\nText");
+    home.write("config.toml", "[items.rule.slpi]\ninclude = 'always'\n");
+    let check = home.run(&["rules", "check"]);
+    assert!(check.out.contains("unknown field `inlcude`"), "{}", check.out);
+    let config = home.run(&["config", "check"]);
+    assert!(config.out.contains("[items.rule.slpi]"), "{}", config.out);
+    assert!(config.out.contains("did you mean `slip`?"), "{}", config.out);
+    let doctor = home.run(&["doctor"]);
+    assert!(doctor.out.contains("[items.rule.slpi]"), "{}", doctor.out);
+    assert!(doctor.out.contains("unknown field `inlcude`"), "{}", doctor.out);
+}
+
+/// Promise: `typos-are-told`
+#[test]
+fn tools_check_tells_of_tools_that_are_off() {
+    let home = Home::ready();
+    let tools = r#"{"tools": [{"name": "x", "description": "d", "parameters": {"type": "object"}}],
+        "allowlist": {"date": ["-u"]}, "execution": [{"tool": "x", "binary": "date", "subcommand": "-u"}]}"#;
+    let lacks =
+        "---\ndescription: d\nmetadata: {\"requires\": {\"bins\": [\"no-such-program\"]}}\n---\nb";
+    home.write("workspace/skills/lacking/SKILL.md", lacks);
+    home.write("workspace/skills/lacking/tools.json", tools);
+    let check = home.run(&["tools", "check"]);
+    assert!(check.out.contains("the tools of skill lacking are off"), "{}", check.out);
+    assert!(check.out.contains("no-such-program"), "{}", check.out);
+    assert!(check.err.contains("1 problem"), "{}", check.err);
+    let json = json(&home.ok(&["tools", "check", "--json"]));
+    assert_eq!(json["problems"][0]["severity"], "warning");
 }

@@ -14,7 +14,8 @@ fn a_new_home_has_something_of_everything() {
     }
     let rules = home.run(&["rules", "list", "--json"]).out;
     let rules: serde_json::Value = serde_json::from_str(&rules).unwrap();
-    let modes: Vec<_> = rules.as_array().unwrap().iter().map(|rule| &rule["include"]).collect();
+    let modes: Vec<_> =
+        rules["rules"].as_array().unwrap().iter().map(|rule| &rule["include"]).collect();
     assert_eq!(modes, ["always", "manual", "agent"]);
     let context = home.context("hello", &[]);
     assert_eq!(names(&context, "system"), ["SOUL.md", "AGENTS.md"]);

@@ -1,7 +1,5 @@
 //! `recto skills`, `recto rules` and `recto references`.
 
-use serde_json::Value;
-
 use crate::support::*;
 
 #[test]
@@ -12,7 +10,7 @@ fn lists_show_include_mode_and_cost() {
         run.out.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows[0], ["name", "include", "priority", "tokens", "last", "used", "description"]);
     assert_eq!(rows[1][..3], ["brief", "always", "100"]);
-    let skills: Value = serde_json::from_str(&home.run(&["skills", "list", "--json"]).out).unwrap();
+    let skills = json(&home.ok(&["skills", "list", "--json"]))["skills"].clone();
     assert_eq!(skills[0]["tools"][0], "utc_time");
 }
 
@@ -44,7 +42,7 @@ fn skills_are_searched_in_three_places_and_later_ones_win() {
         ("workspace/skills/c/SKILL.md", "---\nname: c\ndescription: workspace\n---\nC"),
         ("more/c/SKILL.md", "---\nname: c\ndescription: extra\n---\nC"),
     ]);
-    let list: Value = serde_json::from_str(&home.run(&["skills", "list", "--json"]).out).unwrap();
+    let list = json(&home.ok(&["skills", "list", "--json"]))["skills"].clone();
     let found: Vec<(&str, &str)> = list
         .as_array()
         .unwrap()

@@ -231,7 +231,7 @@ impl Trial {
         let run = |arguments: &[&str]| -> Value {
             serde_json::from_str(&self.home.ok(arguments)).unwrap()
         };
-        let requests = run(&["replay", "--verify", "--json"]).as_array().unwrap().len();
+        let requests = run(&["replay", "--verify", "--json"])["requests"].as_array().unwrap().len();
         let counted = run(&["stats", "--since", "all", "--json"]);
         assert_eq!(
             (&counted["turns"]["all"], &counted["tokens"]["requests"]),

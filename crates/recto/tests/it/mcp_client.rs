@@ -25,7 +25,7 @@ fn home() -> Home {
 fn servers_are_listed_without_being_started() {
     let home = home();
     let before = home.tree();
-    let list = json(&home.ok(&["mcp", "list", "--json"]));
+    let list = json(&home.ok(&["mcp", "list", "--json"]))["servers"].clone();
     let [me, off] = list.as_array().unwrap().as_slice() else { panic!("{list}") };
     assert_eq!((&me["name"], &me["tools"]), (&"me".into(), &Value::Null));
     assert_eq!((&me["transport"], &me["permission"]), (&"stdio".into(), &"ask".into()));
@@ -44,13 +44,13 @@ fn a_server_is_asked_once_and_its_tools_are_known_from_then_on() {
     let check = home.run(&["mcp", "check", "me"]);
     assert_eq!(check.code, 0, "{}{}", check.out, check.err);
     assert!(check.out.starts_with("me: recto "), "{}", check.out);
-    let report = json(&home.ok(&["mcp", "check", "--json"]));
+    let report = json(&home.ok(&["mcp", "check", "--json"]))["servers"].clone();
     assert_eq!((&report[0]["name"], &report[0]["ok"]), (&"me".into(), &true.into()));
     let names = report[0]["tools"].as_array().unwrap();
     assert!(names.contains(&"show".into()) && names.contains(&"search".into()), "{names:?}");
-    let list = json(&home.ok(&["mcp", "list", "--json"]));
+    let list = json(&home.ok(&["mcp", "list", "--json"]))["servers"].clone();
     assert_eq!(list[0]["tools"].as_u64(), Some(names.len() as u64));
-    let tools = json(&home.ok(&["mcp", "tools", "me", "--json"]));
+    let tools = json(&home.ok(&["mcp", "tools", "me", "--json"]))["tools"].clone();
     let show = tools.as_array().unwrap().iter().find(|tool| tool["name"] == "show").unwrap();
     assert_eq!((&show["server"], &show["include"]), (&"me".into(), &"agent".into()));
     assert_eq!((&show["called"], &show["permission"]), (&"me_show".into(), &"allow".into()));
@@ -90,7 +90,11 @@ fn a_server_that_cannot_be_used_is_told_with_what_to_do() {
     ] {
         home.run(&["mcp", "check", name]).fails_with(told);
         let report = home.run(&["mcp", "check", name, "--json"]);
-        assert_eq!((report.code, &json(&report.out)[0]["ok"]), (1, &false.into()), "{name}");
+        assert_eq!(
+            (report.code, &json(&report.out)["servers"][0]["ok"]),
+            (1, &false.into()),
+            "{name}"
+        );
     }
     home.run(&["mcp", "tools"]).fails_with("no-such-program-here");
     home.run(&["mcp", "check", "non"]).fails_with("did you mean `none`?");

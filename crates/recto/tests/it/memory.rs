@@ -8,7 +8,7 @@ mod why;
 use std::fs;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::*;
 
@@ -33,7 +33,7 @@ pub(super) fn many(count: usize) -> String {
 impl Home {
     /// What `recto memory list` with these flags shows, text by text.
     pub(super) fn remembered(&self, flags: &[&str]) -> Vec<String> {
-        let list = self.json(&[&["memory", "list", "--json"], flags].concat());
+        let list = self.json(&[&["memory", "list", "--json"], flags].concat())["memories"].clone();
         let texts = list.as_array().unwrap().iter();
         texts.map(|memory| memory["text"].as_str().unwrap().to_owned()).collect()
     }
@@ -64,7 +64,7 @@ fn what_is_added_is_listed_newest_first_and_stands_in_the_file() {
     let id = run.out.trim_end();
     assert!(id.starts_with("MEMORY.md#") && id.len() == "MEMORY.md#".len() + 8, "{id}");
     assert!(run.err.contains("remembered in") && run.err.contains("MEMORY.md"), "{}", run.err);
-    let list = home.json(&["memory", "list", "--json"]);
+    let list = home.json(&["memory", "list", "--json"])["memories"].clone();
     let added = &list[0];
     assert_eq!((&added["name"], &added["text"]), (&json!(id), &json!("Bo likes tea.")));
     assert_eq!((&added["important"], &added["shared"]), (&json!(true), &json!(false)));
@@ -193,7 +193,7 @@ fn an_edit_changes_one_entry_and_no_other_byte() {
     let home = empty();
     let before = "intro\r\n\r\n* Bo likes tea. (added at 2026-01-02T03:04:05Z)\r\n* The rest.";
     home.write("workspace/memory/MEMORY.md", before);
-    let list = home.json(&["memory", "list", "--json"]);
+    let list = home.json(&["memory", "list", "--json"])["memories"].clone();
     let tea = list.as_array().unwrap().iter().find(|one| one["text"] == "Bo likes tea.").unwrap();
     let id = tea["name"].as_str().unwrap();
     let short = &id.rsplit_once('#').unwrap().1[..4];
@@ -233,7 +233,7 @@ fn an_editor_gets_the_text_and_gives_another() {
     // A path with a space is one program; words behind another are its arguments.
     let edited = run(&id, "EDITOR", script.to_str().unwrap());
     assert_eq!(edited.code, 0, "{}", edited.err);
-    let list = home.json(&["memory", "list", "--json"]);
+    let list = home.json(&["memory", "list", "--json"])["memories"].clone();
     assert_eq!((&list[0]["text"], &list[0]["important"]), (&json!("Bo likes gin."), &json!(true)));
     home.write("plain.sh", "for last; do :; done\nsed -i 's/gin/rum/' \"$last\"\n");
     let with_words = format!("sh {}", home.path("plain.sh").display());
@@ -272,6 +272,27 @@ fn what_is_forgotten_goes_to_the_archive() {
 }
 
 #[test]
+fn what_was_forgotten_can_be_brought_back() {
+    let home = empty();
+    let old = "## 2025-03-04\n- [important] [shared] Bo likes tea. (added at 2025-03-04T10:00:00+01:00)\n";
+    home.write("workspace/memory/MEMORY.md", old);
+    let anna = home.remember("Anna likes rum.", &["--person", "anna"]);
+    let tea = home.json(&["memory", "list", "--json"])["memories"][0].clone();
+    let id = tea["name"].as_str().unwrap().to_owned();
+    let run = home.run(&["memory", "forget", &id, &anna]);
+    assert!(run.err.contains(&format!("`recto memory restore {id}")), "{}", run.err);
+    let forgotten = home.json(&["memory", "list", "--forgotten", "--json"])["memories"].clone();
+    assert_eq!(forgotten.as_array().unwrap().len(), 2);
+    assert_eq!(home.ok(&["memory", "restore", &id, &anna]), format!("{id}\n{anna}\n"));
+    let back = home.json(&["memory", "list", "--json"])["memories"][0].clone();
+    assert_eq!(back, tea, "with its marks and its day");
+    assert_eq!(home.remembered(&["--person", "anna"])[0], "Anna likes rum.");
+    let none = home.json(&["memory", "list", "--forgotten", "--json"]);
+    assert_eq!(none, json!({"memories": []}));
+    home.run(&["memory", "restore", &id]).fails_with("there is no memory");
+}
+
+#[test]
 fn bad_ids_are_told_with_what_could_be_meant() {
     let home = empty();
     home.write("workspace/memory/MEMORY.md", many(400));
@@ -287,7 +308,7 @@ fn bad_ids_are_told_with_what_could_be_meant() {
     }
     // Among so many, the same short beginning means several in two files.
     home.write("workspace/memory/2026-01-02.md", many(400));
-    let all = home.json(&["memory", "list", "--all", "--json"]);
+    let all = home.json(&["memory", "list", "--all", "--json"])["memories"].clone();
     let id = all[0]["name"].as_str().unwrap();
     let (file, hash) = id.rsplit_once('#').unwrap();
     let ambiguous = home.run(&["memory", "forget", &hash[..8]]);
@@ -399,7 +420,7 @@ fn check_reports_every_finding_with_its_place() {
     home.write("workspace/memory/diary.txt", "private");
     home.write("workspace/memory/people/anna.md/x", "a folder in place of a file");
     let run = home.run(&["memory", "check", "--json"]);
-    let findings: Value = serde_json::from_str(&run.out).unwrap();
+    let findings = json(&run.out)["problems"].clone();
     let kinds: Vec<&str> =
         findings.as_array().unwrap().iter().map(|one| one["kind"].as_str().unwrap()).collect();
     for kind in ["repeated", "secret", "nobodys", "unreadable"] {

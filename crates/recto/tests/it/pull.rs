@@ -192,6 +192,7 @@ fn a_download_tells_how_it_goes_and_is_not_made_twice() {
 
     let run = home.run(&["models", "pull", &server.file(), "--json"]);
     let pulled: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    let pulled = &pulled["models"];
     assert_eq!(pulled[0]["name"], "Some.Model");
     assert_eq!(pulled[0]["files"][0]["was_there"], true);
     assert_eq!(run.err, format!("✓ {} is already there\n", path.display()));

@@ -56,7 +56,10 @@ fn a_conversation_with_a_real_model() {
     }
     let verified = home.run(&["replay", "--verify"]);
     assert_eq!(verified.code, 0, "{}", verified.err);
-    assert_eq!(verified.out, "6 of 6 requests verified\n");
+    assert_eq!(
+        verified.out,
+        "6 of 6 requests rebuilt from the record: identical to the bytes sent\n"
+    );
     let again = home.run(&["replay", "1"]);
     assert_eq!(again.code, 0, "{}", again.err);
     assert!(!again.out.trim().is_empty());

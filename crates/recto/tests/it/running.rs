@@ -60,6 +60,11 @@ impl Running {
         self.out.wait_until(|so_far| so_far.text().contains(text))
     }
 
+    /// The process's number.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What Ctrl-C does.
     pub(crate) fn interrupt(&self) {
         let id = self.child.id().to_string();

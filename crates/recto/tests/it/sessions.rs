@@ -13,7 +13,7 @@ impl Home {
 
     /// `recto sessions list --all --json`: number, name, messages, whether archived.
     pub(crate) fn listed(&self) -> Vec<String> {
-        let list = self.json(&["sessions", "list", "--all", "--json"]);
+        let list = self.json(&["sessions", "list", "--all", "--json"])["sessions"].clone();
         let mut rows: Vec<String> = list
             .as_array()
             .unwrap()
@@ -41,7 +41,7 @@ impl Home {
 
     /// Where a search finds something: `session role`, and the text around it.
     fn found(&self, words: &str) -> Vec<(String, String)> {
-        let hits = self.json(&["sessions", "search", words, "--json"]);
+        let hits = self.json(&["sessions", "search", words, "--json"])["messages"].clone();
         let hits = hits.as_array().unwrap().iter();
         let mut found: Vec<_> = hits
             .map(|hit| {
@@ -119,10 +119,10 @@ fn the_json_of_a_session_has_exactly_these_keys() {
         (&json!("user"), &json!("error"))
     );
     let turn = &shown["turns"][0];
-    expect![[r#"["id","session","number","status","continues","message","inbound","actor","accepted","started","ended","detail"]"#]]
+    expect![[r#"["id","session","number","status","standing","continues","message","inbound","actor","accepted","started","ended","detail"]"#]]
         .assert_eq(&json!(keys(turn)).to_string());
     assert_eq!((&turn["id"], &turn["status"]), (&json!(1), &json!("failed")));
-    let listed = home.json(&["sessions", "list", "--json"]);
+    let listed = home.json(&["sessions", "list", "--json"])["sessions"].clone();
     assert_eq!(
         keys(&listed[0]),
         [&session[..], &["messages", "turns", "last", "opening"], &standing].concat()
@@ -176,7 +176,7 @@ fn a_session_tells_what_waits_what_it_has_and_which_settings_hold() {
     assert_eq!((&holds("top_n")["value"], &holds("top_n")["from"]), (&json!(4), &json!("config")));
     assert_eq!(holds("floor"), json!({"value": 0.4, "from": "preset"}));
     assert_eq!(holds("context_mode"), json!({"value": "full", "from": "default"}));
-    let listed = home.json(&["sessions", "list", "--json"]);
+    let listed = home.json(&["sessions", "list", "--json"])["sessions"].clone();
     for key in ["waiting", "items", "effective_settings"] {
         assert_eq!(listed[0][key], shown[key], "{key}");
     }
@@ -193,7 +193,7 @@ fn no_sessions_are_an_empty_list() {
     let run = home.run(&["sessions", "list"]);
     assert_eq!((run.code, run.out.as_str()), (0, ""));
     assert!(run.err.contains("there are no sessions yet"), "{}", run.err);
-    assert_eq!(home.json(&["sessions", "list", "--json"]), json!([]));
+    assert_eq!(home.json(&["sessions", "list", "--json"])["sessions"].clone(), json!([]));
     home.run(&["sessions", "show", "default"]).fails_with("there is no session `default`");
 }
 
@@ -247,12 +247,12 @@ fn a_renamed_session_goes_by_its_new_name() {
 #[test]
 fn new_puts_a_session_away_and_deletes_nothing() {
     let home = Home::scripted(&[]);
-    let run = home.run_with(&["chat", "--session", "talk"], "walrus\n/new\ntwo\n/new york\n", &[]);
+    let run = home.run_with(&["chat", "--session", "talk"], "walrus\n/new\ntwo\n//new york\n", &[]);
     assert_eq!(run.code, 0, "{}", run.err);
     assert_eq!(home.listed(), ["1 talk: 2 messages, archived", "2 talk: 4 messages"]);
     assert_eq!(home.said("1")[0], "walrus");
     assert_eq!(home.said("talk")[2], "/new york");
-    let open = home.json(&["sessions", "list", "--json"]);
+    let open = home.json(&["sessions", "list", "--json"])["sessions"].clone();
     assert_eq!(open.as_array().unwrap().len(), 1, "the archive is listed with --all only");
     // What was said before is not on the new page.
     assert!(!home.ok(&["show", "2", "--body"]).contains("walrus"));
@@ -322,7 +322,7 @@ fn a_hit_shows_where_it_is() {
         "work",
         &format!("{}\nthe needle\x1b[2J here {}", "hay ".repeat(99), "hay ".repeat(99)),
     );
-    let hits = home.json(&["sessions", "search", "needle", "--json"]);
+    let hits = home.json(&["sessions", "search", "needle", "--json"])["messages"].clone();
     assert_eq!(keys(&hits[0]), ["session", "name", "message", "role", "at", "snippet", "match"]);
     let (start, end) =
         (hits[0]["match"]["start"].as_u64().unwrap(), hits[0]["match"]["end"].as_u64().unwrap());
@@ -336,6 +336,40 @@ fn a_hit_shows_where_it_is() {
     assert_eq!((none.code, none.out.as_str()), (0, ""));
     assert!(none.err.contains("no message has all of these words"));
     home.say_in("work", "needle");
-    let limited = home.json(&["sessions", "search", "needle", "--limit", "1", "--json"]);
+    let limited =
+        home.json(&["sessions", "search", "needle", "--limit", "1", "--json"])["messages"].clone();
     assert_eq!(limited.as_array().unwrap().len(), 1);
+}
+
+/// Promise: `deleted-for-good`
+#[test]
+fn a_session_is_deleted_for_good_when_it_is_meant() {
+    let home = Home::scripted(&[r#"{"content":"ok"}"#]);
+    let config = std::fs::read_to_string(home.path("config.toml")).unwrap();
+    home.write("config.toml", config + "\n[sessions]\nmarkdown = true\n");
+    for message in ["the door code is zebra-4711", "and the other one zebra-4712"] {
+        home.say_in("gone", message);
+    }
+    home.say_in("kept", "good day");
+    home.write("data/history", "the door code is zebra-4711\ngood day\n");
+    let files = || std::fs::read_dir(home.path("sessions")).unwrap().count();
+    assert_eq!(files(), 1);
+    home.run(&["sessions", "delete", "gone"]).fails_with("`--yes` says that you mean it");
+    assert_eq!(home.messages("gone").len(), 4);
+    let run = home.run(&["sessions", "delete", "gone", "--yes"]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(
+        run.err.contains("session gone is deleted: 4 messages, 2 turns and 1 file"),
+        "{}",
+        run.err
+    );
+    home.run(&["sessions", "show", "gone"]).fails_with("there is no session `gone`");
+    assert_eq!(files(), 0);
+    for file in ["data/recto.db", "data/recto.db-wal", "data/history"] {
+        let bytes = std::fs::read(home.path(file)).unwrap_or_default();
+        assert!(!bytes.windows(6).any(|window| window == b"zebra-"), "{file}");
+    }
+    assert_eq!(std::fs::read_to_string(home.path("data/history")).unwrap(), "good day\n");
+    assert_eq!(home.messages("kept").len(), 2);
+    home.ok(&["replay", "--verify"]);
 }

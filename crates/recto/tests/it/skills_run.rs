@@ -323,7 +323,7 @@ fn a_question_is_answered_from_another_process_while_the_chat_waits() {
     chat.say("where is bread?");
     let asked = chat.until("asked");
     assert_eq!(asked["tool"], "grep.find_text");
-    let listed = home.json(&["approvals", "list", "--json"]);
+    let listed = home.json(&["approvals", "list", "--json"])["approvals"].clone();
     assert_eq!((&listed[0]["id"], &listed[0]["title"]), (&asked["approval"], &asked["title"]));
 
     let answered = home.json(&["approvals", "answer", "1", "allow", "--json"]);

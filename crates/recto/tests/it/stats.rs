@@ -133,13 +133,13 @@ fn what_was_called_is_used_and_the_rest_is_listed() {
     assert!(find(unused, "read_file").is_none() && find(unused, "tone").is_none(), "{unused}");
 
     // The lists of items tell the same.
-    let rules = served.home.json(&["rules", "list", "--json"]);
+    let rules = served.home.json(&["rules", "list", "--json"])["rules"].clone();
     let tone = find(&rules, "tone").unwrap();
     assert_eq!((&tone["last_used"], &tone["counts"]), (&rule["last_used"], &rule["counts"]));
     assert_eq!(find(&rules, "units").unwrap()["last_used"], Value::Null);
-    let tools = served.home.json(&["tools", "list", "--json"]);
+    let tools = served.home.json(&["tools", "list", "--json"])["tools"].clone();
     assert_eq!(find(&tools, "read_file").unwrap()["counts"], tool["counts"]);
-    let skills = served.home.json(&["skills", "list", "--json"]);
+    let skills = served.home.json(&["skills", "list", "--json"])["skills"].clone();
     assert_eq!(find(&skills, "maps").unwrap()["last_used"]["turn"], 3);
     let listed = served.home.ok(&["rules", "list"]);
     let units = listed.lines().find(|line| line.starts_with("units")).unwrap();
@@ -188,7 +188,7 @@ fn without_turns_it_says_what_begins_them() {
 #[test]
 fn a_list_of_items_makes_no_store() {
     let home = Home::with(&[("workspace/rules/tone.md", "Be brief.")]);
-    let rules = json(&home.ok(&["rules", "list", "--json"]));
+    let rules = json(&home.ok(&["rules", "list", "--json"]))["rules"].clone();
     assert_eq!((&rules[0]["last_used"], &rules[0]["counts"]["taken"]), (&Value::Null, &json!(0)));
     assert!(!home.path("data/recto.db").exists());
 }

@@ -48,7 +48,7 @@ fn home() -> Home {
 }
 
 fn tool(home: &Home, name: &str) -> Value {
-    let list = json(&home.ok(&["tools", "list", "--json"]));
+    let list = json(&home.ok(&["tools", "list", "--json"]))["tools"].clone();
     let found = list.as_array().unwrap().iter().find(|tool| tool["name"] == name);
     found.unwrap_or_else(|| panic!("{name} in {list}")).clone()
 }
@@ -259,7 +259,7 @@ fn the_doctor_tells_of_guards_and_servers() {
     let doctor = json(&home.run(&["doctor", "--json"]).out);
     let finding = |what: &str| {
         let findings = doctor["findings"].as_array().unwrap();
-        findings.iter().find(|found| found["what"] == what).unwrap().clone()
+        findings.iter().find(|found| found["subject"] == what).unwrap().clone()
     };
     assert!(finding("sandbox")["data"]["seccomp"].is_boolean());
     let a = finding("server a");

@@ -32,7 +32,7 @@ fn why_answers_for_what_was_and_what_was_not_on_the_page() {
     assert!(commits.contains("was not on the page"), "{commits}");
     let json = json(&home.ok(&["why", "always", "--json"]));
     assert_eq!((&json["turn"], &json["request"]), (&1.into(), &1.into()));
-    assert_eq!(json["items"][0]["status"], "on_page");
+    assert_eq!(json["items"][0]["status"], "in_full");
     home.run(&["why", "alwais"]).fails_with("did you mean `always`?");
     home.run(&["why", "always", "7"]).fails_with("there is no turn `7`");
 }
@@ -45,11 +45,11 @@ fn without_a_turn_there_is_nothing_to_ask_about() {
 #[test]
 fn commands_add_and_remove_items_and_say_why() {
     let home = home();
-    let talk = "/why always\nhello\n/add manual\n/add manual\n/remove always\n/remove rule:always\n\
-                hello again\n/why manual\n/why always\n/add nanual\n";
+    let talk = "/why always\nhello\n/add manual\n/add rule manual\n/remove always\n/remove rule:always\n\
+                hello again\n/why manual\n/why @rule:always\n/add nanual\n/why alwys\n";
     let run = home.run_with(&["chat"], talk, &[]);
     for told in [
-        "nothing was sent yet",
+        "nothing has been sent in this session yet",
         "rule manual is in this session from the next turn on",
         "rule manual is in this session already",
         "rule always is out of this session",
@@ -60,6 +60,7 @@ fn commands_add_and_remove_items_and_say_why() {
         assert!(run.out.contains(told), "{told} in {}{}", run.out, run.err);
     }
     assert!(run.err.contains("did you mean `manual`?"), "{}", run.err);
+    assert!(run.err.contains("did you mean `always`?"), "{}", run.err);
     let json = home.run_with(&["chat", "--json"], "/add always\n/why always\n", &[]);
     let lines: Vec<Value> =
         json.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -83,5 +84,6 @@ fn what_search_brings_is_on_the_page_of_its_turn_alone() {
     assert!(why.contains("probability") && !why.contains("cosine"), "{why}");
     home.ok(&["chat", "-m", "zyzzyva"]);
     let why = home.ok(&["why", "commits"]);
-    assert!(why.contains("search looked at it and did not take it"), "{why}");
+    assert!(why.contains("not taken: probability 0."), "{why}");
+    assert!(why.contains(" is below the floor of 0.20; "), "{why}");
 }

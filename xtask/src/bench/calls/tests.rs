@@ -77,6 +77,8 @@ fn shares_are_by_the_number_of_requests() {
         text: String::new(),
         verdict: CallVerdict { valid: true, tool: right, right },
         prompt: 100,
+        length: 20,
+        finish: FinishReason::Stop,
         time: Duration::from_millis(50),
     };
     let all = [

@@ -17,7 +17,7 @@ use crate::project::Project;
 const TEMPLATES: &str = "crates/recto/templates/workspace";
 
 /// Writes the workspace into a temporary folder.
-pub(super) fn write(project: &Project) -> Result<TempDir> {
+pub(in crate::bench) fn write(project: &Project) -> Result<TempDir> {
     let folder = tempfile::tempdir()?;
     copy(&project.root.join(TEMPLATES), folder.path())?;
     Ok(folder)
@@ -41,7 +41,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// What the agent has.
-pub(super) async fn catalog(folder: &Path) -> Result<Catalog> {
+pub(in crate::bench) async fn catalog(folder: &Path) -> Result<Catalog> {
     let search_path = std::env::var_os("PATH");
     let files =
         AgentFiles::from_options(WorkspaceOptions { search_path, ..files::options(folder) });
@@ -53,7 +53,7 @@ pub(super) async fn catalog(folder: &Path) -> Result<Catalog> {
 }
 
 /// The three tools for files.
-pub(super) fn file_tools(folder: &Path) -> Vec<ToolSpec> {
+pub(in crate::bench) fn file_tools(folder: &Path) -> Vec<ToolSpec> {
     let options = ToolOptions::new(folder);
     let mut tools = Toolbox::new(options).specs();
     tools.retain(|tool| ["read_file", "list_files", "write_file"].contains(&&*tool.id.name));

@@ -75,7 +75,7 @@ async fn import(path: &Path) -> Result<SessionId> {
     };
     let at = Moment::now();
     let messages = synthetic::conversation(HISTORY);
-    let messages = messages.into_iter().map(|message| NewMessage { message, at }).collect();
+    let messages: Vec<_> = messages.into_iter().map(|message| NewMessage { message, at }).collect();
     Ok(store.import(key, new, messages).await?.id)
 }
 

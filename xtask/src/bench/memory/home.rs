@@ -245,7 +245,7 @@ async fn import(store: &Store, talk: YearTalk) -> Result<()> {
         };
         NewMessage { message: Arc::new(message), at: said.at.into() }
     };
-    let messages = talk.messages.into_iter().enumerate().map(message).collect();
+    let messages: Vec<_> = talk.messages.into_iter().enumerate().map(message).collect();
     store.import(key, new, messages).await?;
     Ok(())
 }

@@ -228,7 +228,7 @@ impl<'a> SessionPlayer<'a> {
         let request = AssemblyInputs::new(&self.catalog, turn.message)
             .message_id(message)
             .turn(TurnNumber(number))
-            .stamp(MessageStamp::new(&time))
+            .stamp(MessageStamp::from_minute(&time))
             .model("bench")
             .layout(PageLayout {
                 picks: self.form.picks,

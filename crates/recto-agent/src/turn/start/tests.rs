@@ -6,7 +6,7 @@ use std::time::Duration;
 use recto_context::mode::{ModeSetting, UncertainMode};
 use recto_context::{ContextLimits, PageLayout, Tokens};
 use recto_fakes::{FakeModel, FakeServer};
-use recto_llm::{CallOptions, ClientOptions, ModelClient, Provider};
+use recto_llm::{CallOptions, ClientOptions, FeatureSupport, ModelClient, Provider};
 use recto_store::{Store, StoreOptions};
 use recto_tools::{CallLimits, Toolbox};
 use recto_workspace::{MemoryFiles, Workspace, WorkspaceOptions};
@@ -14,8 +14,8 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use crate::{
-    Actor, Agent, AgentOptions, AgentParts, Conversation, EventCursor, EventKind, Inbound,
-    ModelEntry, SearchParts,
+    Actor, Agent, AgentOptions, AgentParts, ConfiguredItems, Conversation, EventCursor, EventKind,
+    Inbound, ModelEntry, SearchParts,
 };
 
 /// An agent whose model is the fake's.
@@ -32,6 +32,7 @@ async fn agent(folder: &Path, fake: &FakeServer, window: Option<Tokens>) -> Agen
         uncertain: UncertainMode::default(),
         layout: PageLayout::default(),
         limits: ContextLimits::default(),
+        images: FeatureSupport::Unknown,
     };
     let workspace = folder.join("workspace");
     let parts = AgentParts {
@@ -39,11 +40,13 @@ async fn agent(folder: &Path, fake: &FakeServer, window: Option<Tokens>) -> Agen
             name: "main".into(),
             version: "0".into(),
             workspace: "workspace".into(),
+            project: None,
             max_rounds: 4,
             window_cap: Tokens::new(16_384),
             built_in: Vec::new(),
             approval_expires: Duration::from_secs(3_600),
             disabled_tools: Vec::new(),
+            configured_items: ConfiguredItems::default(),
             compaction: None,
             session_files: None,
             recovery_interval: AgentOptions::RECOVERY_INTERVAL,

@@ -227,21 +227,27 @@ pub(super) enum CommentKind {
     /// A further text of a message.
     Text,
     Image,
+    /// A file that came along.
+    File,
     Opaque,
     Echo,
     Call,
+    /// An exchange that was taken back.
+    Retraction,
 }
 
 impl CommentKind {
     /// All kinds with their names, in the order of the variants.
-    const NAMES: [(Self, &str); 7] = [
+    const NAMES: [(Self, &str); 9] = [
         (Self::Session, "session"),
         (Self::Message, "message"),
         (Self::Text, "text"),
         (Self::Image, "image"),
+        (Self::File, "file"),
         (Self::Opaque, "opaque"),
         (Self::Echo, "echo"),
         (Self::Call, "call"),
+        (Self::Retraction, "retraction"),
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -288,7 +294,7 @@ fn may_begin_html(line: &str) -> bool {
 }
 
 /// A fence that nothing in the text closes.
-pub(super) fn fence_for(text: &str) -> String {
+pub(in crate::message) fn fence_for(text: &str) -> String {
     let runs = text.split(|c| c != '`').map(str::len);
     "`".repeat(runs.max().unwrap_or_default().max(2) + 1)
 }

@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 use super::lines::{
     Comment, CommentKind, Heading, TranscriptFence, TranscriptLines, comment, heading, name_field,
 };
-use super::write::{TextForm, hash};
-use super::{FORMAT, MarkdownMessage, MarkdownSession, VERSION, foreign};
+use super::write::{RETRACTED, TextForm, hash};
+use super::{FORMAT, MarkdownMessage, MarkdownRetraction, MarkdownSession, VERSION, foreign};
 use crate::message::{HistoryProblem, MessageId, read_jsonl};
 
 /// Reads a conversation: one that Recto wrote, one that a person then changed, or one of
@@ -35,6 +35,7 @@ pub(super) struct TranscriptReader<'a> {
     pub(super) lines: &'a TranscriptLines<'a>,
     session: Option<Value>,
     pub(super) messages: Vec<ParsedMessage>,
+    retractions: Vec<MarkdownRetraction>,
     notices: Vec<HistoryProblem>,
     problems: Vec<HistoryProblem>,
 }
@@ -50,8 +51,14 @@ pub(super) struct ParsedMessage {
 
 impl<'a> TranscriptReader<'a> {
     fn new(lines: &'a TranscriptLines<'a>) -> Self {
-        let (messages, notices, problems) = (Vec::new(), Vec::new(), Vec::new());
-        TranscriptReader { lines, session: None, messages, notices, problems }
+        TranscriptReader {
+            lines,
+            session: None,
+            messages: Vec::new(),
+            retractions: Vec::new(),
+            notices: Vec::new(),
+            problems: Vec::new(),
+        }
     }
 
     /// Something is left out.
@@ -90,7 +97,12 @@ impl<'a> TranscriptReader<'a> {
             MarkdownMessage { message, written: json["id"].as_u64().map(MessageId), at, untouched }
         });
         let messages = messages.collect();
-        Ok(MarkdownSession { session: self.session, messages, notices: self.notices })
+        Ok(MarkdownSession {
+            session: self.session,
+            messages,
+            retractions: self.retractions,
+            notices: self.notices,
+        })
     }
 }
 
@@ -160,6 +172,9 @@ fn drafts<'a>(
             TranscriptMark::Comment(Comment { kind: CommentKind::Session, fields }) => {
                 session(reader, index, &fields);
             }
+            TranscriptMark::Comment(Comment { kind: CommentKind::Retraction, fields }) => {
+                retraction(reader, index, &fields, &range);
+            }
             TranscriptMark::Comment(Comment { kind: CommentKind::Message, fields }) => {
                 let Value::Object(fields) = fields else { continue };
                 // The heading right above is this message's own.
@@ -178,6 +193,31 @@ fn drafts<'a>(
         }
     }
     drafts
+}
+
+/// Takes in which messages were taken back. The line behind it is for people.
+fn retraction(
+    reader: &mut TranscriptReader<'_>,
+    index: usize,
+    fields: &Value,
+    range: &Range<usize>,
+) {
+    let behind = reader.lines.trimmed(range);
+    let is_own = behind.len() == 1 && reader.lines.get(behind.start).starts_with(RETRACTED);
+    if !behind.is_empty() && !is_own {
+        reader.notice(behind.start, "a text behind what was taken back is left out");
+    }
+    let number = |field: &str| fields[field].as_u64().map(MessageId);
+    let text = |field: &str| fields[field].as_str().unwrap_or_default().to_owned();
+    match (number("first"), number("last")) {
+        (Some(first), Some(last)) => reader.retractions.push(MarkdownRetraction {
+            first,
+            last,
+            reason: text("reason"),
+            at: text("at"),
+        }),
+        _ => reader.notice(index, "it does not say which messages were taken back"),
+    }
 }
 
 fn session(reader: &mut TranscriptReader<'_>, index: usize, fields: &Value) {
@@ -290,6 +330,7 @@ impl DraftContent {
                 self.text(reader, form, hash, &block.range);
             }
             CommentKind::Image => self.image(reader, block),
+            CommentKind::File => self.file(reader, block),
             CommentKind::Call => self.call(reader, block),
             _ => {
                 let mut part = fields.clone();
@@ -321,8 +362,23 @@ impl DraftContent {
             return reader.problem(block.line, "the image behind this comment can't be read");
         };
         let media_type = &fields["media_type"];
-        self.parts.push(json!({"type": "image", "media_type": media_type, "data": data}));
+        let mut part = json!({"type": "image", "media_type": media_type, "data": data});
+        if let Some(name) = fields.get("name") {
+            part["name"] = name.clone();
+        }
+        self.parts.push(part);
         self.more(reader, &rest);
+    }
+
+    /// A file is a text with a name.
+    fn file(&mut self, reader: &TranscriptReader<'_>, block: &CommentedBlock) {
+        let fields = &block.comment.fields;
+        let (at, hash) = (self.parts.len(), fields[TextForm::Fenced.name()].as_str());
+        self.text(reader, TextForm::Fenced, hash.unwrap_or_default(), &block.range);
+        if let Some(part) = self.parts.get_mut(at) {
+            part["type"] = CommentKind::File.name().into();
+            part["name"] = fields["name"].clone();
+        }
     }
 
     fn call(&mut self, reader: &mut TranscriptReader<'_>, block: &CommentedBlock) {

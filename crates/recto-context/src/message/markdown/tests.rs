@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::item::{ItemId, ItemKind};
 use crate::message::{
-    CallId, ContentPart, Framing, Image, KeptPick, MessageBody, MessageStamp, Opaque, OpaqueKind,
-    PickDisplay, SpeakerName, ToolCall, TurnNumber, UserMessage,
+    AttachedFile, CallId, ContentPart, Framing, Image, KeptPick, MessageBody, MessageStamp, Opaque,
+    OpaqueKind, PickDisplay, SpeakerName, ToolCall, TurnNumber, UserMessage,
 };
 
 const AT: &str = "2026-11-15T10:03:04.000001Z";
@@ -20,7 +20,7 @@ fn timed(message: &Message) -> TimedMessage<'_> {
 fn written(messages: &[Message]) -> String {
     let session = json!({"id": 7, "name": "work", "settings": {"temperature": 0.5}});
     let header = MarkdownHeader { title: "work", session: &session };
-    to_markdown(&header, &messages.iter().map(timed).collect::<Vec<_>>())
+    to_markdown(&header, &messages.iter().map(timed).collect::<Vec<_>>(), &[])
 }
 
 fn read(text: &str) -> MarkdownSession {
@@ -192,8 +192,8 @@ fn a_file_grows_by_what_is_new() {
     let timed: Vec<_> = talk.iter().map(timed).collect();
     let session = Value::Null;
     let header = MarkdownHeader { title: "", session: &session };
-    let grown = to_markdown(&header, &timed[..1]) + &more_markdown(&timed[1..]);
-    assert_eq!(grown, to_markdown(&header, &timed));
+    let grown = to_markdown(&header, &timed[..1], &[]) + &more_markdown(&timed[1..], &[]);
+    assert_eq!(grown, to_markdown(&header, &timed, &[]));
 }
 
 #[test]
@@ -361,9 +361,12 @@ fn parts() -> impl Strategy<Value = ContentPart> {
     let data = prop_oneof!["[A-Za-z0-9+/]{0,16}={0,2}", texts()];
     prop_oneof![
         3 => texts().prop_map(|text| ContentPart::Text(text.into())),
-        1 => (media, data).prop_map(|(media_type, data)| {
-            ContentPart::Image(Image { media_type: media_type.into(), data: data.into() })
+        1 => (media, data, prop::option::of(texts())).prop_map(|(media_type, data, name)| {
+            let name = name.map(Arc::from);
+            ContentPart::Image(Image { media_type: media_type.into(), data: data.into(), name })
         }),
+        1 => (texts(), texts())
+            .prop_map(|(name, text)| ContentPart::File(AttachedFile::new(&name, text))),
         1 => (texts(), texts(), kind).prop_map(|(provider, json, kind)| {
             ContentPart::Opaque(Opaque { provider: provider.into(), json: json.into(), kind })
         }),
@@ -434,4 +437,33 @@ proptest! {
         let _ = from_markdown(&whole[cut..]);
         let _ = from_markdown(&format!("{}{text}{}", &whole[..cut], &whole[cut..]));
     }
+}
+
+#[test]
+fn what_was_taken_back_is_marked_behind_its_messages_and_read_again() {
+    let messages = [Message::user(3, "a"), Message::assistant(4, "b"), Message::user(5, "c")];
+    let at = "2026-11-15T10:03:04.000001Z";
+    let timed: Vec<_> = messages
+        .iter()
+        .map(|message| TimedMessage { message, at, shown: "2026-11-15 10:03" })
+        .collect();
+    let retraction = MarkdownRetraction {
+        first: MessageId(3),
+        last: MessageId(4),
+        reason: "undo".to_owned(),
+        at: at.to_owned(),
+    };
+    let marks = [retraction];
+    let session = json!({"name": "x"});
+    let header = MarkdownHeader { title: "x", session: &session };
+    let text = to_markdown(&header, &timed, &marks);
+    assert!(text.contains("\n> Taken back: messages 3 to 4 (/undo).\n\n## User"), "{text}");
+    let found = read(&text);
+    assert_eq!(found.retractions, marks);
+    assert!(found.notices.is_empty() && found.messages.iter().all(|found| found.untouched));
+    // The same where it is taken back only after more was said.
+    let grown = to_markdown(&header, &timed, &[]) + &more_markdown(&[], &marks);
+    let found = read(&grown);
+    assert_eq!((found.retractions.as_slice(), found.messages.len()), (&marks[..], 3));
+    assert!(found.notices.is_empty() && found.messages.iter().all(|found| found.untouched));
 }

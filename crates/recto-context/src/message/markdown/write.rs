@@ -5,24 +5,51 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::lines::{BETWEEN, COMMENT, CommentKind, fence_for, role_heading, stands_plainly};
-use super::{FORMAT, MarkdownHeader, TimedMessage, VERSION};
+use super::{FORMAT, MarkdownHeader, MarkdownRetraction, TimedMessage, VERSION};
 use crate::text::ContentHash;
 
 /// Writes a whole conversation as Markdown.
-pub fn to_markdown(header: &MarkdownHeader<'_>, messages: &[TimedMessage<'_>]) -> String {
+pub fn to_markdown(
+    header: &MarkdownHeader<'_>,
+    messages: &[TimedMessage<'_>],
+    retractions: &[MarkdownRetraction],
+) -> String {
     let mut out = format!("# {}\n\n", one_line(header.title));
     let fields = json!({"format": FORMAT, "version": VERSION, "session": header.session});
     comment(&mut out, CommentKind::Session, &fields);
-    out.push_str(&more_markdown(messages));
+    out.push_str(&more_markdown(messages, retractions));
     out
 }
 
-/// Writes further messages, to be appended to a conversation that ends with a line feed.
-pub fn more_markdown(messages: &[TimedMessage<'_>]) -> String {
+/// Writes further messages, to be appended to a conversation that ends with a line feed, and
+/// which exchanges were taken back: those of the messages behind them, others in front.
+pub fn more_markdown(messages: &[TimedMessage<'_>], retractions: &[MarkdownRetraction]) -> String {
     let mut out = String::new();
-    messages.iter().for_each(|message| write_message(&mut out, message));
+    let is_here = |retraction: &&MarkdownRetraction| {
+        messages.iter().any(|timed| timed.message.id == retraction.last)
+    };
+    for retraction in retractions.iter().filter(|retraction| !is_here(retraction)) {
+        write_retraction(&mut out, retraction);
+    }
+    for timed in messages {
+        write_message(&mut out, timed);
+        let behind = retractions.iter().filter(|found| found.last == timed.message.id);
+        behind.for_each(|retraction| write_retraction(&mut out, retraction));
+    }
     out
 }
+
+fn write_retraction(out: &mut String, retraction: &MarkdownRetraction) {
+    let MarkdownRetraction { first, last, reason, at } = retraction;
+    out.push('\n');
+    let fields = json!({"first": first, "last": last, "reason": reason, "at": at});
+    comment(out, CommentKind::Retraction, &fields);
+    let reason = one_line(reason);
+    let _ = write!(out, "\n{RETRACTED}messages {} to {} (/{reason}).\n", first.0, last.0);
+}
+
+/// How the line begins that says of messages to people that they were taken back.
+pub(super) const RETRACTED: &str = "> Taken back: ";
 
 fn write_message(out: &mut String, timed: &TimedMessage<'_>) {
     // Everything that JSON has of a message stands in the comment, but for what people see.
@@ -123,11 +150,21 @@ fn write_part(out: &mut String, part: &Value, is_result: bool) {
         }
         Some("image") => match image_line(part) {
             Some(line) => {
-                comment(out, CommentKind::Image, &json!({"media_type": part["media_type"]}));
+                let mut fields = json!({"media_type": part["media_type"]});
+                if let Some(name) = part.get("name") {
+                    fields["name"] = name.clone();
+                }
+                comment(out, CommentKind::Image, &fields);
                 let _ = write!(out, "\n{line}\n");
             }
             None => comment(out, CommentKind::Image, &fields),
         },
+        Some("file") => {
+            let text = part["text"].as_str().unwrap_or_default();
+            let fields = json!({"name": part["name"], TextForm::Fenced.name(): hash(text)});
+            comment(out, CommentKind::File, &fields);
+            fenced(out, "text", text);
+        }
         Some("echo") => comment(out, CommentKind::Echo, &fields),
         _ => comment(out, CommentKind::Opaque, &fields),
     }

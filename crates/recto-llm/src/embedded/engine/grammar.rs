@@ -5,8 +5,12 @@
 //! page shows calls later on. So a call reads back as the very tokens that were
 //! generated, and the next request begins where this one ended.
 
+mod lengths;
+
 use llama_cpp_2::json_schema_to_grammar;
 use serde_json::{Value, json};
+
+use self::lengths::bound_lengths;
 
 use crate::wire::embedded::{CallRules, CallStyle, CallableTool};
 
@@ -58,10 +62,10 @@ struct ArgumentRules {
 }
 
 fn arguments(tool: &CallableTool, index: usize, detail: GrammarDetail) -> ArgumentRules {
-    let any = json!({"type": "object"});
+    let (any, bounded) = (json!({"type": "object"}), bound_lengths(&tool.parameters));
     let schemas = match detail {
         _ if takes_nothing(&tool.parameters) => &[][..],
-        GrammarDetail::Schema => &[&tool.parameters, &any],
+        GrammarDetail::Schema => &[&bounded, &any],
         GrammarDetail::AnyObject => &[&any],
     };
     let rules = schemas.iter().find_map(|schema| json_schema_to_grammar(&schema.to_string()).ok());

@@ -6,10 +6,14 @@ use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token::data::LlamaTokenData;
 use llama_cpp_2::token::data_array::LlamaTokenDataArray;
+use llama_cpp_2::vocab::LlamaVocab;
+use recto_context::text_before_calls;
 
 use super::grammar::{self, GrammarDetail};
+use super::tokenizer::tokens_say;
+use crate::embedded::repetition::{GuardedToken, LoopDetector, RepetitionGuard, ReplyProgress};
 use crate::error::LlmError;
-use crate::wire::embedded::{CallRules, EmbeddedRequest};
+use crate::wire::embedded::{CallRules, EmbeddedRequest, PromptSegment};
 
 /// How freely a model chooses its words when nobody has said: small models lose
 /// their way soon.
@@ -31,6 +35,10 @@ pub(super) struct TokenSampler<'m> {
     model: &'m LlamaModel,
     sampler: LlamaSampler,
     grammar: Option<LlamaSampler>,
+    /// Against what the model wrote before; the sampler's own penalty knows single words only.
+    guard: RepetitionGuard,
+    detector: LoopDetector,
+    progress: ReplyProgress,
 }
 
 impl<'m> TokenSampler<'m> {
@@ -56,7 +64,13 @@ impl<'m> TokenSampler<'m> {
         } else {
             LlamaSampler::chain_simple([LlamaSampler::greedy()])
         };
-        Ok(TokenSampler { model, sampler, grammar })
+        // What was called before may have to be called again.
+        let guard = match grammar {
+            Some(_) => RepetitionGuard::default(),
+            None => guard_replies(model, &request.prompt),
+        };
+        let (detector, progress) = (LoopDetector::default(), ReplyProgress::Forward);
+        Ok(TokenSampler { model, sampler, grammar, guard, detector, progress })
     }
 
     /// The next token, after the one at place `index` of the last batch. `left` is
@@ -67,19 +81,73 @@ impl<'m> TokenSampler<'m> {
         index: i32,
         left: usize,
     ) -> Result<LlamaToken, LlmError> {
-        let candidates = context.token_data_array_ith(index);
+        let mut candidates = context.token_data_array_ith(index);
+        self.lower_repetitions(&mut candidates);
+        let is_closing = left <= WRAP_UP || self.progress != ReplyProgress::Forward;
         let token = match &mut self.grammar {
             None => choose(candidates, &mut self.sampler),
-            Some(grammar) if left > WRAP_UP => constrained(candidates, &mut self.sampler, grammar),
-            Some(grammar) => last_words(candidates, grammar, self.model),
+            Some(grammar) if is_closing => last_words(candidates, grammar, self.model),
+            Some(grammar) => constrained(candidates, &mut self.sampler, grammar),
         };
         let token = token.ok_or_else(nothing_to_say)?;
+        self.accept(token)?;
+        Ok(token)
+    }
+
+    /// Lowers the scores of what would repeat the model's own words.
+    fn lower_repetitions(&self, candidates: &mut LlamaTokenDataArray) {
+        for (token, penalty) in self.guard.penalties() {
+            // They come in the order of their ids.
+            let place = usize::try_from(token).ok();
+            let candidate = place.and_then(|place| candidates.data.get_mut(place));
+            if let Some(candidate) = candidate.filter(|candidate| candidate.id().0 == token) {
+                candidate.set_logit(candidate.logit() - penalty);
+            }
+        }
+    }
+
+    fn accept(&mut self, token: LlamaToken) -> Result<(), LlmError> {
         self.sampler.accept(token);
         if let Some(grammar) = &mut self.grammar {
             grammar.try_accept(token).map_err(|_| nothing_to_say())?;
         }
-        Ok(token)
+        self.guard.push(guarded(&self.model.vocab(), token.0));
+        if self.progress == ReplyProgress::Forward {
+            self.progress = self.detector.push(token.0);
+        }
+        Ok(())
     }
+
+    /// Whether the reply goes in circles. A call is brought to its end then, by what
+    /// is chosen from here on; other words are not worth going on with.
+    pub(super) fn progress(&self) -> ReplyProgress {
+        self.progress
+    }
+
+    /// Whether nothing worth reading would follow.
+    pub(super) fn gives_up(&self) -> bool {
+        self.grammar.is_none() && self.progress != ReplyProgress::Forward
+    }
+}
+
+/// A guard that knows the model's earlier replies in a prompt. Calls are no replies: the same one
+/// may be right again.
+fn guard_replies(model: &LlamaModel, prompt: &[PromptSegment]) -> RepetitionGuard {
+    let vocab = model.vocab();
+    let mut guard = RepetitionGuard::default();
+    for segment in prompt {
+        if let PromptSegment::Reply { text, tokens } = segment
+            && text_before_calls(text).len() == text.len()
+            && tokens_say(&vocab, tokens, text)
+        {
+            guard.push_reply(tokens.iter().map(|token| guarded(&vocab, *token)));
+        }
+    }
+    guard
+}
+
+fn guarded(vocab: &LlamaVocab<'_>, token: i32) -> GuardedToken {
+    GuardedToken::new(token, &vocab.token_to_piece(LlamaToken(token), false, None))
 }
 
 /// What holds the model to one call. A schema that is too much for the grammar

@@ -122,7 +122,7 @@ pub(super) fn tokenize_prompt(
         match segment {
             PromptSegment::Template { template } => run.push_template(template),
             PromptSegment::Text { text } => run.text.push_str(text),
-            PromptSegment::Reply { text, tokens: ids } if says(vocab, ids, text) => {
+            PromptSegment::Reply { text, tokens: ids } if tokens_say(vocab, ids, text) => {
                 std::mem::take(&mut run).read(vocab, specials, &mut tokens);
                 tokens.extend(ids.iter().copied().map(LlamaToken));
             }
@@ -135,7 +135,7 @@ pub(super) fn tokenize_prompt(
 
 /// Whether these tokens are this vocabulary's way to say `text`, and nothing else:
 /// tokens that steer the model show no text, and could hide between the others.
-fn says(vocab: &LlamaVocab<'_>, ids: &[i32], text: &str) -> bool {
+pub(super) fn tokens_say(vocab: &LlamaVocab<'_>, ids: &[i32], text: &str) -> bool {
     let known = 0..vocab.n_tokens();
     let mut spelled = Vec::with_capacity(text.len());
     for id in ids {

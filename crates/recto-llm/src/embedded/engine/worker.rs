@@ -19,6 +19,7 @@ use crate::embedded::ModelSource;
 use crate::embedded::gguf::ModelFile;
 use crate::embedded::memory;
 use crate::embedded::pool::{Rewind, SequencePlan, SequencePool};
+use crate::embedded::repetition::ReplyProgress;
 use crate::error::LlmError;
 
 /// How much of a prompt is read at a time: between two chunks a call can be
@@ -136,8 +137,20 @@ enum GenerationEnd {
     Stop,
     /// There was no more room.
     Length,
+    /// It went in circles, and was ended.
+    Repetition,
     /// Whoever asked has gone.
     Cancelled,
+}
+
+impl GenerationEnd {
+    /// How a reply ended that the model was done with: of itself, or because it was brought there.
+    fn from_progress(progress: ReplyProgress) -> Self {
+        match progress {
+            ReplyProgress::Forward => GenerationEnd::Stop,
+            ReplyProgress::Circle { .. } => GenerationEnd::Repetition,
+        }
+    }
 }
 
 impl<'m> ModelRunner<'m> {
@@ -193,6 +206,7 @@ impl<'m> ModelRunner<'m> {
         let finish = match ended {
             GenerationEnd::Stop => "stop",
             GenerationEnd::Length => "length",
+            GenerationEnd::Repetition => "repetition",
             GenerationEnd::Cancelled => return Ok(()),
         };
         let done = json!({
@@ -305,10 +319,14 @@ impl<'m> ModelRunner<'m> {
             let token = sampler.next(&self.context, last, most - written)?;
             if vocab.is_eog(token) {
                 job.send_text(detokenizer.flush());
-                return Ok((GenerationEnd::Stop, written));
+                return Ok((GenerationEnd::from_progress(sampler.progress()), written));
             }
             if !vocab.is_control(token) {
                 job.send_text(detokenizer.push(token, &vocab.token_to_piece(token, false, None)));
+            }
+            if sampler.gives_up() {
+                job.send_text(detokenizer.flush());
+                return Ok((GenerationEnd::Repetition, written + 1));
             }
             if written + 1 < most {
                 self.decode(plan.sequence, start + written, &[token.0])?;

@@ -62,6 +62,7 @@ fn reply_lines(reply: &ModelReply) -> Vec<String> {
         ContentPart::Text(text) => format!("  text {text:?}"),
         ContentPart::Opaque(opaque) => format!("  {} {}", opaque.provider, opaque.json),
         ContentPart::Image(_) => "  image".to_owned(),
+        ContentPart::File(file) => format!("  file {}", file.name()),
     };
     let call = |call: &ToolCall| format!("  {} {} {}", call.id.0, call.name, call.arguments);
     let usage = &reply.usage;

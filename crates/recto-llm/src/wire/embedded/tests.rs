@@ -613,7 +613,7 @@ fn calls_as_text_are_spliced_in_too() {
 
 #[test]
 fn pictures_are_notes() {
-    let picture = Image { media_type: "image/png".into(), data: "iVBORw0=".into() };
+    let picture = Image { media_type: "image/png".into(), data: "iVBORw0=".into(), name: None };
     let mut talk = Talk::plain(&[], "");
     talk.message =
         vec![ContentPart::Text("What is it?".into()), ContentPart::Image(picture.clone())];

@@ -99,7 +99,7 @@ fn openai_and_its_relatives() {
         r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#,
         "unavailable: the model server is not ready (status 503): Loading model",
     );
-    check(401, "", "unauthorized: the model server does not accept the key: it gives no reason");
+    check(401, "", "unauthorized: the model server wants a key: it gives no reason");
     check(
         422,
         r#"{"detail":[{"loc":["body","messages"],"msg":"Field required"}]}"#,

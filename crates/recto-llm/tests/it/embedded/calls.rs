@@ -110,3 +110,46 @@ async fn a_call_reads_back_as_the_tokens_that_were_generated() {
     let read = reply.usage.prompt.unwrap() + reply.usage.completion.unwrap();
     assert!(second.usage.cached.unwrap() + 1 >= read, "{:?} {:?}", reply.usage, second.usage);
 }
+
+#[tokio::test]
+async fn a_string_is_as_long_as_its_schema_allows() {
+    let talk = Talk::new();
+    let mut body: Value = serde_json::from_str(&talk.body(
+        "Remember that my sister is called Ada, that she likes jazz, and that she lives in Lisbon",
+    ))
+    .unwrap();
+    let tool = json!({"name": "remember", "parameters": {"type": "object", "properties": {
+        "text": {"type": "string", "maxLength": 24}}, "required": ["text"]}});
+    body["calls"] = json!({"style": "page", "must": true, "tools": [tool]});
+    body["max_tokens"] = 400.into();
+    let done = collect(talk.client.stream(body.to_string())).await.unwrap();
+    let (calls, _) = read_calls(&done.text(), |place| CallId(place.to_string().into()));
+    let arguments: Value = serde_json::from_str(&calls[0].arguments).unwrap();
+    assert!(arguments["text"].as_str().unwrap().chars().count() <= 24, "{arguments}");
+}
+
+/// Promise: `nothing-repeats-to-the-limit`
+#[tokio::test]
+async fn a_call_that_goes_in_circles_is_brought_to_its_end() {
+    let talk = Talk::new();
+    let message = "Write the word jazz to a.txt, again and again and again: jazz jazz jazz jazz";
+    let done = collect(talk.client.stream(forced(&talk, message, 900))).await.unwrap();
+    let (calls, rest) = read_calls(&done.text(), |place| CallId(place.to_string().into()));
+    assert_eq!((calls.len(), rest.as_str()), (1, ""), "{}", done.text());
+    assert!(done.usage.completion.unwrap() < 800, "{:?} {}", done.finish, done.text());
+}
+
+/// Promise: `nothing-repeats-to-the-limit`
+#[tokio::test]
+async fn no_reply_says_an_earlier_one_again_word_for_word() {
+    let mut talk = Talk::new();
+    talk.reply = 48;
+    let mut replies = Vec::new();
+    for _ in 0..4 {
+        replies.push(talk.say("Tell me about the sea.").await.text());
+    }
+    let mut told = replies.clone();
+    told.sort();
+    told.dedup();
+    assert_eq!(told.len(), replies.len(), "{replies:#?}");
+}

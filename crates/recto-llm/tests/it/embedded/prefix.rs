@@ -48,7 +48,7 @@ impl Session {
         let id = MessageId(self.talk.history.len() as u64 + 1);
         let request = AssemblyInputs::new(&self.catalog, message)
             .message_id(id)
-            .stamp(MessageStamp::new(&format!("2026-11-15 08:{:02}", self.turns)))
+            .stamp(MessageStamp::from_minute(&format!("2026-11-15 08:{:02}", self.turns)))
             .turn(TurnNumber(self.turns))
             .session(&items)
             .history(&self.talk.history)

@@ -60,3 +60,17 @@ fn what_the_index_does_not_know_is_no_double() {
     let picks = vec![pick("gone", None), pick("lost", None), pick("a", Some("Tea."))];
     assert_eq!(without(&index, picks, 40).0, ["gone", "lost", "a"]);
 }
+
+/// Promise: `differing-facts-both-come`
+#[test]
+fn facts_that_sound_alike_all_stay() {
+    let runs: Vec<String> = (3..10).map(|km| format!("Ran {km} km")).collect();
+    let entries = || runs.iter().map(|text| remembered("x", text, text));
+    let index = built(entries().chain([remembered("x", "again", "ran 3 km.")]).collect());
+    let mut picks: Vec<Pick> = runs.iter().map(|text| pick(text, Some(text))).collect();
+    picks.push(pick("again", Some("ran 3 km.")));
+    // However near they are.
+    let (kept, duplicates) = index.without_duplicates(picks, -1.0, 40);
+    assert_eq!(names(&kept), runs);
+    assert_eq!(duplicates.iter().map(|double| &*double.of.name).collect::<Vec<_>>(), ["Ran 3 km"]);
+}

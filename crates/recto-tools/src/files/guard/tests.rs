@@ -60,6 +60,8 @@ fn what_the_agent_may_is_never_writable() {
     for name in [
         "skills/notes/tools.json",
         "tools.json",
+        ".recto/rules/a.md",
+        ".Recto",
         "agents/ada/agent.toml",
         "agents/ada/agent.toml/x",
         "skills/notes/scripts/run.sh",
@@ -68,7 +70,7 @@ fn what_the_agent_may_is_never_writable() {
     ] {
         assert_eq!(by_its_name(&home, name), "never", "{name}");
     }
-    for name in ["scripts/build.sh", "src/scripts/run.sh", "agent.tom"] {
+    for name in ["scripts/build.sh", "src/scripts/run.sh", "agent.tom", "a/.recto/b"] {
         assert_eq!(by_its_name(&home, name), "free", "{name}");
     }
     make(&home, "w/tricks/dance/SKILL.md");

@@ -8,13 +8,13 @@ use std::process::ExitCode;
 use recto_agent::find_shadowing;
 use recto_store::SessionSummary;
 use recto_workspace::Severity;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{binding_text, open_sessions};
-use crate::commands::items::severity;
+use crate::check_report::{CheckProblem, CheckReport, severity_name};
 use crate::config::{LoadedConfig, Settings};
 use crate::failure::CliResult;
-use crate::output::{counted, print, print_json, tame, tame_lines, tell};
+use crate::output::counted;
 use crate::remedy_words::hint_with_command;
 use crate::setup;
 
@@ -25,19 +25,12 @@ pub(super) fn run(config: &LoadedConfig, as_json: bool) -> CliResult<ExitCode> {
     }
     findings.extend(check_bindings(config));
     findings.extend(check_sessions(config, &open_sessions(config)?));
-    if as_json {
-        let names: Vec<&str> = config.agents().map(|it| it.agent.name.as_str()).collect();
-        let problems: Vec<Value> = findings.iter().map(AgentFinding::json).collect();
-        print_json(&json!({"agents": names, "problems": problems}))?;
-    } else {
-        for finding in &findings {
-            print(&finding.drawn())?;
-        }
-        let agents = counted(config.agents().count(), "agent");
-        tell(&format_args!("{agents}, {}", counted(findings.len(), "problem")));
-    }
-    let is_broken = findings.iter().any(|finding| finding.severity == Severity::Error);
-    Ok(if is_broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    let names: Vec<&str> = config.agents().map(|it| it.agent.name.as_str()).collect();
+    let agents = counted(names.len(), "agent");
+    let verdict = format!("{agents}, {}", counted(findings.len(), "problem"));
+    let problems = findings.iter().map(AgentFinding::problem).collect();
+    let beside = json!({"agents": names});
+    CheckReport { beside, ..CheckReport::new(problems, verdict) }.print(as_json)
 }
 
 /// Something that a person should know about an agent, or about all of them.
@@ -62,26 +55,9 @@ impl AgentFinding {
         AgentFinding { hint: Some(hint.into()), ..self }
     }
 
-    fn severity(&self) -> &'static str {
-        match self.severity {
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        }
-    }
-
-    fn json(&self) -> Value {
-        json!({
-            "severity": self.severity(),
-            "agent": self.agent,
-            "what": self.what,
-            "hint": self.hint,
-        })
-    }
-
-    fn drawn(&self) -> String {
-        let agent = self.agent.as_ref().map_or_else(String::new, |name| format!("{name}: "));
-        let hint = self.hint.as_ref().map_or_else(String::new, |hint| format!("  hint: {hint}\n"));
-        format!("{}: {}{}\n{}", self.severity(), tame(&agent), tame(&self.what), tame_lines(&hint))
+    fn problem(&self) -> CheckProblem {
+        let AgentFinding { severity, agent, what, hint } = self;
+        CheckProblem::of_agent(*severity, agent.as_deref(), what, hint.as_deref())
     }
 }
 
@@ -115,7 +91,12 @@ fn check_workspace(settings: &Settings) -> CliResult<Vec<AgentFinding>> {
         ..AgentFinding::for_agent(
             settings,
             Severity::Warning,
-            format!("{}: {}: {}", severity(problem), problem.path.display(), problem.what),
+            format!(
+                "{}: {}: {}",
+                severity_name(problem.severity),
+                problem.path.display(),
+                problem.what
+            ),
         )
     };
     Ok(snapshot.problems.iter().map(finding).collect())

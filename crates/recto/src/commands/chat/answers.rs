@@ -1,51 +1,50 @@
 //! What commands answer, drawn for people and as JSON.
 
-use std::fmt::Write as _;
-
 use recto_agent::{
     AnsweredApproval, COMMANDS, CommandReply, ItemChange, ItemExplanation, ItemOutcome,
-    SessionSettings, StopOutcome, TurnContinues, session_usage_json,
+    TurnContinues, UndoneExchange, session_usage_json,
 };
 use recto_store::ApprovalAnswer;
 use recto_workspace::AddedMemory;
 use serde_json::{Value, json};
 
+use super::help::help;
 use crate::commands::memory::{memory_json, one_line};
 use crate::commands::sessions;
-use crate::draw::{self, TextTable};
-use crate::output::tame;
+use crate::draw::{self, PageWidth, wrap_words};
+use crate::output::{tame, tame_lines};
+use crate::terminal::width;
 
 pub(super) fn draw(answer: &CommandReply) -> String {
     match answer {
-        CommandReply::Help => help(),
+        CommandReply::Help => help(width()),
         CommandReply::Began(session) => {
             format!("a new session began: {}\n", tame(&session.label()))
         }
         CommandReply::Context(None) => "nothing has been sent in this session yet\n".to_owned(),
-        CommandReply::Context(Some(request)) => draw::request(request),
+        CommandReply::Context(Some(request)) => draw::request(request, PageWidth::of_stdout()),
         CommandReply::Item(change) => item_change(change),
         CommandReply::Why(answers) => whys(answers),
-        CommandReply::Usage(report) => draw::usage(report),
+        CommandReply::Usage(report) => draw::usage(report, PageWidth::of_stdout()),
         CommandReply::SessionUsage(usage) => draw::session_usage(usage),
         CommandReply::Remembered(added) => remembered(added),
         CommandReply::Answered(answered) => decided(answered),
         CommandReply::Models { names, current } => models(names, current.as_deref()),
-        CommandReply::Settings(settings) => settings_table(settings),
+        // Drawn with where each comes from.
+        CommandReply::Settings(_) => String::new(),
         CommandReply::Sessions(list) => {
             // They are all of the agent that is talked to.
             let agent = list.first().map_or("", |listed| &listed.session.agent);
             sessions::table(list, agent)
         }
-        CommandReply::Stopped(StopOutcome::Now) => "stopping\n".to_owned(),
-        CommandReply::Stopped(StopOutcome::Elsewhere) => {
-            "a turn runs in another process; stop it there with Ctrl-C\n".to_owned()
-        }
-        CommandReply::Stopped(StopOutcome::Denied) => {
-            "denied; the turn goes on without the tool\n".to_owned()
-        }
-        CommandReply::Stopped(StopOutcome::NothingRuns) => {
-            "nothing runs in this session\n".to_owned()
-        }
+        CommandReply::Undone(undone) => undone_text(undone),
+        // The turn that it begins is shown.
+        CommandReply::Resend(_) => String::new(),
+        CommandReply::Edit(text) => format!(
+            "the last message is:\n{}\n`/edit TEXT` sends another in its place\n",
+            tame_lines(text)
+        ),
+        CommandReply::Stopped(report) => sessions::stop_text(report) + "\n",
     }
 }
 
@@ -79,19 +78,12 @@ pub(super) fn json(answer: &CommandReply) -> Value {
         CommandReply::Sessions(list) => {
             ("sessions", list.iter().map(sessions::summary_json).collect())
         }
+        CommandReply::Undone(undone) => ("undone", json!(undone)),
+        CommandReply::Resend(inbound) => ("resend", json!({"text": inbound.visible_text()})),
+        CommandReply::Edit(text) => ("edit", json!({"text": text})),
         CommandReply::Stopped(stopping) => ("stopped", json!(stopping)),
     };
     json!({"event": "answer", "kind": kind, "data": data})
-}
-
-fn help() -> String {
-    let mut out = String::new();
-    let exit = ("/exit", "", "end the chat (also Ctrl-D)");
-    let commands = COMMANDS.iter().map(|help| (help.name, help.arguments, help.about));
-    for (name, arguments, about) in commands.chain([exit]) {
-        let _ = writeln!(out, "{:<46} {about}", format!("{name} {arguments}"));
-    }
-    out
 }
 
 fn item_change(change: &ItemChange) -> String {
@@ -108,9 +100,30 @@ fn item_change(change: &ItemChange) -> String {
 
 fn whys(answers: &[ItemExplanation]) -> String {
     if answers.is_empty() {
-        return "nothing was sent yet, or the last request knew no item of that name\n".to_owned();
+        return "nothing has been sent in this session yet\n".to_owned();
     }
-    answers.iter().map(|why| tame(&why.to_string()) + "\n").collect()
+    let line = |why: &ItemExplanation| tame(&why.to_string()) + "\n";
+    answers.iter().map(|why| wrap_words(&line(why), 2, PageWidth::of_stdout())).collect()
+}
+
+/// How much of a message is quoted that was taken back.
+const MOST_QUOTED: usize = 60;
+
+fn undone_text(undone: &UndoneExchange) -> String {
+    let line = one_line(&undone.text);
+    let short: String = line.chars().take(MOST_QUOTED).collect();
+    let more = if short.len() < line.len() { "…" } else { "" };
+    let mut out = match undone.turn {
+        Some(turn) => format!("taken back: turn {turn}, \"{}{more}\"\n", tame(&short)),
+        None => format!("taken back: \"{}{more}\"\n", tame(&short)),
+    };
+    if !undone.stays_done.is_empty() {
+        out.push_str("what its tools did stays done:\n");
+    }
+    for call in &undone.stays_done {
+        out.push_str(&format!("  {} {}\n", tame(&call.tool), tame(&call.arguments)));
+    }
+    out
 }
 
 fn remembered(added: &AddedMemory) -> String {
@@ -125,7 +138,7 @@ fn decided(answered: &AnsweredApproval) -> String {
     let answer = answered.approval.answer.as_ref().map(|decision| decision.answer);
     match (answer, answered.goes_on) {
         (Some(decided @ (ApprovalAnswer::Expired | ApprovalAnswer::Withdrawn)), _) => {
-            format!("approval {id} is {} already\n", decided.name())
+            format!("approval {id} is {} already\n", decided.describe())
         }
         (_, TurnContinues::Here) => String::new(),
         (_, TurnContinues::Elsewhere) => {
@@ -143,19 +156,4 @@ fn models(names: &[String], current: Option<&str>) -> String {
         format!("{mark} {}\n", tame(name))
     };
     names.iter().map(line).collect()
-}
-
-fn settings_table(settings: &SessionSettings) -> String {
-    let mut table = TextTable::new(["setting", "value"]);
-    let shown = serde_json::to_value(settings).unwrap_or_default();
-    // Who reads along is no setting: it was decided when the session began.
-    let settable = || shown.as_object().into_iter().flatten().filter(|(key, _)| *key != "audience");
-    for (key, value) in settable() {
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        table.row([key.clone(), value]);
-    }
-    match settable().next().is_none() {
-        true => "this session sets nothing of its own\n".to_owned(),
-        false => table.to_string(),
-    }
 }

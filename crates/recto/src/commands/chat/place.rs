@@ -1,24 +1,111 @@
-//! Whom a chat is with: which agent, and in which session.
+//! Whom a chat is with and where: which agent, in which session, in which project.
 //!
 //! Whoever names an agent gets it. Whoever names a session gets the agent whose
 //! session it is, and is told when that is not the one that the config binds to such
 //! a session. Everybody else gets the one that it binds.
 
+use std::io::{self, IsTerminal};
+
+use recto_fs::blocking;
 use recto_store::{Store, StoredSession};
 
-use crate::cli::ChatArgs;
+use crate::cli::{ChatArgs, ProjectArgs};
 use crate::commands::sessions::{ambiguous, not_of};
 use crate::config::{LoadedConfig, Settings};
-use crate::failure::CliResult;
+use crate::failure::{CliFailure, CliResult};
+use crate::home::RectoHome;
+use crate::input;
 use crate::output::{tame, tell};
+use crate::project::{self, ProjectAnswer, ProjectAnswers, ProjectChoice, ProjectFolder};
 use crate::setup;
+use crate::terminal::choose::{KeyChoice, wait_for_key};
 
 /// The session of those who name none. Each agent has its own.
 const DEFAULT_SESSION: &str = "default";
 
 /// The name of the session to talk in.
-pub(super) fn session_name(args: &ChatArgs) -> &str {
-    args.session.as_deref().unwrap_or(DEFAULT_SESSION)
+pub(super) fn session_name<'a>(args: &'a ChatArgs, project: Option<&'a ProjectAnswer>) -> &'a str {
+    let of_project = project.map(|answer| answer.session.as_str());
+    args.session.as_deref().or(of_project).unwrap_or(DEFAULT_SESSION)
+}
+
+/// Lets the agents work in the project that one stands in, if the person wants it: by a flag, as
+/// they answered before, or as they answer now. Gives what holds for a project that is used.
+pub(super) async fn choose_project(
+    home: &RectoHome,
+    config: &mut LoadedConfig,
+    store: Option<&Store>,
+    args: &ChatArgs,
+) -> CliResult<Option<ProjectAnswer>> {
+    let flag = match args.project {
+        ProjectArgs { project: true, .. } => Some(ProjectChoice::Yes),
+        ProjectArgs { no_project: true, .. } => Some(ProjectChoice::No),
+        _ => None,
+    };
+    let Some(project) = project::find_here(home, config) else {
+        return match flag {
+            Some(ProjectChoice::Yes) => Err(CliFailure::new("there is no project here")
+                .hint("go to a folder with an AGENTS.md or a .recto/ of its own")),
+            _ => Ok(None),
+        };
+    };
+    let mut answers = ProjectAnswers::load(home);
+    let known = answers.get(&project).map(|answer| answer.choice);
+    if let Err(failure) = project.check_links() {
+        match (flag, known) {
+            (Some(ProjectChoice::Yes), _) => return Err(failure),
+            (Some(ProjectChoice::No), _) => {}
+            (None, None) => {
+                tell(&failure);
+                return Ok(None);
+            }
+            // It was told when the config was loaded.
+            (None, Some(_)) => return Ok(None),
+        }
+    }
+    let new = match (flag, known) {
+        (Some(flag), _) => Some(flag),
+        (None, Some(_)) => None,
+        (None, None) => match ask(&project, args).await? {
+            Some(answer) => Some(answer),
+            None => return Ok(None),
+        },
+    };
+    if let Some(choice) = new {
+        answers.set(home, &project, choice, store).await?;
+    }
+    let used = answers.get(&project).filter(|answer| answer.choice == ProjectChoice::Yes);
+    for settings in config.agents_mut() {
+        settings.project = used.map(|_| project.root.clone());
+    }
+    if used.is_some() && is_at_terminal(args) {
+        tell(&project.greeting());
+    }
+    Ok(used.cloned())
+}
+
+/// Whether a person sits there who reads what they are asked.
+fn is_at_terminal(args: &ChatArgs) -> bool {
+    input::is_typed() && io::stderr().is_terminal() && !args.json && !args.unattended
+}
+
+/// Asks whether a project may be used; `None` where nobody answers.
+async fn ask(project: &ProjectFolder, args: &ChatArgs) -> CliResult<Option<ProjectChoice>> {
+    if !is_at_terminal(args) {
+        tell(&project.note());
+        return Ok(None);
+    }
+    tell(&project.question());
+    let key = blocking(|| wait_for_key("yn")).await;
+    let key = key.map_err(|error| CliFailure::new("cannot read the answer").because(&error))?;
+    Ok(match key {
+        KeyChoice::Key('y') => Some(ProjectChoice::Yes),
+        KeyChoice::Key(_) => Some(ProjectChoice::No),
+        KeyChoice::Interrupted | KeyChoice::Typed | KeyChoice::TooEarly => {
+            tell(&"it is not used this time");
+            None
+        }
+    })
 }
 
 /// The settings of the agent to talk to.
@@ -26,8 +113,9 @@ pub(super) async fn choose_agent<'c>(
     config: &'c LoadedConfig,
     store: Option<&Store>,
     args: &ChatArgs,
+    session: &str,
 ) -> CliResult<&'c Settings> {
-    let bound = setup::terminal_agent(config, session_name(args));
+    let bound = setup::terminal_agent(config, session);
     let asked = args.agent.agent.as_ref();
     let agent = setup::named_settings(config, asked.unwrap_or(&bound))?;
     let (Some(store), Some(name)) = (store, &args.session) else { return Ok(agent) };

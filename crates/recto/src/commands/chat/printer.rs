@@ -4,16 +4,18 @@
 use std::collections::HashMap;
 
 use recto_agent::{
-    ApprovalQuestion, CommandReply, EventKind, FinishedTurn, TurnEvent, TurnSnapshot, UsageTotals,
+    ApprovalQuestion, CommandReply, EventKind, FinishedTurn, TakenBackEvent, TurnEvent,
+    TurnSnapshot, UsageTotals,
 };
-use recto_store::{ApprovalAnswer, TurnEnding};
+use recto_store::{ApprovalAnswer, RetractionReason, TurnEnding};
 use recto_tools::ToolOutcome;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
-use super::answers;
-use super::follow::wants;
+use super::questions::wants;
+use super::{answers, session_settings};
+use crate::commands::approvals::person_words;
 use crate::failure::{CliFailure, CliResult};
-use crate::output::{print, print_data, print_json_line, tell};
+use crate::output::{print, print_data, print_json_line, prompt_words, tell};
 use crate::remedy_words::{hint_with_command, with_command};
 use crate::terminal::markdown::MarkdownRenderer;
 use crate::terminal::status::{self, StatusLine};
@@ -64,7 +66,7 @@ impl TurnPrinter {
     }
 
     /// Shows something that happens in the session, but not in the turn that was asked
-    /// for: one that was cut short is finished first. Its reply is not the answer.
+    /// for: one that came before it. Its reply is not the answer.
     pub(super) fn other(&mut self, event: &TurnEvent) -> CliResult {
         match (self, &event.event) {
             (TurnPrinter::Json, _) => print_json_line(event),
@@ -73,7 +75,7 @@ impl TurnPrinter {
                 let outcome = finished.reply.as_deref().or(error).unwrap_or_default();
                 let status = finished.status.name();
                 let turn = turn_label(event);
-                terminal.line(&format!("{turn}, which was cut short, is {status}: {outcome}"))
+                terminal.line(&format!("{turn}, which came before, is {status}: {outcome}"))
             }
             // Nobody is told a second time.
             (TurnPrinter::People(terminal), EventKind::Notice(_)) => terminal.event(event),
@@ -85,7 +87,9 @@ impl TurnPrinter {
     pub(super) fn failure(&mut self, failure: &CliFailure) -> CliResult {
         match self {
             TurnPrinter::Json => {
-                print_json_line(&json!({"event": "error", "message": failure.to_string()}))
+                let mut line = failure.json();
+                line["event"] = json!("error");
+                print_json_line(&line)
             }
             TurnPrinter::People(_) => {
                 tell(failure);
@@ -114,18 +118,89 @@ impl TurnPrinter {
         }
     }
 
+    /// Shows what is being typed while the turn runs.
+    pub(super) fn typed(&mut self, typed: &str) {
+        if let TurnPrinter::People(terminal) = self {
+            terminal.status.show_typed(typed);
+        }
+    }
+
+    /// What is being typed when a turn begins, to be shown with it.
+    pub(super) fn begin_typing(&mut self, typed: &str) {
+        if let TurnPrinter::People(terminal) = self {
+            terminal.status.keep_typed(typed);
+        }
+    }
+
+    /// Takes away what is being typed: the line editor has it now.
+    pub(super) fn end_typing(&mut self) -> CliResult {
+        self.pause()?;
+        self.typed("");
+        Ok(())
+    }
+
+    /// The terminal has become this wide.
+    pub(super) fn resize(&mut self, columns: usize) {
+        if let TurnPrinter::People(terminal) = self {
+            terminal.status.resize(columns);
+        }
+    }
+
+    /// Whether a line of a reply was begun and not ended.
+    pub(super) fn is_writing(&self) -> bool {
+        matches!(self, TurnPrinter::People(terminal) if terminal.open_line)
+    }
+
+    /// Draws a reply that was not watched while it came.
+    pub(super) fn past_reply(&mut self, reply: &str) -> CliResult {
+        match self {
+            TurnPrinter::Json => Ok(()),
+            TurnPrinter::People(terminal) => {
+                terminal.text(reply)?;
+                terminal.close_line()
+            }
+        }
+    }
+
+    /// Shows the settings that hold in the session.
+    pub(super) fn settings(&mut self, holds: &Map<String, Value>) -> CliResult {
+        match self {
+            TurnPrinter::Json => {
+                print_json_line(&json!({"event": "answer", "kind": "settings", "data": holds}))
+            }
+            TurnPrinter::People(_) => print(&session_settings::draw(holds)),
+        }
+    }
+
     pub(super) fn answer(&mut self, answer: &CommandReply) -> CliResult {
         match self {
             TurnPrinter::Json => print_json_line(&answers::json(answer)),
-            TurnPrinter::People(_) => print(&answers::draw(answer)),
+            TurnPrinter::People(terminal) => {
+                terminal.status.hide();
+                print(&answers::draw(answer))
+            }
         }
     }
 }
 
 impl TerminalPrinter {
     fn event(&mut self, event: &TurnEvent) -> CliResult {
+        self.show(event)?;
+        // What is typed stands below whatever was printed, until the turn is over.
+        if !matches!(event.event, EventKind::Finished(_)) {
+            self.status.refresh();
+        }
+        Ok(())
+    }
+
+    fn show(&mut self, event: &TurnEvent) -> CliResult {
         match &event.event {
-            EventKind::Accepted => Ok(()),
+            EventKind::Accepted => {
+                // The terminal may be wider or narrower by now.
+                self.markdown = MarkdownRenderer::new(width(), self.styled);
+                Ok(())
+            }
+            EventKind::TakenBack(event) => self.taken_back(event),
             EventKind::Requested { prompt_tokens, .. } => {
                 self.printed.clear();
                 self.wait(&status::reading(*prompt_tokens))
@@ -137,9 +212,12 @@ impl TerminalPrinter {
             }
             EventKind::Text { text } => self.text(text),
             EventKind::Asked(question) => self.asked(question),
-            EventKind::Decided { answer, .. } => match answer {
+            EventKind::Decided { answer, by, .. } => match answer {
                 ApprovalAnswer::Once | ApprovalAnswer::Session => Ok(()),
-                other => self.line(&format!("{}: the tool was not run", other.name())),
+                other => {
+                    let by = by.as_ref().map(person_words).unwrap_or_default();
+                    self.line(&format!("{}{by}: the tool was not run", other.describe()))
+                }
             },
             EventKind::Call(call) => {
                 self.close_line()?;
@@ -165,6 +243,18 @@ impl TerminalPrinter {
         }
     }
 
+    /// Tells in whose place the message is sent. That something was undone, its command says.
+    fn taken_back(&mut self, event: &TakenBackEvent) -> CliResult {
+        let turn = event.taken_back.map_or_else(String::new, |turn| format!(" of turn {turn}"));
+        match event.reason {
+            RetractionReason::Undo => Ok(()),
+            RetractionReason::Retry => self.line(&format!("retry{turn}, which is taken back")),
+            RetractionReason::Edit => {
+                self.line(&format!("sent in place{turn}, which is taken back"))
+            }
+        }
+    }
+
     /// Shows what is known of a turn of which events were missed.
     fn catch_up(&mut self, snapshot: &TurnSnapshot) -> CliResult {
         match snapshot.text.strip_prefix(&self.printed) {
@@ -180,7 +270,10 @@ impl TerminalPrinter {
 
     /// Shows what would be run, exactly, and how to say yes or no.
     fn asked(&mut self, question: &ApprovalQuestion) -> CliResult {
-        self.line(&wants(question))?;
+        self.close_line()?;
+        self.status.clear();
+        // Not broken into lines: every character counts.
+        tell(&wants(question));
         let approval = question.approval;
         tell(&format_args!(
             "the turn waits: /approve or /deny, or `recto approvals answer {approval} allow`"
@@ -197,6 +290,8 @@ impl TerminalPrinter {
 
     /// Prints a piece of the reply.
     fn print_piece(&mut self, piece: &str) -> CliResult {
+        self.status.hide();
+        self.status.printed(piece);
         if let Some(last) = piece.chars().next_back() {
             self.open_line = last != '\n';
         }
@@ -259,16 +354,11 @@ fn turn_label(event: &TurnEvent) -> String {
     event.turn.map_or_else(|| "a turn".to_owned(), |turn| format!("turn {turn}"))
 }
 
-/// What a turn cost, fresh and cached tokens apart.
+/// What a turn cost, tokens from the cache apart.
 fn described(usage: &UsageTotals) -> String {
     let mut text = String::new();
     if let Some(prompt) = usage.prompt {
-        text += &match usage.cached {
-            Some(cached) => {
-                format!(" · {} tokens read, {cached} cached", prompt.saturating_sub(cached))
-            }
-            None => format!(" · {prompt} tokens read"),
-        };
+        text += &format!(" · {}", prompt_words(prompt.into(), usage.cached.map(u64::from)));
     }
     if let Some(completion) = usage.completion {
         text += &format!(" · {completion} written");
@@ -283,7 +373,7 @@ fn described(usage: &UsageTotals) -> String {
 fn about(arguments: &str) -> String {
     const MOST: usize = 60;
     let text = match serde_json::from_str(arguments) {
-        Ok(serde_json::Value::Object(fields)) => {
+        Ok(Value::Object(fields)) => {
             let texts = fields.values().map(|value| match value.as_str() {
                 Some(text) => text.lines().next().unwrap_or_default().to_owned(),
                 None => value.to_string(),

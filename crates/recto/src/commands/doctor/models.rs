@@ -66,7 +66,7 @@ fn ollama(url: &str, served: &Result<OllamaModels, LlmError>) -> DoctorFinding {
         }
     };
     found.data(json!({
-        "url": url,
+        "base_url": url,
         "served": served.as_ref().ok().map(|served| &served.models),
         "error": served.as_ref().err().map(LlmError::code),
     }))
@@ -145,7 +145,7 @@ fn entry_finding(
 ) -> DoctorFinding {
     let what = format!("model {}", entry.name);
     let (provider, model) = (entry.client.provider(), &entry.call.model);
-    let data = json!({"provider": provider.name(), "model": model, "url": entry.client.url()});
+    let data = json!({"provider": provider.name(), "model": model, "base_url": entry.client.url()});
     let health = match health {
         Ok(health) => health,
         Err(error) => {

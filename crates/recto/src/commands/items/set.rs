@@ -1,16 +1,17 @@
-//! `recto rules set` and its like: an item's include mode, written into the
-//! config.
+//! `recto rules set` and its like: the include mode of an item, or of all of its kind,
+//! written into the config.
 
 use std::io::ErrorKind;
 use std::path::Path;
 
 use recto_context::{IncludeMode, ItemKind};
 use recto_fs::{FolderClaim, replace};
+use recto_workspace::IncludeSource;
 
 use super::entry::{ItemMatch, ListedItem};
-use super::{ItemView, entry, find};
+use super::{ItemView, entry, find, plural};
 use crate::cli::{AgentArg, SetArgs};
-use crate::config::{self, ItemsTable};
+use crate::config::{self, IncludeScope, ItemsTable};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print, tame, tell};
@@ -23,19 +24,35 @@ pub(super) fn run(
     args: &SetArgs,
 ) -> CliResult {
     let wanted = args.include.map(IncludeMode::from);
+    match &args.name {
+        Some(name) => set_item(home, view, agent, name, wanted),
+        None => set_kind(home, view, agent, wanted),
+    }
+}
+
+fn set_item(
+    home: &RectoHome,
+    view: &ItemView,
+    agent: &AgentArg,
+    name: &str,
+    wanted: Option<IncludeMode>,
+) -> CliResult {
     let entries = view.entries();
-    let before = find(view, &entries, &args.name)?;
+    let before = find(view, &entries, name)?;
     let keys = keys(before, &entries);
     let file = home.path().join("config.toml");
-    let entries_of = ItemsTable { agent: agent.agent.as_deref(), kind: before.id.kind };
-    write(home, &file, entries_of, &keys, wanted)?;
+    let table = ItemsTable { agent: agent.agent.as_deref(), kind: before.id.kind };
+    let others = keys[1..].iter().map(|key| (IncludeScope::Item(key), None));
+    let changes: Vec<_> =
+        [(IncludeScope::Item(&keys[0]), wanted)].into_iter().chain(others).collect();
+    write(home, &file, table, &changes)?;
     // Read again: what holds is what the next turn finds.
     let after = ItemView::open(home, view.kind, agent)?;
     let entries = after.entries();
     let ItemMatch::One(now) = entry::find(&entries, &keys[0]) else {
         return Err(CliFailure::new(format!("{} is gone", tame(&before.id.to_string()))));
     };
-    print(&describe_change(before, now, wanted, &file))?;
+    print(&describe_change(&after, before, now, wanted, &file))?;
     warn(&after, now, wanted);
     Ok(())
 }
@@ -50,14 +67,44 @@ fn keys(item: &ListedItem<'_>, entries: &[ListedItem<'_>]) -> Vec<String> {
     [item.key()].into_iter().chain(is_its_own.then_some(plain)).collect()
 }
 
-/// Writes the setting under the first of the names, and takes it away from the
-/// others.
+/// Sets what holds for all items of the kind of which nothing else is said.
+fn set_kind(
+    home: &RectoHome,
+    view: &ItemView,
+    agent: &AgentArg,
+    wanted: Option<IncludeMode>,
+) -> CliResult {
+    let file = home.path().join("config.toml");
+    let table = ItemsTable { agent: agent.agent.as_deref(), kind: view.kind };
+    write(home, &file, table, &[(IncludeScope::Kind, wanted)])?;
+    let after = ItemView::open(home, view.kind, agent)?;
+    let (kinds, entries) = (plural(view.kind), after.entries());
+    let told = match wanted {
+        Some(include) => {
+            let follow = entries.iter().filter(|entry| after.follows_kind(&entry.id)).count();
+            let others = match entries.len() - follow {
+                0 => String::new(),
+                others => format!("; {others} as set for themselves"),
+            };
+            let how = format!("{include} where nothing else is said");
+            format!("{kinds}: {how} ({follow} of them{others}); set in {}\n", file.display())
+        }
+        None => format!("{kinds}: as usual where nothing else is said\n"),
+    };
+    print(&told)?;
+    if wanted == Some(IncludeMode::Agent) {
+        warn_of_search(&after);
+    }
+    tell(&RUNNING);
+    Ok(())
+}
+
+/// Writes the settings, each of them or none.
 fn write(
     home: &RectoHome,
     file: &Path,
     table: ItemsTable<'_>,
-    keys: &[String],
-    wanted: Option<IncludeMode>,
+    changes: &[(IncludeScope<'_>, Option<IncludeMode>)],
 ) -> CliResult {
     let _claim = FolderClaim::take(file);
     let sources = setup::sources(home, Vec::new());
@@ -65,13 +112,17 @@ fn write(
         CliFailure::new(format!("the config can't be changed\n\n{problems}"))
     })?;
     let mut edited = Some(text.clone());
-    for (index, key) in keys.iter().enumerate() {
-        let wanted = wanted.filter(|_| index == 0);
-        edited = edited.and_then(|text| config::set_include(&text, table, key, wanted));
+    for (scope, include) in changes {
+        edited = edited.and_then(|text| config::set_include(&text, table, *scope, *include));
     }
     let by_hand = || {
-        let table = format!("[{table}.{}]", toml_edit::Key::new(&keys[0]));
-        match wanted {
+        let table = match changes.first() {
+            Some((IncludeScope::Item(name), _)) => {
+                format!("[{table}.{}]", toml_edit::Key::new(*name))
+            }
+            _ => format!("[{table}]"),
+        };
+        match changes.first().and_then(|(_, include)| *include) {
             Some(include) => format!("edit it by hand: {table} with include = \"{include}\""),
             None => format!("edit it by hand: {table} without `include`"),
         }
@@ -94,6 +145,7 @@ fn write(
 
 /// Says what holds now, by whom, and from when.
 fn describe_change(
+    view: &ItemView,
     before: &ListedItem<'_>,
     now: &ListedItem<'_>,
     wanted: Option<IncludeMode>,
@@ -104,9 +156,17 @@ fn describe_change(
         false => format!(" (was {})", before.include),
     };
     let by = match (wanted, now.id.kind) {
-        (Some(_), _) => format!("set in {}", file.display()),
+        (Some(_), _) => format!("set in {}{}", file.display(), overruled(view, now)),
         (None, ItemKind::Tool) => "nothing in the config says otherwise".to_owned(),
-        (None, _) => format!("as {} has it", tame(&now.source.to_string())),
+        (None, _) => match view.snapshot.include_sources.get(&now.id) {
+            Some(IncludeSource::Kind) => format!("as the config has it for all {}s", now.id.kind),
+            Some(IncludeSource::TooLong) => {
+                "as skills are of which nothing is said, together too long for every page"
+                    .to_owned()
+            }
+            Some(IncludeSource::Usual) => format!("as is usual for {}s", now.id.kind),
+            _ => format!("as {} has it", tame(&now.source.to_string())),
+        },
     };
     let when = match now.include {
         IncludeMode::Always => {
@@ -122,6 +182,20 @@ fn describe_change(
     format!("{}: {}{was}; {by}\n{when}\n", tame(&now.id.to_string()), now.include)
 }
 
+/// What the item's own file says, where that is something else.
+fn overruled(view: &ItemView, now: &ListedItem<'_>) -> String {
+    match view.snapshot.include_sources.get(&now.id) {
+        Some(IncludeSource::Config { in_file: Some(own) }) if *own != now.include => {
+            let file = tame(&now.source.to_string());
+            format!(", which wins over `include: {own}` in {file}")
+        }
+        _ => String::new(),
+    }
+}
+
+/// What a person should know who changes the config.
+const RUNNING: &str = "note: a Recto that is running keeps the config that it began with";
+
 /// Tells why it may not do what was meant.
 fn warn(view: &ItemView, now: &ListedItem<'_>, wanted: Option<IncludeMode>) {
     if let (Some(wanted), Some(skill)) = (wanted, &now.id.server)
@@ -133,11 +207,17 @@ fn warn(view: &ItemView, now: &ListedItem<'_>, wanted: Option<IncludeMode>) {
             now.include
         ));
     }
-    if now.include == IncludeMode::Agent && !view.settings.search.enabled {
-        tell(&"warning: search is off, so nothing brings it\n  hint: set `search.enabled = true`");
+    if now.include == IncludeMode::Agent {
+        warn_of_search(view);
     }
     if view.kind == ItemKind::Skill && now.include != IncludeMode::Always && !now.tools.is_empty() {
         tell(&"note: its tools come no sooner than it does");
     }
-    tell(&"note: a Recto that is running keeps the config that it began with");
+    tell(&RUNNING);
+}
+
+fn warn_of_search(view: &ItemView) {
+    if !view.settings.search.enabled {
+        tell(&"warning: search is off, so nothing brings it\n  hint: set `search.enabled = true`");
+    }
 }

@@ -15,7 +15,7 @@ use crate::config::{ServerSettings, Settings, TransportSettings};
 use crate::draw::TextTable;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
-use crate::output::{print, print_json, print_list, tame, tame_lines, tell};
+use crate::output::{list_json, print, print_json, print_list, tame, tame_lines, tell};
 use crate::remedy_words::with_command;
 use crate::setup;
 
@@ -25,18 +25,18 @@ pub(super) fn list(home: &RectoHome, as_json: bool) -> CliResult {
     let tools = setup::toolbox(home, &settings);
     let known = tools.servers().status();
     let of = |server: &ServerSettings| known.iter().find(|known| *known.name == *server.name);
-    let json = |server: &ServerSettings| server_json(server, of(server));
+    let json = |server: &ServerSettings| server_json(server, &settings, of(server));
     let draw = || {
         let mut table = TextTable::new(["name", "tools", "include", "permission", "place"]);
         table.align_right(1);
-        settings.servers.iter().for_each(|server| table.row(row(server, of(server))));
+        settings.servers.iter().for_each(|server| table.row(row(server, &settings, of(server))));
         table.to_string()
     };
     let nothing = "there are no MCP servers; `[mcp.NAME]` in the config names one";
-    print_list(as_json, &settings.servers, json, draw, &nothing)
+    print_list(as_json, "servers", &settings.servers, json, draw, &nothing)
 }
 
-fn row(server: &ServerSettings, known: Option<&ServerStatus>) -> [String; 5] {
+fn row(server: &ServerSettings, settings: &Settings, known: Option<&ServerStatus>) -> [String; 5] {
     let tools = match known {
         None => "off".to_owned(),
         Some(known) => known.tools.map_or("unknown".to_owned(), |count| count.to_string()),
@@ -44,13 +44,17 @@ fn row(server: &ServerSettings, known: Option<&ServerStatus>) -> [String; 5] {
     [
         server.name.clone(),
         tools,
-        server.include.to_string(),
+        settings.server_include(server).to_string(),
         permission(server).to_owned(),
         known.map_or_else(|| place(server), |known| known.place.clone()),
     ]
 }
 
-fn server_json(server: &ServerSettings, known: Option<&ServerStatus>) -> Value {
+fn server_json(
+    server: &ServerSettings,
+    settings: &Settings,
+    known: Option<&ServerStatus>,
+) -> Value {
     json!({
         "name": server.name,
         "enabled": server.enabled,
@@ -59,7 +63,7 @@ fn server_json(server: &ServerSettings, known: Option<&ServerStatus>) -> Value {
             TransportSettings::Program { .. } => "stdio",
             TransportSettings::Address { .. } => "http",
         },
-        "include": server.include,
+        "include": settings.server_include(server),
         "permission": permission(server),
         "tools": known.and_then(|known| known.tools),
         "protocol": known.and_then(|known| known.protocol.clone()),
@@ -98,7 +102,10 @@ pub(super) fn check(home: &RectoHome, name: Option<&str>, as_json: bool) -> CliR
     });
     let all_well = checked.iter().all(|(_, report)| report.is_ok());
     if as_json {
-        print_json(&checked.iter().map(|(name, report)| report_json(name, report)).collect())?;
+        let servers = checked.iter().map(|(name, report)| report_json(name, report));
+        let mut report = list_json("servers", servers);
+        report["ok"] = all_well.into();
+        print_json(&report)?;
     } else if checked.is_empty() {
         tell(&"there are no MCP servers to check");
     }
@@ -149,8 +156,10 @@ fn report_json(name: &str, report: &Result<ServerReport, ServerError>) -> Value 
         Err(error) => json!({
             "name": name,
             "ok": false,
-            "error": error.to_string(),
-            "hint": with_command(error.hint(), error.remedy().as_ref()),
+            "error": {
+                "message": error.to_string(),
+                "hint": with_command(error.hint(), error.remedy().as_ref()),
+            },
             "stderr": error.stderr,
         }),
     }
@@ -174,7 +183,7 @@ pub(super) fn tools(home: &RectoHome, name: Option<&str>, as_json: bool) -> CliR
     let (known, errors) = setup::runtime()?.block_on(learn_tools(tools.servers(), &asked));
     let specs: Vec<&ToolSpec> = known.specs.iter().filter(|spec| is_asked(&spec.source)).collect();
     let json = |spec: &&ToolSpec| tool_json(spec, &tools);
-    print_list(as_json, &specs, json, || tool_table(&specs), &"there are no tools")?;
+    print_list(as_json, "tools", &specs, json, || tool_table(&specs), &"there are no tools")?;
     for notice in known.notices.iter().filter(|notice| is_asked(&notice.source)) {
         let problem = with_command(&*notice.problem, notice.remedy.as_ref());
         tell(&format_args!("warning: {problem}"));

@@ -1,19 +1,23 @@
-//! `recto memory add`, `edit` and `forget`: what a person changes. The files are
+//! `recto memory add`, `edit`, `forget` and `restore`: what a person changes. The files are
 //! written by `recto-workspace`, as they are when a model remembers something.
 
+use std::env;
+use std::path::Path;
 use std::process::ExitCode;
 
 use jiff::Zoned;
 use recto_context::{Memory, MemoryMarks, MemoryScope};
 use recto_workspace::{MemoryError, MemoryFiles, NewMemory, TextMarks};
 
-use super::editor;
-use super::ids::{ReadableMemories, find_memory, owner_of, read_memories, sure_name};
+use super::ids::{
+    ReadableMemories, find_memory, owner_of, read_forgotten, read_memories, sure_name,
+};
 use crate::cli::MarkArgs;
 use crate::config::Settings;
 use crate::failure::{CliFailure, CliResult};
 use crate::input;
 use crate::output::{print, tame, tell};
+use crate::terminal::draft::DraftKind;
 
 const UNCHANGED: &str = "nothing was changed";
 
@@ -52,7 +56,7 @@ pub(super) async fn edit(
         Some(text) => Some(input::message(text)?),
         // Whoever only wants other marks is not asked for a text.
         None if wanted.is_some() => None,
-        None => match editor::edited(&old.text)? {
+        None => match draft_kind(&env::temp_dir()).edit(&old.text)? {
             Some(text) => Some(text),
             None => {
                 tell(&UNCHANGED);
@@ -72,7 +76,8 @@ pub(super) async fn edit(
         error => error.into(),
     });
     let edited = edited.inspect_err(|_| {
-        let kept = text.as_deref().filter(|_| is_typed_here).and_then(editor::keep);
+        let kept = text.as_deref().filter(|_| is_typed_here);
+        let kept = kept.and_then(|text| draft_kind(&env::temp_dir()).keep(text));
         if let Some(path) = kept {
             tell(&format_args!("what you wrote is in {}", tame(&path.to_string_lossy())));
         }
@@ -83,6 +88,16 @@ pub(super) async fn edit(
         tell(&format_args!("changed in {}", tame(&edited.source.to_string())));
     }
     print_id(&edited)
+}
+
+/// A memory in a person's editor.
+fn draft_kind(folder: &Path) -> DraftKind<'_> {
+    DraftKind {
+        name: "memory",
+        folder,
+        instead: "type the new text behind the id",
+        unchanged: "the memory is as it was",
+    }
 }
 
 impl MarkArgs {
@@ -134,8 +149,43 @@ async fn forget_one(
     let memory = find_memory(id, known)?;
     let audience = owner_of(settings, &memory.scope);
     let forgotten = files.forget(&sure_name(memory), &audience).await?;
-    tell(&format_args!("it is kept in {}", tame(&forgotten.archive.to_string_lossy())));
+    let id = tame(&sure_name(memory));
+    tell(&format_args!(
+        "it is kept in {}; `recto memory restore {id}` brings it back",
+        tame(&forgotten.archive.to_string_lossy())
+    ));
     Ok(forgotten.memory)
+}
+
+/// Brings forgotten memories back. What can't be is told, and the others come all the same.
+pub(super) async fn restore(
+    files: &MemoryFiles,
+    ids: &[String],
+    scope: Option<&MemoryScope>,
+) -> CliResult<ExitCode> {
+    let mut code = ExitCode::SUCCESS;
+    let forgotten = read_forgotten(files, scope).await;
+    for id in ids {
+        match restore_one(files, id, &forgotten).await {
+            Ok(memory) => print_id(&memory)?,
+            Err(failure) => {
+                tell(&failure);
+                code = ExitCode::FAILURE;
+            }
+        }
+    }
+    Ok(code)
+}
+
+async fn restore_one(
+    files: &MemoryFiles,
+    id: &str,
+    forgotten: &ReadableMemories,
+) -> CliResult<Memory> {
+    let memory = find_memory(id, forgotten)?;
+    let restored = files.restore(memory).await?.memory;
+    tell(&format_args!("it is back in {}", tame(&restored.source.to_string())));
+    Ok(restored)
 }
 
 fn print_id(memory: &Memory) -> CliResult {

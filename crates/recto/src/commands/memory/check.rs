@@ -3,31 +3,19 @@
 
 use std::process::ExitCode;
 
-use recto_workspace::{FindingKind, MemoryFiles, MemoryFinding, Severity};
-use serde_json::{Value, json};
+use recto_workspace::{FindingKind, MemoryFiles, MemoryFinding};
 
-use crate::commands::items::{problem_json, severity};
+use crate::check_report::{CheckProblem, CheckReport};
 use crate::failure::CliResult;
-use crate::output::{counted, print, print_json, tell};
+use crate::output::counted;
 
 pub(super) async fn run(files: &MemoryFiles, as_json: bool) -> CliResult<ExitCode> {
-    let findings = files.check().await;
-    if as_json {
-        print_json(&findings.iter().map(finding_json).collect())?;
-    } else {
-        for MemoryFinding { problem, .. } in &findings {
-            print(&format!("{}: {problem}\n", severity(problem)))?;
-        }
-        tell(&format_args!("memory: {}", counted(findings.len(), "problem")));
-    }
-    let broken = findings.iter().any(|finding| finding.problem.severity == Severity::Error);
-    Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
-}
-
-fn finding_json(finding: &MemoryFinding) -> Value {
-    let mut value = problem_json(&finding.problem);
-    value["kind"] = json!(kind(finding.kind));
-    value
+    let problem = |finding: &MemoryFinding| {
+        CheckProblem::of_file(&finding.problem).with_field("kind", kind(finding.kind))
+    };
+    let problems: Vec<CheckProblem> = files.check().await.iter().map(problem).collect();
+    let verdict = format!("memory: {}", counted(problems.len(), "problem"));
+    CheckReport::new(problems, verdict).print(as_json)
 }
 
 fn kind(kind: FindingKind) -> &'static str {

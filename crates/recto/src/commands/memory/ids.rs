@@ -45,6 +45,17 @@ pub(super) async fn read_memories(
     ReadableMemories { memories: of_scope.cloned().collect(), has_gaps: view.has_gaps() }
 }
 
+/// Reads all that was forgotten, of a scope or of everybody.
+pub(super) async fn read_forgotten(
+    files: &MemoryFiles,
+    scope: Option<&MemoryScope>,
+) -> ReadableMemories {
+    let found = files.read_forgotten().await;
+    let of_scope = |memory: &&Memory| scope.is_none_or(|scope| memory.scope == *scope);
+    let memories = found.memories.iter().filter(of_scope).cloned().collect();
+    ReadableMemories { memories, has_gaps: found.has_gaps }
+}
+
 /// The owner, where memories of this scope can be changed.
 pub(super) fn owner_of(settings: &Settings, scope: &MemoryScope) -> Audience {
     let owner = setup::owner(settings);
@@ -80,7 +91,7 @@ fn unknown(id: &str, known: &ReadableMemories) -> CliFailure {
     } else if let Some(nearest) = nearest_to(typed, &known.memories) {
         failure.hint(format!("did you mean `{}`? `recto memory list` shows all", tame(nearest)))
     } else {
-        failure.hint("`recto memory list` shows what there is")
+        failure.hint("`recto memory list` shows what there is, with `--forgotten` what there was")
     }
 }
 

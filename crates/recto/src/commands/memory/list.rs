@@ -27,13 +27,20 @@ pub(super) async fn run(
         let item = ItemId::new(ItemKind::Memory, memory.name.clone());
         usage.extend_json(&item, memory_json(memory))
     };
-    let draw = || table(&view).to_string();
-    print_list(as_json, &view.memories, json, draw, &nothing(&view, audience))
+    let draw = || table(&view.memories).to_string();
+    print_list(as_json, "memories", &view.memories, json, draw, &nothing(&view, audience))
 }
 
-fn table(view: &MemoryView) -> TextTable {
+/// Lists what was forgotten, of everybody.
+pub(super) async fn forgotten(files: &MemoryFiles, as_json: bool) -> CliResult {
+    let found = files.read_forgotten().await;
+    let draw = || table(&found.memories).to_string();
+    print_list(as_json, "memories", &found.memories, memory_json, draw, &"nothing was forgotten")
+}
+
+fn table(memories: &[Memory]) -> TextTable {
     let mut table = TextTable::new(["id", "added", "marks", "scope", "text"]);
-    for memory in &view.memories {
+    for memory in memories {
         table.row([
             memory.name.to_string(),
             day(memory.added),

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::progress::PullDisplay;
 use crate::failure::{CliFailure, CliResult};
-use crate::output::{print_data, print_json, tell};
+use crate::output::{list_json, print_data, print_json, tell};
 use crate::remedy_words::with_command;
 use crate::setup;
 
@@ -90,7 +90,7 @@ async fn pull_all(
         all.push(pulled);
     }
     if json {
-        print_json(&all.iter().map(described).collect())?;
+        print_json(&list_json("models", all.iter().map(described)))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -57,7 +57,7 @@ impl<'a> SessionDescriber<'a> {
         let waiting = self.open.iter().filter(|approval| approval.session == session.id);
         json["waiting"] = waiting.map(question_json).collect();
         json["items"] = items.iter().map(item_json).collect();
-        json["effective_settings"] = settings_json(self.config, session);
+        json["effective_settings"] = effective_settings(self.config, session).into();
         Ok(())
     }
 }
@@ -82,7 +82,10 @@ fn item_json((item, state): &(ItemId, ItemState)) -> Value {
 }
 
 /// The settings that hold in a session: each with its value and where that comes from.
-fn settings_json(config: &LoadedConfig, session: &StoredSession) -> Value {
+pub(crate) fn effective_settings(
+    config: &LoadedConfig,
+    session: &StoredSession,
+) -> Map<String, Value> {
     let of_session = SessionSettings::from_store(&session.settings);
     let own = json!(of_session);
     // An agent that is gone from the config leaves what holds for all.
@@ -111,7 +114,7 @@ fn settings_json(config: &LoadedConfig, session: &StoredSession) -> Value {
     if effective["context_mode"]["value"].is_null() {
         effective["context_mode"]["value"] = ModeSource::Default.setting().into();
     }
-    effective.into()
+    effective
 }
 
 /// Adds how much search brings where only a preset says it. One that the session has chosen

@@ -10,14 +10,14 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use recto_agent::{Conversation, SOLE_ACCOUNT};
-use recto_context::{Audience, MarkdownHeader, TimedMessage, to_markdown};
+use recto_context::{Audience, MarkdownHeader, MarkdownRetraction, TimedMessage, to_markdown};
 use recto_store::{
-    BindingKey, Moment, NewSession, SessionFilter, SessionName, SessionSummary, Store, StoreError,
-    StoreResult, StoredMessage, StoredSession,
+    BindingKey, Moment, NewSession, NewTranscript, SessionFilter, SessionName, SessionSummary,
+    Store, StoreError, StoreResult, StoredMessage, StoredRetraction, StoredSession,
 };
 use serde_json::json;
 
-use super::{local, message_json, session_json, session_name};
+use super::{local, session_json, session_name, transcript_json};
 use crate::cli::SessionFormat;
 use crate::commands::turns::show;
 use crate::config::Settings;
@@ -49,12 +49,15 @@ pub(super) async fn export(
     content: ExportContent,
 ) -> CliResult {
     let messages = store.messages(session.id, None).await?;
+    let retractions = store.retractions(session.id).await?;
     let text = match (format.unwrap_or_else(|| format_of(out)), content) {
-        (SessionFormat::Jsonl, ExportContent::Talk) => jsonl(&session, &messages),
+        (SessionFormat::Jsonl, ExportContent::Talk) => jsonl(&session, &messages, &retractions),
         (SessionFormat::Jsonl, ExportContent::Records) => {
-            jsonl(&session, &messages) + &request_lines(store, &session).await?
+            jsonl(&session, &messages, &retractions) + &request_lines(store, &session).await?
         }
-        (SessionFormat::Markdown, ExportContent::Talk) => markdown(&session, &messages),
+        (SessionFormat::Markdown, ExportContent::Talk) => {
+            markdown(&session, &messages, &retractions)
+        }
         (SessionFormat::Markdown, ExportContent::Records) => {
             return Err(CliFailure::new("records can't be written as Markdown")
                 .hint("write them with `--format jsonl`"));
@@ -86,9 +89,13 @@ fn format_of(path: Option<&Path>) -> SessionFormat {
     }
 }
 
-fn jsonl(session: &StoredSession, messages: &[StoredMessage]) -> String {
+fn jsonl(
+    session: &StoredSession,
+    messages: &[StoredMessage],
+    retractions: &[StoredRetraction],
+) -> String {
     let header = json!({"format": FORMAT, "version": VERSION, "session": session_json(session)});
-    let lines = std::iter::once(header).chain(messages.iter().map(message_json));
+    let lines = std::iter::once(header).chain(transcript_json(messages, retractions));
     lines.map(|line| format!("{line}\n")).collect()
 }
 
@@ -109,7 +116,11 @@ async fn request_lines(store: &Store, session: &StoredSession) -> CliResult<Stri
     Ok(lines)
 }
 
-fn markdown(session: &StoredSession, messages: &[StoredMessage]) -> String {
+fn markdown(
+    session: &StoredSession,
+    messages: &[StoredMessage],
+    retractions: &[StoredRetraction],
+) -> String {
     let times: Vec<(String, String)> =
         messages.iter().map(|stored| (stored.at.to_string(), local(stored.at))).collect();
     let messages: Vec<TimedMessage<'_>> = messages
@@ -118,7 +129,14 @@ fn markdown(session: &StoredSession, messages: &[StoredMessage]) -> String {
         .map(|(stored, (at, shown))| TimedMessage { message: &stored.message, at, shown })
         .collect();
     let (title, session) = (session.label(), session_json(session));
-    to_markdown(&MarkdownHeader { title: &title, session: &session }, &messages)
+    let mark = |retraction: &StoredRetraction| MarkdownRetraction {
+        first: retraction.first,
+        last: retraction.last,
+        reason: retraction.reason.name().to_owned(),
+        at: retraction.at.to_string(),
+    };
+    let marks: Vec<MarkdownRetraction> = retractions.iter().map(mark).collect();
+    to_markdown(&MarkdownHeader { title: &title, session: &session }, &messages, &marks)
 }
 
 /// Writes a new file, never over one that is there: it may be the only copy of something.
@@ -204,7 +222,8 @@ async fn import_session(
     incoming: &ImportedSession,
     name: SessionName,
 ) -> StoreResult<StoredSession> {
-    let (messages, agent) = (incoming.timed(), &settings.agent.name);
+    let agent = &settings.agent.name;
+    let (messages, retractions) = (incoming.timed(), incoming.retractions());
     let place = Conversation::with_owner(TERMINAL, SOLE_ACCOUNT, name.as_str());
     // Who reads along is decided by where it goes on, whatever the file says.
     let conversation = Some(place.scope().into());
@@ -225,7 +244,7 @@ async fn import_session(
         at: incoming.begun.or(messages.first().map(|first| first.at)).unwrap_or_else(Moment::now),
         settings: of_session,
     };
-    store.import(key, new, messages).await
+    store.import(key, new, NewTranscript { messages, retractions }).await
 }
 
 /// The session that a file became: it began when the file says, or else has the name

@@ -196,7 +196,7 @@ fn trusted(declaring: &[DeclaringSkill]) -> BTreeMap<PathBuf, ContentHash> {
     let hash = |skill: &DeclaringSkill| match &skill.trust {
         SkillTrust::New(hash) | SkillTrust::AsBefore(hash) => Some(*hash),
         SkillTrust::Changed { was, .. } => Some(*was),
-        SkillTrust::Unreadable(_) => None,
+        SkillTrust::Untrusted(_) | SkillTrust::Unreadable(_) => None,
     };
     declaring.iter().filter_map(|skill| Some((skill.folder.clone(), hash(skill)?))).collect()
 }

@@ -1,61 +1,62 @@
-//! `recto tools check`: what is wrong with every tools.json, with file and line.
+//! `recto tools check`: what is wrong with every tools.json, with file and line, and which
+//! skills' tools are off for another reason.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use recto_tools::check_declaration;
-use recto_workspace::Severity;
-use serde_json::{Value, json};
+use recto_workspace::{Severity, SkipReason};
 
-use super::skills::{folder_of, read_text};
-use crate::commands::items::{ItemView, concerning, problem_json, severity, tell_in_use};
+use super::skills::{self, folder_of, read_text};
+use crate::check_report::{CheckProblem, CheckReport};
+use crate::commands::items::{ItemView, concerning, in_use, why_skipped};
 use crate::failure::CliResult;
-use crate::output::{print, print_json, tame};
+use crate::setup;
 
 pub(super) fn run(view: &ItemView, as_json: bool) -> CliResult<ExitCode> {
-    let problems = problems(view);
-    if as_json {
-        let problems: Vec<&Value> = problems.iter().map(|problem| &problem.json).collect();
-        print_json(&json!({"problems": problems}))?;
-    } else {
-        for problem in &problems {
-            print(&format!("{}\n", problem.text))?;
-        }
-        tell_in_use(view, problems.len());
-    }
-    let broken = problems.iter().any(|problem| problem.is_error);
-    Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
-}
-
-/// A problem with a file, in both forms in which it is printed.
-struct ToolProblem {
-    text: String,
-    json: Value,
-    is_error: bool,
+    let mut problems = problems(view);
+    problems.extend(skills_that_are_off(view)?);
+    let verdict = in_use(view, problems.len());
+    CheckReport::new(problems, verdict).print(as_json)
 }
 
 /// Lists what reading the skills found wrong, and then what is wrong with how their
 /// tools are run. What both find on a line is told once.
-fn problems(view: &ItemView) -> Vec<ToolProblem> {
+fn problems(view: &ItemView) -> Vec<CheckProblem> {
     let mut seen: HashSet<(PathBuf, Option<usize>)> = HashSet::new();
     let mut found = Vec::new();
     for problem in concerning(view) {
         seen.insert((problem.path.to_path_buf(), problem.line));
-        found.push(ToolProblem {
-            text: format!("{}: {problem}", severity(problem)),
-            json: problem_json(problem),
-            is_error: problem.severity == Severity::Error,
-        });
+        found.push(CheckProblem::of_file(problem));
     }
     for file in declarations(view) {
         for (line, what) in flaws(&file) {
             if seen.insert((file.clone(), line)) {
-                found.push(flaw(&file, line, &what));
+                found.push(CheckProblem::of_declaration(Severity::Error, &file, line, &what));
             }
         }
     }
     found
+}
+
+/// Skills whose tools are off though their files are right: they changed since a person looked
+/// at them, or need programs that are not there.
+fn skills_that_are_off(view: &ItemView) -> CliResult<Vec<CheckProblem>> {
+    let declaring = skills::declaring(&view.settings, &view.catalog);
+    let changed = setup::runtime()?.block_on(declaring)?;
+    let changed = changed.iter().filter_map(|skill| Some((skill.folder.clone(), skill.why_off()?)));
+    let lacking = view.snapshot.skipped.iter().filter_map(|skipped| {
+        let file = skipped.path.parent()?.join("tools.json");
+        let lacks = matches!(skipped.reason, SkipReason::MissingPrograms(_)) && file.is_file();
+        let why = format!("the tools of {} are off: it is {}", skipped.item, why_skipped(skipped));
+        lacks.then_some((skipped.path.parent()?.to_path_buf(), why))
+    });
+    let off = |(folder, why): (PathBuf, String)| {
+        let file = folder.join("tools.json");
+        CheckProblem::of_declaration(Severity::Warning, &file, None, &why)
+    };
+    Ok(changed.chain(lacking).map(off).collect())
 }
 
 /// Every tools.json of a skill that is in use.
@@ -72,21 +73,5 @@ fn flaws(file: &Path) -> Vec<(Option<usize>, String)> {
             flaws.map(|flaw| (Some(flaw.line), flaw.what)).collect()
         }
         Err(error) => vec![(None, format!("can't be read: {error}"))],
-    }
-}
-
-fn flaw(file: &Path, line: Option<usize>, what: &str) -> ToolProblem {
-    let at = line.map(|line| format!(":{line}")).unwrap_or_default();
-    let shown = tame(&file.to_string_lossy());
-    ToolProblem {
-        text: format!("error: {shown}{at}: {}", tame(what)),
-        json: json!({
-            "path": file.to_string_lossy(),
-            "line": line,
-            "what": what,
-            "hint": null,
-            "severity": "error",
-        }),
-        is_error: true,
     }
 }

@@ -16,7 +16,7 @@ use crate::config::{SandboxPolicy, Settings};
 use crate::draw::TextTable;
 use crate::failure::CliResult;
 use crate::home::RectoHome;
-use crate::output::{print_as, tame};
+use crate::output::{list_json, print_as, tame};
 use crate::setup;
 
 pub(super) fn run(home: &RectoHome, view: &ItemView, as_json: bool) -> CliResult {
@@ -29,7 +29,7 @@ pub(super) fn run(home: &RectoHome, view: &ItemView, as_json: bool) -> CliResult
     let rows = rows(view, &tools, &declaring);
     print_as(
         as_json,
-        || rows.iter().map(|row| row.json(&view.settings, &usage)).collect(),
+        || list_json("tools", rows.iter().map(|row| row.json(&view.settings, &usage))),
         || drawn(&rows, &usage, &declaring, &view.settings),
     )?;
     tell_of_check(view);
@@ -118,6 +118,9 @@ fn drawn(
     }
     let mut page = table.to_string();
     // Writing to a string can't fail, so the results are not looked at.
+    page.push_str(
+        "\ntokens: the schema alone, estimated; `recto show` counts what a turn's model reads of it",
+    );
     let _ = write!(page, "\napproval: {}", settings.tools.approval.name());
     let _ = write!(page, "\nguards around programs: {}\n", around(settings));
     for skill in declaring {

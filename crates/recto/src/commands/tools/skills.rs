@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use recto_agent::skill_changed_notice;
+use recto_agent::{skill_changed_notice, skill_untrusted_notice};
 use recto_context::{Catalog, ContentHash, ContentSource, Skill};
 use recto_tools::trust_hash;
 use serde_json::Value;
@@ -35,6 +35,8 @@ pub(in crate::commands) enum SkillTrust {
     New(ContentHash),
     /// The same as when a person last looked at it.
     AsBefore(ContentHash),
+    /// It comes with a project, and nobody has trusted it.
+    Untrusted(ContentHash),
     /// Its declaration or a script changed.
     Changed { was: ContentHash, is: ContentHash },
     /// It can't be read.
@@ -46,6 +48,11 @@ impl DeclaringSkill {
     pub(in crate::commands) fn why_off(&self) -> Option<String> {
         match &self.trust {
             SkillTrust::New(_) | SkillTrust::AsBefore(_) => None,
+            SkillTrust::Untrusted(_) => {
+                let source = ContentSource::file(&self.folder);
+                let notice = skill_untrusted_notice(source, &self.name);
+                Some(with_command(&*notice.problem, notice.remedy.as_ref()))
+            }
             SkillTrust::Changed { .. } => {
                 let source = ContentSource::file(&self.folder);
                 let notice = skill_changed_notice(source, &self.name);
@@ -89,9 +96,13 @@ pub(in crate::commands) async fn declaring(
         return Ok(Vec::new());
     }
     let known = trusted_hashes(settings).await?;
+    let is_of_project = |folder: &Path| {
+        settings.project.as_ref().is_some_and(|project| folder.starts_with(project))
+    };
     let with_trust = |(skill, folder): (&Skill, PathBuf)| {
         let trust = match (trust_hash(&folder), known.get(&*folder.to_string_lossy())) {
             (Err(error), _) => SkillTrust::Unreadable(error),
+            (Ok(is), None) if is_of_project(&folder) => SkillTrust::Untrusted(is),
             (Ok(is), None) => SkillTrust::New(is),
             (Ok(is), Some(was)) if is == *was => SkillTrust::AsBefore(is),
             (Ok(is), Some(was)) => SkillTrust::Changed { was: *was, is },

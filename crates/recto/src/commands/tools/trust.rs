@@ -25,7 +25,7 @@ pub(super) fn run(view: &ItemView, name: &str, as_json: bool) -> CliResult {
         // Listed after they were hashed: what changes in between is not trusted.
         let files = files(&skill.folder);
         let (hash, was) = match &skill.trust {
-            SkillTrust::New(is) => (*is, "seen for the first time"),
+            SkillTrust::New(is) | SkillTrust::Untrusted(is) => (*is, "seen for the first time"),
             SkillTrust::AsBefore(is) => (*is, "as it was"),
             SkillTrust::Changed { is, .. } => (*is, "changed"),
             SkillTrust::Unreadable(error) => {

@@ -2,15 +2,17 @@
 //! it, and what has to be read again for it.
 
 use std::cmp::Ordering;
-use std::fmt::Write as _;
 
 use recto_agent::restore_request;
-use recto_context::{ChangeExcerpt, Comparison, ItemId, PromptChange, Tokens, compare_requests};
+use recto_context::{
+    ChangeExcerpt, Comparison, ItemId, PromptChange, Tokens, compare_requests, grouped_digits,
+};
 use recto_store::{RequestRecord, Store, StoredTurn};
 use serde_json::json;
 
 use super::{find, find_page, request_of, sent_no_page};
 use crate::cli::DiffArgs;
+use crate::draw::{PageWidth, labelled, wrap_words};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print_as, tame};
@@ -29,7 +31,7 @@ pub(crate) fn run(home: &RectoHome, args: &DiffArgs) -> CliResult {
         print_as(
             args.json,
             || json!({"before": place(&before), "after": place(&after), "comparison": comparison}),
-            || describe(&before, &after, &comparison),
+            || describe(&before, &after, &comparison, PageWidth::of_stdout()),
         )
     })
 }
@@ -73,59 +75,66 @@ async fn turn_before(store: &Store, turn: &StoredTurn) -> CliResult<StoredTurn> 
     .hint("name two turns to compare: recto diff TURN TURN"))
 }
 
-fn describe(before: &RequestRecord, after: &RequestRecord, comparison: &Comparison) -> String {
+fn describe(
+    before: &RequestRecord,
+    after: &RequestRecord,
+    comparison: &Comparison,
+    width: PageWidth,
+) -> String {
+    let Comparison { agreed_tokens, fresh_tokens, reread_tokens, change, .. } = comparison;
+    let reread = match *reread_tokens {
+        Tokens::ZERO => String::new(),
+        reread => format!(" ({reread} of them read before)"),
+    };
+    let difference = match change {
+        Some(change) => change_place(change),
+        None if *fresh_tokens == Tokens::ZERO => "none, the requests are the same".to_owned(),
+        None => "none, the later request goes on where the earlier one ended".to_owned(),
+    };
     let mut out = format!(
-        "turn {}, request {}  →  turn {}, request {}\n\n\
-         agree   {} bytes, {} tokens\n\
-         fresh   {} tokens to read, {} of them read before\n",
-        before.turn,
-        before.number,
-        after.turn,
-        after.number,
-        comparison.agreed_bytes,
-        comparison.agreed_tokens,
-        comparison.fresh_tokens,
-        comparison.reread_tokens,
+        "turn {}, request {}  →  turn {}, request {}\n\n",
+        before.turn, before.number, after.turn, after.number,
     );
-    out.push_str(&match &comparison.change {
-        Some(change) => describe_change(change),
-        None if comparison.fresh_tokens == Tokens::ZERO => {
-            "part    nowhere: the requests are the same\n".to_owned()
-        }
-        None => {
-            "part    nowhere: the later request goes on where the earlier one ended\n".to_owned()
-        }
-    });
+    let line = format!(
+        "same beginning: {agreed_tokens} tokens; new: {fresh_tokens}{reread}; first difference: \
+         {difference}\n"
+    );
+    out.push_str(&wrap_words(&line, 2, width));
+    if let Some(change) = change {
+        out.push_str(&describe_change(change, width));
+    }
     for (what, items) in [
         ("added", &comparison.added),
         ("removed", &comparison.removed),
         ("changed", &comparison.changed),
     ] {
         if !items.is_empty() {
-            let _ = writeln!(out, "{what:<7} {}", named(items));
+            out.push_str(&labelled(what, &named(items), width));
         }
     }
     out
 }
 
-fn describe_change(change: &PromptChange) -> String {
-    let place = match change.message {
-        Some(message) => format!("message {}, byte {}", message + 1, change.byte),
-        None => format!("the tools, byte {}", change.byte),
-    };
-    let mut out = format!("part    in {place}\nlayer   {}\n", change.layer);
-    if let Some(item) = &change.item {
-        let _ = writeln!(out, "item    {}", tame(&item.to_string()));
+/// Where two requests part.
+fn change_place(change: &PromptChange) -> String {
+    let byte = grouped_digits(change.byte as u64);
+    match change.message {
+        Some(message) => format!("message {}, byte {byte}", message + 1),
+        None => format!("the tools, byte {byte}"),
     }
-    if let Some(source) = &change.source {
-        let _ = writeln!(out, "source  {}", tame(&source.to_string()));
-    }
-    let _ = writeln!(out, "cause   {}", change.cause.describe());
+}
+
+fn describe_change(change: &PromptChange, width: PageWidth) -> String {
+    let mut lines = vec![("layer", change.layer.to_string())];
+    lines.extend(change.item.as_ref().map(|item| ("item", tame(&item.to_string()))));
+    lines.extend(change.source.as_ref().map(|source| ("source", tame(&source.to_string()))));
+    lines.push(("cause", change.cause.describe().to_owned()));
     let ChangeExcerpt { agreed, before, after } = &change.excerpt;
-    for (what, text) in [("both", agreed), ("before", before), ("now", after)] {
-        let _ = writeln!(out, "{what:<7} {}", quoted(text));
-    }
-    out
+    lines.extend([("both", agreed), ("before", before), ("now", after)].map(|(what, text)| {
+        let text = if text.is_empty() { "nothing".to_owned() } else { quoted(text) };
+        (what, text)
+    }));
+    lines.iter().map(|(label, text)| labelled(label, text, width)).collect()
 }
 
 /// A text in one line, with all that can't be seen in it.

@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use recto_agent::{
     AgentError, ModelEntry, ReplayVerdict, Right, model_window, restore_request, verify_body,
 };
-use recto_context::{Budget, RequestContext, Tokens, ToolCalls};
+use recto_context::{Budget, RequestContext, Tokens, ToolCalls, grouped_digits};
 use recto_llm::StreamEvent;
 use recto_store::{
     RequestId, RequestRecord, RowId, SessionFilter, Store, StoreError, StoredTurn, TurnId,
@@ -19,7 +19,7 @@ use crate::cli::ReplayArgs;
 use crate::config::Settings;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
-use crate::output::{print, print_json, tame, tell};
+use crate::output::{list_json, print, print_json, tame, tell};
 use crate::setup;
 use crate::terminal::markdown::MarkdownRenderer;
 use crate::terminal::{OutputStyle, width};
@@ -60,14 +60,34 @@ async fn verify_all(store: &Store, args: &ReplayArgs) -> CliResult<ExitCode> {
     }
     let broken = results.iter().filter(|result| result.problem.is_some()).count();
     if args.json {
-        print_json(&results.iter().map(ReplayCheck::json).collect())?;
+        let mut report = list_json("requests", results.iter().map(ReplayCheck::json));
+        report["ok"] = (broken == 0).into();
+        print_json(&report)?;
     } else {
         for result in &results {
             result.tell();
         }
-        print(&format!("{} of {} requests verified\n", results.len() - broken, results.len()))?;
+        print(&(verdict(&results) + "\n"))?;
     }
     Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What was verified, in words.
+fn verdict(results: &[ReplayCheck]) -> String {
+    let whole: Vec<usize> = results.iter().filter_map(|result| result.bytes).collect();
+    match (&whole[..], results.len()) {
+        ([], 0) => "nothing was sent yet: there is no request to rebuild".to_owned(),
+        ([bytes], 1) => {
+            let bytes = grouped_digits(*bytes as u64);
+            format!("rebuilt from the record: identical to the {bytes} bytes sent")
+        }
+        (whole, all) => {
+            let [whole, all] = [whole.len(), all].map(|count| grouped_digits(count as u64));
+            format!(
+                "{whole} of {all} requests rebuilt from the record: identical to the bytes sent"
+            )
+        }
+    }
 }
 
 async fn every_turn(store: &Store) -> CliResult<Vec<StoredTurn>> {

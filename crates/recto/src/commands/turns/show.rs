@@ -1,21 +1,24 @@
-//! `recto show`: a turn's request by layer, its exact bytes, or all as JSON.
-
-use std::fmt::Write as _;
+//! `recto show`: a turn's request by layer, the page as the model reads it, its exact bytes, or
+//! all as JSON.
 
 use recto_agent::{Actor, ActorRole, RequestPurpose, restore_request};
-use recto_context::{CachedPrefix, MessageId, ServedTokens, Tokens};
-use recto_store::{RequestRecord, Store, StoredTurn};
+use recto_context::{CachedPrefix, MessageId, ServedTokens, Tokens, grouped_digits};
+use recto_store::{
+    Moment, RequestRecord, RequestUsage, Store, StoredApproval, StoredRetraction, StoredSession,
+    StoredTurn, TurnRetractions,
+};
 use serde_json::{Value, json};
 
-use super::{find, request_of};
+use super::{find, request_of, text};
 use crate::cli::ShowArgs;
 use crate::commands::approvals::{answer_text, approval_json};
 use crate::commands::sessions::{local, message_json, turn_json};
-use crate::draw;
+use crate::draw::{self, PageWidth, labelled, wrap_words};
 use crate::failure::CliResult;
 use crate::home::RectoHome;
-use crate::output::{print, print_bytes, print_json, tame};
+use crate::output::{print, print_bytes, print_json, prompt_words, tame};
 use crate::setup;
+use crate::terminal::pager::{self, PagerChoice};
 
 pub(crate) fn run(home: &RectoHome, args: &ShowArgs) -> CliResult {
     let settings = setup::load(home, Vec::new())?;
@@ -25,99 +28,174 @@ pub(crate) fn run(home: &RectoHome, args: &ShowArgs) -> CliResult {
         if args.json {
             return print_json(&record_json(&store, &turn, None).await?);
         }
+        if args.text {
+            let choice = if args.no_pager { PagerChoice::Never } else { PagerChoice::Usual };
+            let text = text::draw(&store, &turn, args.request, PageWidth::of_stdout()).await?;
+            return pager::show(&text, choice);
+        }
         let request = request_of(&store, &turn, args.request).await?;
         if args.body {
             return print_bytes(&store.body(request.id).await?);
         }
         let context = restore_request(&store, &request).await?;
-        let mut out = heading(&turn, &request);
-        out.push_str(&approvals(&store, &turn).await?);
-        out.push_str(&draw::request(&context));
-        out.push_str(&reply(&store, &turn, &request).await?);
+        let width = PageWidth::of_stdout();
+        let session = store.session(turn.session).await?;
+        let mut out = heading(&turn, session.as_ref(), &request, width);
+        out.push_str(&standing(&store, &turn, width).await?);
+        out.push_str(&retraction_lines(&store.retractions_of_turn(turn.id).await?, width));
+        out.push_str(&approvals(&store, &turn, width).await?);
+        out.push_str(&draw::request(&context, width));
+        out.push_str(&reply(&store, &turn, &request, width).await?);
         print(&out)
     })
 }
 
-fn heading(turn: &StoredTurn, request: &RequestRecord) -> String {
-    let mut out = format!(
-        "turn    {} of session {}, {}, {}\nrequest {} ({}), {} bytes by the {} wire\n",
-        turn.id,
-        turn.session,
-        turn.status,
-        local(turn.accepted),
-        request.number,
-        local(request.at),
-        request.body_length,
-        request.wire,
-    );
+/// Draws what a turn was and how it ended, and how its request came about.
+fn heading(
+    turn: &StoredTurn,
+    session: Option<&StoredSession>,
+    request: &RequestRecord,
+    width: PageWidth,
+) -> String {
+    let session = session.map_or_else(|| turn.session.to_string(), StoredSession::label);
+    let bytes = grouped_digits(request.body_length);
+    let mut lines = vec![
+        (
+            "turn",
+            format!(
+                "{} of session {}, {}, {}",
+                turn.id,
+                tame(&session),
+                turn.status,
+                local(turn.accepted)
+            ),
+        ),
+        (
+            "request",
+            format!(
+                "{} ({}), {bytes} bytes by the {} wire",
+                request.number,
+                local(request.at),
+                request.wire
+            ),
+        ),
+    ];
+    if let Some(detail) = &turn.detail {
+        lines.insert(1, ("because", tame(&detail.replace('\n', " "))));
+    }
     let Actor { name, role, .. } = Actor::from_store(&turn.actor);
     if role != ActorRole::Owner {
-        let _ = writeln!(out, "from    {} ({role})", tame(name.as_str()));
+        lines.push(("from", format!("{} ({role})", tame(name.as_str()))));
     }
     if let Some(before) = turn.continues {
-        let _ = writeln!(out, "goes on with turn {before}, with what its client brought");
+        lines.push(("goes on", format!("with turn {before}, with what its client brought")));
     }
     if RequestPurpose::from_record(request) == RequestPurpose::Summary {
-        out.push_str("purpose a summary of messages that leave the page\n");
+        lines.push(("purpose", "a summary of messages that leave the page".to_owned()));
     }
     if let Some(chosen) = request.notes["chosen"].as_str().filter(|chosen| !chosen.is_empty()) {
-        let _ = writeln!(out, "chosen  {}", tame(chosen));
+        lines.push(("chosen", tame(chosen)));
     }
+    lines.extend(prefix_words(request).map(|words| ("prefix", words)));
+    lines.iter().map(|(label, text)| labelled(label, text, width)).collect()
+}
+
+/// How far a request begins as the one before it, in words.
+fn prefix_words(request: &RequestRecord) -> Option<String> {
     let prefix = &request.notes["prefix"];
-    if let Some(agreed) = prefix["agreed_tokens"].as_u64() {
-        let fresh = prefix["fresh_tokens"].as_u64().unwrap_or_default();
-        let cause = prefix["cause"].as_str();
-        let cause =
-            cause.map_or_else(String::new, |cause| format!("; then: {}", cause.replace('_', " ")));
-        let _ = writeln!(
-            out,
-            "prefix  {agreed} tokens agree with the request before, {fresh} are fresh{cause}"
-        );
+    let same = prefix["agreed_tokens"].as_u64()?;
+    let fresh = prefix["fresh_tokens"].as_u64().unwrap_or_default();
+    let cause = prefix["cause"].as_str().map(|cause| cause.replace('_', " "));
+    let cause = cause.map(|cause| format!("; cause: {cause}")).unwrap_or_default();
+    let [same, fresh] = [same, fresh].map(grouped_digits);
+    Some(format!("same beginning as the request before: {same} tokens; new: {fresh}{cause}"))
+}
+
+/// Draws how a turn stands that has not ended.
+async fn standing(store: &Store, turn: &StoredTurn, width: PageWidth) -> CliResult<String> {
+    let session = store.session(turn.session).await?;
+    let label = session.map_or_else(|| turn.session.to_string(), |session| session.label());
+    let standing = draw::open_turn(turn, open_question(store, turn).await?.as_ref(), &label);
+    Ok(standing
+        .map(|standing| labelled("open", &format!("it {standing}"), width))
+        .unwrap_or_default())
+}
+
+/// The question of a turn that waits for an answer.
+async fn open_question(store: &Store, turn: &StoredTurn) -> CliResult<Option<StoredApproval>> {
+    let open = store.open_approvals(Moment::now()).await?;
+    Ok(open.into_iter().find(|approval| approval.turn == turn.id))
+}
+
+/// Draws what the turn has to do with exchanges that were taken back.
+fn retraction_lines(retractions: &TurnRetractions, width: PageWidth) -> String {
+    let mut out = String::new();
+    if let Some(StoredRetraction { turn, reason, .. }) = &retractions.replaces {
+        let before =
+            turn.map_or_else(|| "what was imported".to_owned(), |turn| format!("turn {turn}"));
+        out.push_str(&labelled(reason.name(), &format!("of {before}"), width));
+    }
+    if let Some(StoredRetraction { reason, at, replaced_by, .. }) = &retractions.taken_back {
+        let see = replaced_by.map_or_else(String::new, |turn| format!(", see turn {turn}"));
+        let text = format!("taken back by /{}, {}{see}", reason.name(), local(*at));
+        out.push_str(&labelled("undone", &text, width));
     }
     out
 }
 
 /// Draws what was asked in the turn, with the answers.
-async fn approvals(store: &Store, turn: &StoredTurn) -> CliResult<String> {
+async fn approvals(store: &Store, turn: &StoredTurn, width: PageWidth) -> CliResult<String> {
     let mut out = String::new();
     for approval in store.approvals_of(turn.id).await? {
         let (tool, title) = (approval.question.tool.key(), &approval.question.title);
         let answer = answer_text(&approval);
-        let _ = writeln!(out, "asked   {}: {}: {answer}", tame(&tool), tame(title));
+        let text = format!("{}: {}: {answer}", tame(&tool), tame(title));
+        out.push_str(&labelled("asked", &text, width));
     }
     Ok(out)
 }
 
 /// Draws what came back for a request.
-async fn reply(store: &Store, turn: &StoredTurn, request: &RequestRecord) -> CliResult<String> {
-    let bold = anstyle::Style::new().bold();
-    let mut out = String::new();
+async fn reply(
+    store: &Store,
+    turn: &StoredTurn,
+    request: &RequestRecord,
+    width: PageWidth,
+) -> CliResult<String> {
     let Some(answer) = &request.answer else {
         return Ok("\nnothing came back\n".to_owned());
     };
-    let _ = write!(out, "\n{bold}reply{bold:#}");
-    for (count, what) in [
-        (answer.usage.prompt, "tokens read"),
-        (answer.usage.cached, "of them cached"),
-        (answer.usage.completion, "written"),
-    ] {
-        if let Some(count) = count {
-            let _ = write!(out, ", {count} {what}");
-        }
-    }
-    if answer.usage.prompt.is_some() && answer.usage.cached.is_none() {
-        out.push_str(", cached unknown");
-    }
-    out.push('\n');
+    let bold = anstyle::Style::new().bold();
+    let usage = usage_words(&answer.usage).map(|words| format!(": {words}")).unwrap_or_default();
+    let mut out = wrap_words(&format!("\n{bold}reply{bold:#}{usage}\n"), 2, width);
     if let Some(error) = answer.result["error"]["message"].as_str() {
-        let _ = writeln!(out, "error: {}", tame(error));
+        out.push_str(&wrap_words(&format!("error: {}\n", tame(error)), 2, width));
+    }
+    if answer.result["finish"] == "repetition" {
+        out.push_str("ended: the model repeated the same words over and over\n");
+    }
+    if let Some(stamp) = answer.result["stamp_taken_off"].as_str() {
+        let text = format!("taken off its beginning: {}\n", tame(stamp.trim_end()));
+        out.push_str(&wrap_words(&text, 2, width));
     }
     if let Some(id) = answer.reply
         && let Some(text) = message_text(store, turn, id).await?
     {
-        out.push_str(&text);
+        out.push_str(&wrap_words(&text, 0, width));
     }
     Ok(out)
+}
+
+/// What the server counted, in words.
+fn usage_words(usage: &RequestUsage) -> Option<String> {
+    let count = |tokens: Option<u32>| tokens.map(u64::from);
+    let prompt = count(usage.prompt).map(|prompt| match count(usage.cached) {
+        None => prompt_words(prompt, None) + " (cache unknown)",
+        cached => prompt_words(prompt, cached),
+    });
+    let written = count(usage.completion).map(|count| format!("{} written", grouped_digits(count)));
+    let words: Vec<String> = prompt.into_iter().chain(written).collect();
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 async fn message_text(
@@ -170,8 +248,12 @@ async fn record_json(
     let approvals = store.approvals_of(turn.id).await?;
     let session = store.session(turn.session).await?;
     let approvals = approvals.iter().map(|approval| approval_json(approval, session.as_ref()));
+    let TurnRetractions { taken_back, replaces } = store.retractions_of_turn(turn.id).await?;
+    let mut described = turn_json(turn, open_question(store, turn).await?.as_ref());
+    described["taken_back"] = json!(taken_back);
+    described["replaces"] = json!(replaces);
     Ok(json!({
-        "turn": turn_json(turn),
+        "turn": described,
         "approvals": approvals.collect::<Vec<_>>(),
         "messages": own.map(message_json).collect::<Vec<_>>(),
         "requests": requests,

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use recto_agent::restore_request;
+use recto_agent::{bare_item_name, restore_request};
 use recto_context::{RequestContext, TypedMemory};
 use serde_json::json;
 
 use super::{find, request_of};
 use crate::cli::WhyArgs;
+use crate::draw::{PageWidth, wrap_words};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print_as, tame};
@@ -41,7 +42,11 @@ pub(crate) fn run(home: &RectoHome, args: &WhyArgs) -> CliResult {
         print_as(
             args.json,
             || json!({"turn": turn.id, "request": request.number, "items": answers}),
-            || answers.iter().map(|why| tame(&why.to_string()) + "\n").collect(),
+            || {
+                let lines: String =
+                    answers.iter().map(|why| tame(&why.to_string()) + "\n").collect();
+                wrap_words(&lines, 2, PageWidth::of_stdout())
+            },
         )
     })
 }
@@ -61,5 +66,5 @@ fn unknown(context: &RequestContext, name: &str, turn: &str) -> CliFailure {
         }
         false => format!("`recto show {turn}` shows what it knew"),
     };
-    failure.hint_nearest(name, names, otherwise)
+    failure.hint_nearest(bare_item_name(name), names, otherwise)
 }

@@ -1,10 +1,10 @@
-//! What the config says about single items. Which keys an item can have depends
+//! What the config says about items: all of a kind, and single ones. Which keys an item can have depends
 //! on its kind: one that its kind does not have is refused, because whoever sets
 //! it expects something of it.
 
 use super::super::choices::{ItemKind, NamedChoice};
 use super::super::raw::NamedTable;
-use super::super::settings::{GrantSettings, ItemSettings};
+use super::super::settings::{GrantSettings, ItemSettings, KindSettings};
 use super::SettingsResolver;
 
 /// What can be set for items of one kind only, and whom it is for.
@@ -18,6 +18,15 @@ const LIMITED: &[(&str, &[ItemKind], &str)] = &[
 ];
 
 impl SettingsResolver<'_> {
+    /// The settings of kinds of which something is set.
+    pub(super) fn item_kinds(&mut self) -> Vec<KindSettings> {
+        let kinds = ItemKind::NAMES.iter().filter_map(|name| {
+            let kind = KindSettings::read(self, &[*name], ItemKind::from_name(name)?)?;
+            kind.include.is_some().then_some(kind)
+        });
+        kinds.collect()
+    }
+
     pub(super) fn items(&mut self) -> Vec<ItemSettings> {
         self.tables_in("items").filter_map(|table| self.item(table)).collect()
     }

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use jiff::Timestamp;
 use recto_agent::{UsageQuery, UsageSpan};
-use recto_context::{IncludeMode, ItemKind};
+use recto_context::{IncludeMode, ItemId, ItemKind};
 use recto_store::{DayUsage, ItemUsage, Moment, UsageSummary};
 
 use super::*;
@@ -56,8 +56,8 @@ fn report(days: i16, items: Vec<ReportedItem>) -> UsageReport {
     }
 }
 
-fn plain(report: &UsageReport) -> String {
-    anstream::adapter::strip_str(&usage(report)).to_string()
+fn plain(report: &UsageReport, width: PageWidth) -> String {
+    anstream::adapter::strip_str(&usage(report, width)).to_string()
 }
 
 #[test]
@@ -74,10 +74,11 @@ fn a_year_is_read_by_months_and_within_80_columns() {
         include: None,
         ..item(ItemKind::Skill, &"wide ".repeat(20), counts, Some("2026-11-16T12:00:00Z"))
     });
-    let text = plain(&report(365, items));
+    let text = plain(&report(365, items), PageWidth::Columns(80));
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.contains(long), "names are whole: {text}");
     assert!(text.contains("\n2025-12") && text.contains("and 262 more\n"), "{text}");
-    assert!(text.contains(" (gone) "), "{text}");
+    assert!(text.contains(" (gone)"), "{text}");
     assert!(text.contains("300 items that nothing has used for 30 days"), "{text}");
 }
 
@@ -92,18 +93,18 @@ fn a_few_days_are_read_one_by_one() {
         agent main since 2025-11-16, when counting began
         turns     63: 60 done, 3 failed
         time      2.4 s a turn
-        requests  120; 360,000 tokens read (80% cached), 18,000 written
+        requests  120; 360,000 prompt tokens (288,000 from cache), 18,000 written
         fresh     36,000 tokens differed from the request before
-        session   1 turn; 900 tokens read (80% cached), 45 written
+        session   1 turn; 900 prompt tokens (720 from cache), 45 written
 
         layer    tokens a request  share
         system                300    25%
         history               900    75%
 
-        when        turns   read  cached  taken  offered  left  used
-        2025-11-16     21  120 k     80%     90      200    30    12
-        2025-11-17     21  120 k     80%     90      200    30    12
-        2025-11-18     21  120 k     80%     90      200    30    12
+        when        turns  prompt  cached  taken  offered  left  used
+        2025-11-16     21   120 k     80%     90      200    30    12
+        2025-11-17     21   120 k     80%     90      200    30    12
+        2025-11-18     21   120 k     80%     90      200    30    12
 
         item            taken  offered  left  used  last used
         tool read_file      0       60     0    19  2025-11-17
@@ -111,7 +112,7 @@ fn a_few_days_are_read_one_by_one() {
         skill tides         0        4     9     0  never
 
         What search chose, and what the turn then used. Only tools and skills are here:
-        whether a rule, a reference or a memory on the page was used can't be seen.
+          whether a rule, a reference or a memory on the page was used can't be seen.
         probability  picked  used       passed over  used all the same
         0.8 to 0.9      120    90  75%            0                  0
         0.3 to 0.4        0     0            12,000                  3
@@ -120,8 +121,8 @@ fn a_few_days_are_read_one_by_one() {
         not used     include  offered  left  last used
         skill tides  agent          4     9  never
     "#]]
-    .assert_eq(&plain(&report(3, items)));
-    let weeks = plain(&report(30, Vec::new()));
+    .assert_eq(&plain(&report(3, items), PageWidth::Columns(80)));
+    let weeks = plain(&report(30, Vec::new()), PageWidth::Columns(80));
     assert!(
         weeks.contains("week of 2025-11-10")
             && weeks.contains("no item is without use for 30 days"),
@@ -132,9 +133,13 @@ fn a_few_days_are_read_one_by_one() {
 #[test]
 fn nothing_is_said_in_words() {
     let mut report = report(0, Vec::new());
-    assert!(plain(&report).contains("no turn ended in this time"), "{}", plain(&report));
+    assert!(
+        plain(&report, PageWidth::Unlimited).contains("no turn ended in this time"),
+        "{}",
+        plain(&report, PageWidth::Unlimited)
+    );
     report.totals.first_day = None;
     report.totals.damaged_days = 2;
-    let text = plain(&report);
+    let text = plain(&report, PageWidth::Unlimited);
     assert!(text.contains("counted yet") && text.contains("2 days can't be read"), "{text}");
 }

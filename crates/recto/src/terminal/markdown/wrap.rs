@@ -210,7 +210,7 @@ const OPENING: &str = "「『（【〈《";
 
 /// Whether a line may be broken between two characters of which neither is a
 /// blank: only where one of them is of a script that has no blanks.
-fn may_break(before: char, after: char) -> bool {
+pub(crate) fn may_break(before: char, after: char) -> bool {
     let is_held = after.is_ascii_punctuation()
         || before.is_ascii_punctuation()
         || CLOSING.contains(after)
@@ -225,7 +225,7 @@ pub(super) fn is_wide(c: char) -> bool {
 }
 
 /// Whether two characters may be parts of one picture.
-fn are_joined(before: char, after: char) -> bool {
+pub(crate) fn are_joined(before: char, after: char) -> bool {
     const JOINER: char = '\u{200d}';
     let is_flag = |c: char| matches!(c, '\u{1f1e6}'..='\u{1f1ff}');
     let is_skin = |c: char| matches!(c, '\u{1f3fb}'..='\u{1f3ff}');

@@ -44,7 +44,7 @@ fn an_id_leads_to_the_memory_of_anybody() {
 fn an_old_note_is_changed_like_any_other() {
     let home = empty();
     home.write("workspace/memory/2001-01-02.md", "- Went to the lake.\n");
-    let list = home.json(&["memory", "list", "--all", "--json"]);
+    let list = home.json(&["memory", "list", "--all", "--json"])["memories"].clone();
     let id = list[0]["name"].as_str().unwrap().to_owned();
     home.ok(&["memory", "edit", &id, "Went to the hills."]);
     let file = fs::read_to_string(home.path("workspace/memory/2001-01-02.md")).unwrap();
@@ -85,7 +85,7 @@ fn a_flag_sets_a_mark_and_takes_it_off() {
     let file = || fs::read_to_string(home.path("workspace/memory/MEMORY.md")).unwrap();
     let before = "- [important] Bo likes tea.\n- Bo likes gin.\n";
     home.write("workspace/memory/MEMORY.md", before);
-    let list = home.json(&["memory", "list", "--json"]);
+    let list = home.json(&["memory", "list", "--json"])["memories"].clone();
     let is_tea = |one: &&serde_json::Value| one["text"] == "Bo likes tea.";
     let tea = list.as_array().unwrap().iter().find(is_tea).unwrap();
     let id = tea["name"].as_str().unwrap().to_owned();
@@ -128,7 +128,7 @@ fn an_empty_text_is_no_way_to_forget() {
         run.fails_with("a memory needs a text");
         assert!(run.err.contains(&format!("`recto memory forget {id}`")), "{}", run.err);
     }
-    let list = home.json(&["memory", "list", "--json"]);
+    let list = home.json(&["memory", "list", "--json"])["memories"].clone();
     assert_eq!((&list[0]["name"], &list[0]["important"]), (&json!(id), &json!(true)));
 }
 

@@ -17,7 +17,8 @@ fn talked() -> Home {
 
 /// The id of the memory with this text.
 fn id_of(home: &Home, text: &str, flags: &[&str]) -> String {
-    let list = home.json(&[&["memory", "list", "--all", "--json"], flags].concat());
+    let list =
+        home.json(&[&["memory", "list", "--all", "--json"], flags].concat())["memories"].clone();
     let found = list.as_array().unwrap().iter().find(|one| one["text"] == text);
     found.unwrap()["name"].as_str().unwrap().to_owned()
 }
@@ -33,7 +34,7 @@ fn why(home: &Home, id: &str) -> (String, Value) {
 #[test]
 fn no_memory_is_left_without_an_answer() {
     let home = talked();
-    let list = home.json(&["memory", "list", "--json"]);
+    let list = home.json(&["memory", "list", "--json"])["memories"].clone();
     let all = list.as_array().unwrap();
     assert_eq!(all.len(), 1_000);
     // Some of all, from what was found to what nobody looked at.
@@ -60,7 +61,7 @@ fn the_digits_of_what_was_on_the_page_are_enough() {
     let id = home.remember("Bo likes tea.", &[]);
     home.ok(&["chat", "-m", "hello"]);
     let (said, answer) = why(&home, &id);
-    assert_eq!(answer["status"], "on_page", "{said}");
+    assert_eq!(answer["status"], "in_full", "{said}");
     assert_eq!(home.ok(&["why", &id.rsplit_once('#').unwrap().1[..4]]), said);
     let unknown = home.run(&["why", "MEMORY.md#00000000"]);
     unknown.fails_with("knew no item `MEMORY.md#00000000`");
@@ -106,7 +107,7 @@ fn what_says_the_same_is_told_with_what_was_taken() {
     let (said, answer) = &answers[double];
     assert_eq!(answer["of"]["name"], json!(ids[1 - double]), "{answer}");
     assert!(said.contains(&format!("it says the same as memory {}", ids[1 - double])), "{said}");
-    assert_eq!(answers[1 - double].1["status"], "on_page", "{answers:?}");
+    assert_eq!(answers[1 - double].1["status"], "in_full", "{answers:?}");
 }
 
 /// With the real encoder.
@@ -125,7 +126,25 @@ fn what_says_nearly_the_same_is_told_with_what_was_taken() {
     let status = |at: usize| answers[at].1["status"].as_str().unwrap();
     let mut both = [status(0), status(1)];
     both.sort_unstable();
-    assert_eq!(both, ["on_page", "says_the_same"], "{answers:?}");
+    assert_eq!(both, ["in_full", "says_the_same"], "{answers:?}");
+}
+
+/// With the real encoder, to which these sound all the same.
+///
+/// Promise: `differing-facts-both-come`
+#[test]
+fn facts_that_differ_in_a_number_are_never_left_for_each_other() {
+    let home = Home::scripted(&[r#"{"content":"42 km."}"#]);
+    with_encoder(&home);
+    let runs: Vec<String> = (3..10).map(|km| format!("Ran {km} km")).collect();
+    let lines: String = runs.iter().map(|text| format!("- {text}\n")).collect();
+    home.write("workspace/memory/MEMORY.md", lines + &many(60));
+    home.ok(&["memory", "search", "running"]);
+    home.ok(&["chat", "-m", "How many km have I ran?"]);
+    for text in &runs {
+        let (said, answer) = why(&home, &id_of(&home, text, &[]));
+        assert_ne!(answer["status"], "says_the_same", "{said}");
+    }
 }
 
 #[test]

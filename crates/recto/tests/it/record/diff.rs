@@ -27,14 +27,13 @@ fn told(home: &Home) -> String {
     let folder = home.path("");
     let told = home.ok(&["diff"]).replace(folder.to_str().unwrap(), "");
     // What agrees, and how much of it, is another for every place of the home.
-    let change = told.split_once("part ").unwrap().1;
+    let change = told.split_once("first difference: ").unwrap().1;
     let is_agreed = |line: &&str| line.starts_with("both ");
     let change: String = change.split_inclusive('\n').filter(|line| !is_agreed(line)).collect();
     let change = change.as_str();
-    let mut masked = format!("part {}", without_hashes(change));
-    masked = masked.replace(|c: char| c.is_ascii_digit(), "#");
-    while masked.contains("##") {
-        masked = masked.replace("##", "#");
+    let mut masked = without_hashes(change).replace(|c: char| c.is_ascii_digit(), "#");
+    while masked.contains("##") || masked.contains("#,#") {
+        masked = masked.replace("##", "#").replace("#,#", "#");
     }
     masked
 }
@@ -59,14 +58,14 @@ fn nothing_that_changed_is_nowhere() {
     check(
         |_| {},
         &expect![[r#"
-        part    nowhere: the later request goes on where the earlier one ended
+        none, the later request goes on where the earlier one ended
     "#]],
     );
     // A file that only looks changed.
     check(
         |home| home.write("workspace/skills/notes/SKILL.md", SKILL),
         &expect![[r#"
-        part    nowhere: the later request goes on where the earlier one ended
+        none, the later request goes on where the earlier one ended
     "#]],
     );
 }
@@ -77,7 +76,7 @@ fn a_changed_skill_is_named() {
     check(
         |home| home.write("workspace/skills/notes/SKILL.md", &longer),
         &expect![[r#"
-            part    in message #, byte #
+            message #, byte #
             layer   skills
             item    skill notes
             source  workspace/skills/notes/SKILL.md
@@ -95,7 +94,7 @@ fn a_new_skill_is_named() {
     check(
         |home| home.write("workspace/skills/poems/SKILL.md", skill),
         &expect![[r#"
-            part    in message #, byte #
+            message #, byte #
             layer   skills
             item    skill poems
             source  workspace/skills/poems/SKILL.md
@@ -113,7 +112,7 @@ fn a_changed_rule_is_named() {
     check(
         |home| home.write("workspace/rules/tone.md", rule),
         &expect![[r#"
-            part    in message #, byte #
+            message #, byte #
             layer   items
             item    rule tone
             source  workspace/rules/tone.md
@@ -130,13 +129,13 @@ fn a_removed_reference_is_named() {
     check(
         |home| std::fs::remove_file(home.path("workspace/references/map.md")).unwrap(),
         &expect![[r#"
-            part    in message #, byte #
+            message #, byte #
             layer   items
             item    reference map
             source  workspace/references/map.md
             cause   a workspace file or item changed
             before  "\n\n# Reference: map\nHere be dragons."
-            now     ""
+            now     nothing
             removed reference map
         "#]],
     );
@@ -147,7 +146,7 @@ fn a_changed_soul_is_named() {
     check(
         |home| home.write("workspace/SOUL.md", "You are Eve.\n"),
         &expect![[r#"
-            part    in message #, byte #
+            message #, byte #
             layer   system
             source  workspace/SOUL.md
             cause   a workspace file or item changed
@@ -162,7 +161,7 @@ fn a_changed_memory_is_named() {
     check(
         |home| home.write("workspace/memory/MEMORY.md", "- Bo likes gin\n"),
         &expect![[r#"
-            part    in message #, byte #
+            message #, byte #
             layer   memory
             item    memory MEMORY.md#
             source  workspace/memory/MEMORY.md
@@ -181,12 +180,12 @@ fn a_new_tool_is_named() {
     check(
         |home| home.write("workspace/skills/notes/tools.json", tools),
         &expect![[r#"
-            part    in the tools, byte #
+            the tools, byte #
             layer   tools
             item    tool notes.rhyme
             source  workspace/skills/notes/tools.json
             cause   a tool is offered for the first time
-            before  ""
+            before  nothing
             now     "{\"type\":\"function\",\"function\":{\"name\":\"rhyme\",\"description\":\"Finds rhymes\",\"parameters\":{\"type\":\"object\",\"properties\":{}}}}"
             added   tool notes.rhyme
         "#]],
@@ -201,7 +200,7 @@ fn the_day_on_which_the_session_began_is_named() {
     assert_eq!(say("AAA-14").code, 0);
     assert_eq!(say("BBB+11").code, 0);
     expect![[r##"
-        part    in message #, byte #
+        message #, byte #
         layer   bootstrap
         source  built-in
         cause   what the page says of where the agent runs changed (time, folder, version, tools)
@@ -217,7 +216,7 @@ fn trimmed_history_is_named() {
     let run = home.run_with(&["chat", "-m", "three"], "", &[("RECTO_HISTORY_MAX_MESSAGES", "2")]);
     assert_eq!(run.code, 0, "{}", run.err);
     expect![[r#"
-        part    in message #, byte #
+        message #, byte #
         layer   history
         source  session
         cause   history was trimmed, summarised or expanded
@@ -233,7 +232,7 @@ fn a_flipped_mode_is_named() {
     let run = home.run_with(&["chat"], "/mode minimal\nlist the files\n", &[]);
     assert_eq!(run.code, 0, "{}", run.err);
     expect![[r#"
-        part    in message #, byte #
+        message #, byte #
         layer   system
         source  built-in
         cause   the mode flipped
@@ -252,7 +251,7 @@ fn another_model_is_named() {
     let run = home.run_with(&["chat"], "/model n\nthree\n", &[]);
     assert_eq!(run.code, 0, "{}", run.err);
     expect![[r#"
-        part    in message #, byte #
+        message #, byte #
         layer   system
         source  workspace/SOUL.md
         cause   the model changed
@@ -297,7 +296,7 @@ fn turns_of_two_sessions_can_be_compared() {
     let told = home.ok(&["diff", "2", "3"]);
     assert!(told.contains("turn 2, request 1  →  turn 3, request 1"), "{told}");
     assert!(told.contains("cause   the requests do not continue each other"), "{told}");
-    assert!(home.ok(&["diff", "1", "2"]).contains("part    nowhere"));
+    assert!(home.ok(&["diff", "1", "2"]).contains("; first difference: none, "));
     assert!(home.ok(&["diff", "2"]).contains("turn 1, request 1  →  turn 2, request 1"));
     home.run(&["diff", "1", "9"]).fails_with("there is no turn `9`");
     home.run(&["diff", "x"]).fails_with("there is no turn `x`");

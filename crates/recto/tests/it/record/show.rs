@@ -38,10 +38,10 @@ fn a_turn_of_two_requests_is_shown_one_by_one() {
     check(
         &served.home.ok(&["show"]),
         &expect![[r#"
-        turn # of session #, done, #-#-# #:#
+        turn # of session default, done, #-#-# #:#
         request # (#-#-# #:#), # bytes by the openai wire
         chosen configured
-        prefix # tokens agree with the request before, # are fresh
+        prefix same beginning as the request before: # tokens; new: #
         model m
         mode full: the default
         window # tokens, set in the config
@@ -64,12 +64,12 @@ fn a_turn_of_two_requests_is_shown_one_by_one() {
         tools tool remember always # always included
         tools tool recall always # always included
         tools tool forget always # always included
-        items rule # tone always # always included
+        items rule tone (priority #) always # always included
         message message # the message
         rounds assistant # # this turn
         rounds tool # # this turn
 
-        reply, # tokens read, # of them cached, # written
+        reply: # prompt tokens (# from cache), # written
         I am Ada.
     "#]],
     );
@@ -153,7 +153,7 @@ fn a_failed_turn_shows_what_was_sent_and_what_went_wrong() {
     let served = ServedHome::new(Wire::Ollama, fake);
     assert_eq!(served.chat("hello").code, 1);
     let shown = served.home.ok(&["show"]);
-    assert!(shown.starts_with("turn    1 of session 1, failed, "), "{shown}");
+    assert!(shown.starts_with("turn    1 of session default, failed, "), "{shown}");
     assert!(shown.contains("\nreply\nerror: "), "{shown}");
     let error = &only_request(&served.last_turn())["answer"]["result"]["error"].clone();
     assert_eq!(error["code"], "no_such_model", "{error}");

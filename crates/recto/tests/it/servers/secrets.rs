@@ -19,14 +19,14 @@ fn chat(served: &ServedHome, message: &str, key: &str) -> Run {
 fn a_key_that_the_server_does_not_take_is_told() {
     let told = [
         expect![[r#"
-        error: model `m`: the model server does not accept the key: unauthorized
+        error: model `m`: MODEL_KEY is set, and was refused by the model server: unauthorized
 
-        hint: set the environment variable that the model entry's `api_key_env` names
+        hint: set the environment variable MODEL_KEY to a key that the server accepts
     "#]],
         expect![[r#"
-        error: model `m`: the model server does not accept the key: Incorrect API key provided: ***. You can find your API key in your account.
+        error: model `m`: MODEL_KEY is set, and was refused by the model server: Incorrect API key provided: ***. You can find your API key in your account.
 
-        hint: set the environment variable that the model entry's `api_key_env` names
+        hint: set the environment variable MODEL_KEY to a key that the server accepts
     "#]],
     ];
     for (wire, told) in WIRES.into_iter().zip(told) {
@@ -79,8 +79,8 @@ fn a_missing_key_is_told() {
     for wire in WIRES {
         let served = ServedHome::with(wire, wire.fake().api_key(RIGHT), ENTRY);
         let run = served.chat("hello");
-        run.fails_with("does not accept the key");
-        run.fails_with("hint: set the environment variable");
+        run.fails_with("the model server wants a key, and MODEL_KEY is not set: ");
+        run.fails_with("hint: set the environment variable MODEL_KEY to the key");
     }
 }
 

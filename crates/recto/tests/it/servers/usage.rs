@@ -72,7 +72,7 @@ fn fresh_and_cached_tokens_are_told_apart() {
         );
         assert_eq!(*told, expected, "{dialect:?}");
         let shown = served.home.run(&["show"]).out;
-        let line = "reply, 900 tokens read, 700 of them cached, 12 written\n";
+        let line = "reply: 900 prompt tokens (700 from cache), 12 written\n";
         assert!(shown.contains(line), "{dialect:?}: {shown}");
     }
 }
@@ -85,7 +85,7 @@ fn what_a_server_does_not_count_is_unknown() {
     let events = served.events("is this cached?");
     assert_eq!(events.last().unwrap()["usage"].get("cached"), None);
     let shown = served.home.run(&["show"]).out;
-    assert!(shown.contains("written, cached unknown\n"), "{shown}");
+    assert!(shown.contains(" prompt tokens (cache unknown), "), "{shown}");
 }
 
 #[test]

@@ -131,6 +131,7 @@ fn reasons_to_end_are_told() {
     let finish = |reason| decode(PLAIN, &stream(&["a"], reason)).unwrap().1.finish;
     assert_eq!(finish("stop"), FinishReason::Stop);
     assert_eq!(finish("length"), FinishReason::Length);
+    assert_eq!(finish("repetition"), FinishReason::Repetition);
     assert_eq!(finish("tired"), FinishReason::Other("tired".to_owned()));
 }
 

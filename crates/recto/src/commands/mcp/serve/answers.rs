@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use recto_agent::{RecallQuery, RecalledContent, SearchPatience};
-use recto_context::{Catalog, ItemId, ItemKind, MessageId};
+use recto_agent::{Inbound, RecallQuery, RecalledContent, SearchPatience, SessionSettings};
+use recto_context::{Catalog, ContentPart, ItemId, ItemKind, MessageId};
 use recto_store::{SessionId, Store, TurnId};
 use recto_tools::shorten;
 use serde_json::json;
@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use super::arguments::OfferArguments;
 use super::handler::{CallHandler, ServeState};
 use super::offer::OfferedCall;
+use crate::cli::SamplingArgs;
 use crate::commands::context;
 use crate::commands::items::entry::tool_text;
 use crate::commands::memory::recollection_json;
@@ -154,14 +155,16 @@ async fn context(handler: &CallHandler, arguments: &OfferArguments) -> CliResult
     if choice.entry.is_none() && (asked_for.is_some() || session.is_some()) {
         return Err(choice.failure(asked_for.as_deref(), &settings));
     }
+    let content = vec![ContentPart::Text(message.into())];
     let (model, request, report) = match session {
         Some(name) => {
             let store = state.store.as_ref().ok_or_else(nothing_yet)?;
             let session = sessions::find(store, &settings.agent.name, &handler.asked, name).await?;
             let agent = handler.agent(&state, store, settings).await?;
             let model = model.map(str::to_owned);
-            let (model, preview) =
-                context::preview(&agent, session.id, message, model, None).await?;
+            let settings = SessionSettings { model, ..SessionSettings::default() };
+            let inbound = Inbound { content, settings, ..Inbound::text(&setup::actor(), "") };
+            let (model, preview) = context::preview(&agent, session.id, inbound).await?;
             let report = context::report(&preview);
             (model, preview.request, report)
         }
@@ -175,8 +178,9 @@ async fn context(handler: &CallHandler, arguments: &OfferArguments) -> CliResult
                 remembered: &remembered,
                 settings: &settings,
                 choice: &choice,
+                sampling: &SamplingArgs::default(),
             };
-            let (model, request) = context::assemble(&from, message, &[], None).await?;
+            let (model, request) = context::assemble(&from, &content, &[], None).await?;
             let report = request.report();
             (model, request, report)
         }

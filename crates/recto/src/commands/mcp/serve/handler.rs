@@ -15,8 +15,8 @@ use recto_workspace::MemoryView;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 
+use crate::check_report::problem_line;
 use crate::cli::AgentArg;
-use crate::commands::items::problem_line;
 use crate::config::Settings;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;

@@ -5,10 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use recto_context::{
-    ContentPart, HistoryProblem, MarkdownSession, Message, MessageBody, MessageId, ToolCall,
-    from_markdown, read_jsonl,
+    ContentPart, HistoryProblem, MarkdownRetraction, MarkdownSession, Message, MessageBody,
+    MessageId, ToolCall, from_markdown, read_jsonl,
 };
-use recto_store::{Moment, NewMessage, SessionName, SettingsMap, StoredMessage};
+use recto_store::{
+    Moment, NewMessage, NewRetraction, RetractionReason, SessionName, SettingsMap, StoredMessage,
+};
 use serde_json::Value;
 
 use super::super::session_name;
@@ -17,6 +19,7 @@ use crate::commands::history_failure;
 use crate::failure::{CliFailure, CliResult};
 use crate::input;
 use crate::output::tell;
+use crate::setup;
 
 /// A session as its file holds it, not yet in the store.
 pub(super) struct ImportedSession {
@@ -35,6 +38,24 @@ pub(super) struct ImportedSession {
 pub(super) struct ImportedMessage {
     message: Arc<Message>,
     at: Option<Moment>,
+    /// What took it back, where something did.
+    taken_back: Option<ImportedRetraction>,
+}
+
+/// Why and when an exchange was taken back where it was said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ImportedRetraction {
+    reason: RetractionReason,
+    at: Moment,
+    /// The number that its first message had there.
+    first: u64,
+}
+
+impl ImportedRetraction {
+    fn read(reason: Option<&str>, at: Option<&str>, first: Option<u64>) -> Option<Self> {
+        let reason = RetractionReason::from_name(reason?)?;
+        Some(ImportedRetraction { reason, at: moment(at?)?, first: first? })
+    }
 }
 
 impl ImportedSession {
@@ -99,6 +120,22 @@ impl ImportedSession {
         timed.collect()
     }
 
+    /// What was taken back of them, by the numbers that they have now.
+    pub(super) fn retractions(&self) -> Vec<NewRetraction> {
+        let is_same = |a: &ImportedMessage, b: &ImportedMessage| a.taken_back == b.taken_back;
+        let new = |exchange: &[ImportedMessage]| {
+            let taken_back = exchange.first()?.taken_back?;
+            Some(NewRetraction {
+                first: exchange.first()?.message.id,
+                last: exchange.last()?.message.id,
+                reason: taken_back.reason,
+                actor: setup::actor().to_store(),
+                at: taken_back.at,
+            })
+        };
+        self.messages.chunk_by(is_same).filter_map(new).collect()
+    }
+
     /// Whether a session begins with all of it.
     pub(super) fn is_in(&self, stored: &[StoredMessage]) -> bool {
         let same = |(imported, stored): (&ImportedMessage, &StoredMessage)| {
@@ -144,11 +181,11 @@ fn parse_jsonl(file: &Path, text: &str) -> CliResult<ImportedSession> {
         problems.iter_mut().for_each(|problem| problem.line += before);
         history_failure(cannot_import(file), &problems)
     })?;
-    let times = lines.lines().filter(|line| !line.trim().is_empty()).map(time_of_line);
+    let marks = lines.lines().filter(|line| !line.trim().is_empty()).map(marks_of_line);
     let imported = messages
         .into_iter()
-        .zip(times)
-        .map(|(message, at)| ImportedMessage { message, at })
+        .zip(marks)
+        .map(|(message, (at, taken_back))| ImportedMessage { message, at, taken_back })
         .collect();
     let session = header.map(|header| header["session"].clone()).unwrap_or_default();
     Ok(ImportedSession::new(&session, imported, &[]))
@@ -164,15 +201,23 @@ fn split_header(text: &str) -> (Option<Value>, &str) {
     }
 }
 
-fn time_of_line(line: &str) -> Option<Moment> {
-    moment(serde_json::from_str::<Value>(line).ok()?["at"].as_str()?)
+/// When the message of a line was said, and what took it back.
+fn marks_of_line(line: &str) -> (Option<Moment>, Option<ImportedRetraction>) {
+    let line = serde_json::from_str::<Value>(line).unwrap_or_default();
+    let mark = &line["taken_back"];
+    let taken_back = ImportedRetraction::read(
+        mark["reason"].as_str(),
+        mark["at"].as_str(),
+        mark["first"].as_u64(),
+    );
+    (line["at"].as_str().and_then(moment), taken_back)
 }
 
 /// The most problems of a file that are told one by one.
 const SHOWN_PROBLEMS: usize = 20;
 
 fn parse_markdown(file: &Path, text: &str) -> CliResult<ImportedSession> {
-    let MarkdownSession { session, messages, notices } =
+    let MarkdownSession { session, messages, retractions, notices } =
         from_markdown(text).map_err(|problems| {
             let shown = problems.iter().take(SHOWN_PROBLEMS);
             let failure =
@@ -184,7 +229,13 @@ fn parse_markdown(file: &Path, text: &str) -> CliResult<ImportedSession> {
         })?;
     let imported = messages.into_iter().map(|found| {
         let at = found.at.as_deref().and_then(moment);
-        ImportedMessage { message: found.message, at }
+        let is_in = |mark: &&MarkdownRetraction| {
+            found.written.is_some_and(|written| (mark.first..=mark.last).contains(&written))
+        };
+        let taken_back = retractions.iter().find(is_in).and_then(|mark| {
+            ImportedRetraction::read(Some(&mark.reason), Some(&mark.at), Some(mark.first.0))
+        });
+        ImportedMessage { message: found.message, at, taken_back }
     });
     Ok(ImportedSession::new(&session.unwrap_or_default(), imported.collect(), &notices))
 }
@@ -228,11 +279,13 @@ fn answer_open_calls(messages: Vec<ImportedMessage>) -> Vec<ImportedMessage> {
 
 /// Answers the open calls, behind the results that the last of them has.
 fn close_open_calls(all: &mut Vec<ImportedMessage>, open: &mut Vec<ToolCall>) {
-    let Some(at) = all.last().map(|last| last.at) else { return };
+    let Some((at, taken_back)) = all.last().map(|last| (last.at, last.taken_back)) else {
+        return;
+    };
     for call in open.drain(..) {
         let content = vec![ContentPart::Text("the result is not in what was imported".into())];
         let body = MessageBody::Tool { call: call.id, name: call.name, content };
         let message = Arc::new(Message { id: MessageId::default(), body });
-        all.push(ImportedMessage { message, at });
+        all.push(ImportedMessage { message, at, taken_back });
     }
 }

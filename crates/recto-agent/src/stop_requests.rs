@@ -1,0 +1,129 @@
+//! How turns are stopped, wherever they are: by a signal in this process, and by a request in the
+//! store that the process finds that has them, or whoever takes them up.
+
+use recto_store::{RowId, SessionId, Store, StoreError, StoredSession, StoredTurn, TurnOwner};
+use serde::Serialize;
+
+use crate::access::can_reach;
+use crate::actor::Actor;
+use crate::agent::Agent;
+use crate::error::{AgentError, AgentResult};
+use crate::recover::settle_open_turns;
+use crate::rights::Right;
+use crate::shutdown::TakeUpScope;
+
+/// What became of the wish to stop what is open in a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StopReport {
+    /// The session, by its name or number.
+    pub session: String,
+    /// What happens to its turns.
+    pub outcome: StopOutcome,
+}
+
+/// What happens to a turn that is to be stopped; of several, the first that applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopOutcome {
+    /// It is being stopped.
+    Now,
+    /// It runs in another process, which was asked to stop it.
+    Elsewhere,
+    /// No process had it any more, and it is closed.
+    Closed,
+    /// Nothing runs in the session.
+    NothingRuns,
+}
+
+/// Stops everything that is open in a session, without the agent whose session it is. What a
+/// process has is stopped by that process.
+pub async fn stop_session(
+    store: &Store,
+    actor: &Actor,
+    session: &StoredSession,
+) -> AgentResult<StopReport> {
+    actor.must_have(Right::Stop)?;
+    if !can_reach(actor, session) {
+        return Err(StoreError::NotFound(RowId::Session(session.id)).into());
+    }
+    let outcome = request_stops(store, actor, session.id, StopExtent::Session).await?;
+    settle_open_turns(store).await?;
+    Ok(StopReport { session: session.label(), outcome })
+}
+
+impl Agent {
+    /// Stops the turn that runs in a session, and says whether one did here. Should this process
+    /// end first, nobody goes on with it.
+    pub async fn stop(&self, actor: &Actor, session: SessionId) -> AgentResult<bool> {
+        self.must_be_allowed(actor, Right::Stop, session).await?;
+        if !self.mailboxes.has_running(session) {
+            return Ok(false);
+        }
+        // Before the signal: behind it another turn may run. Where the store does not take it,
+        // the turn is stopped all the same.
+        let _ = self.store().request_stop_of_own(session, actor.to_store()).await;
+        Ok(self.mailboxes.stop(session, actor))
+    }
+
+    /// Stops the turn that runs in a session, wherever that is.
+    pub(crate) async fn stop_running(
+        &self,
+        actor: &Actor,
+        session: SessionId,
+    ) -> AgentResult<StopOutcome> {
+        if self.stop(actor, session).await? {
+            return Ok(StopOutcome::Now);
+        }
+        let asked = request_stops(self.store(), actor, session, StopExtent::OldestTurn).await?;
+        if asked == StopOutcome::Closed {
+            // What waited behind it goes on.
+            self.take_up(TakeUpScope::Session(session)).await?;
+        }
+        Ok(asked)
+    }
+
+    /// Stops everything that is open in the session of that name or number.
+    pub(crate) async fn stop_named(&self, actor: &Actor, name: &str) -> AgentResult<StopReport> {
+        let named = self.store().find_session(self.name(), name).await?;
+        let session = named.filter(|session| can_reach(actor, session));
+        let session = session.ok_or_else(|| AgentError::NoSuchSession { name: name.to_owned() })?;
+        self.must_be_allowed(actor, Right::Stop, session.id).await?;
+        let mut report = stop_session(self.store(), actor, &session).await?;
+        if self.mailboxes.stop(session.id, actor) {
+            report.outcome = StopOutcome::Now;
+        }
+        Ok(report)
+    }
+}
+
+/// How much of a session is to be stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StopExtent {
+    /// The turn that runs, or is next.
+    OldestTurn,
+    /// What waits behind it, too.
+    Session,
+}
+
+/// Writes the requests to stop. What nobody has any more is to be closed by the caller.
+async fn request_stops(
+    store: &Store,
+    actor: &Actor,
+    session: SessionId,
+    extent: StopExtent,
+) -> AgentResult<StopOutcome> {
+    let open = store.open_turns().await?.turns.into_iter();
+    let of_session = open.filter(|turn: &StoredTurn| turn.session == session);
+    let most = if extent == StopExtent::OldestTurn { 1 } else { usize::MAX };
+    let mut outcome = StopOutcome::NothingRuns;
+    for turn in of_session.take(most) {
+        if store.request_stop(turn.id, actor.to_store()).await? {
+            outcome = outcome.min(match turn.owner {
+                Some(TurnOwner::Here) => StopOutcome::Now,
+                Some(TurnOwner::Elsewhere) => StopOutcome::Elsewhere,
+                Some(TurnOwner::Gone) | None => StopOutcome::Closed,
+            });
+        }
+    }
+    Ok(outcome)
+}

@@ -1,0 +1,108 @@
+//! Requests to keep something in mind: "remember that I like jazz", "don't forget that my …".
+//!
+//! Only plain ones count, because what follows from one is a call that is forced, or a person
+//! who is told that nothing was stored. A question ("do you remember that …?"), a story
+//! ("remember when …"), a reminder to do something ("remember to …") and a remark ("note that the
+//! file is large") are none.
+
+use super::lex::{Sentence, TokenGap, TokenKind, WordToken};
+use super::request::{self, RequestFrame};
+use super::{beginning, lex, lists, typed};
+
+/// The words by which a message plainly asks to have something remembered, as they were typed.
+pub fn find_remember_request(message: &str) -> Option<Vec<String>> {
+    lex::sentences(beginning(message)).iter().find_map(read_sentence)
+}
+
+fn read_sentence(sentence: &Sentence) -> Option<Vec<String>> {
+    let request = request::peel(&sentence.tokens);
+    // "remember that time?" asks; "could you remember that I …?" only sounds like it.
+    if sentence.asks && request.frame != RequestFrame::Asked {
+        return None;
+    }
+    let rest = request.rest;
+    let whole = lists::REMEMBER_THAT.covers(rest);
+    let own = lists::REMEMBER_OWN.covers(rest);
+    let covered = match (whole, own) {
+        (0, 0) => return None,
+        (0, own) if is_about_oneself(rest.get(own)?) => own,
+        (0, own) if introduces_fact(rest.get(own)?) => own,
+        (0, _) => return None,
+        (whole, _) => whole,
+    };
+    // There has to be something to keep.
+    let fact = rest.get(covered..).filter(|fact| !fact.is_empty())?;
+    let is_fact = fact.len() > 1 || fact[0].kind != TokenKind::Word;
+    let is_story = ["time", "day", "night", "one"].iter().any(|word| fact[0].is(word));
+    (is_fact && !is_story).then(|| typed(&rest[..covered].iter().collect::<Vec<_>>()))
+}
+
+/// "remember: …", "merk dir, dass …": what to keep follows.
+fn introduces_fact(token: &WordToken) -> bool {
+    let that = ["that", "dass", "daß", "que", "dat"];
+    match token.gap {
+        TokenGap::Colon => true,
+        TokenGap::Comma => that.iter().any(|word| token.is(word)),
+        TokenGap::Space => false,
+    }
+}
+
+/// "I", "my", "we": whose fact it is.
+fn is_about_oneself(token: &WordToken) -> bool {
+    ["i", "we"].contains(&token.stem())
+        || ["my", "our", "mine", "ours"].iter().any(|own| token.is(own))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::find_remember_request;
+
+    #[track_caller]
+    fn check(message: &str, expected: Option<&str>) {
+        let found = find_remember_request(message).map(|words| words.join(" "));
+        assert_eq!(found.as_deref(), expected, "{message}");
+    }
+
+    /// Promise: `a-wish-to-remember-is-met-or-told`
+    #[test]
+    fn plain_requests_are_found_by_their_words() {
+        check("Remember that I like jazz", Some("Remember that"));
+        check("please remember: the bins go out on Monday", Some("remember"));
+        check("Please remember that Kim's birthday is 14 March", Some("remember that"));
+        check("remember I take my coffee black", Some("remember"));
+        check("remember my sister is called Ada", Some("remember"));
+        check("Hi! Could you remember that I moved to Lisbon?", Some("remember that"));
+        check("don't forget that I am on holiday", Some("don't forget that"));
+        check("Do not forget my flight is LH 2043", Some("Do not forget"));
+        check("note that my door code is on the fridge", Some("note that"));
+        check("keep in mind that I don't eat meat", Some("keep in mind that"));
+        check("Thanks. And remember that we use tabs in src/main.rs", Some("remember that"));
+        check("Merk dir, dass ich Jazz mag", Some("Merk dir"));
+        check("recuerda que me gusta el jazz", Some("recuerda que"));
+    }
+
+    #[test]
+    fn questions_stories_and_remarks_are_none() {
+        for message in [
+            "do you remember that I like jazz?",
+            "Do you remember my name?",
+            "remember when we went to the sea",
+            "remember to call Ada",
+            "remember that?",
+            "remember that time in Lisbon",
+            "remember that",
+            "what should I remember?",
+            "I remember that day",
+            "note that the file is large",
+            "note that this is a draft",
+            "don't forget to commit",
+            "don't forget the milk",
+            "forget that I like jazz",
+            "explain how computers remember that",
+            "keep in mind that latency matters, and refactor it",
+            "",
+        ] {
+            check(message, None);
+        }
+    }
+}

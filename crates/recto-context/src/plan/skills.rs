@@ -1,0 +1,204 @@
+//! Which skills stand on the page: in full, in a list by name and description, or not at all.
+//!
+//! Skills of the session are there as the layout says. Of those that come when they fit, few
+//! are all listed, in a list that no message changes; of many, only those that may fit this
+//! message are, behind the history. A skill that only a person brings is not named.
+
+use super::{DropTally, Plan, SessionLookup, reason, scores_of};
+use crate::catalog::Skill;
+use crate::context::{DropReason, DroppedEntry};
+use crate::counter::TokenCounter;
+use crate::inputs::AssemblyInputs;
+use crate::item::{IncludeMode, ItemId, ItemKind, ItemOrigin, Pick, Scores};
+use crate::layer::Layer;
+use crate::layout::{PickPlacement, SkillRender, ToolCalls};
+use crate::page::PartReason;
+use crate::text::Text;
+use crate::tokens::Tokens;
+
+/// The probability from which on a skill may fit a message. What has nothing to do with it
+/// stays below by an order of magnitude.
+const POSSIBLE: f32 = 0.02;
+
+/// The list of skills takes no more than this share of the window.
+const LIST_SHARE: u32 = 16;
+
+pub(crate) struct PlannedSkill<'a> {
+    pub skill: &'a Skill,
+    pub form: SkillForm,
+    pub include: IncludeMode,
+    pub reason: PartReason,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SkillForm {
+    Full,
+    Listed,
+}
+
+/// Skills that may fit the message, likeliest first, and how many more there are.
+#[derive(Default)]
+pub(crate) struct PossibleSkills<'a> {
+    pub listed: Vec<(&'a Skill, Scores)>,
+    pub others: usize,
+}
+
+/// How skills are named that the session does not have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SkillListing {
+    /// Each of them, whatever its include mode: the layout knows no other way.
+    Every,
+    /// Each that comes when it fits: they are few.
+    Few,
+    /// Those that may fit this message.
+    Possible,
+    None,
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn plan_skills(&mut self, session: &SessionLookup<'_>) {
+        let AssemblyInputs { catalog, layout, mode, .. } = self.inputs;
+        let mut skills: Vec<&Skill> = catalog.skills.iter().collect();
+        if !layout.preset.is_plain() {
+            skills.sort_by(|a, b| a.name.cmp(&b.name));
+        }
+        let listing = skill_listing(self.inputs, session);
+        let mut left_out = DropTally::default();
+        for skill in skills {
+            if self.inputs.removed.contains(&skill_id(skill)) {
+                continue;
+            }
+            let joined = session.get(&skill_id(skill)).copied();
+            // Elsewhere the body of a picked skill stands among the picks.
+            let picked = layout.picks == PickPlacement::InLayer
+                && scores_of(self.inputs.picks, &skill_id(skill)).is_some();
+            if mode.chosen.is_minimal() && !self.offers_tool_of(skill) && !picked {
+                left_out.add(self.inputs.counter.text(&skill.entry));
+            } else if joined.is_some() || picked || listing.names(skill) {
+                self.skills.push(self.plan_skill(skill, joined));
+            }
+        }
+        let names = ["skill", "skills"];
+        self.dropped.extend(left_out.dropped(Layer::Skills, names, DropReason::Mode));
+        self.note_shed_bodies();
+        if listing == SkillListing::Possible {
+            self.list_possible(session);
+        }
+    }
+
+    fn plan_skill(&self, skill: &'a Skill, joined: Option<ItemOrigin>) -> PlannedSkill<'a> {
+        let AssemblyInputs { layout, mode, .. } = self.inputs;
+        let bodies = layout.skills == SkillRender::Full && !mode.chosen.is_minimal();
+        let shed = self.carry.shed.contains(&skill_id(skill));
+        let (form, reason) = match joined {
+            Some(_) if bodies && shed => (SkillForm::Listed, PartReason::ListedForRoom),
+            Some(joined) if bodies => (SkillForm::Full, reason(joined)),
+            _ if mode.chosen.is_minimal() => (SkillForm::Listed, PartReason::ListedInMinimal),
+            Some(_) => (SkillForm::Listed, PartReason::ListedByRender),
+            None => (SkillForm::Listed, PartReason::Listed),
+        };
+        let include = joined.map_or(skill.include, ItemOrigin::include);
+        PlannedSkill { skill, form, include, reason }
+    }
+
+    /// Bodies that have been out since an earlier turn are still missing.
+    fn note_shed_bodies(&mut self) {
+        let counter = &self.inputs.counter;
+        let shed = self.skills.iter().filter(|planned| planned.reason == PartReason::ListedForRoom);
+        self.dropped.extend(shed.map(|planned| shed_body(planned.skill, counter)));
+    }
+
+    /// Names the skills that search looked at and that may fit, as far as the list has room.
+    fn list_possible(&mut self, session: &SessionLookup<'_>) {
+        let inputs = self.inputs;
+        let (limit, counter) = (list_limit(inputs), TokenCounter::estimated());
+        let mut used = Tokens::ZERO;
+        for Pick { item, scores, .. } in inputs.candidates.iter().filter(|pick| is_possible(pick)) {
+            let mut skills = listable_skills(inputs, session);
+            let Some(skill) = skills.find(|skill| skill_id(skill) == *item) else { continue };
+            used += counter.text(&skill.entry);
+            if used <= limit && !self.carry.cut_picks.contains(item) {
+                self.possible.listed.push((skill, *scores));
+            }
+        }
+        let is_pick = |skill: &&Skill| scores_of(inputs.picks, &skill_id(skill)).is_some();
+        let all = listable_skills(inputs, session).filter(|skill| !is_pick(skill)).count();
+        self.possible.others = all - self.possible.listed.len();
+    }
+
+    /// Whether the model can load a skill by its name: where a list of those stands that come
+    /// when they fit, or comes to stand when the message asks for it.
+    pub(super) fn reads_skills(&self, session: &SessionLookup<'_>) -> bool {
+        let listing = skill_listing(self.inputs, session);
+        matches!(listing, SkillListing::Few | SkillListing::Possible)
+    }
+}
+
+impl SkillListing {
+    /// Whether a skill that the session does not have stands in the list of the layer.
+    fn names(self, skill: &Skill) -> bool {
+        match self {
+            SkillListing::Every => true,
+            SkillListing::Few => skill.include == IncludeMode::Agent,
+            SkillListing::Possible | SkillListing::None => false,
+        }
+    }
+}
+
+/// How skills are named that the session does not have. It follows from what there is, and
+/// not from the message. Estimated counts decide: exact ones are learnt on the way, and a
+/// list that changes with them would have all behind it read again.
+fn skill_listing(inputs: &AssemblyInputs<'_>, session: &SessionLookup<'_>) -> SkillListing {
+    let AssemblyInputs { layout, mode, .. } = inputs;
+    if !layout.budgets_skill_list() || mode.chosen.is_minimal() {
+        return SkillListing::Every;
+    }
+    let counter = TokenCounter::estimated();
+    let mut skills = listable_skills(inputs, session).peekable();
+    if layout.tool_calls == ToolCalls::Text || skills.peek().is_none() {
+        return SkillListing::None;
+    }
+    match skills.map(|skill| counter.text(&skill.entry)).sum::<Tokens>() <= list_limit(inputs) {
+        true => SkillListing::Few,
+        false if layout.picks == PickPlacement::TurnOnly => SkillListing::Possible,
+        false => SkillListing::None,
+    }
+}
+
+fn list_limit(inputs: &AssemblyInputs<'_>) -> Tokens {
+    let share = Tokens::new(inputs.window.tokens.get() / LIST_SHARE);
+    inputs.limits.skill_list_tokens.min(share)
+}
+
+/// Skills that come when they fit, but for those of the session and those that were removed.
+fn listable_skills<'a>(
+    inputs: &'a AssemblyInputs<'a>,
+    session: &SessionLookup<'_>,
+) -> impl Iterator<Item = &'a Skill> {
+    let is_out = |skill: &&Skill| {
+        let id = skill_id(skill);
+        !session.contains_key(&id) && !inputs.removed.contains(&id)
+    };
+    let skills = inputs.catalog.skills.iter();
+    skills.filter(|skill| skill.include == IncludeMode::Agent).filter(is_out)
+}
+
+fn is_possible(pick: &Pick) -> bool {
+    pick.item.kind == ItemKind::Skill
+        && pick.scores.probability.is_some_and(|probability| probability >= POSSIBLE)
+}
+
+pub(crate) fn skill_id(skill: &Skill) -> ItemId {
+    ItemId::new(ItemKind::Skill, skill.name.clone())
+}
+
+/// A skill's body that became a line in the list.
+pub(crate) fn shed_body(skill: &Skill, counter: &TokenCounter<'_>) -> DroppedEntry {
+    DroppedEntry {
+        what: format!("body of skill {}", skill.name),
+        layer: Layer::Skills,
+        before: counter.line(&skill.heading, &skill.body),
+        after: counter.line(&Text::default(), &skill.entry),
+        reason: DropReason::NoRoom,
+    }
+}

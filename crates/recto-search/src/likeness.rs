@@ -1,0 +1,297 @@
+//! Whether two texts that sound alike tell the same facts.
+//!
+//! "Ran 3 km" and "Ran 9 km" have nearly the same vector, and are two facts. So what tells
+//! them apart is read: names, numbers, dates, references and quotations (as
+//! [`find_facts`] finds them), numbers in words, and whether something is denied. Each of them
+//! has to stand in the other text, too, in whatever case and with whatever else around it.
+//!
+//! In doubt two texts are two facts: a fact that comes twice costs a line, one that does not
+//! come is lost. No meaning is read here: that is the vectors' part.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use recto_context::{FactKind, find_facts};
+
+use crate::lexical::is_common;
+
+/// What tells a text apart from others that sound like it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TextFacts {
+    /// All words of the text in one form, with a blank around each.
+    words: String,
+    /// Those that another text must have, too.
+    telling: BTreeSet<String>,
+    /// How often something is denied.
+    denials: usize,
+}
+
+/// Numbers in words. One is left out: in most sentences it is no number.
+const NUMBERS: [(&str, &str); 28] = [
+    ("zero", "0"),
+    ("two", "2"),
+    ("three", "3"),
+    ("four", "4"),
+    ("five", "5"),
+    ("six", "6"),
+    ("seven", "7"),
+    ("eight", "8"),
+    ("nine", "9"),
+    ("ten", "10"),
+    ("eleven", "11"),
+    ("twelve", "12"),
+    ("twenty", "20"),
+    ("thirty", "30"),
+    ("forty", "40"),
+    ("fifty", "50"),
+    ("hundred", "100"),
+    ("thousand", "1000"),
+    ("zwei", "2"),
+    ("drei", "3"),
+    ("vier", "4"),
+    ("fünf", "5"),
+    ("sechs", "6"),
+    ("sieben", "7"),
+    ("acht", "8"),
+    ("neun", "9"),
+    ("zehn", "10"),
+    ("zwölf", "12"),
+];
+
+/// Units that are written in several ways, without the ending of their plural.
+const UNITS: [(&str, &str); 22] = [
+    ("kilometre", "km"),
+    ("kilometer", "km"),
+    ("metre", "m"),
+    ("meter", "m"),
+    ("mile", "mi"),
+    ("kilo", "kg"),
+    ("kilogram", "kg"),
+    ("gram", "g"),
+    ("pound", "lb"),
+    ("litre", "l"),
+    ("liter", "l"),
+    ("hour", "h"),
+    ("hr", "h"),
+    ("minute", "min"),
+    ("second", "s"),
+    ("euro", "€"),
+    ("eur", "€"),
+    ("dollar", "$"),
+    ("usd", "$"),
+    ("percent", "%"),
+    ("celsiu", "°c"),
+    ("degree", "°"),
+];
+
+/// Words that deny something.
+const DENIALS: [&str; 25] = [
+    "not", "no", "never", "none", "nobody", "nothing", "nowhere", "neither", "nor", "without",
+    "cannot", "hardly", "nicht", "kein", "keine", "keinen", "nie", "niemal", "ohne", "pas",
+    "jamai", "nunca", "sin", "non", "stopped",
+];
+
+/// What stands before a word that says the contrary.
+const CONTRARY: [&str; 4] = ["un", "dis", "non", "anti"];
+
+impl TextFacts {
+    /// Reads the facts of a text.
+    pub(crate) fn read(text: &str) -> TextFacts {
+        let forms = word_forms(text);
+        let denials = forms.iter().filter(|word| is_denial(word)).count();
+        let numbers = forms.iter().filter(|word| is_number_word(text, word)).cloned();
+        let mut telling: BTreeSet<String> = numbers.collect();
+        let mut words = format!(" {} ", forms.join(" "));
+        for fact in find_facts(text) {
+            match fact.kind {
+                FactKind::Name | FactKind::Number | FactKind::Quote => {
+                    telling.extend(word_forms(&fact.text));
+                }
+                // A word and its number: `EC 213`.
+                FactKind::Reference if fact.text.contains(' ') => {
+                    telling.extend(word_forms(&fact.text));
+                }
+                // What machines read has one form only.
+                FactKind::Reference => {
+                    let reference = format!("={}", fact.text.to_lowercase());
+                    // Writing to a string can't fail.
+                    let _ = write!(words, " {reference} ");
+                    telling.insert(reference);
+                }
+                FactKind::Decision | FactKind::Question => {}
+            }
+        }
+        telling.extend(opening_names(text));
+        TextFacts { words, telling, denials }
+    }
+
+    /// Whether the two tell the same, as far as that can be read from their words.
+    pub(crate) fn agree_with(&self, other: &TextFacts) -> bool {
+        self.denials == other.denials
+            && self.is_covered_by(other)
+            && other.is_covered_by(self)
+            && !self.is_contrary_to(other)
+            && !other.is_contrary_to(self)
+    }
+
+    fn is_covered_by(&self, other: &TextFacts) -> bool {
+        self.telling.iter().all(|word| other.has(word))
+    }
+
+    /// Whether one says "unlocked" where the other says "locked".
+    fn is_contrary_to(&self, other: &TextFacts) -> bool {
+        let is_contrary = |word: &str| {
+            let denied = CONTRARY.iter().filter_map(|prefix| word.strip_prefix(prefix));
+            let mut denied = denied.filter(|rest| rest.len() > 2);
+            !other.has(word) && denied.any(|rest| other.has(rest))
+        };
+        self.words.split_whitespace().any(is_contrary)
+    }
+
+    fn has(&self, word: &str) -> bool {
+        self.words.contains(&format!(" {word} "))
+    }
+}
+
+/// The words of a text in the form in which they are compared: small, without the marks around
+/// them and the ending of a plural, numbers and units in one way.
+fn word_forms(text: &str) -> Vec<String> {
+    let small = text.to_lowercase().replace('’', "'").replace("n't", " not");
+    let bare = |word: &str| {
+        let word = word.trim_matches(is_mark).trim_start_matches('+');
+        word.strip_suffix("'s").unwrap_or(word).to_owned()
+    };
+    let words = small.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '[' | ']'));
+    let words = words.map(bare).filter(|word| !word.is_empty());
+    words.flat_map(|word| apart_from_unit(&word)).map(|word| one_form(&word)).collect()
+}
+
+/// Marks around a word that are no part of it.
+fn is_mark(c: char) -> bool {
+    !c.is_alphanumeric() && !matches!(c, '€' | '$' | '£' | '¥' | '%' | '°' | '-' | '+' | '/' | '~')
+}
+
+/// A number apart from the unit that is written right behind it, or the currency before it.
+fn apart_from_unit(word: &str) -> Vec<String> {
+    let is_of_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | ':' | '-' | '/');
+    let currency = word.find(|c: char| !matches!(c, '€' | '$' | '£' | '¥')).unwrap_or(0);
+    let (sign, rest) = word.split_at(currency);
+    let digits = rest.find(|c: char| !is_of_number(c)).unwrap_or(rest.len());
+    let (number, unit) = rest.split_at(digits);
+    let is_unit = !unit.contains(|c: char| c.is_ascii_digit()) && unit.chars().count() <= 6;
+    if !number.contains(|c: char| c.is_ascii_digit()) || !is_unit {
+        return vec![word.to_owned()];
+    }
+    let parts = [number, unit, sign].map(str::to_owned);
+    parts.into_iter().filter(|part| !part.is_empty()).collect()
+}
+
+/// One form of a word for all the ways in which it is written.
+fn one_form(word: &str) -> String {
+    let in_list = |list: &[(&str, &'static str)], word: &str| {
+        list.iter().find(|(known, _)| *known == word).map(|(_, form)| (*form).to_owned())
+    };
+    if let Some(number) = in_list(&NUMBERS, word) {
+        return number;
+    }
+    if word.starts_with(|c: char| c.is_ascii_digit()) && is_grouped(word) {
+        return word.replace(',', "");
+    }
+    let singular = word.strip_suffix('s').filter(|stem| stem.chars().count() > 2).unwrap_or(word);
+    in_list(&UNITS, singular).unwrap_or_else(|| singular.to_owned())
+}
+
+/// Whether the commas of a number part its thousands: `42,000`.
+fn is_grouped(number: &str) -> bool {
+    let mut groups = number.split(',').skip(1).peekable();
+    let is_group = |group: &str| group.len() == 3 && group.bytes().all(|b| b.is_ascii_digit());
+    groups.peek().is_some() && groups.all(is_group)
+}
+
+fn is_denial(word: &str) -> bool {
+    DENIALS.contains(&word)
+}
+
+/// Whether a number stands in a text by a word.
+fn is_number_word(text: &str, form: &str) -> bool {
+    let mut words = NUMBERS.iter().filter(|(_, number)| *number == form);
+    let small = text.to_lowercase();
+    words.any(|(word, _)| small.split(|c: char| !c.is_alphanumeric()).any(|said| said == *word))
+}
+
+/// Capital words that open a sentence and are rare: a name can stand there, and is not told from
+/// another word by its capital.
+fn opening_names(text: &str) -> Vec<String> {
+    let sentences = text.split(['.', '!', '?', '\n', ':']);
+    let first = sentences.filter_map(|sentence| {
+        let mut words = sentence.split_whitespace();
+        words.find_map(|word| Some(word.trim_matches(is_mark)).filter(|word| !word.is_empty()))
+    });
+    let is_word = |word: &&str| word.chars().all(char::is_alphanumeric) && !is_common(word);
+    let names = first.filter(|word| word.starts_with(char::is_uppercase)).filter(is_word);
+    names.flat_map(word_forms).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(a: &str, b: &str, expected: bool) {
+        let (first, second) = (TextFacts::read(a), TextFacts::read(b));
+        assert_eq!(first.agree_with(&second), expected, "{a} / {b}: {first:?} {second:?}");
+        assert_eq!(second.agree_with(&first), expected, "{b} / {a}");
+    }
+
+    /// Promise: `differing-facts-both-come`
+    #[test]
+    fn texts_that_differ_in_a_number_are_two_facts() {
+        for (a, b) in [
+            ("Ran 3 km", "Ran 9 km"),
+            ("Ran three km", "Ran nine km"),
+            ("Ran 3 km", "Ran 3 miles"),
+            ("Needs version 1.2", "Needs version 1.20"),
+            ("Paid €92", "Paid €29"),
+            ("It was -5 °C", "It was 5 °C"),
+            ("The meeting is on 18 July", "The meeting is on 19 July"),
+            ("Meets on Monday", "Meets on Tuesday"),
+            ("Due 2026-03-01", "Due 2026-03-02"),
+            ("Opens at 11:00", "Opens at 11:30"),
+        ] {
+            check(a, b, false);
+        }
+    }
+
+    /// Promise: `differing-facts-both-come`
+    #[test]
+    fn texts_that_differ_in_a_name_or_are_denied_are_two_facts() {
+        for (a, b) in [
+            ("Anna likes tea", "Boris likes tea"),
+            ("Her sister Anna lives in Rome", "Her sister Anna lives in Oslo"),
+            ("See src/main.rs", "See src/lib.rs"),
+            ("Mail a@x.example", "Mail b@x.example"),
+            ("The branch is called old-ui", "The branch is called new-ui"),
+            ("Uses `getUser` there", "Uses `getUsers` there"),
+            ("Likes tea", "Does not like tea"),
+            ("Eats meat", "Never eats meat"),
+            ("The door is locked", "The door is unlocked"),
+        ] {
+            check(a, b, false);
+        }
+    }
+
+    #[test]
+    fn other_words_for_the_same_are_no_second_fact() {
+        for (a, b) in [
+            ("Ran 3 km", "ran three kilometres."),
+            ("Ran 3km today", "Today: ran 3 km"),
+            ("Likes tea", "I like tea"),
+            ("Anna likes tea", "anna likes tea!"),
+            ("Doesn't like coffee", "Does not like coffee."),
+            ("Has 42,000 photos", "has 42000 photos"),
+            ("Paid €92", "paid 92 euros"),
+        ] {
+            check(a, b, true);
+        }
+    }
+}

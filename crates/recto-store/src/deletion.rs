@@ -1,0 +1,192 @@
+//! Deletes a session for good: its messages, turns and records, and the texts that no other
+//! session's records have. What was counted of it stays counted.
+//!
+//! Numbers never come back: the row of the session stays, empty, and so do the last turn and
+//! the last message where they are the newest of all. Other processes may know them.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
+
+use recto_context::{Message, MessageBody, MessageId, Text};
+use recto_fs::blocking;
+use rusqlite::{Connection, params};
+
+use crate::codec;
+use crate::documents::{DocumentReader, PartKey};
+use crate::error::StoreResult;
+use crate::ids::{Moment, RequestId, SessionId};
+use crate::rows::{self, DbResult};
+use crate::schema::{self, ConnectionMode};
+use crate::sessions::must_exist;
+use crate::store::Store;
+use crate::turns::must_be_idle;
+
+/// What was deleted with a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeletedSession {
+    /// How many messages it had.
+    pub messages: u64,
+    /// How many turns it had had.
+    pub turns: u64,
+    /// Whether its bytes are gone from the files, too. They are not while another process
+    /// reads what was there before, or where the disk has no room to write the rest anew.
+    pub is_wiped: bool,
+}
+
+/// How often, and after what pauses, the files are wiped while others are at work.
+const WIPE_TRIES: usize = 20;
+const WIPE_PAUSE: Duration = Duration::from_millis(100);
+
+impl Store {
+    /// Deletes a session in which no turn is open.
+    pub async fn delete_session(&self, id: SessionId, at: Moment) -> StoreResult<DeletedSession> {
+        let marked = self.read(move |db| ReferencedParts::read(db, id)).await?;
+        let owners = self.owners();
+        let deleted = self.write(move |db| {
+            must_exist(db, id)?;
+            must_be_idle(db, &owners, id)?;
+            delete_parts(db, id, &marked)?;
+            delete_rows(db, id, at)
+        });
+        let (messages, turns) = deleted.await?;
+        self.forget_document(id);
+        let path = self.path().to_owned();
+        let is_wiped = blocking(move || wipe(&path)).await;
+        Ok(DeletedSession { messages, turns, is_wiped })
+    }
+}
+
+/// The texts that the records of other sessions have, up to a request.
+struct ReferencedParts {
+    keys: HashSet<PartKey>,
+    last: i64,
+}
+
+impl ReferencedParts {
+    /// Reads the records of all other sessions, which may take its time and holds up nobody.
+    fn read(db: &Connection, without: SessionId) -> DbResult<Self> {
+        let last = rows::first(db, "SELECT max(id) AS id FROM requests", [], |row| {
+            Ok(row.get::<_, Option<i64>>("id")?)
+        })?;
+        let mut parts = ReferencedParts { keys: HashSet::new(), last: last.flatten().unwrap_or(0) };
+        let sql = "SELECT id FROM sessions WHERE id <> ?1 AND deleted IS NULL";
+        for session in rows::all(db, sql, [without.0], |row| Ok(row.get::<_, i64>("id")?))? {
+            // Documents of one session are kept against each other, and of no other.
+            let sql = "SELECT requests.id FROM requests JOIN turns ON turns.id = requests.turn
+                       WHERE turns.session = ?1 ORDER BY requests.id";
+            let requests = rows::all(db, sql, [session], |row| Ok(RequestId(row.get("id")?)))?;
+            add_keys(db, requests, &mut parts.keys)?;
+        }
+        Ok(parts)
+    }
+
+    /// The same with what was recorded meanwhile.
+    fn with_newer(&self, db: &Connection, without: SessionId) -> DbResult<HashSet<PartKey>> {
+        let mut keys = self.keys.clone();
+        let sql = "SELECT requests.id FROM requests JOIN turns ON turns.id = requests.turn
+                   WHERE requests.id > ?1 AND turns.session <> ?2 ORDER BY requests.id";
+        let newer =
+            rows::all(db, sql, params![self.last, without.0], |row| Ok(RequestId(row.get("id")?)))?;
+        add_keys(db, newer, &mut keys)?;
+        Ok(keys)
+    }
+}
+
+/// Adds all that can be the key of a text in these records. What only looks like one keeps a
+/// text too long, which does no harm.
+fn add_keys(
+    db: &Connection,
+    requests: Vec<RequestId>,
+    keys: &mut HashSet<PartKey>,
+) -> DbResult<()> {
+    let mut reader = DocumentReader::default();
+    for id in requests {
+        // A record that can't be read has no use for its texts.
+        if let Some(document) = rows::unless_damaged(reader.read(db, id).map(Some))? {
+            keys.extend(document.mentioned_keys());
+        }
+    }
+    Ok(())
+}
+
+/// Deletes the texts that only this session's records have.
+fn delete_parts(db: &Connection, id: SessionId, marked: &ReferencedParts) -> DbResult<()> {
+    let mut own = HashSet::new();
+    let sql = "SELECT requests.id FROM requests JOIN turns ON turns.id = requests.turn
+               WHERE turns.session = ?1 ORDER BY requests.id";
+    let requests = rows::all(db, sql, [id.0], |row| Ok(RequestId(row.get("id")?)))?;
+    add_keys(db, requests, &mut own)?;
+    let others = marked.with_newer(db, id)?;
+    for key in own.difference(&others) {
+        rows::execute(db, "DELETE FROM parts WHERE key = ?1", [key.bytes()])?;
+    }
+    Ok(())
+}
+
+/// Deletes what belongs to the session, and says how many messages and turns that were.
+fn delete_rows(db: &Connection, id: SessionId, at: Moment) -> DbResult<(u64, u64)> {
+    let delete = |sql: &str| rows::execute(db, sql, [id.0]);
+    let count = |sql: &str| db.prepare_cached(sql)?.query_row([id.0], rows::only::<i64>);
+    let messages = count("SELECT count(*) FROM messages WHERE session = ?1")?;
+    let turns = count("SELECT count(*) FROM turns WHERE session = ?1")?;
+    // A request stands before those that are kept against it.
+    delete(
+        "UPDATE requests SET parent = NULL
+         WHERE turn IN (SELECT id FROM turns WHERE session = ?1)",
+    )?;
+    delete("DELETE FROM requests WHERE turn IN (SELECT id FROM turns WHERE session = ?1)")?;
+    delete("DELETE FROM approvals WHERE session = ?1")?;
+    delete("DELETE FROM retractions WHERE session = ?1")?;
+    delete("UPDATE compactions SET parent = NULL WHERE session = ?1")?;
+    delete("DELETE FROM compactions WHERE session = ?1")?;
+    delete("DELETE FROM session_items WHERE session = ?1")?;
+    delete("DELETE FROM bindings WHERE session = ?1")?;
+    delete(
+        "DELETE FROM inbound_messages
+         WHERE turn IN (SELECT id FROM turns WHERE session = ?1)",
+    )?;
+    delete(
+        "DELETE FROM messages
+         WHERE session = ?1 AND position < (SELECT max(position) FROM messages)",
+    )?;
+    let sql = "UPDATE messages SET turn = NULL, brought_by = NULL, body = ?2 WHERE session = ?1";
+    rows::execute(db, sql, params![id.0, empty_message()?])?;
+    delete("UPDATE turns SET continues = NULL WHERE session = ?1")?;
+    delete("DELETE FROM turns WHERE session = ?1 AND id < (SELECT max(id) FROM turns)")?;
+    delete(
+        "UPDATE turns SET actor = 'null', settings = NULL, inbound = NULL, client = NULL,
+                          first_message = NULL, state = NULL, detail = NULL
+         WHERE session = ?1",
+    )?;
+    let sql = "UPDATE sessions SET name = NULL, settings = '{}', carry = NULL, deleted = ?2,
+                                   archived = coalesce(archived, ?2)
+               WHERE id = ?1";
+    rows::execute(db, sql, params![id.0, at.microseconds()])?;
+    Ok((messages.unsigned_abs(), turns.unsigned_abs()))
+}
+
+/// The body of a message that says nothing.
+fn empty_message() -> DbResult<Vec<u8>> {
+    let body = MessageBody::Error(Text::from(""));
+    Ok(codec::pack(&rows::to_json(&Message { id: MessageId(0), body })?))
+}
+
+/// Writes the database anew without the bytes of what was deleted, and empties its log.
+fn wipe(path: &Path) -> bool {
+    let Ok(db) = schema::connect(path, ConnectionMode::Writing, Duration::from_secs(5)) else {
+        return false;
+    };
+    if db.execute_batch("VACUUM").is_err() {
+        return false;
+    }
+    (0..WIPE_TRIES).any(|_| {
+        let busy = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], rows::only::<i64>);
+        let is_done = matches!(busy, Ok(0));
+        if !is_done {
+            sleep(WIPE_PAUSE);
+        }
+        is_done
+    })
+}

@@ -1,0 +1,50 @@
+//! Requests to stop a turn, which reach it wherever it is: the process that runs it looks for
+//! them, and whoever takes it up finds them with it.
+
+use rusqlite::params;
+use serde_json::Value;
+
+use crate::error::StoreResult;
+use crate::ids::{SessionId, TurnId};
+use crate::rows;
+use crate::store::Store;
+
+impl Store {
+    /// Asks to stop a turn, in somebody's name: JSON that the store does not read. Says
+    /// whether the turn was open. The first who asks is kept.
+    pub async fn request_stop(&self, turn: TurnId, by: Value) -> StoreResult<bool> {
+        self.write(move |db| {
+            let sql = "UPDATE turns SET stop_by = coalesce(stop_by, ?2)
+                       WHERE id = ?1 AND ended IS NULL";
+            Ok(rows::execute(db, sql, params![turn.0, rows::to_json(&by)?])? == 1)
+        })
+        .await
+    }
+
+    /// Asks to stop the turn that this process runs in a session, if it runs one.
+    pub async fn request_stop_of_own(&self, session: SessionId, by: Value) -> StoreResult<()> {
+        let owners = self.owners();
+        self.write(move |db| {
+            let sql = "UPDATE turns SET stop_by = coalesce(stop_by, ?3)
+                       WHERE session = ?1 AND ended IS NULL AND status = 'running' AND owner = ?2";
+            let values = params![session.0, owners.own().0, rows::to_json(&by)?];
+            rows::execute(db, sql, values).map(drop)
+        })
+        .await
+    }
+
+    /// Who has asked to stop the oldest open turn that this process has of a session, if
+    /// somebody has.
+    pub async fn stop_requested(&self, session: SessionId) -> StoreResult<Option<Value>> {
+        let owners = self.owners();
+        self.read(move |db| {
+            let sql = "SELECT stop_by FROM turns
+                       WHERE session = ?1 AND ended IS NULL AND owner = ?2 ORDER BY id LIMIT 1";
+            let of_session = [session.0, owners.own().0];
+            let oldest =
+                rows::first(db, sql, of_session, |row| rows::optional_json(row, "stop_by"))?;
+            Ok(oldest.flatten())
+        })
+        .await
+    }
+}

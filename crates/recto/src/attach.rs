@@ -1,0 +1,212 @@
+//! What comes along with a message: files by name, and what was piped in.
+//!
+//! Nothing is cut here and nothing is left out: what can't be sent whole is an error. Whether a
+//! model takes images, and whether all of it fits, is for the agent to say.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use recto_context::{AttachedFile, ContentPart, Image};
+
+use crate::failure::{CliFailure, CliResult};
+use crate::input;
+use crate::output::tame;
+
+/// The most bytes of a file: more than the largest window holds, and what servers take of an
+/// image.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// The most files that come along with a message.
+const MOST_FILES: usize = 32;
+
+/// What stands in front of a path in a message.
+const MENTION: &str = "@file:";
+
+/// What comes along with a message beside its text.
+#[derive(Debug)]
+pub(crate) struct MessageAttachments {
+    parts: Vec<ContentPart>,
+    mentions: FileMentions,
+}
+
+/// Whether `@file:` in a message names a file. It does for whoever typed it; what was piped in
+/// may be anybody's words, and can't fetch files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileMentions {
+    Follow,
+    AsText,
+}
+
+impl MessageAttachments {
+    /// Nothing but what the message itself names.
+    pub(crate) fn mentioned(mentions: FileMentions) -> Self {
+        MessageAttachments { parts: Vec::new(), mentions }
+    }
+
+    /// These files, behind what was piped in.
+    pub(crate) fn read(
+        piped: Option<Vec<u8>>,
+        files: &[PathBuf],
+        mentions: FileMentions,
+    ) -> CliResult<Self> {
+        let name = AttachedFile::STANDARD_INPUT;
+        let piped = piped.map(|bytes| part(name, bytes)).transpose()?;
+        let files = files.iter().map(|path| read_file(path));
+        let parts = piped.map(Ok).into_iter().chain(files).collect::<CliResult<_>>()?;
+        Ok(MessageAttachments { parts, mentions })
+    }
+
+    /// Whether nothing was sent along by name or through a pipe.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// The content of the message: its text as it was typed, and all that comes along.
+    pub(crate) fn content(self, text: &str) -> CliResult<Vec<ContentPart>> {
+        let mut content = vec![ContentPart::Text(text.into())];
+        content.extend(self.parts);
+        if self.mentions == FileMentions::Follow {
+            for path in mentioned_paths(text) {
+                content.push(read_mentioned(path)?);
+            }
+        }
+        let mut known = Vec::new();
+        content.retain(|part| {
+            let is_new = !known.contains(part);
+            known.push(part.clone());
+            is_new
+        });
+        match content.len() - 1 {
+            ..=MOST_FILES => Ok(content),
+            many => Err(CliFailure::new(format!("{many} files are too many for one message"))
+                .hint(format!("send at most {MOST_FILES}"))),
+        }
+    }
+}
+
+/// The paths that a message names behind `@file:`, as they are typed. Code between backticks
+/// names none.
+fn mentioned_paths(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices(MENTION).filter_map(|(at, _)| {
+        let before = &text[..at];
+        let in_word = before.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '@');
+        let in_code = before.matches('`').count() % 2 == 1;
+        let rest = &text[at + MENTION.len()..];
+        let path = match rest.strip_prefix('"') {
+            Some(quoted) => quoted.split('"').next(),
+            None => rest.split(char::is_whitespace).next(),
+        };
+        path.filter(|path| !path.is_empty() && !in_word && !in_code)
+    })
+}
+
+/// Reads a file that a message names. A sentence may end behind its name.
+fn read_mentioned(typed: &str) -> CliResult<ContentPart> {
+    let trimmed = typed.trim_end_matches([',', '.', ';', ':', '!', '?', ')', ']', '\'', '"']);
+    let path = if Path::new(typed).exists() { typed } else { trimmed };
+    match path.strip_prefix("~/").zip(std::env::home_dir()) {
+        Some((rest, home)) => read_file(&home.join(rest)),
+        None => read_file(Path::new(path)),
+    }
+}
+
+/// Reads a file under its path as it was typed.
+fn read_file(path: &Path) -> CliResult<ContentPart> {
+    let name = path.to_string_lossy();
+    let failure = || CliFailure::new(format!("cannot send the file `{}` along", tame(&name)));
+    let looked = || match std::path::absolute(path) {
+        Ok(path) => format!("it was looked for at {}", tame(&path.to_string_lossy())),
+        Err(_) => "name a file that is there".to_owned(),
+    };
+    let unreadable = |error: std::io::Error| failure().because(&error).hint(looked());
+    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    if !metadata.is_file() {
+        let what = if metadata.is_dir() { "it is a folder" } else { "it is no regular file" };
+        return Err(failure().hint(format!("{what}; name a file")));
+    }
+    let file = File::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    part(&name, bytes)
+}
+
+/// A file as a part of a message, by what is in it.
+fn part(name: &str, bytes: Vec<u8>) -> CliResult<ContentPart> {
+    let shown = tame(name);
+    if bytes.len() as u64 > MOST_BYTES {
+        let most = MOST_BYTES >> 20;
+        return Err(CliFailure::new(format!("`{shown}` has more than {most} MiB"))
+            .hint("send a part of it"));
+    }
+    if let Some(media_type) = image_type(&bytes) {
+        let data = BASE64_STANDARD.encode(&bytes).into();
+        let name = Some(name.into());
+        return Ok(ContentPart::Image(Image { media_type: media_type.into(), data, name }));
+    }
+    let problem = match bytes.iter().position(|byte| *byte == 0) {
+        Some(at) => format!("byte {at} is NUL"),
+        None => match String::from_utf8(bytes) {
+            Ok(text) => return Ok(ContentPart::File(AttachedFile::new(name, text))),
+            Err(error) => error.utf8_error().to_string(),
+        },
+    };
+    Err(CliFailure::new(format!("`{shown}` is neither a text in UTF-8 nor an image: {problem}"))
+        .hint("text files and images (png, jpeg, gif, webp) can be sent along"))
+}
+
+/// The media type of an image that models take, by its first bytes.
+fn image_type(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+/// The most of what is piped in beside a message, and one byte more, to tell.
+pub(crate) fn read_piped() -> CliResult<Option<Vec<u8>>> {
+    input::piped(MOST_BYTES + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        assert_eq!(mentioned_paths(text).collect::<Vec<_>>(), expected, "{text}");
+    }
+
+    #[test]
+    fn paths_end_at_a_space_or_a_quote() {
+        check("see @file:a.txt and @file:\"b c.txt\".", &["a.txt", "b c.txt"]);
+        check("(@file:a.txt)", &["a.txt)"]);
+        check("@file:", &[]);
+        check("@file: a.txt", &[]);
+        check("@file:\"open", &["open"]);
+    }
+
+    #[test]
+    fn code_and_addresses_name_no_file() {
+        check("type `@file:a.txt` for that", &[]);
+        check("me@file:a.txt", &[]);
+        check("`x` @file:a.txt", &["a.txt"]);
+    }
+
+    #[test]
+    fn content_decides_what_a_file_is() {
+        let image = part("a.txt", b"GIF89a\x01\x00".to_vec()).unwrap();
+        assert!(matches!(image, ContentPart::Image(image) if &*image.media_type == "image/gif"));
+        let text = part("a.png", b"no picture".to_vec()).unwrap();
+        assert!(matches!(text, ContentPart::File(file) if file.text().as_str() == "no picture"));
+        for binary in [&b"a\0b"[..], b"\xff\xfe", b"\x89PNG"] {
+            let failure = part("x.bin", binary.to_vec()).unwrap_err().to_string();
+            assert!(failure.contains("`x.bin` is neither a text"), "{failure}");
+        }
+    }
+}

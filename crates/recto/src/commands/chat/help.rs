@@ -1,0 +1,103 @@
+//! What `/help` shows: the commands, and where keys are pressed, the keys.
+
+use std::fmt::Write as _;
+
+use recto_agent::COMMANDS;
+use unicode_width::UnicodeWidthStr;
+
+use crate::draw::{PageWidth, wrap_words};
+
+/// The terminal's own commands, beside those of every surface: the first where keys are
+/// pressed.
+const EDITOR: (&str, &str) =
+    ("/editor", "write the message in your own editor ($VISUAL or $EDITOR)");
+const EXIT: (&str, &str) = ("/exit", "end the chat (also Ctrl-D)");
+
+const KEYS: [(&str, &str); 13] = [
+    ("Enter", "send the message; while a reply is written: keep it for after that"),
+    ("\\ Enter, Alt-Enter", "begin a new line in the message"),
+    ("Ctrl-C", "stop the turn; again, after a second: leave"),
+    ("Ctrl-D", "end the chat; in a turn: after it; again: now"),
+    ("Ctrl-Z", "put Recto to sleep in a turn; `fg` in the shell wakes it"),
+    ("Tab", "complete a command"),
+    ("Up, Down", "earlier messages"),
+    ("Ctrl-R", "search earlier messages"),
+    ("Ctrl-A, Ctrl-E", "go to the beginning, to the end of the line"),
+    ("Ctrl-U, Ctrl-W", "delete to the beginning of the line, the word before the cursor"),
+    ("Ctrl-O, Ctrl-X Ctrl-E", "write the message in your own editor ($VISUAL or $EDITOR)"),
+    ("y, s, n, Esc", "answer when a tool may not run unasked"),
+    ("//", "at the start of a message: a slash that begins no command"),
+];
+
+/// The most of a line that the first column takes, as a part of it.
+const MOST: usize = 2;
+
+/// How wide the first column is where nothing says how wide a line can be.
+const WIDE: usize = 47;
+
+/// The names of the terminal's own commands.
+pub(super) fn own_commands() -> impl Iterator<Item = &'static str> {
+    [EDITOR.0, EXIT.0].into_iter()
+}
+
+/// The commands, and on a terminal of some width the keys, in two columns.
+pub(super) fn help(width: Option<usize>) -> String {
+    let typed = |name: &str, arguments: &str| format!("{name} {arguments}").trim_end().to_owned();
+    let shared = COMMANDS.iter().map(|help| (typed(help.name, help.arguments), help.about));
+    let own = width.map(|_| EDITOR).into_iter().chain([EXIT]);
+    let own = own.map(|(name, about)| (name.to_owned(), about));
+    let commands: Vec<(String, &str)> = shared.chain(own).collect();
+    let keys: Vec<(String, &str)> =
+        KEYS.iter().map(|(key, about)| ((*key).to_owned(), *about)).collect();
+    let Some(width) = width else { return columns(&commands, None) };
+    let (commands, keys) = (columns(&commands, Some(width)), columns(&keys, Some(width)));
+    format!("{commands}\n{keys}")
+}
+
+/// Two columns, of which the second is wrapped between words. What is too long for the first
+/// has the second below it.
+fn columns(rows: &[(String, &str)], width: Option<usize>) -> String {
+    let longest = rows.iter().map(|(left, _)| left.width()).max().unwrap_or(0);
+    let left = width.map_or(WIDE, |width| longest.min(width / MOST) + 2);
+    let page = width.map_or(PageWidth::Unlimited, PageWidth::Columns);
+    let mut out = String::new();
+    for (name, about) in rows {
+        let hang = 0;
+        let about = wrap_words(&format!("{:left$}{about}", ""), hang, page);
+        match name.width() + 2 > left {
+            true => {
+                let _ = writeln!(out, "{name}\n{about}");
+            }
+            false => {
+                let about = about.get(left..).unwrap_or_default();
+                let _ = writeln!(out, "{name:<left$}{about}");
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_fits_the_terminal_and_no_word_is_lost() {
+        for width in [60, 80, 100, 120, 200] {
+            let drawn = help(Some(width));
+            assert!(drawn.lines().all(|line| line.width() <= width), "{width}:\n{drawn}");
+            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            for (_, about) in KEYS {
+                let all = words(&drawn).join(" ");
+                assert!(all.contains(&words(about).join(" ")), "{width}: {about}");
+            }
+        }
+    }
+
+    /// A program that pipes messages in presses no keys.
+    #[test]
+    fn without_a_terminal_there_are_no_keys() {
+        let drawn = help(None);
+        assert!(drawn.contains("/exit") && !drawn.contains("Ctrl-R"), "{drawn}");
+    }
+}

@@ -1,0 +1,115 @@
+//! The questions of a turn whether a tool may run, of which a person sees one at a time.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use recto_agent::{ApprovalQuestion, EventKind};
+
+use crate::draw::{PageWidth, wrap_exactly};
+use crate::output::{tame_lines, tell};
+use crate::terminal::choose::{KeyChoice, KeyQuestion};
+use crate::terminal::keys::TimedKey;
+
+/// A question that a person is looking at.
+#[derive(Debug)]
+struct ApprovalPrompt {
+    question: ApprovalQuestion,
+    keys: KeyQuestion,
+}
+
+impl ApprovalPrompt {
+    /// Shows one question, so that it is clear what a key is the answer to.
+    fn show(question: ApprovalQuestion, draft: &str) -> Self {
+        tell(&wants(&question));
+        let ApprovalQuestion { approval, tool, .. } = &question;
+        let (keys, session) = match question.only_once {
+            true => ("yn", "   [y] allow"),
+            false => ("ysn", "   [y] allow   [s] allow every call of it in this session"),
+        };
+        let choices = format!(
+            "{tool} (approval {approval}):{session}   [n] deny   [Esc, Ctrl-D] stop the turn"
+        );
+        tell(&choices);
+        if !draft.is_empty() {
+            let hint = "(you were typing: Enter keeps that line for later, Ctrl-U takes it away; \
+                        then a key answers)";
+            tell(&hint);
+        }
+        ApprovalPrompt { question, keys: KeyQuestion::new(keys, Instant::now()) }
+    }
+}
+
+/// The questions of a turn that nobody has answered, of which one is shown at a time.
+#[derive(Debug, Default)]
+pub(super) struct QuestionQueue {
+    waiting: VecDeque<ApprovalQuestion>,
+    shown: Option<ApprovalPrompt>,
+}
+
+impl QuestionQueue {
+    /// Whether a question is there that nobody looks at yet.
+    pub(super) fn has_next(&self) -> bool {
+        self.shown.is_none() && !self.waiting.is_empty()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.shown.is_none() && self.waiting.is_empty()
+    }
+
+    /// Shows the next question, unless one is shown. `draft` is what is being typed.
+    pub(super) fn show_next(&mut self, draft: &str) {
+        if self.shown.is_none() {
+            let next = self.waiting.pop_front();
+            self.shown = next.map(|question| ApprovalPrompt::show(question, draft));
+        }
+    }
+
+    /// Adds questions that are not there yet.
+    pub(super) fn add(&mut self, asked: &[ApprovalQuestion]) {
+        let is_shown = |question: &ApprovalQuestion| {
+            self.shown.as_ref().is_some_and(|shown| shown.question.approval == question.approval)
+        };
+        let is_new =
+            |question: &&ApprovalQuestion| !is_shown(question) && !self.waiting.contains(question);
+        let new: Vec<_> = asked.iter().filter(is_new).cloned().collect();
+        self.waiting.extend(new);
+    }
+
+    /// What a key means, and for which question. One that answers takes the question away.
+    pub(super) fn read_key(
+        &mut self,
+        key: &TimedKey,
+        draft: &str,
+    ) -> (Option<ApprovalQuestion>, KeyChoice) {
+        let Some(prompt) = &mut self.shown else { return (None, KeyChoice::Typed) };
+        match prompt.keys.read(key, draft) {
+            choice @ (KeyChoice::Key(_) | KeyChoice::Interrupted) => {
+                (self.shown.take().map(|prompt| prompt.question), choice)
+            }
+            choice => (None, choice),
+        }
+    }
+
+    /// Takes back what an event has settled.
+    pub(super) fn settle(&mut self, event: &EventKind) {
+        match event {
+            EventKind::Decided { approval, .. } => {
+                self.waiting.retain(|question| question.approval != *approval);
+                self.shown.take_if(|shown| shown.question.approval == *approval);
+            }
+            EventKind::Finished(_) => self.shown = None,
+            _ => {}
+        }
+    }
+}
+
+/// What would be run, exactly.
+pub(super) fn wants(question: &ApprovalQuestion) -> String {
+    let ApprovalQuestion { approval, tool, title, detail, .. } = question;
+    let text = format!("{tool} wants to run (approval {approval}): {title}");
+    if detail.is_empty() {
+        return text;
+    }
+    let detail = wrap_exactly(&tame_lines(detail.trim_end()), 2, PageWidth::of_stderr());
+    format!("{text}\n{}", detail.trim_end_matches('\n'))
+}

@@ -1,0 +1,255 @@
+//! What a person types while a turn runs: a line for later, a command that acts at once, the
+//! key that answers a question, or the wish to end.
+
+use std::io;
+
+use crossterm::event::Event;
+use recto_agent::{ChatCommand, CommandReply, Inbound, InboundReading, Right};
+
+use super::{Chat, is_exit};
+use crate::failure::{CliFailure, CliResult};
+use crate::output::tell;
+use crate::terminal::choose::KeyChoice;
+use crate::terminal::keys::{KeyReader, TimedKey};
+use crate::terminal::quiet::{self, QuietTerminal};
+use crate::terminal::type_ahead::{TypeAhead, TypedAction};
+
+/// What is typed beside a turn, and the terminal that it is typed at.
+#[derive(Debug)]
+pub(super) struct TurnTyping {
+    /// The terminal without its echo, once that was needed.
+    terminal: Option<QuietTerminal>,
+    reader: Option<KeyReader>,
+    ahead: TypeAhead,
+    leaving: LeaveWish,
+    purpose: TypingPurpose,
+}
+
+/// Whether the person wants to end the chat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LeaveWish {
+    None,
+    AfterTurn,
+}
+
+/// What is typed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TypingPurpose {
+    /// For the conversation: what is typed goes on with it.
+    Conversation,
+    /// To answer questions alone, in a chat of one message.
+    Questions,
+}
+
+/// What becomes of the chat by a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum KeyEffect {
+    GoesOn,
+    LeavesNow,
+}
+
+impl TurnTyping {
+    pub(super) fn new(purpose: TypingPurpose) -> Self {
+        TurnTyping {
+            terminal: None,
+            reader: None,
+            ahead: TypeAhead::default(),
+            leaving: LeaveWish::None,
+            purpose,
+        }
+    }
+
+    /// Begins to take in what is typed; the terminal does not echo it any more.
+    pub(super) fn start(&mut self) -> io::Result<()> {
+        if self.reader.is_none() {
+            self.quieten()?;
+            quiet::mark_pastes();
+            self.reader = Some(KeyReader::start());
+        }
+        Ok(())
+    }
+
+    /// Takes the terminal's echo away, so that it is given back however the program ends.
+    pub(super) fn quieten(&mut self) -> io::Result<()> {
+        let terminal = match self.terminal.take() {
+            Some(terminal) => terminal,
+            None => QuietTerminal::new()?,
+        };
+        self.terminal.insert(terminal).enter()
+    }
+
+    /// Ends it. What was typed by then stays.
+    pub(super) fn stop(&mut self) {
+        let Some(reader) = self.reader.take() else { return };
+        for key in reader.stop() {
+            match self.ahead.press(&key.event) {
+                TypedAction::Finished(line) => self.ahead.queue(line),
+                TypedAction::End => self.leaving = LeaveWish::AfterTurn,
+                TypedAction::Changed | TypedAction::Ignored => {}
+            }
+        }
+        quiet::leave_pastes();
+        if self.purpose == TypingPurpose::Questions {
+            self.give_back();
+        }
+    }
+
+    /// Ends it where it was for questions alone, and there are no more.
+    pub(super) fn stop_for_questions(&mut self) {
+        if self.purpose == TypingPurpose::Questions {
+            self.stop();
+        }
+    }
+
+    /// Gives the terminal its echo back, for another program or for good.
+    pub(super) fn give_back(&self) {
+        if let Some(terminal) = &self.terminal {
+            terminal.leave();
+        }
+    }
+
+    /// The next key; never, while nothing is taken in.
+    pub(super) async fn next(&mut self) -> TimedKey {
+        match &mut self.reader {
+            Some(reader) => reader.next().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The finished line that is to be sent next.
+    pub(super) fn next_line(&mut self) -> Option<String> {
+        self.ahead.next_queued()
+    }
+
+    /// What was typed and not finished.
+    pub(super) fn take_draft(&mut self) -> String {
+        self.ahead.take_line()
+    }
+
+    /// Puts a text into the line of the next prompt, in front of what is typed by then.
+    pub(super) fn preload(&mut self, text: &str) {
+        self.ahead.preload(text);
+    }
+
+    /// What is being typed at the moment.
+    pub(super) fn draft(&self) -> &str {
+        self.ahead.line()
+    }
+
+    /// Puts what waits to be sent back into the line: it was meant for a turn that was stopped.
+    pub(super) fn take_back(&mut self) {
+        self.ahead.take_back_queued();
+    }
+
+    /// Whether the person wanted to leave after the turn.
+    pub(super) fn wants_to_leave(&self) -> bool {
+        self.leaving == LeaveWish::AfterTurn
+    }
+
+    /// What is typed and what is to happen with it, for the person to see.
+    pub(super) fn describe(&self) -> String {
+        let leaving = match self.leaving {
+            LeaveWish::None => "",
+            LeaveWish::AfterTurn => "ends after this (Ctrl-D again: now)",
+        };
+        let parts = [leaving.to_owned(), self.ahead.describe()];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" │ ")
+    }
+}
+
+impl Chat {
+    /// Does what a key means that was pressed while a turn runs.
+    pub(super) async fn handle_key(&mut self, key: &TimedKey) -> CliResult<KeyEffect> {
+        if let Event::Resize(columns, _) = key.event {
+            self.printer.resize(columns.into());
+            return Ok(KeyEffect::GoesOn);
+        }
+        let effect = match self.questions.read_key(key, self.typing.draft()) {
+            (Some(question), KeyChoice::Interrupted) => {
+                self.printer.pause()?;
+                tell(&format_args!("the turn is stopped; {} is not run", question.tool));
+                self.stop_turn().await?;
+                KeyEffect::GoesOn
+            }
+            (Some(question), KeyChoice::Key(key)) => {
+                self.decide(&question, key).await?;
+                KeyEffect::GoesOn
+            }
+            (_, KeyChoice::TooEarly) => KeyEffect::GoesOn,
+            _ if self.typing.purpose == TypingPurpose::Questions => KeyEffect::GoesOn,
+            _ => match self.typing.ahead.press(&key.event) {
+                TypedAction::Finished(line) => self.handle_line(line).await?,
+                TypedAction::End => self.leave(),
+                TypedAction::Changed | TypedAction::Ignored => KeyEffect::GoesOn,
+            },
+        };
+        self.printer.typed(&self.typing.describe());
+        Ok(effect)
+    }
+
+    /// A line that was finished while a turn runs.
+    async fn handle_line(&mut self, line: String) -> CliResult<KeyEffect> {
+        if is_exit(&line) {
+            return Ok(self.leave());
+        }
+        match self.with_settings(Inbound::text(&self.actor, &line)).read_command() {
+            Ok(InboundReading::Command(command)) if self.acts_at_once(&command) => {
+                self.run_beside(command).await?;
+            }
+            _ => self.typing.ahead.queue(line),
+        }
+        Ok(KeyEffect::GoesOn)
+    }
+
+    /// Whether a command is for the turn that runs, or only shows something and no reply is in
+    /// the way.
+    fn acts_at_once(&self, command: &ChatCommand) -> bool {
+        match command.right() {
+            Right::Stop | Right::Approve => true,
+            Right::Inspect => !self.printer.is_writing(),
+            _ => *command == ChatCommand::Help && !self.printer.is_writing(),
+        }
+    }
+
+    /// Performs a command while a turn goes on. What goes wrong with it is told.
+    async fn run_beside(&mut self, command: ChatCommand) -> CliResult {
+        let session = self.session.id;
+        self.printer.pause()?;
+        match self.agent.command(&self.actor, &self.conversation, session, command).await {
+            Ok(CommandReply::Settings(_)) => self.show_settings(None).await?,
+            Ok(reply) => {
+                self.printer.answer(&reply)?;
+                if matches!(reply, CommandReply::Stopped(_)) {
+                    self.typing.take_back();
+                }
+            }
+            Err(error) => self.printer.failure(&CliFailure::from(error))?,
+        }
+        Ok(())
+    }
+
+    /// Ends the chat after the turn that runs; now, if that was said before.
+    fn leave(&mut self) -> KeyEffect {
+        match std::mem::replace(&mut self.typing.leaving, LeaveWish::AfterTurn) {
+            LeaveWish::None => KeyEffect::GoesOn,
+            LeaveWish::AfterTurn => KeyEffect::LeavesNow,
+        }
+    }
+
+    /// Stops the turn. What was typed for after it is a draft again.
+    pub(super) async fn stop_turn(&mut self) -> CliResult {
+        self.typing.take_back();
+        // Nobody but the owner sits here, who may.
+        self.agent.stop(&self.actor, self.session.id).await?;
+        Ok(())
+    }
+
+    /// Says what was typed and is not sent, now that the chat ends.
+    pub(super) fn tell_unsent(&mut self) {
+        self.typing.take_back();
+        let draft = self.typing.take_draft();
+        if !draft.trim().is_empty() {
+            tell(&format_args!("not sent: {draft}"));
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! `recto sessions delete`: a session goes for good, with everything that was kept of it.
+//! Its files, and what was typed in it, go with it.
+
+use std::collections::HashSet;
+use std::io::{self, IsTerminal, Write};
+
+use recto_agent::delete_session_files;
+use recto_context::Text;
+use recto_store::{DeletedSession, Moment, Store, StoredSession};
+
+use crate::failure::{CliFailure, CliResult};
+use crate::home::RectoHome;
+use crate::input;
+use crate::output::{counted, tame, tell};
+use crate::terminal::history::{forget_entries, history_file};
+
+/// Whether a person has said already that they mean it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Confirmation {
+    /// `--yes` was typed.
+    Given,
+    /// The person is asked, twice.
+    Asked,
+}
+
+pub(super) async fn run(
+    home: &RectoHome,
+    store: &Store,
+    session: StoredSession,
+    confirmation: Confirmation,
+) -> CliResult {
+    let messages = store.messages(session.id, None).await?;
+    if confirmation == Confirmation::Asked && !ask_twice(&session, messages.len())? {
+        tell(&"nothing was deleted");
+        return Ok(());
+    }
+    let typed: HashSet<String> = messages
+        .iter()
+        .filter(|stored| stored.message.is_user())
+        .flat_map(|stored| stored.message.content())
+        .filter_map(|part| part.as_text().map(Text::as_str).map(str::to_owned))
+        .collect();
+    let deleted = store.delete_session(session.id, Moment::now()).await?;
+    let files = delete_session_files(&home.path().join("sessions"), &session).map_err(|error| {
+        CliFailure::new("the session is deleted, but not its file in `sessions/`").because(&error)
+    })?;
+    let is_gone = |entry: &str| typed.iter().any(|text| is_sent_as(text, entry));
+    forget_entries(&history_file(home), is_gone).map_err(|error| {
+        CliFailure::new("the session is deleted, but not what was typed from `data/history`")
+            .because(&error)
+    })?;
+    tell_deleted(&session, deleted, files);
+    Ok(())
+}
+
+/// The most that stands before what was typed: a stamp, and perhaps a name.
+const LONGEST_STAMP: usize = 64;
+
+/// Whether a message is what was typed, behind a short stamp.
+fn is_sent_as(message: &str, typed: &str) -> bool {
+    message.strip_suffix(typed).is_some_and(|stamp| {
+        stamp.is_empty() || (stamp.len() <= LONGEST_STAMP && stamp.ends_with(char::is_whitespace))
+    })
+}
+
+/// Asks for the session's name, and then once more.
+fn ask_twice(session: &StoredSession, messages: usize) -> CliResult<bool> {
+    let label = session.label();
+    if !(input::is_typed() && io::stderr().is_terminal()) {
+        return Err(CliFailure::new(format!("session {} was not deleted", tame(&label)))
+            .hint("nobody can be asked here; `--yes` says that you mean it"));
+    }
+    let (messages, shown) = (counted(messages, "message"), tame(&label));
+    let first = format!(
+        "Session {shown} has {messages}. Deleting takes them away for good, with every record.\n\
+         Type its name to go on: "
+    );
+    Ok(ask(&first)? == label && ask("It can't be brought back. Type yes to delete it: ")? == "yes")
+}
+
+fn ask(question: &str) -> CliResult<String> {
+    let unreadable = |error: io::Error| CliFailure::new("cannot ask").because(&error);
+    let mut err = io::stderr();
+    write!(err, "{question}").and_then(|()| err.flush()).map_err(unreadable)?;
+    let mut line = String::new();
+    io::stdin().read_line(&mut line).map_err(unreadable)?;
+    Ok(line.trim().to_owned())
+}
+
+fn tell_deleted(session: &StoredSession, deleted: DeletedSession, files: usize) {
+    let DeletedSession { messages, turns, is_wiped } = deleted;
+    let count = |count: u64, what| counted(usize::try_from(count).unwrap_or(usize::MAX), what);
+    let files = match files {
+        0 => String::new(),
+        files => format!(" and {}", counted(files, "file")),
+    };
+    tell(&format_args!(
+        "session {} is deleted: {}, {}{files}",
+        tame(&session.label()),
+        count(messages, "message"),
+        count(turns, "turn"),
+    ));
+    if !is_wiped {
+        tell(
+            &"its bytes are still in the database's file, because another Recto reads it or the \
+              disk is full\n\nhint: end the others, and delete any other session, or run this \
+              again when there is room",
+        );
+    }
+}

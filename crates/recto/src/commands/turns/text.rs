@@ -1,0 +1,83 @@
+//! `recto show --text`: the pages of a turn as the model reads them. The first is there as a whole;
+//! of each later one what it adds, unless one is asked for by its number.
+
+use recto_agent::{RequestPurpose, restore_request};
+use recto_context::{ChatMessage, ContentHash, RequestContext, grouped_digits};
+use recto_store::{RequestRecord, Store, StoredTurn};
+
+use super::{request_of, sent_no_page};
+use crate::draw::{PageWidth, added_page, whole_page, wrap_words};
+use crate::failure::CliResult;
+use crate::output::tame;
+
+/// What the margin shows, in words.
+const LEGEND: &str = "in the margin: layer · source; │ a line, ┊ goes on with it, + is no text";
+
+pub(super) async fn draw(
+    store: &Store,
+    turn: &StoredTurn,
+    number: Option<u32>,
+    width: PageWidth,
+) -> CliResult<String> {
+    let requests = match number {
+        Some(_) => vec![request_of(store, turn, number).await?],
+        None => pages(store, turn).await?,
+    };
+    let mut out = String::new();
+    let mut before: Option<RequestContext> = None;
+    for request in &requests {
+        let context = restore_request(store, request).await?;
+        let added = before.as_ref().and_then(|before| first_added(before, &context));
+        let drawn = match added {
+            Some(first) => added_page(&context, first, width),
+            None => whole_page(&context, width),
+        };
+        let heading = heading(request, &context, added);
+        let gap = if out.is_empty() { "" } else { "\n" };
+        out.push_str(&wrap_words(&format!("{gap}{heading}\n\n"), 2, width));
+        out.push_str(&drawn);
+        before = Some(context);
+    }
+    Ok(out)
+}
+
+/// The requests of a turn that show a page.
+async fn pages(store: &Store, turn: &StoredTurn) -> CliResult<Vec<RequestRecord>> {
+    let requests = store.requests(turn.id).await?;
+    let count = requests.len();
+    let is_page =
+        |request: &RequestRecord| RequestPurpose::from_record(request) == RequestPurpose::Page;
+    let pages: Vec<RequestRecord> = requests.into_iter().filter(is_page).collect();
+    if pages.is_empty() { Err(sent_no_page(turn, count)) } else { Ok(pages) }
+}
+
+/// The first message that a request adds to the one before it; `None` where it does not go on
+/// with that one.
+fn first_added(before: &RequestContext, now: &RequestContext) -> Option<usize> {
+    let count = before.messages.len();
+    let schemas = |context: &RequestContext| -> Vec<ContentHash> {
+        context.tools.iter().map(|tool| tool.spec.schema.hash()).collect()
+    };
+    let is_same = |(a, b): (&ChatMessage, &ChatMessage)| {
+        a.role == b.role && a.content == b.content && a.calls == b.calls && a.answers == b.answers
+    };
+    let goes_on = now.messages.len() >= count
+        && before.messages.iter().zip(&now.messages).all(is_same)
+        && schemas(before) == schemas(now);
+    goes_on.then_some(count)
+}
+
+fn heading(request: &RequestRecord, context: &RequestContext, added: Option<usize>) -> String {
+    let bold = anstyle::Style::new().bold();
+    let what = match added {
+        Some(_) => format!("request {} adds to the one before", request.number),
+        None => format!("request {}, as model {} reads it", request.number, tame(&context.model)),
+    };
+    let tokens = context.prompt_tokens();
+    let messages = grouped_digits(context.messages.len() as u64);
+    let legend = if added.is_none() { format!("\n{LEGEND}") } else { String::new() };
+    format!(
+        "{bold}turn {}, {what}{bold:#}: {tokens} prompt tokens, {messages} messages{legend}",
+        request.turn
+    )
+}

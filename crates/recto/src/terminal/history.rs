@@ -1,0 +1,48 @@
+//! The file of what was typed, from which single entries can be taken out again.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use recto_fs::{Access, write_whole};
+
+use crate::home::RectoHome;
+
+/// How the editor writes the end of a line within an entry.
+const LINE_END: &str = "<\\n>";
+
+/// Where everything is kept that was typed.
+pub(crate) fn history_file(home: &RectoHome) -> PathBuf {
+    home.path().join("data/history")
+}
+
+/// Takes the entries out that `is_gone` says of, and says how many there were.
+pub(crate) fn forget_entries(file: &Path, is_gone: impl Fn(&str) -> bool) -> io::Result<usize> {
+    let text = match std::fs::read_to_string(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        text => text?,
+    };
+    let (gone, kept): (Vec<&str>, Vec<&str>) =
+        text.lines().partition(|line| is_gone(&line.replace(LINE_END, "\n")));
+    if !gone.is_empty() {
+        let kept: String = kept.iter().flat_map(|line| [line, "\n"]).collect();
+        write_whole(file, kept.as_bytes(), Access::Owner)?;
+    }
+    Ok(gone.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_go_and_the_others_stay_as_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history");
+        std::fs::write(&file, "one\ntwo<\\n>lines\none\nthree\n").unwrap();
+        assert_eq!(forget_entries(&file, |entry| entry == "two\nlines").unwrap(), 1);
+        assert_eq!(forget_entries(&file, |entry| entry == "one").unwrap(), 2);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "three\n");
+        assert_eq!(forget_entries(&file, |entry| entry == "one").unwrap(), 0);
+        assert_eq!(forget_entries(&folder.path().join("none"), |_| true).unwrap(), 0);
+    }
+}

@@ -1,0 +1,67 @@
+//! Long texts in a person's own pager: the one that `PAGER` names, or `less`.
+//!
+//! Only a terminal gets a pager, and only for what is longer than its screen. Where the pager
+//! can't be started, or there is none, the text is printed as it is.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Write};
+use std::process::{Command, Stdio};
+
+use anstream::adapter::strip_str;
+use anstream::{AutoStream, ColorChoice};
+
+use crate::failure::CliResult;
+use crate::output::print;
+
+/// Whether a person wants a pager.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PagerChoice {
+    /// Where the text is longer than the screen.
+    Usual,
+    Never,
+}
+
+/// Shows what is drawn for people, in a pager where it is longer than the screen.
+pub(crate) fn show(drawing: &str, choice: PagerChoice) -> CliResult {
+    if choice == PagerChoice::Usual && is_longer_than_screen(drawing) {
+        let colours = AutoStream::choice(&io::stdout()) != ColorChoice::Never;
+        let text = if colours { drawing.to_owned() } else { strip_str(drawing).to_string() };
+        if let Some((program, arguments)) = pager()
+            && run(&program, &arguments, &text).is_ok()
+        {
+            return Ok(());
+        }
+    }
+    print(drawing)
+}
+
+fn is_longer_than_screen(drawing: &str) -> bool {
+    let is_seen = io::stdout().is_terminal() && io::stdin().is_terminal();
+    let rows = crossterm::terminal::size().map_or(0, |(_, rows)| usize::from(rows));
+    is_seen && drawing.lines().count() >= rows
+}
+
+/// The pager and its arguments; `None` where a person wants none.
+fn pager() -> Option<(OsString, Vec<OsString>)> {
+    let named = env::var("PAGER").unwrap_or_else(|_| "less -FRX".to_owned());
+    let mut words = named.split_whitespace().map(OsString::from);
+    let program = words.next().filter(|program| program != "cat")?;
+    Some((program, words.collect()))
+}
+
+/// Runs the pager until the person leaves it.
+fn run(program: &OsString, arguments: &[OsString], text: &str) -> io::Result<()> {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped());
+    if env::var_os("LESS").is_none() {
+        // Colours, and what is short stays on the screen, whatever PAGER says of less.
+        command.env("LESS", "FRX");
+    }
+    let mut child = command.spawn()?;
+    if let Some(mut input) = child.stdin.take() {
+        // Whoever leaves early has seen enough.
+        let _ = input.write_all(text.as_bytes());
+    }
+    child.wait().map(|_| ())
+}

@@ -1,0 +1,190 @@
+//! What every command prints with `--json`, held against its schema in `docs/schemas.json`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use clap::{Command, CommandFactory};
+use recto::cli::Cli;
+use serde_json::Value;
+
+use crate::support::*;
+
+/// Commands whose output is described elsewhere: a stream of events, and a measurement.
+const NOT_HERE: [&str; 2] = ["chat", "bench mode"];
+
+fn schemas() -> Value {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas.json");
+    serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
+}
+
+/// The schema of a command, with all that it refers to.
+fn schema(name: &str) -> Value {
+    let all = schemas();
+    let mut own = all["commands"][name].clone();
+    assert!(own.is_object(), "docs/schemas.json has nothing of `{name}`");
+    own["$defs"] = all["$defs"].clone();
+    own
+}
+
+#[track_caller]
+fn check(name: &str, output: &Value) {
+    let validator = jsonschema::validator_for(&schema(name)).unwrap();
+    let problems: Vec<String> = validator
+        .iter_errors(output)
+        .map(|error| format!("{} at {}", error, error.instance_path()))
+        .collect();
+    assert!(problems.is_empty(), "recto {name} --json: {problems:#?}\n{output:#}");
+}
+
+/// The names of all commands that take `--json`.
+fn commands_with_json(command: &Command, path: &str, found: &mut BTreeSet<String>) {
+    if command.get_arguments().any(|argument| argument.get_id() == "json") {
+        found.insert(path.to_owned());
+    }
+    for sub in command.get_subcommands() {
+        let path = format!("{path} {}", sub.get_name());
+        commands_with_json(sub, path.trim(), found);
+    }
+}
+
+#[test]
+fn every_command_has_a_schema() {
+    let mut commands = BTreeSet::new();
+    commands_with_json(&Cli::command(), "", &mut commands);
+    let all = schemas();
+    let described = all["commands"].as_object().unwrap().keys().cloned();
+    let not_here = NOT_HERE.iter().map(|name| (*name).to_owned());
+    let described: BTreeSet<String> =
+        described.filter(|name| name != "error").chain(not_here).collect();
+    assert_eq!(commands, described);
+}
+
+/// A home that has something of everything: turns, tools, a question, memories and a server.
+fn home() -> Home {
+    let home = Home::ready();
+    let program = env!("CARGO_BIN_EXE_recto");
+    let folder = home.path("").display().to_string();
+    home.write(
+        "config.toml",
+        format!(
+            "[models.m]\nprovider = \"scripted\"\nscript = \"talk.jsonl\"\nwindow = 16384\n\
+             [mcp.me]\ncommand = '{program}'\nargs = ['--home', '{folder}', 'mcp', 'serve']\n\
+             [items.rule.nope]\ninclude = \"always\"\n"
+        ),
+    );
+    home.write("talk.jsonl", TALK.join("\n"));
+    home.write("workspace/rules/slip.md", "---\ninlcude: always\n---\nSlip.\n");
+    home.ok(&["chat", "-m", "what time is it?"]);
+    home.write("talk.jsonl", TALK[1..].join("\n"));
+    home.ok(&["chat", "-m", "and in miles?"]);
+    home.write("talk.jsonl", ASKS);
+    assert_eq!(home.run(&["chat", "-m", "write it down"]).code, 3);
+    home.write("talk.jsonl", TALK[1..].join("\n"));
+    home
+}
+
+const TALK: [&str; 2] = [
+    r#"{"tool_calls":[{"name":"list_files","arguments":{}}]}"#,
+    r#"{"content":"Noon.","usage":{"prompt":900,"cached":500,"completion":3}}"#,
+];
+
+const ASKS: &str =
+    r#"{"tool_calls":[{"name":"write_file","arguments":{"path":"a.txt","content":"x"}}]}"#;
+
+/// Promise: `json-has-schemas`
+#[test]
+fn what_every_command_prints_fits_its_schema() {
+    let home = home();
+    for line in [
+        "sessions list",
+        "sessions show default",
+        "sessions search noon",
+        "agents list",
+        "agents show main",
+        "agents check",
+        "models list",
+        "models check",
+        "search miles",
+        "why units",
+        "stats",
+        "skills list",
+        "skills show clock",
+        "skills check",
+        "rules list",
+        "rules show units",
+        "rules check",
+        "references list",
+        "references show recto",
+        "references check",
+        "tools list",
+        "tools show list_files",
+        "tools check",
+        "tools dry-run utc_time",
+        "tools run list_files",
+        "tools trust clock",
+        "mcp list",
+        "mcp check",
+        "mcp tools",
+        "memory list",
+        "memory search workspace",
+        "memory check",
+        "approvals list",
+        "approvals show 1",
+        "approvals answer 1 allow",
+        "config show",
+        "config check",
+        "doctor",
+        "context hello",
+        "show last",
+        "diff last",
+        "replay --verify",
+        "sessions stop default",
+    ] {
+        let words: Vec<&str> = line.split(' ').chain(["--json"]).collect();
+        let run = home.run(&words);
+        assert!(run.code <= 1, "recto {line}: {}{}", run.out, run.err);
+        check(command_name(line), &json(&run.out));
+    }
+}
+
+/// The command of a line, without what stands behind it.
+fn command_name(line: &str) -> &str {
+    let words: Vec<&str> = line.splitn(3, ' ').collect();
+    let both = words[..2.min(words.len())].join(" ");
+    let is_command = schemas()["commands"][&both].is_object();
+    if is_command { &line[..both.len()] } else { words[0] }
+}
+
+#[test]
+fn a_pull_fits_its_schema() {
+    let home = Home::new();
+    home.write("some.gguf", "no model");
+    let file = home.path("some.gguf").display().to_string();
+    let run = home.run(&["models", "pull", &file, "--json"]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    check("models pull", &json(&run.out));
+}
+
+/// Promise: `json-has-schemas`
+#[test]
+fn every_failure_is_one_object_on_standard_error() {
+    let home = Home::ready();
+    for (arguments, code) in [
+        (&["show", "99", "--json"][..], 1),
+        (&["sessions", "show", "nobody", "--json"], 1),
+        (&["memory", "search", "", "--json"], 1),
+        (&["mcp", "check", "none", "--json"], 1),
+        (&["stats", "--unused", "x", "--json"], 2),
+        (&["tools", "run", "--json"], 2),
+        (&["nonsense", "--json"], 2),
+        (&["chat", "-m", "hello", "--json"], 1),
+    ] {
+        let run = home.run(arguments);
+        assert_eq!(run.code, code, "{arguments:?}: {}{}", run.out, run.err);
+        assert_eq!(run.out, "", "{arguments:?}");
+        check("error", &json(&run.err));
+    }
+    home.write("config.toml", "[history]\nmax_mesages = 1\n");
+    let run = home.run(&["sessions", "list", "--json"]);
+    check("error", &json(&run.err));
+}

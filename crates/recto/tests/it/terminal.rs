@@ -1,0 +1,379 @@
+//! The chat on a real terminal: what is typed while it answers is neither lost nor in the way.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use rustix::fs::{Mode, OFlags, open};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+
+use crate::screen::Screen;
+use crate::support::*;
+
+/// How long a test may wait for something that must happen.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A chat at a terminal, as a person has it before them.
+struct TerminalChat {
+    child: Child,
+    master: File,
+    /// The other side, for a look at its modes.
+    terminal: OwnedFd,
+    screen: Arc<Mutex<Screen>>,
+}
+
+impl TerminalChat {
+    fn start(home: &Home, arguments: &[&str]) -> Self {
+        Self::start_with(home, arguments, &[])
+    }
+
+    fn start_with(home: &Home, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let terminal = open(&name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+        let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&terminal, size).unwrap();
+        let plain = home.command(arguments);
+        // It makes the terminal the program's own, so that keys can be signals.
+        let mut command = Command::new("setsid");
+        command.args(["--ctty"]).arg(plain.get_program()).args(plain.get_args());
+        let set = plain.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        command.env_clear().envs(set).env("TERM", "xterm-256color").envs(variables.iter().copied());
+        let side = || Stdio::from(terminal.try_clone().unwrap());
+        let child = command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap();
+        let master = File::from(master);
+        let screen = Arc::new(Mutex::new(Screen::new(80, 24)));
+        let chat = TerminalChat { child, master, terminal, screen };
+        chat.listen();
+        chat
+    }
+
+    /// Draws what the program writes, and answers what it asks its terminal.
+    fn listen(&self) {
+        let mut master = self.master.try_clone().unwrap();
+        let screen = self.screen.clone();
+        thread::spawn(move || {
+            let (mut bytes, mut held) = ([0; 4096], Vec::new());
+            while let Ok(read @ 1..) = master.read(&mut bytes) {
+                held.extend_from_slice(&bytes[..read]);
+                let valid = match std::str::from_utf8(&held) {
+                    Ok(text) => text.len(),
+                    Err(error) => error.valid_up_to(),
+                };
+                let text: Vec<u8> = held.drain(..valid).collect();
+                let mut screen = screen.lock();
+                screen.write(std::str::from_utf8(&text).unwrap());
+                let answers = std::mem::take(&mut screen.answers);
+                if master.write_all(answers.as_bytes()).is_err() {
+                    break;
+                }
+            }
+        });
+    }
+
+    /// Presses these keys.
+    fn press(&self, keys: &str) {
+        (&self.master).write_all(keys.as_bytes()).unwrap();
+    }
+
+    fn text(&self) -> String {
+        self.screen.lock().text()
+    }
+
+    /// Waits until the screen shows this, and gives all of it.
+    #[track_caller]
+    fn wait_for(&self, text: &str) -> String {
+        self.wait_until(text, |shown| shown.contains(text))
+    }
+
+    /// Waits until an empty prompt is there.
+    #[track_caller]
+    fn wait_for_prompt(&self) {
+        self.wait_until("the prompt", |shown| shown.lines().last() == Some(">"));
+    }
+
+    #[track_caller]
+    fn wait_until(&self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
+        let since = Instant::now();
+        loop {
+            let shown = self.text();
+            if is_there(&shown) {
+                return shown;
+            }
+            assert!(since.elapsed() < PATIENCE, "`{what}` did not come:\n{shown}");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits until the program has ended, and gives its code.
+    fn wait(&mut self) -> Option<i32> {
+        let since = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(since.elapsed() < PATIENCE, "it did not end:\n{}", self.text());
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Whether the terminal shows what is typed.
+    fn echoes(&self) -> bool {
+        let modes = tcgetattr(&self.terminal).unwrap().local_modes;
+        modes.contains(LocalModes::ECHO | LocalModes::ICANON)
+    }
+
+    /// Sends a signal to the chat: `setsid` has become it.
+    fn signal(&self, name: &str) {
+        let status = Command::new("kill").args([name, &self.child.id().to_string()]).status();
+        assert!(status.unwrap().success());
+    }
+}
+
+impl Drop for TerminalChat {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The texts that people sent, in order.
+fn sent(home: &Home) -> Vec<String> {
+    let shown = json(&home.ok(&["sessions", "show", "default", "--json"]));
+    let messages = shown["messages"].as_array().unwrap();
+    let of_user = messages.iter().filter(|message| message["role"] == "user");
+    of_user.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
+}
+
+const SLOW: &str = r#"{"content":"The first reply.","delay_ms":1500}"#;
+
+/// Promise: `typing-is-not-lost`
+#[test]
+fn lines_typed_while_it_answers_are_sent_in_order_and_the_rest_is_in_the_editor() {
+    let home = Home::scripted(&[SLOW]);
+    let chat = TerminalChat::start(&home, &["chat"]);
+    chat.wait_for_prompt();
+    chat.press("one\r");
+    chat.wait_for("reading");
+    chat.press("two\r");
+    chat.wait_for("1 queued");
+    chat.press("thx\u{7f}ree\r日本\x1b[A fo");
+    chat.wait_for("2 queued │ next: 日本 fo");
+    let shown = chat.wait_for("> 日本 fo");
+    let order =
+        ["> one", "The first reply.", "> two", "You said: two", "> three", "You said: three"];
+    let places: Vec<_> = order.iter().map(|text| shown.find(text)).collect();
+    assert!(places.is_sorted() && places.iter().all(Option::is_some), "{places:?}:\n{shown}");
+    // Each once: neither echoed by the terminal, nor left of the line at the bottom.
+    assert!(!shown.contains("queued") && !shown.contains("next:"), "{shown}");
+    chat.press("ur\r");
+    chat.wait_for("You said: 日本 four");
+    assert_eq!(sent(&home), ["one", "two", "three", "日本 four"]);
+}
+
+/// Promise: `typing-is-not-lost`
+#[test]
+fn several_pasted_lines_are_one_message() {
+    let home = Home::scripted(&[SLOW]);
+    let chat = TerminalChat::start(&home, &["chat"]);
+    chat.wait_for_prompt();
+    chat.press("one\r");
+    chat.wait_for("reading");
+    chat.press("\x1b[200~a\rb\x1b[201~");
+    chat.wait_for("next: a⏎b");
+    chat.press("\r");
+    chat.wait_for("You said: a");
+    assert_eq!(sent(&home), ["one", "a\nb"]);
+}
+
+#[test]
+fn stop_acts_at_once_and_what_was_queued_is_a_draft_again() {
+    let home = Home::scripted(&[r#"{"content":"never","delay_ms":50000}"#]);
+    let chat = TerminalChat::start(&home, &["chat"]);
+    chat.wait_for_prompt();
+    chat.press("one\r");
+    chat.wait_for("reading");
+    chat.press("later\r");
+    chat.wait_for("1 queued");
+    chat.press("/stop\r");
+    chat.wait_for("> later");
+    assert_eq!(sent(&home), ["one"]);
+}
+
+#[test]
+fn control_d_ends_after_the_turn_and_again_now() {
+    let home = Home::scripted(&[SLOW]);
+    let mut chat = TerminalChat::start(&home, &["chat"]);
+    chat.wait_for_prompt();
+    chat.press("one\r");
+    chat.wait_for("reading");
+    chat.press("\u{4}");
+    chat.wait_for("ends after this");
+    assert_eq!(chat.wait(), Some(0));
+    chat.wait_for("The first reply.");
+    assert!(chat.echoes());
+    let home = Home::scripted(&[r#"{"content":"never","delay_ms":50000}"#]);
+    let mut chat = TerminalChat::start(&home, &["chat"]);
+    chat.wait_for_prompt();
+    chat.press("one\r");
+    chat.wait_for("reading");
+    chat.press("unsent\r\u{4}");
+    chat.wait_for("ends after this");
+    chat.press("/exit\r");
+    assert_eq!(chat.wait(), Some(130));
+    chat.wait_for("not sent: unsent");
+}
+
+/// Promise: `terminal-is-restored`
+#[test]
+fn the_terminal_is_as_it_was_after_signals() {
+    let home = Home::scripted(&[r#"{"content":"never","delay_ms":50000}"#]);
+    for keys in ["", "one\r"] {
+        let mut chat = TerminalChat::start(&home, &["chat"]);
+        chat.wait_for_prompt();
+        chat.press(keys);
+        if !keys.is_empty() {
+            chat.wait_for("reading");
+        }
+        assert!(!chat.echoes());
+        chat.signal("-TERM");
+        assert_ne!(chat.wait(), Some(0));
+        assert!(chat.echoes(), "{keys:?}");
+    }
+}
+
+/// Promise: `terminal-is-restored`
+#[test]
+fn a_chat_that_was_put_to_sleep_goes_on_as_it_was() {
+    let home = Home::scripted(&[SLOW]);
+    let chat = TerminalChat::start(&home, &["chat"]);
+    chat.wait_for_prompt();
+    chat.press("one\r");
+    chat.wait_for("reading");
+    chat.press("half");
+    chat.wait_for("next: half");
+    chat.signal("-TSTP");
+    let since = Instant::now();
+    while !chat.echoes() {
+        assert!(since.elapsed() < PATIENCE);
+        thread::sleep(Duration::from_millis(10));
+    }
+    chat.signal("-CONT");
+    chat.wait_for("The first reply.");
+    chat.wait_for("> half");
+    assert!(!chat.echoes());
+}
+
+const CALL: &str = r#"{"tool_calls":[{"name":"write_file","arguments":{"path":"a.txt","content":"x"}}],"delay_ms":1000}"#;
+
+/// Promise: `early-keys-answer-nothing`
+#[test]
+fn what_was_typed_before_a_question_does_not_answer_it() {
+    let home = Home::scripted(&[CALL, r#"{"content":"Written."}"#]);
+    let chat = TerminalChat::start(&home, &["chat"]);
+    chat.wait_for_prompt();
+    chat.press("write\r");
+    chat.wait_for("reading");
+    chat.press("yes y");
+    chat.wait_for("next: yes y");
+    chat.wait_for("you were typing");
+    chat.press("y");
+    chat.wait_for("next: yes yy");
+    assert!(!home.path("workspace/a.txt").exists());
+    chat.press("\x15");
+    chat.wait_until("an empty line", |shown| !shown.contains("next:"));
+    // Long enough to have read the question.
+    thread::sleep(Duration::from_millis(600));
+    chat.press("y");
+    let shown = chat.wait_for("Written.");
+    assert!(shown.contains("[y] allow once"), "{shown}");
+    assert!(home.path("workspace/a.txt").exists());
+}
+
+#[test]
+fn escape_at_a_question_stops_the_turn_and_says_so() {
+    let home = Home::scripted(&[CALL]);
+    let mut chat = TerminalChat::start(&home, &["chat", "-m", "write"]);
+    chat.wait_for("stop the turn");
+    thread::sleep(Duration::from_millis(500));
+    chat.press("\u{4}");
+    chat.wait_for("write_file is not run");
+    assert_eq!(chat.wait(), Some(130));
+    assert!(chat.echoes());
+    assert!(!home.path("workspace/a.txt").exists());
+}
+
+/// An editor that writes a text, and one that fails.
+fn with_editor(home: &Home, script: &str) -> String {
+    use std::os::unix::fs::PermissionsExt;
+    home.write("editor.sh", format!("#!/bin/sh\n{script}\n"));
+    let path = home.path("editor.sh");
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_message_can_be_written_in_ones_own_editor() {
+    let home = Home::scripted(&[]);
+    let editor =
+        with_editor(&home, "stat -c %a \"$1\" > \"$1\".mode.txt; echo 'of mine' >> \"$1\"");
+    let chat = TerminalChat::start_with(&home, &["chat"], &[("EDITOR", &editor)]);
+    chat.wait_for_prompt();
+    chat.press("a text\u{f}");
+    chat.wait_for("of mine");
+    chat.press("\r");
+    chat.wait_for("You said: a text");
+    assert_eq!(sent(&home), ["a text\nof mine"]);
+    let files = std::fs::read_dir(home.path("data")).unwrap().map(|file| file.unwrap().path());
+    let files: Vec<_> = files.filter(|file| file.to_str().unwrap().contains("message")).collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    assert_eq!(std::fs::read_to_string(&files[0]).unwrap(), "600\n");
+}
+
+#[test]
+fn an_editor_that_fails_leaves_the_message_as_it_was() {
+    let home = Home::scripted(&[]);
+    let editor = with_editor(&home, "exit 3");
+    let chat = TerminalChat::start_with(&home, &["chat"], &[("VISUAL", &editor)]);
+    chat.wait_for_prompt();
+    chat.press("a text\u{18}\u{5}");
+    chat.wait_for("the message is as it was");
+    chat.press("!\r");
+    chat.wait_for("You said: a text!");
+}
+
+/// Promise: `other-turns-are-shown`
+#[test]
+fn a_turn_of_another_process_is_shown_above_what_is_typed() {
+    let home = Home::scripted(&[]);
+    let chat = TerminalChat::start(&home, &["chat"]);
+    chat.wait_for_prompt();
+    chat.press("half a li");
+    chat.wait_for("> half a li");
+    home.ok(&["chat", "-m", "from afar"]);
+    let shown = chat.wait_for("You said: from afar");
+    assert!(shown.contains("from elsewhere"), "{shown}");
+    let shown = chat.wait_until("the prompt", |shown| shown.ends_with("> half a li"));
+    assert_eq!(shown.matches("> half a li").count(), 1, "{shown}");
+    chat.press("ne\r");
+    chat.wait_for("You said: half a line");
+    assert_eq!(sent(&home), ["from afar", "half a line"]);
+}
+
+#[test]
+fn help_has_the_keys_and_fits_the_terminal() {
+    let home = Home::scripted(&[]);
+    let chat = TerminalChat::start(&home, &["chat"]);
+    chat.wait_for_prompt();
+    chat.press("/help\r");
+    let shown = chat.wait_for("a slash that begins no command");
+    assert!(shown.contains("Ctrl-R") && shown.contains("/context"), "{shown}");
+}
