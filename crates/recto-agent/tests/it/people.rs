@@ -95,6 +95,9 @@ fn every_command_is_refused_and_allowed_by_the_table() {
             /deny                                        yes  yes  yes  yes   -   yes   -    -
             /deny 1                                      yes  yes  yes  yes   -   yes   -    -
             /remember [shared] The meeting is on Monday. yes  yes  yes  yes   -   yes   -    -
+            /undo                                        yes  yes   -   yes   -   yes   -    -
+            /retry                                       yes  yes   -   yes   -   yes   -    -
+            /edit                                        yes  yes   -   yes   -   yes   -    -
             /new                                         yes  yes   -   yes   -   yes   -    -
             /model                                       yes  yes   -   yes  yes  yes  yes   -
             /model default                               yes  yes   -   yes   -   yes   -    -

@@ -104,8 +104,9 @@ fn two_stops_end_one_turn_and_leave_the_waiting_ones_to_be_answered() {
         arrival(&gate, 1).await;
         let second = submit(&agent, session, "two").await;
         let third = submit(&agent, session, "three").await;
-        agent.stop(&owner(), session).await.unwrap();
-        agent.stop(&owner(), session).await.unwrap();
+        let owner = owner();
+        let stops = tokio::join!(agent.stop(&owner, session), agent.stop(&owner, session));
+        assert!(stops.0.is_ok() && stops.1.is_ok());
         assert_eq!(finished(first).await.status, TurnEnding::Stopped);
         assert_eq!(finished(second).await.status, TurnEnding::Done);
         assert_eq!(finished(third).await.status, TurnEnding::Done);

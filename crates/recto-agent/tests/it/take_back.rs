@@ -35,7 +35,7 @@ async fn resend(agent: &Agent, session: SessionId, line: &str) -> FinishedTurn {
 /// What stands in the history of the last page.
 fn shown_history(page: &RequestContext) -> Vec<String> {
     let texts = page.layer(Layer::History).map(|part| part.text().to_owned());
-    texts.map(|text| text.rsplit("] ").next().unwrap_or_default().to_owned()).collect()
+    texts.map(|text| text.lines().last().unwrap_or_default().to_owned()).collect()
 }
 
 fn taken_back(page: &RequestContext) -> Vec<String> {

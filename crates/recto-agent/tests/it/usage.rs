@@ -268,6 +268,8 @@ fn a_skill_of_which_only_the_name_stands_there_is_offered_and_another_taken() {
     {
         let (bench, fake) = (Bench::new(), FakeServer::openai().start());
         workspace(&bench);
+        let tides = "---\nname: tides\ndescription: About tides\ninclude: agent\n---\nAll of it.";
+        bench.write("skills/tides/SKILL.md", tides);
         runtime().block_on(async {
             let layout = PageLayout { skills, ..PageLayout::default() };
             let parts = bench.parts(vec![ModelEntry { layout, ..model("fake", &fake) }]);

@@ -72,7 +72,7 @@ fn items_of_the_session_say_who_brought_them() {
             "memory MEMORY.md:4: always, in the session's memory snapshot",
             "memory MEMORY.md:2: always, in the session's memory snapshot",
             "skill git: manual, named in a message",
-            "skill notes: always, listed by name; its body comes when it fits the message",
+            "skill notes: agent, listed by name; its body comes when it fits the message",
             "tool read_skill: always, always included",
             "tool read_file: manual, added by hand",
             "rule dates: always, always included, joined while the session was open",

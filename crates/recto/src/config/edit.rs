@@ -678,15 +678,15 @@ mod tests {
             edited
         };
         assert_eq!(kind("", AGENT), "[items.skill]\ninclude = \"agent\"\n");
-        let others =
-            "[items.skill.a]\npriority = 1 # x\n\n[items.skill.include]\ninclude = 'always'\n";
-        let set = kind(others, AGENT);
-        let settings = load_text(&set.replace("priority = 1 # x\n", ""), &ConfigSources::new("/r"));
-        let settings = settings.unwrap().settings;
+        let set = kind("[items.skill.a]\ninclude = 'always' # x\n", AGENT);
+        let settings = load_text(&set, &ConfigSources::new("/r")).unwrap().settings;
         assert_eq!(settings.kind_include(ItemKind::Skill), AGENT);
-        let named = settings.items.iter().find(|item| item.name == "include").unwrap();
+        let named = settings.items.iter().find(|item| item.name == "a").unwrap();
         assert_eq!(named.include, Some(IncludeMode::Always));
-        assert!(set.contains("priority = 1 # x\n"));
+        assert!(set.contains("# x\n"));
+        // A key can't be a setting and the table of an item, too.
+        let of_item = "[items.skill.include]\ninclude = 'always'\n";
+        assert_eq!(set_include(of_item, table(ItemKind::Skill), IncludeScope::Kind, AGENT), None);
         assert_eq!(
             kind("[items.skills]\ninclude = 'always' # why\n", AGENT),
             "[items.skills]\ninclude = \"agent\" # why\n"

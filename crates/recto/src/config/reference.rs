@@ -177,7 +177,7 @@ mod tests {
     fn every_example_on_the_page_is_accepted() {
         let page = markdown();
         let examples = examples(&page);
-        assert_eq!(examples.len(), 17);
+        assert_eq!(examples.len(), 18);
         for example in &examples {
             let raw = raw::read("config.toml", example);
             assert_eq!(raw.problems, [], "{example}");
@@ -201,7 +201,7 @@ mod tests {
     fn a_key_reads_like_this() {
         let page = markdown();
         let start = page.find("### `skills.render`").unwrap();
-        let end = page[start..].find("\n### `skills.allow_scripts`").unwrap();
+        let end = page[start..].find("\n### `skills.always_tokens`").unwrap();
         expect_test::expect![[r#"
             ### `skills.render`
 

@@ -554,6 +554,8 @@ fn rows_say_what_holds_and_why() {
         skills.directory = "/home/me/.recto/skills"  # default
         skills.extra_dirs = ["/home/me/s"]  # config.toml:5
         skills.disabled = []  # default
+        skills.always_tokens = 1000  # default
+        skills.list_tokens = 300  # default
         skills.allow_scripts = false  # default
         tools.approval = "per_tool"  # default
         tools.approval_expires = 86400  # default

@@ -34,7 +34,7 @@ fn talked() -> Home {
 fn nothing_is_lost(home: &Home) {
     let shown = home.ok(&["sessions", "show", "default"]);
     for text in ["first", "second"] {
-        assert_eq!(shown.matches(&format!("\n{text}\n")).count(), 1, "{shown}");
+        assert_eq!(shown.matches(&format!(")\n{text}\n")).count(), 1, "{shown}");
     }
     home.ok(&["replay", "--verify"]);
     home.ok(&["chat", "-m", "third"]);

@@ -444,7 +444,8 @@ fn ctrl_c_stops_the_turn_and_keeps_what_was_said() {
         let gate = AnswerGate::new();
         let fake = wire.fake().answer(FakeAnswer::text("one two three").held(&gate));
         let served = ServedHome::new(wire, fake);
-        let running = served.home.start(&["chat", "-m", "count"]);
+        let mut running = served.home.start(&["chat", "-m", "count"]);
+        running.end_input();
         gate.release(2);
         running.wait_for_out("two");
         running.interrupt();

@@ -69,7 +69,7 @@ fn the_drawing_reads_without_colour() {
         tools tool remember always always included
         tools tool recall always always included
         tools tool forget always always included
-        items rule tone always always included
+        items rule tone (priority 5) always always included
         message message the message
 
         not in the session: rule extra (manual)"#]]
@@ -205,7 +205,7 @@ fn the_message_comes_from_standard_input_byte_for_byte() {
         let run = home.run_with(arguments, "  two\n lines \\n\n", &[]);
         let context: Value = serde_json::from_str(&run.out).unwrap();
         let content = context["messages"][1]["content"].as_str().unwrap();
-        assert!(content.ends_with("] \u{20}\u{20}two\n lines \\n\n"), "{content:?}");
+        assert!(content.ends_with(":\n\u{20}\u{20}two\n lines \\n\n"), "{content:?}");
     }
 }
 

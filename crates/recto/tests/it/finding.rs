@@ -251,7 +251,6 @@ fn what_needs_no_model_looks_for_none() {
         &["replay", "--verify"],
         &["skills", "list"],
         &["config", "show"],
-        &["init"],
     ] {
         home.run_beside(&ollama, arguments);
     }

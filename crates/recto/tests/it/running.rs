@@ -55,6 +55,11 @@ impl Running {
         writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
     }
 
+    /// Ends standard input.
+    pub(crate) fn end_input(&mut self) {
+        self.input = None;
+    }
+
     /// Blocks until standard output holds this text, and gives all of it so far.
     pub(crate) fn wait_for_out(&self, text: &str) -> String {
         self.out.wait_until(|so_far| so_far.text().contains(text))

@@ -64,8 +64,14 @@ fn a_clients_tools_are_no_items_and_going_on_chooses_nothing_again() {
         check_sound(agent.store(), session).await;
 
         let items: Vec<String> = whole.items.iter().map(|usage| usage.item.to_string()).collect();
-        let expected =
-            ["rule tone", "skill tides", "tool hold", "tool risk", "tool tides.tide_now"];
+        let expected = [
+            "rule tone",
+            "skill tides",
+            "tool hold",
+            "tool read_skill",
+            "tool risk",
+            "tool tides.tide_now",
+        ];
         assert_eq!(items, expected);
         let tone = ItemId::new(ItemKind::Rule, "tone");
         let tone = whole.items.iter().find(|usage| usage.item == tone).unwrap();

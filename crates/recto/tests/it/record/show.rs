@@ -109,7 +109,7 @@ fn the_json_of_a_turn_is_complete() {
     ]
     .assert_eq(&keys(request));
     let context = &request["context"];
-    expect!["model mode window budget counted layers messages tools tool_choice dropped available removed found candidates notices carry"].assert_eq(&keys(context));
+    expect!["model mode window budget counted layers messages tools tool_choice dropped available removed found candidates alike items notices carry"].assert_eq(&keys(context));
     assert_eq!(context["window"], json!({"tokens": 16384, "source": "config"}));
     let mode = json!({"chosen": "full", "reason": "the default", "matched": [],
         "setting": "full", "setting_from": "default"});
