@@ -250,7 +250,10 @@ impl Pick {
     pub fn describe_refusal(&self) -> String {
         match (self.scores.probability, self.scores.floor) {
             (Some(probability), Some(floor)) => {
-                format!("probability {probability:.2} is below the floor of {floor:.2}")
+                // Enough digits to see that it is so.
+                let is_near = format!("{probability:.2}") == format!("{floor:.2}");
+                let digits = if is_near { 4 } else { 2 };
+                format!("probability {probability:.digits$} is below the floor of {floor:.2}")
             }
             (_, None) => "others fit better".to_owned(),
             (None, Some(floor)) => format!("below the floor of {floor:.2}"),

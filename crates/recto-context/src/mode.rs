@@ -230,6 +230,9 @@ pub struct WantedCall {
     pub tool: Arc<str>,
     /// The words that ask for it, as they were typed.
     pub matched: Vec<String>,
+    /// What is to be remembered, in the person's own words.
+    #[serde(default)]
+    pub fact: Arc<str>,
 }
 
 impl WantedCall {
@@ -238,8 +241,8 @@ impl WantedCall {
 
     /// The call that `message` asks for, if it asks for one plainly.
     pub fn from_message(message: &str) -> Option<Self> {
-        let matched = words::find_remember_request(message)?;
-        Some(WantedCall { tool: Self::REMEMBER.into(), matched })
+        let words::MemoryWish { matched, fact } = words::find_memory_wish(message)?;
+        Some(WantedCall { tool: Self::REMEMBER.into(), matched, fact: fact.into() })
     }
 }
 
@@ -315,7 +318,7 @@ pub fn decide(question: &ModeQuestion<'_>) -> ModeDecision {
 /// Words that are certain come first, then what search found, then words that
 /// are only likely.
 fn decide_by_evidence(question: &ModeQuestion<'_>) -> ModeDecision {
-    if let Some(matched) = words::find_remember_request(question.message) {
+    if let Some(words::MemoryWish { matched, .. }) = words::find_memory_wish(question.message) {
         let reason = ModeReason::Words(words::MessageSign::Remember);
         return ModeDecision { matched, ..ModeDecision::new(Mode::Minimal, reason) };
     }

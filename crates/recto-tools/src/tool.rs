@@ -160,6 +160,9 @@ pub struct Caller {
     pub session: Option<i64>,
     /// The first message of the session that the model can see.
     pub sees_from: MessageId,
+    /// What the person has just asked to have remembered, in their own words, where they did so
+    /// plainly.
+    pub memory_wish: Option<Arc<str>>,
 }
 
 /// The output of a tool: a text for the model, or what went wrong.

@@ -16,6 +16,24 @@ pub(super) fn find_repetition(text: &str) -> Option<String> {
     find_twice(sentences).or_else(|| find_twice(words.windows(SPAN).map(<[String]>::to_vec)))
 }
 
+/// Whether a text is about what a person asked to have remembered: it has half of the words
+/// that say what that is, in whatever form.
+pub(super) fn is_about(text: &str, wish: &str) -> bool {
+    let said = folded_words(text);
+    let wished: Vec<String> =
+        folded_words(wish).into_iter().filter(|word| word.chars().count() >= SAYS).collect();
+    let is_said = |word: &&String| said.iter().any(|other| is_form_of(word, other));
+    wished.iter().filter(is_said).count() * 2 >= wished.len()
+}
+
+/// Shorter words say little by themselves.
+const SAYS: usize = 3;
+
+/// "like" and "likes", "run" and "running".
+fn is_form_of(word: &str, other: &str) -> bool {
+    word.starts_with(other) && other.chars().count() >= SAYS || other.starts_with(word)
+}
+
 fn folded_words(text: &str) -> Vec<String> {
     let bare = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     text.split_whitespace().map(bare).filter(|word| !word.is_empty()).collect()
@@ -29,7 +47,26 @@ fn find_twice(mut spans: impl Iterator<Item = Vec<String>>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::find_repetition;
+    use super::{find_repetition, is_about};
+
+    #[test]
+    fn a_wish_is_told_from_a_models_own_words() {
+        for (text, wish) in [
+            ("I like jazz", "I like jazz"),
+            ("The user likes jazz.", "I like jazz"),
+            ("Name: Sam", "my name is Sam"),
+            ("anything", "it"),
+        ] {
+            assert!(is_about(text, wish), "{text}: {wish}");
+        }
+        for (text, wish) in [
+            ("I'm here to help with whatever you need", "I like jazz"),
+            ("remember", "my name is Sam"),
+            ("", "I like jazz"),
+        ] {
+            assert!(!is_about(text, wish), "{text}: {wish}");
+        }
+    }
 
     #[test]
     fn a_fact_is_said_once() {

@@ -18,7 +18,7 @@ use recto_workspace::{AddedMemory, MemoryError, NewMemory, TextMarks, is_lasting
 use serde_json::json;
 
 use super::AgentMemories;
-use super::one_fact::find_repetition;
+use super::one_fact::{find_repetition, is_about};
 use super::past_messages::KnownMessages;
 use super::recall::{RecallQuery, RecalledContent, Recollection};
 use crate::search::SearchPatience;
@@ -147,7 +147,7 @@ impl Tool for MemoryTool {
         let caller = &context.caller;
         async move {
             match self.operation {
-                MemoryOperation::Remember => self.remember(&arguments, &caller.audience).await,
+                MemoryOperation::Remember => self.remember(&arguments, caller).await,
                 MemoryOperation::Recall => Ok(self.recall(&arguments, caller).await),
                 MemoryOperation::Forget => self.forget(&arguments, &caller.audience).await,
             }
@@ -157,9 +157,15 @@ impl Tool for MemoryTool {
 }
 
 impl MemoryTool {
-    async fn remember(&self, arguments: &CallArguments, audience: &Audience) -> ToolOutput {
+    async fn remember(&self, arguments: &CallArguments, caller: &Caller) -> ToolOutput {
+        let text = arguments.text("text").unwrap_or_default();
         let request = RememberRequest {
-            text: arguments.text("text").unwrap_or_default(),
+            // Small models answer with words of their own. What a person has plainly asked to
+            // keep is kept in theirs.
+            text: match caller.memory_wish.as_deref() {
+                Some(wish) if !is_about(text, wish) => wish,
+                _ => text,
+            },
             // What decides who may see it is not the model's to write.
             marks_in_text: TextMarks::Ignored,
             scope: arguments.text("scope"),
@@ -168,7 +174,8 @@ impl MemoryTool {
                 shared: false,
             },
         };
-        let added = self.memories.remember(&request, audience).await.map_err(tool_error)?;
+        let remembered = self.memories.remember(&request, &caller.audience).await;
+        let added = remembered.map_err(tool_error)?;
         let AddedMemory { memory, was_there } = added;
         let how = if was_there { KNOWN } else { REMEMBERED };
         Ok(format!("{how}{}: {}", memory.name, memory.text.as_str()))

@@ -9,12 +9,22 @@ use super::lex::{Sentence, TokenGap, TokenKind, WordToken};
 use super::request::{self, RequestFrame};
 use super::{beginning, lex, lists, typed};
 
-/// The words by which a message plainly asks to have something remembered, as they were typed.
-pub fn find_remember_request(message: &str) -> Option<Vec<String>> {
-    lex::sentences(beginning(message)).iter().find_map(read_sentence)
+/// A plain request to remember something, in the person's own words.
+#[derive(Debug, PartialEq, Eq)]
+pub struct MemoryWish<'m> {
+    /// The words that ask for it, as they were typed.
+    pub matched: Vec<String>,
+    /// What is to be remembered.
+    pub fact: &'m str,
 }
 
-fn read_sentence(sentence: &Sentence) -> Option<Vec<String>> {
+/// Finds where a message plainly asks to have something remembered.
+pub fn find_memory_wish(message: &str) -> Option<MemoryWish<'_>> {
+    let message = beginning(message);
+    lex::sentences(message).iter().find_map(|sentence| read_sentence(message, sentence))
+}
+
+fn read_sentence<'m>(message: &'m str, sentence: &Sentence<'_>) -> Option<MemoryWish<'m>> {
     let request = request::peel(&sentence.tokens);
     // "remember that time?" asks; "could you remember that I …?" only sounds like it.
     if sentence.asks && request.frame != RequestFrame::Asked {
@@ -34,7 +44,20 @@ fn read_sentence(sentence: &Sentence) -> Option<Vec<String>> {
     let fact = rest.get(covered..).filter(|fact| !fact.is_empty())?;
     let is_fact = fact.len() > 1 || fact[0].kind != TokenKind::Word;
     let is_story = ["time", "day", "night", "one"].iter().any(|word| fact[0].is(word));
-    (is_fact && !is_story).then(|| typed(&rest[..covered].iter().collect::<Vec<_>>()))
+    (is_fact && !is_story).then(|| MemoryWish {
+        matched: typed(&rest[..covered].iter().collect::<Vec<_>>()),
+        fact: span(message, fact),
+    })
+}
+
+/// The part of a message that these tokens of it stand in.
+fn span<'m>(message: &'m str, tokens: &[WordToken<'_>]) -> &'m str {
+    let place = |token: &WordToken<'_>| {
+        (token.typed.as_ptr() as usize).wrapping_sub(message.as_ptr() as usize)
+    };
+    let ends = tokens.first().zip(tokens.last());
+    let range = ends.map(|(first, last)| place(first)..place(last) + last.typed.len());
+    range.and_then(|range| message.get(range)).unwrap_or_default()
 }
 
 /// "remember: …", "merk dir, dass …": what to keep follows.
@@ -55,11 +78,11 @@ fn is_about_oneself(token: &WordToken) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::find_remember_request;
+    use super::find_memory_wish;
 
     #[track_caller]
     fn check(message: &str, expected: Option<&str>) {
-        let found = find_remember_request(message).map(|words| words.join(" "));
+        let found = find_memory_wish(message).map(|wish| wish.matched.join(" "));
         assert_eq!(found.as_deref(), expected, "{message}");
     }
 
@@ -79,6 +102,21 @@ mod tests {
         check("Thanks. And remember that we use tabs in src/main.rs", Some("remember that"));
         check("Merk dir, dass ich Jazz mag", Some("Merk dir"));
         check("recuerda que me gusta el jazz", Some("recuerda que"));
+    }
+
+    #[test]
+    fn what_is_to_be_kept_stands_in_the_persons_words() {
+        for (message, fact) in [
+            ("Remember that I like jazz.", "I like jazz"),
+            ("please remember: the bins go out on Monday!", "the bins go out on Monday"),
+            (
+                "Thanks. And remember that we use tabs in src/main.rs. Bye",
+                "we use tabs in src/main.rs",
+            ),
+            ("remember my sister's name is Ada, not Eda", "my sister's name is Ada, not Eda"),
+        ] {
+            assert_eq!(find_memory_wish(message).unwrap().fact, fact, "{message}");
+        }
     }
 
     #[test]
