@@ -11,7 +11,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use recto_fs::{Access, create_private_folder, write_whole};
+use recto_fs::{Access, FolderClaim, create_private_folder, write_whole};
 use recto_store::{SessionName, Store};
 use serde::{Deserialize, Serialize};
 
@@ -162,7 +162,7 @@ impl ProjectFolder {
     /// The question whether it may be used.
     pub(crate) fn question(&self) -> String {
         format!(
-            "{} has its own {}\nUse them here? [y] yes  [n] no",
+            "{} has its own {}\nUse them here? Type yes or no, and Enter:",
             self.shown_root(),
             self.contents()
         )
@@ -244,19 +244,24 @@ impl ProjectAnswers {
         choice: ProjectChoice,
         store: Option<&Store>,
     ) -> CliResult {
+        // Another chat may be answered in this very moment, for a folder of the same name.
+        let file = answers_file(home);
+        let claim = FolderClaim::take(&file);
+        *self = Self::load(home);
         let session = match self.get(project) {
             Some(known) => known.session.clone(),
             None => self.free_session(project, store).await?,
         };
         let folder = project.root.to_string_lossy().into_owned();
         self.projects.insert(folder, ProjectAnswer { choice, session });
-        let file = answers_file(home);
         let failure = |error: &dyn std::error::Error| {
             CliFailure::new(format!("cannot keep the answer in {}", file.display())).because(error)
         };
         let text = serde_json::to_string_pretty(self).map_err(|error| failure(&error))?;
         create_private_folder(home.path()).map_err(|error| failure(&error))?;
-        write_whole(&file, text.as_bytes(), Access::Owner).map_err(|error| failure(&error))
+        let written = write_whole(&file, text.as_bytes(), Access::Owner);
+        drop(claim);
+        written.map_err(|error| failure(&error))
     }
 
     /// A name for the project's session that neither another project nor a person uses.

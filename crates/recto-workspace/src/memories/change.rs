@@ -232,6 +232,10 @@ impl MemoryWriter<'_> {
             let content = self.read(&archive, memory, lock)?;
             let entry = find_entry(&content, &memory.text, &archive);
             let entry = entry.ok_or_else(|| unknown(memory))?;
+            // The archive is a file like others: somebody may have written in it.
+            if let Some(secret) = find_secret(&entry.text) {
+                return Err(MemoryError::Secret { what: secret.what });
+            }
             let day = entry.time.as_deref().and_then(day_at_start).or(entry.day);
             let note = JournalEntry {
                 file: file.label.to_string(),

@@ -3,11 +3,9 @@
 //! Keys that were typed before a person could have read the question are no answer, nor are
 //! those of a line that they were typing: such a line goes on.
 
-use std::io;
 use std::time::{Duration, Instant};
 
-use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::keys::TimedKey;
 
@@ -35,32 +33,6 @@ pub(crate) enum KeyChoice {
     Typed,
     /// Nothing: it came too early.
     TooEarly,
-}
-
-/// Waits for the key that answers a question which stands before a conversation. Blocks; the
-/// terminal is as it was before when this returns.
-pub(crate) fn wait_for_key(keys: &'static str) -> io::Result<KeyChoice> {
-    enable_raw_mode()?;
-    let choice = read_choice(keys);
-    disable_raw_mode()?;
-    choice
-}
-
-fn read_choice(keys: &'static str) -> io::Result<KeyChoice> {
-    let (mut question, line) = (KeyQuestion::new(keys, Instant::now()), "");
-    loop {
-        let event = event::read()?;
-        // With the keys come the signals that they are otherwise.
-        if event.as_key_press_event().is_some_and(|key| {
-            key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL)
-        }) {
-            return Ok(KeyChoice::Interrupted);
-        }
-        match question.read(&TimedKey { at: Instant::now(), event }, line) {
-            KeyChoice::Typed | KeyChoice::TooEarly => {}
-            choice => return Ok(choice),
-        }
-    }
 }
 
 impl KeyQuestion {

@@ -290,6 +290,12 @@ fn what_was_forgotten_can_be_brought_back() {
     let none = home.json(&["memory", "list", "--forgotten", "--json"]);
     assert_eq!(none, json!({"memories": []}));
     home.run(&["memory", "restore", &id]).fails_with("there is no memory");
+    // What must not be remembered does not come in through the archive.
+    let key = ["gh", "p_", "a8Kd0Zs7Qm3Xw9Lv2Bn6Tc4Yr1Hj5Gf8Pe0U"].concat();
+    home.write("workspace/memory/archive/MEMORY.md", format!("- The key: {key}\n"));
+    let secret = home.json(&["memory", "list", "--forgotten", "--json"])["memories"][0].clone();
+    let run = home.run(&["memory", "restore", secret["name"].as_str().unwrap()]);
+    assert!(run.code == 1 && !run.err.contains(&key), "{}", run.err);
 }
 
 #[test]

@@ -18,7 +18,6 @@ use crate::input;
 use crate::output::{tame, tell};
 use crate::project::{self, ProjectAnswer, ProjectAnswers, ProjectChoice, ProjectFolder};
 use crate::setup;
-use crate::terminal::choose::{KeyChoice, wait_for_key};
 
 /// The session of those who name none. Each agent has its own.
 const DEFAULT_SESSION: &str = "default";
@@ -96,13 +95,18 @@ async fn ask(project: &ProjectFolder, args: &ChatArgs) -> CliResult<Option<Proje
         return Ok(None);
     }
     tell(&project.question());
-    let key = blocking(|| wait_for_key("yn")).await;
-    let key = key.map_err(|error| CliFailure::new("cannot read the answer").because(&error))?;
-    Ok(match key {
-        KeyChoice::Key('y') => Some(ProjectChoice::Yes),
-        KeyChoice::Key(_) => Some(ProjectChoice::No),
-        KeyChoice::Interrupted | KeyChoice::Typed | KeyChoice::TooEarly => {
-            tell(&"it is not used this time");
+    let line = blocking(|| {
+        let mut line = String::new();
+        io::stdin().read_line(&mut line).map(|_| line)
+    });
+    let line = line.await;
+    let line = line.map_err(|error| CliFailure::new("cannot read the answer").because(&error))?;
+    // Only a whole line that says so is an answer: this one is kept.
+    Ok(match line.trim().to_lowercase().as_str() {
+        "y" | "yes" => Some(ProjectChoice::Yes),
+        "n" | "no" => Some(ProjectChoice::No),
+        _ => {
+            tell(&"that is neither yes nor no: it is not used this time");
             None
         }
     })

@@ -26,7 +26,11 @@ pub(crate) fn run(home: &RectoHome, args: &ShowArgs) -> CliResult {
         let store = setup::settled_store(&settings).await?;
         let turn = find(&store, &args.turn).await?;
         if args.json {
-            return print_json(&record_json(&store, &turn, None).await?);
+            let only = match args.request {
+                Some(_) => Some(request_of(&store, &turn, args.request).await?),
+                None => None,
+            };
+            return print_json(&record_json(&store, &turn, only).await?);
         }
         if args.text {
             let choice = if args.no_pager { PagerChoice::Never } else { PagerChoice::Usual };
