@@ -32,7 +32,7 @@ use crate::take_back::UndoneExchange;
 use crate::why::ItemExplanation;
 
 pub(crate) use parse::ParsedInput;
-pub use parse::{CommandProblem, session_setting_names};
+pub use parse::{CommandProblem, read_setting_value, session_setting_names};
 
 /// A command, as it can be typed.
 #[derive(Debug, Clone, PartialEq)]

@@ -149,6 +149,9 @@ pub enum AgentError {
 }
 
 impl AgentError {
+    /// The code of what holds a secret, and so must not be remembered.
+    pub const SECRET: &str = "secret";
+
     /// What a person can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -191,7 +194,9 @@ impl AgentError {
     pub fn code(&self) -> &'static str {
         match self {
             AgentError::Llm(error) | AgentError::Model { error, .. } => error.code(),
-            AgentError::Remember(RememberError::File(MemoryError::Secret { .. })) => "secret",
+            AgentError::Remember(RememberError::File(MemoryError::Secret { .. })) => {
+                AgentError::SECRET
+            }
             _ => self.into(),
         }
     }

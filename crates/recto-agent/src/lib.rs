@@ -63,7 +63,7 @@ pub use bindings::{
 };
 pub use commands::{
     ApprovalScope, COMMANDS, ChatCommand, CommandHelp, CommandProblem, CommandReply,
-    session_setting_names,
+    read_setting_value, session_setting_names,
 };
 pub use conversation::SOLE_ACCOUNT;
 pub use error::{AgentError, AgentResult};
@@ -82,7 +82,10 @@ pub use memories::{
     RecalledContent, Recollection, RememberError, memory_tools, runnable_tools,
 };
 pub use notice::{DroppedFact, NoticeFacts, TurnNotice};
-pub use open_turns::{OpenTurnStanding, find_standing, first_words, shorten_words};
+pub use open_turns::{
+    OpenTurn, OpenTurnStanding, find_open_turn, find_standing, first_words, list_open_turns,
+    shorten_words,
+};
 pub use options::{
     AgentOptions, AgentParts, ApprovalSetting, CompactionSetting, ModelEntry, SessionSettings,
 };

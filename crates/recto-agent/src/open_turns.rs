@@ -2,7 +2,9 @@
 //! is about.
 
 use recto_context::{ContentPart, Text};
-use recto_store::{Store, StoreResult, StoredApproval, StoredTurn, TurnOwner, TurnStatus};
+use recto_store::{
+    Moment, Store, StoreResult, StoredApproval, StoredSession, StoredTurn, TurnOwner, TurnStatus,
+};
 use serde::Serialize;
 
 /// Characters of a message that tell people which one it is.
@@ -24,6 +26,47 @@ pub enum OpenTurnStanding {
     AwaitsApproval,
     /// Its process has ended in the middle of it: it is taken up with its session.
     CutShort,
+}
+
+/// A turn that has not ended, with all that is told of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenTurn {
+    /// The turn itself.
+    pub turn: StoredTurn,
+    /// The name or number of its session.
+    pub session: String,
+    /// The question that it waits with.
+    pub question: Option<StoredApproval>,
+    /// How it stands.
+    pub standing: OpenTurnStanding,
+}
+
+/// All turns of a store that have not ended.
+pub async fn list_open_turns(store: &Store) -> StoreResult<Vec<OpenTurn>> {
+    let asked = store.open_approvals(Moment::now()).await?;
+    let mut open = Vec::new();
+    for turn in store.open_turns().await?.turns {
+        open.extend(describe_open(store, turn, &asked).await?);
+    }
+    Ok(open)
+}
+
+/// A turn with all that is told of it, unless it has ended.
+pub async fn find_open_turn(store: &Store, turn: &StoredTurn) -> StoreResult<Option<OpenTurn>> {
+    let asked = store.open_approvals(Moment::now()).await?;
+    describe_open(store, turn.clone(), &asked).await
+}
+
+async fn describe_open(
+    store: &Store,
+    turn: StoredTurn,
+    asked: &[StoredApproval],
+) -> StoreResult<Option<OpenTurn>> {
+    let question = asked.iter().find(|approval| approval.turn == turn.id).cloned();
+    let Some(standing) = find_standing(&turn, question.as_ref()) else { return Ok(None) };
+    let session = store.session(turn.session).await?;
+    let session = session.as_ref().map_or_else(|| turn.session.to_string(), StoredSession::label);
+    Ok(Some(OpenTurn { turn, session, question, standing }))
 }
 
 /// How a turn stands: with its question, where it has one that is open. Nothing once it has

@@ -23,16 +23,21 @@ pub struct UnknownItem {
 }
 
 impl UnknownItem {
-    /// What a person is told of it.
-    pub fn notice(&self) -> FileNotice {
-        let UnknownItem { kind, name, nearest } = self;
-        let hint = match nearest {
+    /// What a person is told of it in a turn. Where settings are written, only a surface knows.
+    pub(crate) fn notice(&self) -> FileNotice {
+        let UnknownItem { kind, name, .. } = self;
+        let hint = self.hint();
+        let problem =
+            format!("there are settings for the {kind} `{name}`, but no such {kind}; {hint}");
+        FileNotice::new(ContentSource::BuiltIn, problem)
+    }
+
+    /// The name that was probably meant, or what follows for the settings.
+    pub fn hint(&self) -> String {
+        match &self.nearest {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => "the setting has no effect".to_owned(),
-        };
-        let problem =
-            format!("the config sets [items.{kind}.{name}], and there is no such {kind}; {hint}");
-        FileNotice::new(ContentSource::BuiltIn, problem)
+        }
     }
 }
 
@@ -124,14 +129,14 @@ mod tests {
     /// Promise: `typos-are-told`
     #[test]
     fn a_setting_of_an_item_that_is_not_there_is_told_with_the_nearest_one() {
-        let note = "the config sets [items.skill.ntoes], and there is no such skill; did you mean \
+        let note = "there are settings for the skill `ntoes`, but no such skill; did you mean \
                     `notes`?";
         check(ItemKind::Skill, "ntoes", &[note]);
-        let log = "the config sets [items.tool.git.lgo], and there is no such tool; did you mean \
+        let log = "there are settings for the tool `git.lgo`, but no such tool; did you mean \
                    `git.log`?";
         check(ItemKind::Tool, "git.lgo", &[log]);
-        let rule = "the config sets [items.rule.nope], and there is no such rule; the setting has \
-                    no effect";
+        let rule = "there are settings for the rule `nope`, but no such rule; the setting has no \
+                    effect";
         check(ItemKind::Rule, "nope", &[rule]);
     }
 

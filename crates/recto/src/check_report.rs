@@ -101,13 +101,10 @@ impl CheckProblem {
 
     /// A problem of the config.
     pub(crate) fn of_config(severity: Severity, problem: &ConfigProblem) -> Self {
-        let mark = match severity {
-            Severity::Error => "",
-            Severity::Warning => "warning: ",
-        };
+        let word = severity_name(severity);
         CheckProblem {
             severity,
-            drawn: format!("{mark}{}\n", tame_lines(&problem.to_string())),
+            drawn: format!("{word}: {}\n", tame_lines(&problem.to_string())),
             fields: json!({
                 "place": problem.place.to_string(),
                 "message": problem.what,

@@ -2,7 +2,7 @@
 
 mod files;
 mod sampling;
-pub mod shell;
+mod shell;
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use recto_store::ApprovalId;
 
 pub use files::{AttachArgs, ProjectArgs};
 pub use sampling::SamplingArgs;
-use shell::{CompletionArgs, ManArgs};
+pub use shell::{CompletionArgs, ManArgs};
 
 /// Turns what is typed into the domain's own enum, whose variants have the same names.
 macro_rules! same_variants {
@@ -60,7 +60,7 @@ pub enum CliCommand {
     Diff(DiffArgs),
     /// Send a turn's request again, or prove that its record is whole
     Replay(ReplayArgs),
-    /// List, show, search, rename, archive, export and import sessions
+    /// List, show, search, rename, expand, archive, delete, stop, export and import sessions
     Sessions(SessionArgs),
     /// List, show and check the agents of the config, and where each of them answers
     #[command(subcommand)]

@@ -46,6 +46,12 @@ impl CliFailure {
         self
     }
 
+    /// The same failure, with more words behind what happened.
+    pub(crate) fn add_words(mut self, words: &str) -> Self {
+        self.what.push_str(words);
+        self
+    }
+
     /// The same failure under another code.
     pub(crate) fn code(self, code: &'static str) -> Self {
         CliFailure { code, ..self }
@@ -58,8 +64,13 @@ impl CliFailure {
 
     /// The failure as data for programs.
     pub(crate) fn json(&self) -> Value {
+        json!({"error": self.fields()})
+    }
+
+    /// What programs are told of the failure, as it stands under `error`.
+    pub(crate) fn fields(&self) -> Value {
         let CliFailure { code, what, causes, hint } = self;
-        json!({"error": {"code": code, "message": what, "causes": causes, "hint": hint}})
+        json!({"code": code, "message": what, "causes": causes, "hint": hint})
     }
 
     /// Takes the failure apart: what happened with all that led to it, and the hint.

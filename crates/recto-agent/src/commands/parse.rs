@@ -244,9 +244,18 @@ fn keys() -> String {
 }
 
 fn read_setting(key: &str, text: &str) -> Result<SettingChange, String> {
-    let (key, takes) = SETTINGS.iter().find(|(known, _)| *known == key).ok_or_else(keys)?;
+    let (key, takes) = find_setting(key)?;
     let value = if text == "default" { None } else { Some(takes.read(text)?) };
     Ok(SettingChange { key, value })
+}
+
+/// Reads a value of a session's setting, within its range; otherwise says what it takes.
+pub fn read_setting_value(name: &str, text: &str) -> Result<Value, String> {
+    find_setting(name)?.1.read(text)
+}
+
+fn find_setting(name: &str) -> Result<&'static (&'static str, SettingKind), String> {
+    SETTINGS.iter().find(|(known, _)| *known == name).ok_or_else(keys)
 }
 
 impl SettingKind {

@@ -173,7 +173,7 @@ fn files_and_settings_without_effect_are_told_with_the_first_turn() {
             ("tools.json", "it is left out until that is put right"),
             ("broken.md:3: the frontmatter is not YAML", "it is left out until that is put right"),
             ("slip.md:2: unknown field `inlcude`", "did you mean `include`?"),
-            ("the config sets [items.rule.fien]", "did you mean `fine`?"),
+            ("there are settings for the rule `fien`", "did you mean `fine`?"),
         ] {
             let is_it = |text: &&String| text.contains(beginning) && text.ends_with(end);
             assert_eq!(told.iter().filter(is_it).count(), 1, "{beginning}: {told:#?}");

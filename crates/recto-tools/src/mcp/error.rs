@@ -28,6 +28,11 @@ pub struct ServerError {
 }
 
 impl ServerError {
+    /// The stable code of the problem, for programs.
+    pub fn code(&self) -> &'static str {
+        self.problem.code()
+    }
+
     /// Advice to a person on what to do about it.
     pub fn hint(&self) -> String {
         let server = &self.server;
@@ -90,7 +95,8 @@ impl fmt::Display for ServerError {
 impl Error for ServerError {}
 
 /// The problem with a server, as what is said of it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ServerProblem {
     /// None is set up by that name.
     #[error("is not set up")]
@@ -168,6 +174,14 @@ pub enum ServerProblem {
 }
 
 impl ServerProblem {
+    /// The code of what is wrong, also while the server is not tried again.
+    fn code(&self) -> &'static str {
+        match self {
+            ServerProblem::Waiting { last, .. } => last.code(),
+            problem => problem.into(),
+        }
+    }
+
     /// Why a connection did not come about.
     pub(super) fn from_start(error: &ClientInitializeError, redact: &Redactor) -> Self {
         match error {

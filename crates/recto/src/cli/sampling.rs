@@ -1,7 +1,7 @@
 //! How a model is asked in one run, whatever the session says.
 
 use clap::Args;
-use recto_agent::{ModelEntry, SessionSettings};
+use recto_agent::{ModelEntry, SessionSettings, read_setting_value};
 use recto_context::{ClientContext, Tokens};
 
 /// The arguments that say how a model is asked in one run.
@@ -49,14 +49,15 @@ impl SamplingArgs {
 }
 
 fn read_temperature(text: &str) -> Result<f64, String> {
-    read_number(text, 2.0)
+    read_number("temperature", text)
 }
 
 fn read_top_p(text: &str) -> Result<f64, String> {
-    read_number(text, 1.0)
+    read_number("top_p", text)
 }
 
-fn read_number(text: &str, most: f64) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number| (0.0..=most).contains(number));
-    number.ok_or_else(|| format!("it takes a number from 0 to {most}"))
+/// Reads the value of a setting as `/set` does.
+fn read_number(setting: &str, text: &str) -> Result<f64, String> {
+    let value = read_setting_value(setting, text)?;
+    value.as_f64().ok_or_else(|| "it takes a number".to_owned())
 }

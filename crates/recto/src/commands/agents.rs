@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::cli::AgentCommand;
 use crate::commands::context::existing_store;
 use crate::config::{LoadedConfig, Settings};
-use crate::draw::TextTable;
+use crate::draw::{PageWidth, TextTable};
 use crate::failure::CliResult;
 use crate::home::RectoHome;
 use crate::output::{list_json, print, print_json};
@@ -46,7 +46,7 @@ fn list(config: &LoadedConfig, as_json: bool) -> CliResult {
             count(settings, &sessions).to_string(),
         ]);
     }
-    print(&table.to_string())
+    print(&table.draw(PageWidth::of_stdout()))
 }
 
 /// What a list tells of an agent, for programs.

@@ -130,7 +130,7 @@ fn drawn(open: &[(StoredApproval, Option<StoredSession>)]) -> String {
         let detail = wrap_exactly(&detail, 2, PageWidth::of_stdout());
         format!("\n{}: {}\n{detail}", approval.id, tame(&approval.question.tool.key()))
     });
-    table.to_string() + &details.collect::<String>()
+    table.draw(PageWidth::of_stdout()) + &details.collect::<String>()
 }
 
 pub(crate) fn approval_json(approval: &StoredApproval, session: Option<&StoredSession>) -> Value {

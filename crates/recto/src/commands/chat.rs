@@ -24,8 +24,9 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use recto_agent::{
-    Actor, Agent, ApprovalQuestion, ChatCommand, CommandReply, Conversation, EventCursor,
-    EventListener, Inbound, InboundReading, SOLE_ACCOUNT, SessionSettings, TurnContinues,
+    Actor, Agent, AgentError, ApprovalQuestion, ChatCommand, CommandReply, Conversation,
+    EventCursor, EventListener, Inbound, InboundReading, SOLE_ACCOUNT, SessionSettings,
+    TurnContinues,
 };
 use recto_context::{ClientContext, ContextMode};
 use recto_store::{StoredApproval, StoredSession, TurnEnding, TurnId};
@@ -315,7 +316,7 @@ impl Chat {
                     Ok(_) => {}
                     // What goes wrong with one message is told, and the next can come.
                     Err(failure) => {
-                        if failure.is("secret") {
+                        if failure.is(AgentError::SECRET) {
                             // What may not be remembered is not kept as typed, either.
                             let _ = forget_entries(&history, |entry| entry == text);
                         }
@@ -422,7 +423,7 @@ impl Chat {
         let first = self.agent.models().first().map(|entry| &*entry.name);
         let mut holds = settings_in_run(&self.config, &self.session, &self.settings, first);
         if let Some(changed) = changed {
-            holds.retain(|name, _| name == changed);
+            holds.keep_only(changed);
         }
         self.printer.settings(&holds)
     }

@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
-use recto_context::FileNotice;
+use recto_agent::UnknownItem;
 use recto_workspace::Severity;
 use serde_json::{Value, json};
 
 use crate::check_report::{CheckProblem, CheckReport};
 use crate::cli::ConfigCommand;
 use crate::config::{self, ConfigProblem, LoadedConfig, SettingOrigin, Settings};
-use crate::draw::TextTable;
+use crate::draw::{PageWidth, TextTable};
 use crate::failure::CliResult;
 use crate::home::RectoHome;
 use crate::output::{counted, list_json, print, print_json, tell};
@@ -35,7 +35,7 @@ fn show(home: &RectoHome, as_json: bool) -> CliResult {
     for row in loaded.rows() {
         table.row([row.key.clone(), row.value.clone(), origin(row)]);
     }
-    print(&table.to_string())
+    print(&table.draw(PageWidth::of_stdout()))
 }
 
 /// A value in TOML as the same value in JSON.
@@ -72,8 +72,16 @@ fn unknown_items(home: &RectoHome, agents: &[&Settings]) -> CliResult<Vec<Config
     let unknown = setup::unknown_items(home, agents)?.into_iter();
     let file = home.path().join("config.toml").to_string_lossy().into();
     let place = SettingOrigin::File { name: file, line: None };
-    let problem = |notice: FileNotice| ConfigProblem::new(place.clone(), &*notice.problem);
-    Ok(unknown.map(|item| problem(item.notice())).collect())
+    let problem = |item: UnknownItem| {
+        ConfigProblem::new(place.clone(), unknown_item_words(&item)).hint(item.hint())
+    };
+    Ok(unknown.map(problem).collect())
+}
+
+/// What is wrong with settings of an item that is not there, by the table that they stand in.
+pub(super) fn unknown_item_words(item: &UnknownItem) -> String {
+    let UnknownItem { kind, name, .. } = item;
+    format!("[items.{kind}.{name}] is for a {kind} that is not there")
 }
 
 /// Says how many problems were found, warnings among them.

@@ -11,16 +11,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use recto_agent::SearchParts;
-use recto_context::FileNotice;
+use recto_agent::{OpenTurn, SearchParts, list_open_turns};
 use recto_llm::IS_BUILT_IN;
 use recto_models::ByteSize;
 use recto_search::{Encoder, EncoderError};
-use recto_store::{Moment, SessionFilter, TurnOwner};
+use recto_store::{SessionFilter, TurnOwner};
 use recto_workspace::{Horizon, WorkspaceSnapshot};
 use serde_json::{Value, json};
 
 use crate::check_report::severity_name;
+use crate::commands::config::unknown_item_words;
 use crate::commands::sessions::turn_json;
 use crate::config::{self, ConfigProblem, LoadedConfig, Settings};
 use crate::draw::{self, PageWidth, wrap_words};
@@ -229,22 +229,19 @@ async fn open_turns(settings: &Settings) -> Vec<DoctorFinding> {
             true => setup::store(settings)?,
             false => return Ok(Vec::new()),
         };
-        let asked = store.open_approvals(Moment::now()).await?;
-        let mut findings = Vec::new();
-        for turn in store.open_turns().await?.turns {
-            let session = store.session(turn.session).await?;
-            let label = session.map_or_else(|| turn.session.to_string(), |found| found.label());
-            let question = asked.iter().find(|approval| approval.turn == turn.id);
-            let Some(standing) = draw::open_turn(&turn, question, &label) else { continue };
-            let is_left = turn.owner == Some(TurnOwner::Gone);
-            let state = if is_left { FindingState::Warning } else { FindingState::Fine };
-            let text = format!("turn {} of session {} {standing}", turn.id, tame(&label));
-            let data = turn_json(&turn, question);
-            findings.push(DoctorFinding::new("open turn", state, text).data(data));
-        }
-        Ok::<_, CliFailure>(findings)
+        Ok::<_, CliFailure>(list_open_turns(&store).await?)
     };
-    open.await.unwrap_or_default()
+    open.await.unwrap_or_default().iter().map(open_turn).collect()
+}
+
+fn open_turn(open: &OpenTurn) -> DoctorFinding {
+    let OpenTurn { turn, session, question, .. } = open;
+    let is_left = turn.owner == Some(TurnOwner::Gone);
+    let state = if is_left { FindingState::Warning } else { FindingState::Fine };
+    let standing = draw::open_turn(open);
+    let text = format!("turn {} of session {} {standing}", turn.id, tame(session));
+    let data = turn_json(turn, question.as_ref());
+    DoctorFinding::new("open turn", state, text).data(data)
 }
 
 /// The bytes that the database takes, with the log beside it.
@@ -293,25 +290,29 @@ fn item_settings(
     agents: &[&Settings],
     snapshot: &WorkspaceSnapshot,
 ) -> CliResult<Vec<DoctorFinding>> {
-    let unknown = setup::unknown_items(home, agents)?.into_iter();
-    let unknown = unknown.map(|item| ("config", FindingState::Warning, item.notice()));
-    let long = snapshot.long_skills.map(|long| ("skills", FindingState::Fine, long.notice()));
-    let finding = |(what, state, notice): (&str, FindingState, FileNotice)| {
-        DoctorFinding::new(what, state, with_command(&*notice.problem, notice.remedy.as_ref()))
-    };
-    Ok(unknown.chain(long).map(finding).collect())
+    let unknown = setup::unknown_items(home, agents)?.into_iter().map(|item| {
+        DoctorFinding::new("config", FindingState::Warning, unknown_item_words(&item))
+            .hint(item.hint())
+    });
+    let long = snapshot.long_skills.map(|long| {
+        let notice = long.notice();
+        let text = with_command(&*notice.problem, notice.remedy.as_ref());
+        DoctorFinding::new("skills", FindingState::Fine, text)
+    });
+    Ok(unknown.chain(long).collect())
 }
 
 /// Reports the project that one stands in, and what was answered for it.
 fn project(home: &RectoHome, config: &LoadedConfig) -> Option<DoctorFinding> {
     let project = project::find_here(home, config)?;
-    let (answer, hint) = match ProjectAnswers::load(home).get(&project).map(|known| known.choice) {
+    let answer = ProjectAnswers::load(home).get(&project).map(|known| known.choice);
+    let (words, hint) = match answer {
         Some(ProjectChoice::Yes) => ("used", "`recto chat --no-project` stops that"),
         Some(ProjectChoice::No) => ("not used", "`recto chat --project` uses it"),
         None => ("nobody was asked", "`recto chat` asks, `recto chat --project` uses it"),
     };
     let (root, brings) = (&project.root, project.contents());
-    let text = format!("{} has {brings}; {answer}", root.display());
+    let text = format!("{} has {brings}; {words}", root.display());
     let data = json!({"path": root, "answer": answer});
     Some(DoctorFinding::new("project", FindingState::Fine, text).hint(hint.to_owned()).data(data))
 }

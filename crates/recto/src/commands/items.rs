@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::check_report::{CheckProblem, CheckReport};
 use crate::cli::{AgentArg, ItemArgs, ItemCommand};
 use crate::config::{ItemSettings, ServerSettings, Settings};
-use crate::draw::TextTable;
+use crate::draw::{PageWidth, TextTable};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{counted, list_json, print_json, print_list, print_text, tame, tell};
@@ -114,7 +114,7 @@ fn list(view: &ItemView, as_json: bool) -> CliResult {
     let entries = view.entries();
     let usage = setup::runtime()?.block_on(UsageTable::read(&view.settings));
     let json = |entry: &ListedItem<'_>| usage.extend_json(&entry.id, entry.json());
-    let draw = || entry_table(&entries, view.kind, &usage).to_string();
+    let draw = || entry_table(&entries, view.kind, &usage).draw(PageWidth::of_stdout());
     let nothing = format!("there are no {}", plural(view.kind));
     print_list(as_json, &plural(view.kind), &entries, json, draw, &nothing)?;
     tell_of_long_skills(view);

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::cli::ModelCommand;
 use crate::config::Settings;
-use crate::draw::TextTable;
+use crate::draw::{PageWidth, TextTable};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{list_json, print, print_json, tell};
@@ -106,10 +106,14 @@ fn list(settings: &Settings, json: bool) -> CliResult {
                hint: `recto models pull` gets one; the config names others in [models.NAME]",
         );
     }
-    let mut drawn = if settings.models.is_empty() { String::new() } else { table.to_string() };
+    let mut drawn =
+        if settings.models.is_empty() { String::new() } else { table.draw(PageWidth::of_stdout()) };
     if !installed.is_empty() {
         let gap = if drawn.is_empty() { "" } else { "\n" };
-        drawn.push_str(&format!("{gap}On disk:\n{}", installed::table(&installed)));
+        drawn.push_str(&format!(
+            "{gap}On disk:\n{}",
+            installed::table(&installed).draw(PageWidth::of_stdout())
+        ));
     }
     print(&drawn)
 }
@@ -133,7 +137,7 @@ async fn check(entries: &[ModelEntry], json: bool) -> CliResult<ExitCode> {
     } else {
         let mut table = TextTable::new(["name", "server", "model", "window", "tools"]);
         found.iter().for_each(|found| table.row(found.cells()));
-        print(&table.to_string())?;
+        print(&table.draw(PageWidth::of_stdout()))?;
         found.iter().for_each(CheckedModel::tell_trouble);
     }
     Ok(if usable { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -226,9 +230,7 @@ impl CheckedModel<'_> {
             "reachable": self.health.is_ok(),
         });
         match &self.health {
-            Err(error) => {
-                json["error"] = json!({"code": error.code(), "message": error.to_string()});
-            }
+            Err(error) => json["error"] = CliFailure::from(error.clone()).fields(),
             Ok(health) => {
                 let (window, kind) = match health.window {
                     ServerWindow::Loaded(tokens) => (Some(tokens), "loaded"),

@@ -17,7 +17,7 @@ use recto_search::{GroupChoice, ItemGroup, SearchEntry, SearchOptions};
 use serde_json::{Value, json};
 
 use crate::cli::SearchArgs;
-use crate::draw::TextTable;
+use crate::draw::{PageWidth, TextTable};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
@@ -234,7 +234,7 @@ fn draw(found: &SearchReport, args: &SearchArgs) -> CliResult {
     let shown: Vec<&SearchRow> = rows.iter().filter(|row| row.has_any()).collect();
     if !shown.is_empty() {
         let table = if args.explain { explained(&shown) } else { plain(&shown) };
-        print(&table.to_string())?;
+        print(&table.draw(PageWidth::of_stdout()))?;
     }
     if args.explain || matches!(how, RankingBasis::Words(_)) {
         let how = with_command(how.to_string(), how.remedy().as_ref());

@@ -1,6 +1,7 @@
 //! `recto sessions`: what was said, kept, moved and found.
 
 mod delete;
+mod effective;
 mod status;
 mod stop;
 mod summaries;
@@ -8,7 +9,7 @@ mod transfer;
 
 use std::fmt::Write as _;
 
-use recto_agent::find_standing;
+use recto_agent::{find_standing, list_open_turns};
 use recto_context::{ContentPart, Message, MessageBody, Text};
 use recto_store::{
     MessageHit, Moment, SessionFilter, SessionName, SessionSummary, Store, StoredApproval,
@@ -18,13 +19,14 @@ use serde_json::{Value, json};
 
 use crate::cli::{AgentArg, SessionArgs, SessionCommand};
 use crate::config::LoadedConfig;
-use crate::draw::{self, TextTable};
+use crate::draw::{self, PageWidth, TextTable};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{list_json, print, print_json, tame, tame_lines, tell};
 use crate::setup;
 
 use delete::Confirmation;
+pub(crate) use effective::{EffectiveSetting, EffectiveSettings, SettingSource};
 use status::SessionDescriber;
 pub(crate) use status::effective_settings;
 pub(crate) use stop::stop_text;
@@ -151,21 +153,17 @@ async fn list(
         tell(&"there are no sessions yet; `recto chat` begins one");
         return Ok(());
     }
-    let open = list_open_turns(store, &sessions).await?;
+    let open = draw_open_turns(store, &sessions).await?;
     print(&(table(&sessions, &config.settings.agent.name) + &open))
 }
 
 /// How the open turns of sessions stand, one a line.
-async fn list_open_turns(store: &Store, sessions: &[SessionSummary]) -> CliResult<String> {
-    let asked = store.open_approvals(Moment::now()).await?;
+async fn draw_open_turns(store: &Store, sessions: &[SessionSummary]) -> CliResult<String> {
     let mut lines = String::new();
-    for turn in store.open_turns().await?.turns {
-        let of_turn = |summary: &&SessionSummary| summary.session.id == turn.session;
-        let Some(summary) = sessions.iter().find(of_turn) else { continue };
-        let label = summary.session.label();
-        let question = asked.iter().find(|approval| approval.turn == turn.id);
-        if let Some(standing) = draw::open_turn(&turn, question, &label) {
-            let _ = write!(lines, "\nsession {}: turn {} {standing}", tame(&label), turn.id);
+    for open in list_open_turns(store).await? {
+        if sessions.iter().any(|summary| summary.session.id == open.turn.session) {
+            let (session, standing) = (tame(&open.session), draw::open_turn(&open));
+            let _ = write!(lines, "\nsession {session}: turn {} {standing}", open.turn.id);
         }
     }
     Ok(if lines.is_empty() { lines } else { lines + "\n" })
@@ -196,7 +194,7 @@ pub(crate) fn table(sessions: &[SessionSummary], usual_agent: &str) -> String {
             summary.opening.clone().unwrap_or_default(),
         ]);
     }
-    table.to_string()
+    table.draw(PageWidth::of_stdout())
 }
 
 /// Writes a moment as people read it, in their own time zone.
@@ -235,10 +233,10 @@ async fn show(
     let messages = store.messages(session.id, None).await?;
     let turns = store.turns(session.id).await?;
     let compactions = store.compactions(session.id).await?;
-    let asked = store.open_approvals(Moment::now()).await?;
-    let question = |turn: &StoredTurn| asked.iter().find(|approval| approval.turn == turn.id);
     let retractions = store.retractions(session.id).await?;
     if json {
+        let asked = store.open_approvals(Moment::now()).await?;
+        let question = |turn: &StoredTurn| asked.iter().find(|approval| approval.turn == turn.id);
         let mut described = session_json(&session);
         SessionDescriber::new(store, config).await?.describe(&session, &mut described).await?;
         return print_json(&json!({
@@ -257,10 +255,9 @@ async fn show(
         let text = turn.inbound.as_deref().map(content_text).unwrap_or_default();
         let _ = write!(out, "\nturn {}, not sent:\n{}\n", turn.id, tame_lines(&text));
     }
-    for turn in &turns {
-        if let Some(standing) = draw::open_turn(turn, question(turn), &session.label()) {
-            let _ = writeln!(out, "\nturn {} {standing}", turn.id);
-        }
+    let open = list_open_turns(store).await?;
+    for open in open.iter().filter(|open| open.turn.session == session.id) {
+        let _ = writeln!(out, "\nturn {} {}", open.turn.id, draw::open_turn(open));
     }
     print(&out)
 }

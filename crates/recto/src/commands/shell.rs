@@ -7,8 +7,7 @@ use std::path::Path;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 
-use crate::cli::Cli;
-use crate::cli::shell::{CompletionArgs, ManArgs};
+use crate::cli::{Cli, CompletionArgs, ManArgs};
 use crate::failure::{CliFailure, CliResult};
 use crate::output::{print_bytes, tame, tell};
 

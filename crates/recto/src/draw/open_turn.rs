@@ -1,19 +1,15 @@
 //! How a turn stands that has not ended, in the words of all commands that tell of it.
 
-use recto_agent::{OpenTurnStanding, find_standing};
-use recto_store::{StoredApproval, StoredTurn};
+use recto_agent::{OpenTurn, OpenTurnStanding};
+use recto_store::StoredApproval;
 
 use crate::output::tame;
 
-/// Says how a turn stands, and what a person can do; nothing once it has ended.
-pub(crate) fn open_turn(
-    turn: &StoredTurn,
-    question: Option<&StoredApproval>,
-    session: &str,
-) -> Option<String> {
-    let session = tame(session);
+/// Says how a turn stands, and what a person can do.
+pub(crate) fn open_turn(open: &OpenTurn) -> String {
+    let session = tame(&open.session);
     let stop = format!("`recto sessions stop {session}` stops it");
-    Some(match (find_standing(turn, question)?, question) {
+    match (open.standing, &open.question) {
         (OpenTurnStanding::Queued, _) => "is queued".to_owned(),
         (OpenTurnStanding::Left, _) => {
             format!("is queued; `recto chat --session {session}` sends it, {stop}")
@@ -28,7 +24,7 @@ pub(crate) fn open_turn(
             )
         }
         (OpenTurnStanding::AwaitsApproval | OpenTurnStanding::CutShort, _) => {
-            format!("was cut short; the next `recto chat` goes on with it, {stop}")
+            format!("was cut short; `recto chat --session {session}` goes on with it, {stop}")
         }
-    })
+    }
 }

@@ -14,7 +14,7 @@ use recto_context::{
     ChatMessage, ContentPart, Layer, Part, PartContent, PartJoin, RequestContext, ToolCalls,
 };
 
-use super::request::layer_mark;
+use super::request::{WRITTEN_BY_RECTO, layer_mark};
 use super::wrap::{PageWidth, break_line, cut_to, shown_width};
 use crate::output::{tame, tame_lines};
 
@@ -168,7 +168,7 @@ fn part_source(part: &Part) -> String {
     match (&part.item, part.layer) {
         (Some(item), Layer::Memory | Layer::Skills | Layer::Tools) => item.id.key(),
         (Some(item), _) => item.id.to_string(),
-        (None, _) if part.kind() == "built_in" => "Recto".to_owned(),
+        (None, _) if part.kind() == "built_in" => WRITTEN_BY_RECTO.to_owned(),
         (None, _) => part.name(),
     }
 }

@@ -230,10 +230,13 @@ fn part_row(part: &Part) -> [String; 5] {
     [part.layer.to_string(), part_name(part), include, part.tokens.to_string(), why]
 }
 
+/// What a part is called that Recto itself wrote; no file has such a name.
+pub(super) const WRITTEN_BY_RECTO: &str = "(Recto)";
+
 /// What people call a part: `SOUL.md`, `rule units (priority 500)`, `user 12`.
 fn part_name(part: &Part) -> String {
     match (part.kind(), &part.item) {
-        ("built_in", _) => "(Recto)".to_owned(),
+        ("built_in", _) => WRITTEN_BY_RECTO.to_owned(),
         ("attachment", _) => format!("file {}", part.name()),
         (_, Some(item)) => match item.priority {
             Some(priority) => format!("{} (priority {})", item.id, priority.get()),

@@ -1,8 +1,6 @@
 //! Tables with a heading. Columns are as wide as what they hold while that fits; on a narrower
 //! terminal their cells are broken between words, and the widest columns stand below their row.
 
-use std::fmt;
-
 use anstyle::Style;
 
 use super::wrap::{PageWidth, shown_width, unbreakable_pieces, wrap_words};
@@ -188,13 +186,6 @@ fn share_room(
         spare -= share;
     }
     beside.iter().map(|column| (*column, widths[*column])).collect()
-}
-
-impl fmt::Display for TextTable {
-    /// Draws the table for where standard output goes.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.draw(PageWidth::of_stdout()))
-    }
 }
 
 #[cfg(test)]

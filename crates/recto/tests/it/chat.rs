@@ -280,6 +280,10 @@ fn commands_answer_programs_in_json() {
         run.err
     );
     assert!(answers.iter().all(|answer| answer["event"] == "answer"));
+    // No list stands by itself, so that more can be said beside it.
+    assert!(answers.iter().all(|answer| !answer["data"].is_array()), "{}", run.out);
+    assert_eq!(answers[0]["data"]["commands"][0], "/help");
+    assert!(answers[3]["data"]["sessions"].is_array());
     assert_eq!(answers[1]["data"], json!({ "models": ["one", "two"], "current": "one" }));
 }
 

@@ -14,12 +14,12 @@ fn every_mistake_is_reported_at_once_with_its_line() {
     let run = home.run(&["config", "check"]);
     assert_eq!(run.code, 1);
     expect![[r#"
-        config.toml:1: unknown table `contxt`
+        error: config.toml:1: unknown table `contxt`
           hint: did you mean `context`?
-        config.toml:5: unknown key `history.max_mesages`
+        error: config.toml:5: unknown key `history.max_mesages`
           hint: did you mean `history.max_messages`?
-        config.toml:6: `history.max_tokens` must be a whole number from 1 to 10000000, not a string
-        config.toml:9: `models.a.provider` must be one of `ollama`, `openai`, `anthropic`, `embedded`, `scripted`, not `olama`
+        error: config.toml:6: `history.max_tokens` must be a whole number from 1 to 10000000, not a string
+        error: config.toml:9: `models.a.provider` must be one of `ollama`, `openai`, `anthropic`, `embedded`, `scripted`, not `olama`
           hint: did you mean `ollama`?
     "#]]
     .assert_eq(&run.out);

@@ -59,6 +59,35 @@ fn every_command_has_a_schema() {
     assert_eq!(commands, described);
 }
 
+/// The objects of a schema that name keys without saying of any that it is always there.
+fn find_loose(schema: &Value, path: &str, found: &mut Vec<String>) {
+    match schema {
+        Value::Object(fields) => {
+            let requires = fields.get("required").and_then(Value::as_array);
+            if fields.contains_key("properties") && requires.is_none_or(Vec::is_empty) {
+                found.push(path.to_owned());
+            }
+            fields
+                .iter()
+                .for_each(|(key, inner)| find_loose(inner, &format!("{path}/{key}"), found));
+        }
+        Value::Array(schemas) => schemas.iter().for_each(|inner| find_loose(inner, path, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn no_schema_fits_everything() {
+    let all = schemas();
+    let mut loose = Vec::new();
+    find_loose(&all, "", &mut loose);
+    assert_eq!(loose, Vec::<String>::new());
+    for name in all["commands"].as_object().unwrap().keys() {
+        let validator = jsonschema::validator_for(&schema(name)).unwrap();
+        assert!(!validator.is_valid(&serde_json::json!({})), "`{name}` takes an empty object");
+    }
+}
+
 /// A home that has something of everything: turns, tools, a question, memories and a server.
 fn home() -> Home {
     let home = Home::ready();
@@ -153,6 +182,34 @@ fn command_name(line: &str) -> &str {
     let both = words[..2.min(words.len())].join(" ");
     let is_command = schemas()["commands"][&both].is_object();
     if is_command { &line[..both.len()] } else { words[0] }
+}
+
+/// Promise: `json-has-schemas`
+#[test]
+fn what_failed_and_what_was_set_fits_its_schema() {
+    let home = Home::ready();
+    home.write(
+        "config.toml",
+        "model = \"m\"\n[models.m]\nprovider = \"scripted\"\nscript = \"talk.jsonl\"\nwindow = 16384\n\
+         [models.gone]\nprovider = \"ollama\"\nmodel = \"x\"\nbase_url = \"http://127.0.0.1:1\"\n\
+         [mcp.none]\ncommand = \"no-such-program-here\"\n",
+    );
+    home.write("talk.jsonl", TALK[1..].join("\n"));
+    home.ok(&["chat", "-m", "/set temperature 0.5"]);
+    home.ok(&["chat", "-m", "what time is it?"]);
+    home.ok(&["chat", "-m", "/undo"]);
+    for (line, code) in [
+        ("mcp check", 1),
+        ("models check", 1),
+        ("sessions show default", 0),
+        ("sessions list", 0),
+        ("show last", 0),
+    ] {
+        let words: Vec<&str> = line.split(' ').chain(["--json"]).collect();
+        let run = home.run(&words);
+        assert_eq!(run.code, code, "recto {line}: {}{}", run.out, run.err);
+        check(command_name(line), &json(&run.out));
+    }
 }
 
 #[test]

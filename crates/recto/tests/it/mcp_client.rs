@@ -83,18 +83,17 @@ fn a_server_that_cannot_be_used_is_told_with_what_to_do() {
          [mcp.dies]\ncommand = 'sh'\nargs = ['-c', 'echo because of this >&2; exit 3']\n\
          [mcp.nowhere]\nurl = 'http://127.0.0.1:1/mcp'\nstart_limit = 5\n",
     )]);
-    for (name, told) in [
-        ("none", "there is no program `no-such-program-here`"),
-        ("dies", "because of this"),
-        ("nowhere", "can't be reached"),
+    for (name, told, code) in [
+        ("none", "there is no program `no-such-program-here`", "no_program"),
+        ("dies", "because of this", "ended"),
+        ("nowhere", "can't be reached", "unreachable"),
     ] {
         home.run(&["mcp", "check", name]).fails_with(told);
         let report = home.run(&["mcp", "check", name, "--json"]);
-        assert_eq!(
-            (report.code, &json(&report.out)["servers"][0]["ok"]),
-            (1, &false.into()),
-            "{name}"
-        );
+        let server = &json(&report.out)["servers"][0];
+        assert_eq!((report.code, &server["ok"]), (1, &false.into()), "{name}");
+        assert_eq!(server["error"]["code"], code, "{server:#}");
+        assert!(server["error"]["causes"].is_array(), "{server:#}");
     }
     home.run(&["mcp", "tools"]).fails_with("no-such-program-here");
     home.run(&["mcp", "check", "non"]).fails_with("did you mean `none`?");

@@ -62,8 +62,8 @@ fn a_message_ends_with_its_own_reply_and_tells_what_waits_elsewhere() {
 #[test]
 fn all_commands_say_the_same_of_a_turn_that_was_cut_short() {
     let home = cut_short();
-    let standing = "was cut short; the next `recto chat` goes on with it, `recto sessions stop \
-                    work` stops it";
+    let standing = "was cut short; `recto chat --session work` goes on with it, `recto sessions \
+                    stop work` stops it";
     for arguments in
         [&["sessions", "list"][..], &["sessions", "show", "work"], &["show", "1"], &["doctor"]]
     {

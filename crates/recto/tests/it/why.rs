@@ -66,7 +66,7 @@ fn commands_add_and_remove_items_and_say_why() {
         json.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((&lines[0]["kind"], &lines[0]["data"]["change"]), (&"item".into(), &"added".into()));
     assert_eq!(
-        (&lines[1]["kind"], &lines[1]["data"][0]["status"]),
+        (&lines[1]["kind"], &lines[1]["data"]["items"][0]["status"]),
         (&"why".into(), &"removed".into())
     );
 }

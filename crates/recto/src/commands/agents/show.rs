@@ -11,7 +11,7 @@ use super::{binding_json, binding_text, open_sessions, summary_json};
 use crate::commands::config::origin;
 use crate::commands::items::entry::{ListedItem, list_items};
 use crate::config::{LoadedConfig, SettingRow, Settings};
-use crate::draw::TextTable;
+use crate::draw::{PageWidth, TextTable};
 use crate::failure::CliResult;
 use crate::home::RectoHome;
 use crate::output::{print_as, tame};
@@ -112,7 +112,7 @@ impl AgentView<'_> {
             for row in &self.own {
                 table.row([row.key.clone(), row.value.clone(), origin(row)]);
             }
-            let _ = write!(out, "\n{table}");
+            let _ = write!(out, "\n{}", table.draw(PageWidth::of_stdout()));
         }
         if !self.items.is_empty() {
             let mut table = TextTable::new(["kind", "name", "include", "set in", "source"]);
@@ -125,7 +125,7 @@ impl AgentView<'_> {
                     item.source.to_string(),
                 ]);
             }
-            let _ = write!(out, "\n{table}");
+            let _ = write!(out, "\n{}", table.draw(PageWidth::of_stdout()));
         }
         out
     }

@@ -18,7 +18,7 @@ use super::lines;
 use crate::commands::init;
 use crate::commands::search::patiently;
 use crate::config::{self, ContextMode, PlacedValue, Provider, SettingOrigin, Settings};
-use crate::draw::TextTable;
+use crate::draw::{PageWidth, TextTable};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print_as, tell};
@@ -191,7 +191,11 @@ fn drawn(decided: &[DecisionLine], right: usize) -> String {
             one.message.message.clone(),
         ]);
     }
-    let misses = if right == decided.len() { String::new() } else { format!("{table}\n") };
+    let misses = if right == decided.len() {
+        String::new()
+    } else {
+        table.draw(PageWidth::of_stdout()) + "\n"
+    };
     let share = right as f64 * 100.0 / decided.len().max(1) as f64;
     format!("{misses}{right} of {} decided as labelled ({share:.1}%)\n", decided.len())
 }

@@ -12,7 +12,7 @@ use super::help::help;
 use crate::commands::memory::{memory_json, one_line};
 use crate::commands::sessions;
 use crate::draw::{self, PageWidth, wrap_words};
-use crate::output::{tame, tame_lines};
+use crate::output::{self, list_json, tame, tame_lines};
 use crate::terminal::width;
 
 pub(super) fn draw(answer: &CommandReply) -> String {
@@ -50,13 +50,15 @@ pub(super) fn draw(answer: &CommandReply) -> String {
 
 pub(super) fn json(answer: &CommandReply) -> Value {
     let (kind, data) = match answer {
-        CommandReply::Help => ("help", COMMANDS.iter().map(|help| json!(help.name)).collect()),
+        CommandReply::Help => {
+            ("help", list_json("commands", COMMANDS.iter().map(|help| json!(help.name))))
+        }
         CommandReply::Began(session) => ("began", sessions::session_json(session)),
         CommandReply::Context(request) => {
             ("context", request.as_ref().map_or(Value::Null, |request| request.report()))
         }
         CommandReply::Item(change) => ("item", json!(change)),
-        CommandReply::Why(answers) => ("why", json!(answers)),
+        CommandReply::Why(answers) => ("why", json!({"items": answers})),
         CommandReply::Usage(report) => ("stats", report.json()),
         CommandReply::SessionUsage(usage) => {
             ("stats", json!({"session": session_usage_json(usage)}))
@@ -76,7 +78,7 @@ pub(super) fn json(answer: &CommandReply) -> Value {
         }
         CommandReply::Settings(settings) => ("settings", json!(settings)),
         CommandReply::Sessions(list) => {
-            ("sessions", list.iter().map(sessions::summary_json).collect())
+            ("sessions", list_json("sessions", list.iter().map(sessions::summary_json)))
         }
         CommandReply::Undone(undone) => ("undone", json!(undone)),
         CommandReply::Resend(inbound) => ("resend", json!({"text": inbound.visible_text()})),
@@ -106,16 +108,14 @@ fn whys(answers: &[ItemExplanation]) -> String {
     answers.iter().map(|why| wrap_words(&line(why), 2, PageWidth::of_stdout())).collect()
 }
 
-/// How much of a message is quoted that was taken back.
+/// The columns of a message that was taken back.
 const MOST_QUOTED: usize = 60;
 
 fn undone_text(undone: &UndoneExchange) -> String {
-    let line = one_line(&undone.text);
-    let short: String = line.chars().take(MOST_QUOTED).collect();
-    let more = if short.len() < line.len() { "…" } else { "" };
+    let short = tame(&output::one_line(&undone.text, MOST_QUOTED));
     let mut out = match undone.turn {
-        Some(turn) => format!("taken back: turn {turn}, \"{}{more}\"\n", tame(&short)),
-        None => format!("taken back: \"{}{more}\"\n", tame(&short)),
+        Some(turn) => format!("taken back: turn {turn}, \"{short}\"\n"),
+        None => format!("taken back: \"{short}\"\n"),
     };
     if !undone.stays_done.is_empty() {
         out.push_str("what its tools did stays done:\n");

@@ -9,11 +9,12 @@ use recto_agent::{
 };
 use recto_store::{ApprovalAnswer, RetractionReason, TurnEnding};
 use recto_tools::ToolOutcome;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::questions::wants;
 use super::{answers, session_settings};
 use crate::commands::approvals::person_words;
+use crate::commands::sessions::EffectiveSettings;
 use crate::failure::{CliFailure, CliResult};
 use crate::output::{print, print_data, print_json_line, prompt_words, tell};
 use crate::remedy_words::{hint_with_command, with_command};
@@ -163,11 +164,11 @@ impl TurnPrinter {
     }
 
     /// Shows the settings that hold in the session.
-    pub(super) fn settings(&mut self, holds: &Map<String, Value>) -> CliResult {
+    pub(super) fn settings(&mut self, holds: &EffectiveSettings) -> CliResult {
         match self {
-            TurnPrinter::Json => {
-                print_json_line(&json!({"event": "answer", "kind": "settings", "data": holds}))
-            }
+            TurnPrinter::Json => print_json_line(
+                &json!({"event": "answer", "kind": "settings", "data": holds.json()}),
+            ),
             TurnPrinter::People(_) => print(&session_settings::draw(holds)),
         }
     }

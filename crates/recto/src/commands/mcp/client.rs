@@ -12,7 +12,7 @@ use recto_tools::{
 use serde_json::{Value, json};
 
 use crate::config::{ServerSettings, Settings, TransportSettings};
-use crate::draw::TextTable;
+use crate::draw::{PageWidth, TextTable};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{list_json, print, print_json, print_list, tame, tame_lines, tell};
@@ -30,7 +30,7 @@ pub(super) fn list(home: &RectoHome, as_json: bool) -> CliResult {
         let mut table = TextTable::new(["name", "tools", "include", "permission", "place"]);
         table.align_right(1);
         settings.servers.iter().for_each(|server| table.row(row(server, &settings, of(server))));
-        table.to_string()
+        table.draw(PageWidth::of_stdout())
     };
     let nothing = "there are no MCP servers; `[mcp.NAME]` in the config names one";
     print_list(as_json, "servers", &settings.servers, json, draw, &nothing)
@@ -112,7 +112,7 @@ pub(super) fn check(home: &RectoHome, name: Option<&str>, as_json: bool) -> CliR
     for (name, report) in checked.iter().filter(|_| !as_json) {
         match report {
             Ok(report) => print(&draw_report(name, report))?,
-            Err(error) => tell(&failure(error)),
+            Err(error) => tell(&failure_with_words(error)),
         }
     }
     Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -156,22 +156,24 @@ fn report_json(name: &str, report: &Result<ServerReport, ServerError>) -> Value 
         Err(error) => json!({
             "name": name,
             "ok": false,
-            "error": {
-                "message": error.to_string(),
-                "hint": with_command(error.hint(), error.remedy().as_ref()),
-            },
+            "error": failure(error).fields(),
             "stderr": error.stderr,
         }),
     }
 }
 
 fn failure(error: &ServerError) -> CliFailure {
-    let wrote = match error.stderr.trim() {
-        "" => String::new(),
-        wrote => format!("\n  it last wrote:\n    {}", tame_lines(wrote).replace('\n', "\n    ")),
-    };
     let hint = with_command(error.hint(), error.remedy().as_ref());
-    CliFailure::new(format!("{error}{wrote}")).hint(hint)
+    CliFailure::new(error.to_string()).hint(hint).code(error.code())
+}
+
+/// The failure for people, with what the server last wrote.
+fn failure_with_words(error: &ServerError) -> CliFailure {
+    let wrote = match error.stderr.trim() {
+        "" => return failure(error),
+        wrote => tame_lines(wrote).replace('\n', "\n    "),
+    };
+    failure(error).add_words(&format!("\n  it last wrote:\n    {wrote}"))
 }
 
 /// Lists the tools of servers. Those that were never asked for them are started.
@@ -188,7 +190,7 @@ pub(super) fn tools(home: &RectoHome, name: Option<&str>, as_json: bool) -> CliR
         let problem = with_command(&*notice.problem, notice.remedy.as_ref());
         tell(&format_args!("warning: {problem}"));
     }
-    errors.iter().for_each(|error| tell(&failure(error)));
+    errors.iter().for_each(|error| tell(&failure_with_words(error)));
     Ok(if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -240,7 +242,7 @@ fn tool_table(specs: &[&ToolSpec]) -> String {
                 .to_owned(),
         ]);
     }
-    table.to_string()
+    table.draw(PageWidth::of_stdout())
 }
 
 /// The servers that are asked about: the one of that name, or all that are on.

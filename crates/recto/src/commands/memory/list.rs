@@ -7,7 +7,7 @@ use recto_workspace::{Horizon, MemoryFiles, MemoryView};
 use super::{day, marks_text, memory_json, one_line, scope_text, who};
 use crate::commands::items::usage::UsageTable;
 use crate::config::Settings;
-use crate::draw::TextTable;
+use crate::draw::{PageWidth, TextTable};
 use crate::failure::CliResult;
 use crate::output::print_list;
 use crate::setup;
@@ -27,14 +27,14 @@ pub(super) async fn run(
         let item = ItemId::new(ItemKind::Memory, memory.name.clone());
         usage.extend_json(&item, memory_json(memory))
     };
-    let draw = || table(&view.memories).to_string();
+    let draw = || table(&view.memories).draw(PageWidth::of_stdout());
     print_list(as_json, "memories", &view.memories, json, draw, &nothing(&view, audience))
 }
 
 /// Lists what was forgotten, of everybody.
 pub(super) async fn forgotten(files: &MemoryFiles, as_json: bool) -> CliResult {
     let found = files.read_forgotten().await;
-    let draw = || table(&found.memories).to_string();
+    let draw = || table(&found.memories).draw(PageWidth::of_stdout());
     print_list(as_json, "memories", &found.memories, memory_json, draw, &"nothing was forgotten")
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{day, memory_json, one_line, who};
 use crate::commands::sessions::local;
 use crate::config::Settings;
-use crate::draw::TextTable;
+use crate::draw::{PageWidth, TextTable};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
@@ -77,7 +77,7 @@ fn draw(recalled: &RecallOutcome, audience: &Audience) -> CliResult {
     if recalled.found.is_empty() {
         tell(&format_args!("nothing that {} may see fits this", who(audience)));
     } else {
-        print(&table(&recalled.found).to_string())?;
+        print(&table(&recalled.found).draw(PageWidth::of_stdout()))?;
     }
     let how = with_command(recalled.how.to_string(), recalled.how.remedy().as_ref());
     tell(&format_args!("searched {how}"));

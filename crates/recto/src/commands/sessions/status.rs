@@ -5,9 +5,10 @@ use recto_agent::{ApprovalQuestion, SearchSetting, SessionSettings, session_sett
 use recto_context::ItemId;
 use recto_context::mode::{ModeSetting, ModeSource, ResolvedMode};
 use recto_store::{ItemState, Moment, Store, StoredApproval, StoredSession};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::commands::config::{origin, value_json};
+use super::effective::{EffectiveSetting, EffectiveSettings, SettingSource};
+use crate::commands::config::value_json;
 use crate::config::{LoadedConfig, ModelSettings, SettingRow, Settings};
 use crate::failure::CliResult;
 use crate::setup;
@@ -57,7 +58,7 @@ impl<'a> SessionDescriber<'a> {
         let waiting = self.open.iter().filter(|approval| approval.session == session.id);
         json["waiting"] = waiting.map(question_json).collect();
         json["items"] = items.iter().map(item_json).collect();
-        json["effective_settings"] = effective_settings(self.config, session).into();
+        json["effective_settings"] = effective_settings(self.config, session).json();
         Ok(())
     }
 }
@@ -85,7 +86,7 @@ fn item_json((item, state): &(ItemId, ItemState)) -> Value {
 pub(crate) fn effective_settings(
     config: &LoadedConfig,
     session: &StoredSession,
-) -> Map<String, Value> {
+) -> EffectiveSettings {
     let of_session = SessionSettings::from_store(&session.settings);
     let own = json!(of_session);
     // An agent that is gone from the config leaves what holds for all.
@@ -94,25 +95,27 @@ pub(crate) fn effective_settings(
     let model = own["model"].as_str().or(chosen).unwrap_or_default();
     let effective = session_setting_names().filter_map(|name| {
         let holds = match &own[name] {
-            Value::Null => config_json(config, &session.agent, find_place(name)?, model),
-            value => json!({"value": value, "from": "session"}),
+            Value::Null => find_in_config(config, &session.agent, find_place(name)?, model),
+            value => EffectiveSetting::new(value.clone(), SettingSource::Session),
         };
-        Some((name.to_owned(), holds))
+        Some((name, holds))
     });
-    let mut effective: Map<String, Value> = effective.collect();
+    let mut effective = EffectiveSettings(effective.collect());
     add_preset_values(&mut effective, &of_session, settings);
     let is_search_off = !settings.search.enabled && own["search"].is_null();
-    if is_search_off {
+    if let Some(search) = effective.get_mut("search").filter(|_| is_search_off) {
         let row = find_agent_row(config, &session.agent, "search.enabled");
-        effective.insert("search".to_owned(), row_json(row, "config"));
-        effective["search"]["value"] = "off".into();
+        let value = Some("off".into());
+        *search = EffectiveSetting { value, ..read_row(row, SettingSource::Config) };
     }
-    let model = settings.models.iter().find(|known| known.name == model);
-    if let Some(by_pair) = model.and_then(mode_by_pair).filter(|_| own["context_mode"].is_null()) {
-        effective.insert("context_mode".to_owned(), by_pair);
-    }
-    if effective["context_mode"]["value"].is_null() {
-        effective["context_mode"]["value"] = ModeSource::Default.setting().into();
+    if let Some(mode) = effective.get_mut("context_mode") {
+        let model = settings.models.iter().find(|known| known.name == model);
+        if let Some(by_pair) =
+            model.and_then(mode_by_pair).filter(|_| own["context_mode"].is_null())
+        {
+            *mode = by_pair;
+        }
+        mode.value.get_or_insert_with(|| ModeSource::Default.setting().into());
     }
     effective
 }
@@ -120,7 +123,7 @@ pub(crate) fn effective_settings(
 /// Adds how much search brings where only a preset says it. One that the session has chosen
 /// wins over what the config sets beside its own.
 fn add_preset_values(
-    effective: &mut Map<String, Value>,
+    effective: &mut EffectiveSettings,
     of_session: &SessionSettings,
     settings: &Settings,
 ) {
@@ -136,10 +139,10 @@ fn add_preset_values(
         ("include_score", json!(decimal(preset.include_score))),
         ("floor", json!(decimal(preset.floor))),
     ] {
-        let holds = &effective[name];
-        let is_overruled = is_of_session && holds["from"] != "session";
-        if holds["value"].is_null() || is_overruled {
-            effective.insert(name.to_owned(), json!({"value": value, "from": "preset"}));
+        let Some(holds) = effective.get_mut(name) else { continue };
+        let is_overruled = is_of_session && holds.source != SettingSource::Session;
+        if holds.value.is_none() || is_overruled {
+            *holds = EffectiveSetting::new(value, SettingSource::Preset);
         }
     }
 }
@@ -149,7 +152,7 @@ fn find_place(setting: &str) -> Option<ConfigPlace> {
 }
 
 /// The mode that the older pair of settings asks for, which wins over `auto`.
-fn mode_by_pair(model: &ModelSettings) -> Option<Value> {
+fn mode_by_pair(model: &ModelSettings) -> Option<EffectiveSetting> {
     let places = [
         model.tool_turn_context.as_ref().map(|placed| &placed.place),
         model.minimal_system.as_ref().map(|placed| &placed.place),
@@ -157,22 +160,29 @@ fn mode_by_pair(model: &ModelSettings) -> Option<Value> {
     let place = places.into_iter().flatten().next()?;
     match setup::resolve_mode(model) {
         Ok(ResolvedMode { setting: ModeSetting::Pair(mode), .. }) => {
-            let from = ModeSource::Pair(mode).name();
-            Some(json!({"value": mode.name(), "from": from, "origin": place.to_string()}))
+            let set = EffectiveSetting::new(mode.name(), SettingSource::Pair);
+            Some(EffectiveSetting { origin: Some(place.to_string()), ..set })
         }
         _ => None,
     }
 }
 
-fn config_json(config: &LoadedConfig, agent: &str, place: ConfigPlace, model: &str) -> Value {
+fn find_in_config(
+    config: &LoadedConfig,
+    agent: &str,
+    place: ConfigPlace,
+    model: &str,
+) -> EffectiveSetting {
     match place {
-        ConfigPlace::Agent(key) => row_json(find_agent_row(config, agent, key), "config"),
+        ConfigPlace::Agent(key) => {
+            read_row(find_agent_row(config, agent, key), SettingSource::Config)
+        }
         ConfigPlace::Model(key) => {
             // A name that needs quotes has them in the key, too.
             let quoted = toml::Value::from(model).to_string();
             let row = find_row(config, &format!("models.{model}.{key}"));
             let row = row.or_else(|| find_row(config, &format!("models.{quoted}.{key}")));
-            row_json(row, "model")
+            read_row(row, SettingSource::Model)
         }
     }
 }
@@ -188,15 +198,14 @@ fn find_row<'a>(config: &'a LoadedConfig, key: &str) -> Option<&'a SettingRow> {
 }
 
 /// What a row of the config says; without one, others decide, such as the server.
-fn row_json(row: Option<&SettingRow>, from: &str) -> Value {
-    match row {
-        None => json!({"value": null, "from": "default"}),
-        Some(row) if row.origin.is_none() => {
-            json!({"value": value_json(&row.value), "from": "default"})
-        }
-        Some(row) => {
-            json!({"value": value_json(&row.value), "from": from, "origin": origin(row)})
-        }
+fn read_row(row: Option<&SettingRow>, source: SettingSource) -> EffectiveSetting {
+    let Some(row) = row else {
+        return EffectiveSetting { value: None, source: SettingSource::Default, origin: None };
+    };
+    let value = Some(value_json(&row.value)).filter(|value| !value.is_null());
+    match &row.origin {
+        None => EffectiveSetting { value, source: SettingSource::Default, origin: None },
+        Some(origin) => EffectiveSetting { value, source, origin: Some(origin.to_string()) },
     }
 }
 

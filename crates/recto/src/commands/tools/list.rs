@@ -13,7 +13,7 @@ use crate::commands::items::entry::ListedItem;
 use crate::commands::items::usage::UsageTable;
 use crate::commands::items::{ItemView, tell_of_check};
 use crate::config::{SandboxPolicy, Settings};
-use crate::draw::TextTable;
+use crate::draw::{PageWidth, TextTable};
 use crate::failure::CliResult;
 use crate::home::RectoHome;
 use crate::output::{list_json, print_as, tame};
@@ -116,7 +116,7 @@ fn drawn(
             entry.description.unwrap_or_default().to_owned(),
         ]);
     }
-    let mut page = table.to_string();
+    let mut page = table.draw(PageWidth::of_stdout());
     // Writing to a string can't fail, so the results are not looked at.
     page.push_str(
         "\ntokens: the schema alone, estimated; `recto show` counts what a turn's model reads of it",

@@ -1,11 +1,11 @@
 //! `recto show`: a turn's request by layer, the page as the model reads it, its exact bytes, or
 //! all as JSON.
 
-use recto_agent::{Actor, ActorRole, RequestPurpose, restore_request};
+use recto_agent::{Actor, ActorRole, RequestPurpose, find_open_turn, restore_request};
 use recto_context::{CachedPrefix, MessageId, ServedTokens, Tokens, grouped_digits};
 use recto_store::{
-    Moment, RequestRecord, RequestUsage, Store, StoredApproval, StoredRetraction, StoredSession,
-    StoredTurn, TurnRetractions,
+    RequestRecord, RequestUsage, Store, StoredRetraction, StoredSession, StoredTurn,
+    TurnRetractions,
 };
 use serde_json::{Value, json};
 
@@ -117,18 +117,9 @@ fn prefix_words(request: &RequestRecord) -> Option<String> {
 
 /// Draws how a turn stands that has not ended.
 async fn standing(store: &Store, turn: &StoredTurn, width: PageWidth) -> CliResult<String> {
-    let session = store.session(turn.session).await?;
-    let label = session.map_or_else(|| turn.session.to_string(), |session| session.label());
-    let standing = draw::open_turn(turn, open_question(store, turn).await?.as_ref(), &label);
-    Ok(standing
-        .map(|standing| labelled("open", &format!("it {standing}"), width))
-        .unwrap_or_default())
-}
-
-/// The question of a turn that waits for an answer.
-async fn open_question(store: &Store, turn: &StoredTurn) -> CliResult<Option<StoredApproval>> {
-    let open = store.open_approvals(Moment::now()).await?;
-    Ok(open.into_iter().find(|approval| approval.turn == turn.id))
+    let open = find_open_turn(store, turn).await?;
+    let line = |open| labelled("open", &format!("it {}", draw::open_turn(open)), width);
+    Ok(open.as_ref().map(line).unwrap_or_default())
 }
 
 /// Draws what the turn has to do with exchanges that were taken back.
@@ -253,7 +244,8 @@ async fn record_json(
     let session = store.session(turn.session).await?;
     let approvals = approvals.iter().map(|approval| approval_json(approval, session.as_ref()));
     let TurnRetractions { taken_back, replaces } = store.retractions_of_turn(turn.id).await?;
-    let mut described = turn_json(turn, open_question(store, turn).await?.as_ref());
+    let question = find_open_turn(store, turn).await?.and_then(|open| open.question);
+    let mut described = turn_json(turn, question.as_ref());
     described["taken_back"] = json!(taken_back);
     described["replaces"] = json!(replaces);
     Ok(json!({

@@ -73,11 +73,21 @@ fn nothing_of_a_project_is_used_before_a_yes() {
     assert!(said.err.contains("--workspace ."), "{}", said.err);
     assert!(!home.ok(&["show", "--body"]).contains("tea"));
     assert!(!home.path("projects.json").exists());
+    assert_eq!(doctor_answer(&home, &shop), Value::Null);
     // A no is kept, and nothing is said any more.
     assert_eq!(home.run_at(&shop, &["chat", "--no-project", "-m", "hi"]).code, 0);
+    assert_eq!(doctor_answer(&home, &shop), "no");
     let said = home.run_at(&shop, &["chat", "-m", "hi"]);
     assert!(!said.err.contains("note:"), "{}", said.err);
     assert_eq!(names(&home.context_at(&shop), "system"), names(&home.context("hi", &[]), "system"));
+}
+
+/// What `recto doctor` tells programs of the answer for a project.
+fn doctor_answer(home: &Home, project: &PathBuf) -> Value {
+    let report = json(&home.run_at(project, &["doctor", "--json"]).out);
+    let findings = report["findings"].as_array().unwrap();
+    let found = findings.iter().find(|found| found["subject"] == "project").unwrap();
+    found["data"]["answer"].clone()
 }
 
 #[test]
