@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use recto_agent::{
     Actor, Agent, AgentError, ApprovalQuestion, ChatCommand, CommandReply, Conversation,
-    EventCursor, EventListener, Inbound, InboundReading, SOLE_ACCOUNT, SessionSettings,
+    EventCursor, EventListener, Inbound, InboundReading, Right, SOLE_ACCOUNT, SessionSettings,
     TurnContinues,
 };
 use recto_context::{ClientContext, ContextMode};
@@ -135,6 +135,21 @@ struct Chat {
     interrupt: Arc<Notify>,
 }
 
+/// What was said to a chat, before anything is done.
+enum ChatInput {
+    /// The person ends the chat.
+    Exit,
+    Command(ChatCommand),
+    Message(Box<Inbound>),
+}
+
+impl ChatInput {
+    /// Whether it takes back the last exchange, which must be over for that.
+    fn takes_back(&self) -> bool {
+        matches!(self, ChatInput::Command(command) if command.right() == Right::TakeBack)
+    }
+}
+
 /// How a message went, the worse the later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum MessageOutcome {
@@ -214,12 +229,14 @@ impl Chat {
         message: &str,
         attached: MessageAttachments,
     ) -> CliResult<ExitCode> {
+        // What can't be read begins no turn that would end with this process.
+        let input = self.read_input(message, attached)?;
         self.take_up_session().await?;
-        let outcome = match self.handle_input(message, attached).await? {
-            left @ (MessageOutcome::Abandoned | MessageOutcome::Waiting) => left,
-            outcome => self.finish(outcome).await,
-        };
-        Ok(exit_code(outcome))
+        let outcome = self.perform_in_order(input).await;
+        if !matches!(outcome, Ok(MessageOutcome::Abandoned | MessageOutcome::Waiting)) {
+            self.finish().await;
+        }
+        Ok(exit_code(outcome?))
     }
 
     /// Handles messages from standard input, one a line. Ctrl-C between them is the end.
@@ -239,7 +256,10 @@ impl Chat {
                 continue;
             }
             let attached = MessageAttachments::mentioned(FileMentions::AsText);
-            let outcome = self.handle_input(&line, attached).await;
+            let outcome = match self.read_input(&line, attached) {
+                Ok(input) => self.perform_in_order(input).await,
+                Err(failure) => Err(failure),
+            };
             waits = matches!(outcome, Ok(MessageOutcome::Waiting));
             match outcome {
                 Ok(MessageOutcome::Done | MessageOutcome::Waiting) => {}
@@ -253,28 +273,37 @@ impl Chat {
                 }
             }
         }
-        match waits {
-            true => Ok(exit_code(MessageOutcome::Waiting)),
-            false => Ok(exit_code(self.finish(worst).await)),
+        if waits {
+            return Ok(exit_code(MessageOutcome::Waiting));
         }
+        self.finish().await;
+        Ok(exit_code(worst))
+    }
+
+    /// Does what was said, where nobody waited for what was left in the session. That comes
+    /// before whatever takes back the last exchange.
+    async fn perform_in_order(&mut self, input: ChatInput) -> CliResult<MessageOutcome> {
+        if input.takes_back() && self.queued.is_empty() {
+            self.finish().await;
+        }
+        self.perform(input).await
     }
 
     /// Waits for what was left in this session and nothing was said behind, unless the person
     /// does not.
-    async fn finish(&self, outcome: MessageOutcome) -> MessageOutcome {
+    async fn finish(&self) {
         let finished = self.agent.finished();
         tokio::pin!(finished);
         tokio::select! {
             biased;
-            () = &mut finished => return outcome,
+            () = &mut finished => return,
             () = tokio::time::sleep(A_MOMENT) => {
                 tell(&"finishing what was left in this session (Ctrl-C leaves it for later)");
             }
         }
         tokio::select! {
-            () = finished => outcome,
-            // What was asked for has its answer.
-            () = self.interrupt.notified() => outcome,
+            () = finished => {}
+            () = self.interrupt.notified() => {}
         }
     }
 
@@ -338,7 +367,10 @@ impl Chat {
         let _ = self.typing.start();
         self.printer.begin_typing(&self.typing.describe());
         let attached = MessageAttachments::mentioned(FileMentions::Follow);
-        let outcome = self.handle_input(text, attached).await;
+        let outcome = match self.read_input(text, attached) {
+            Ok(input) => self.perform(input).await,
+            Err(failure) => Err(failure),
+        };
         self.typing.stop();
         self.printer.end_typing()?;
         outcome
@@ -360,26 +392,31 @@ impl Chat {
         ));
     }
 
-    /// Runs a command, or sends a message to the model.
-    async fn handle_input(
-        &mut self,
-        text: &str,
-        attached: MessageAttachments,
-    ) -> CliResult<MessageOutcome> {
+    /// Reads what was said. Nothing is done yet.
+    fn read_input(&self, text: &str, attached: MessageAttachments) -> CliResult<ChatInput> {
         if is_exit(text) {
-            return Ok(MessageOutcome::Exit);
+            return Ok(ChatInput::Exit);
         }
         match self.with_settings(Inbound::text(&self.actor, text)).read_command() {
             Ok(InboundReading::Command(_)) if !attached.is_empty() => {
                 let what = "a command takes no files, and something was sent along with it";
                 Err(CliFailure::new(what).hint("leave the file out, or send `< /dev/null`"))
             }
-            Ok(InboundReading::Command(command)) => self.run_command(command).await,
+            Ok(InboundReading::Command(command)) => Ok(ChatInput::Command(command)),
             Ok(InboundReading::Message(inbound)) => {
                 let content = attached.content(&inbound.visible_text())?;
-                self.send_message(Inbound { content, ..inbound }).await
+                Ok(ChatInput::Message(Box::new(Inbound { content, ..inbound })))
             }
             Err(problem) => Err(CliFailure::new(problem.to_string()).hint(problem.hint())),
+        }
+    }
+
+    /// Runs a command, or sends a message to the model.
+    async fn perform(&mut self, input: ChatInput) -> CliResult<MessageOutcome> {
+        match input {
+            ChatInput::Exit => Ok(MessageOutcome::Exit),
+            ChatInput::Command(command) => self.run_command(command).await,
+            ChatInput::Message(inbound) => self.send_message(*inbound).await,
         }
     }
 

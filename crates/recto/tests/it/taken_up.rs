@@ -81,6 +81,39 @@ fn all_commands_say_the_same_of_a_turn_that_was_cut_short() {
     assert!(shown["turn"]["standing"].is_null());
 }
 
+/// A command that can't be run begins nothing that would end with it, however often it is tried.
+#[test]
+fn what_cannot_be_run_leaves_the_turn_alone() {
+    let home = cut_short();
+    for message in ["/rember milk", "look at @file:missing.txt"] {
+        for _ in 0..6 {
+            let run = home.run(&["chat", "--session", "work", "-m", message]);
+            assert_eq!((run.code, run.out.as_str()), (1, ""), "{}", run.err);
+            assert!(!run.err.contains("is finished first"), "{}", run.err);
+        }
+    }
+    assert_eq!(statuses(&home), ["running"]);
+    // What fails later does not take it along, either.
+    let run = home.run(&["chat", "--session", "work", "-m", "/add nothing-of-this-name"]);
+    assert_eq!(run.code, 1, "{}", run.err);
+    assert_eq!(statuses(&home), ["done"]);
+}
+
+#[test]
+fn what_was_cut_short_is_finished_before_it_is_taken_back() {
+    for input in [None, Some("/undo\n")] {
+        let home = cut_short();
+        let run = match input {
+            None => home.run(&["chat", "--session", "work", "-m", "/undo"]),
+            Some(input) => home.run_with(&["chat", "--session", "work"], input, &[]),
+        };
+        assert_eq!(run.code, 0, "{}", run.err);
+        assert!(run.err.contains("turn 1 of this session was cut short and is finished first"));
+        assert!(run.out.contains("count slowly"), "{}", run.out);
+        assert_eq!(statuses(&home), ["done"]);
+    }
+}
+
 /// Promise: `stopped-from-anywhere`
 #[test]
 fn a_turn_whose_process_is_gone_is_stopped() {
