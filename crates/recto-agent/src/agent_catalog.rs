@@ -151,7 +151,7 @@ fn is_of_system_layer(problem: &WorkspaceProblem) -> bool {
     let is_named = |name: &&str| problem.path.ends_with(name);
     let is_in_folder = |name: &str| problem.path.parent().is_some_and(|at| at.ends_with(name));
     problem.notice().is_some()
-        && SystemFiles::NAMES.iter().any(|name| is_named(&name))
+        && SystemFiles::NAMES.iter().any(|name| is_named(name))
         && !is_in_folder("rules")
         && !is_in_folder("references")
 }

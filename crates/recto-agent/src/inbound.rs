@@ -48,6 +48,7 @@ pub struct SurfaceMessage {
 }
 
 /// What somebody who sends something means by it.
+#[allow(clippy::large_enum_variant, reason = "it is taken apart at once")]
 #[derive(Debug, Clone)]
 pub enum InboundReading {
     /// Recto is to do something.
