@@ -46,12 +46,24 @@ impl MessageAttachments {
         MessageAttachments { parts: Vec::new(), mentions }
     }
 
-    /// These files, behind what was piped in.
-    pub(crate) fn read(
-        piped: Option<Vec<u8>>,
+    /// The message that was typed behind a command, with what comes along: these files, and what
+    /// is piped in beside it. `-` stands for a message that is piped in itself.
+    pub(crate) fn read_message(
+        typed: &str,
         files: &[PathBuf],
         mentions: FileMentions,
-    ) -> CliResult<Self> {
+    ) -> CliResult<(String, Self)> {
+        if typed == "-" {
+            let attached = Self::read(None, files, FileMentions::AsText)?;
+            return Ok((input::all()?, attached));
+        }
+        // One byte more than may come, to tell.
+        let piped = input::piped(MOST_BYTES + 1)?;
+        Ok((typed.to_owned(), Self::read(piped, files, mentions)?))
+    }
+
+    /// These files, behind what was piped in.
+    fn read(piped: Option<Vec<u8>>, files: &[PathBuf], mentions: FileMentions) -> CliResult<Self> {
         let name = AttachedFile::STANDARD_INPUT;
         let piped = piped.map(|bytes| part(name, bytes)).transpose()?;
         let files = files.iter().map(|path| read_file(path));
@@ -166,11 +178,6 @@ fn image_type(bytes: &[u8]) -> Option<&'static str> {
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
         _ => None,
     }
-}
-
-/// The most of what is piped in beside a message, and one byte more, to tell.
-pub(crate) fn read_piped() -> CliResult<Option<Vec<u8>>> {
-    input::piped(MOST_BYTES + 1)
 }
 
 #[cfg(test)]

@@ -325,7 +325,8 @@ pub enum SessionCommand {
     },
     /// Delete a session for good: what was said, what was sent, its file, and what was typed in it
     ///
-    /// What was counted of it stays in `recto stats`. You are asked twice.
+    /// Its messages also leave the history of what was typed; commands such as `/remember` stay
+    /// there. What was counted of it stays in `recto stats`. You are asked twice.
     Delete {
         /// The session's name or number
         name: String,

@@ -39,6 +39,11 @@ impl RectoHome {
         &self.path
     }
 
+    /// The file of everything that was typed.
+    pub(crate) fn history_file(&self) -> PathBuf {
+        self.path.join("data/history")
+    }
+
     /// The workspace that this run was told to use, whatever the config says.
     pub(crate) fn workspace(&self) -> Option<&Path> {
         self.workspace.as_deref()

@@ -76,6 +76,11 @@ pub(crate) fn is_typed() -> bool {
     io::stdin().is_terminal()
 }
 
+/// Whether a person sits there who reads what they are asked.
+pub(crate) fn can_ask() -> bool {
+    is_typed() && io::stderr().is_terminal()
+}
+
 /// Reads a source to its end, as text.
 pub(crate) fn read_text(source: impl Read) -> io::Result<String> {
     let mut text = String::new();

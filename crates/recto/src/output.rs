@@ -14,10 +14,15 @@ use serde_json::{Value, json};
 use crate::draw::{PageWidth, cut_to, wrap_words};
 use crate::failure::{CliFailure, CliResult};
 
-/// Prints what is drawn for people. Colours are taken out unless a terminal
-/// shows them, and a terminal gets no line that is wider than it is.
-pub(crate) fn print(drawing: &str) -> CliResult {
-    let drawing = wrap_words(drawing, 2, PageWidth::of_stdout());
+/// Prints lines for people. A terminal gets none that is wider than it is: what is too wide is
+/// broken here, between words. Only lines that hang in another way are laid out before.
+pub(crate) fn print(lines: &str) -> CliResult {
+    print_drawn(&wrap_words(lines, 2, PageWidth::of_stdout()))
+}
+
+/// Prints what was laid out for the terminal already, line by line or piece by piece. Colours are
+/// taken out unless a terminal shows them.
+pub(crate) fn print_drawn(drawing: &str) -> CliResult {
     written(|| {
         let mut out = anstream::stdout().lock();
         out.write_all(drawing.as_bytes())?;
@@ -121,6 +126,20 @@ pub(crate) fn prompt_words(prompt: u64, cached: Option<u64>) -> String {
         Some(cached) => format!("{prompt} prompt tokens ({} from cache)", grouped_digits(cached)),
         None => format!("{prompt} prompt tokens"),
     }
+}
+
+/// What a model's server counted, in words, one piece for each: what it read, and what it wrote.
+pub(crate) fn usage_words(
+    prompt: Option<u32>,
+    cached: Option<u32>,
+    completion: Option<u32>,
+) -> Vec<String> {
+    let prompt = prompt.map(|prompt| match cached {
+        None => prompt_words(prompt.into(), cached.map(u64::from)) + " (cache unknown)",
+        Some(_) => prompt_words(prompt.into(), cached.map(u64::from)),
+    });
+    let written = completion.map(|count| format!("{} written", grouped_digits(count.into())));
+    prompt.into_iter().chain(written).collect()
 }
 
 /// A number of things, in words: `1 entry`, `2 entries`, `2 days`.

@@ -274,18 +274,19 @@ impl ProjectAnswers {
         let name: String = folder.chars().filter(|c| !c.is_control()).take(100).collect();
         let is_name = SessionName::new(&name).is_ok() && name != "default";
         let name = if is_name { name } else { format!("project {name}") };
-        for number in 1.. {
-            let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
-            let is_taken = self.projects.values().any(|answer| answer.session == name);
+        let (mut free, mut number) = (name.clone(), 1);
+        loop {
+            let is_taken = self.projects.values().any(|answer| answer.session == free);
             let has_one = match store {
-                Some(store) => !store.sessions_named(&name).await?.is_empty(),
+                Some(store) => !store.sessions_named(&free).await?.is_empty(),
                 None => false,
             };
             if !is_taken && !has_one {
-                return Ok(name);
+                return Ok(free);
             }
+            number += 1;
+            free = format!("{name}-{number}");
         }
-        Ok(name)
     }
 }
 
@@ -295,16 +296,16 @@ pub(crate) fn apply_answered(home: &RectoHome, config: &mut LoadedConfig) {
     let answers = ProjectAnswers::load(home);
     if answers.get(&project).is_some_and(|answer| answer.choice == ProjectChoice::Yes) {
         match project.check_links() {
-            Ok(()) => apply(config, &project),
+            Ok(()) => apply(config, Some(&project)),
             Err(failure) => tell(&failure),
         }
     }
 }
 
-/// Lets the agents work in a project.
-fn apply(config: &mut LoadedConfig, project: &ProjectFolder) {
+/// Lets the agents work in a project, or in none.
+pub(crate) fn apply(config: &mut LoadedConfig, project: Option<&ProjectFolder>) {
     for settings in config.agents_mut() {
-        settings.project = Some(project.root.clone());
+        settings.project = project.map(|project| project.root.clone());
     }
 }
 

@@ -74,12 +74,12 @@ pub(crate) fn load_all(home: &RectoHome, flags: Vec<ConfigFlag>) -> CliResult<Lo
         }
     });
     let mut config = loaded?;
-    take_place(home, &mut config);
+    apply_work_folder(home, &mut config);
     Ok(config)
 }
 
 /// Lets the agents work where the run was told to, or else in the project that they stand in.
-pub(crate) fn take_place(home: &RectoHome, config: &mut LoadedConfig) {
+pub(crate) fn apply_work_folder(home: &RectoHome, config: &mut LoadedConfig) {
     match home.workspace() {
         Some(workspace) => config
             .agents_mut()

@@ -12,6 +12,7 @@ pub(crate) mod keys;
 pub(crate) mod markdown;
 mod open_row;
 pub(crate) mod pager;
+mod program;
 pub(crate) mod quiet;
 pub(crate) mod status;
 pub(crate) mod type_ahead;
@@ -40,11 +41,6 @@ impl OutputStyle {
             _ => OutputStyle::No,
         }
     }
-}
-
-/// How many columns the terminal has; `None` when there is none, or it won't say.
-pub(crate) fn width() -> Option<usize> {
-    width_of(&io::stdout())
 }
 
 /// How many columns there are where a stream goes, if that is a terminal.

@@ -17,7 +17,6 @@ mod taken_up;
 mod typing;
 
 use std::error::Error;
-use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,7 +31,7 @@ use recto_context::{ClientContext, ContextMode};
 use recto_store::{StoredApproval, StoredSession, TurnEnding, TurnId};
 use tokio::sync::Notify;
 
-use crate::attach::{FileMentions, MessageAttachments, read_piped};
+use crate::attach::{FileMentions, MessageAttachments};
 use crate::cli::ChatArgs;
 use crate::commands::context::existing_store;
 use crate::commands::sessions::resume_from_file;
@@ -43,7 +42,7 @@ use crate::input;
 use crate::output::{tame, tell};
 use crate::setup::{self, TERMINAL};
 use crate::terminal::editor::EditorInput;
-use crate::terminal::history::{forget_entries, history_file};
+use crate::terminal::history::forget_entries;
 use elsewhere::TurnsElsewhere;
 use follow::AnswerMode;
 use printer::TurnPrinter;
@@ -54,7 +53,7 @@ use typing::{KeyEffect, TurnTyping, TypingPurpose};
 
 pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
     let mut config = setup::load_config(home, Vec::new())?;
-    let message = once(args)?;
+    let message = read_single_message(args)?;
     let runtime = setup::runtime()?;
     let (code, agent) = runtime.block_on(async {
         // Whoever has no model yet begins no store, either.
@@ -70,7 +69,11 @@ pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
             None => session.to_owned(),
         };
         let agent = setup::idle_agent(home, &settings, store)?;
-        let mut chat = Chat::open(config, agent, args, &session).await?;
+        let purpose = match message {
+            Some(_) => TypingPurpose::Questions,
+            None => TypingPurpose::Conversation,
+        };
+        let mut chat = Chat::open(config, agent, args, &session, purpose).await?;
         let code = match message {
             Some((message, attached)) => chat.run_once(&message, attached).await,
             None if input::is_typed() && !args.json => chat.run_typed(home).await,
@@ -83,7 +86,7 @@ pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
 }
 
 /// The message of a chat of one message, with what comes along.
-fn once(args: &ChatArgs) -> CliResult<Option<(String, MessageAttachments)>> {
+fn read_single_message(args: &ChatArgs) -> CliResult<Option<(String, MessageAttachments)>> {
     let words = (!args.words.is_empty()).then(|| args.words.join(" "));
     let Some(typed) = args.message.clone().or(words) else {
         return match args.attach.files[..] {
@@ -94,15 +97,12 @@ fn once(args: &ChatArgs) -> CliResult<Option<(String, MessageAttachments)>> {
             )),
         };
     };
-    let is_piped = typed == "-";
     // Nobody looks at what an unattended run is told.
-    let mentions = match is_piped || args.unattended {
+    let mentions = match args.unattended {
         true => FileMentions::AsText,
         false => FileMentions::Follow,
     };
-    let piped = if is_piped { None } else { read_piped()? };
-    let attached = MessageAttachments::read(piped, &args.attach.files, mentions)?;
-    Ok(Some((input::message(&typed)?, attached)))
+    MessageAttachments::read_message(&typed, &args.attach.files, mentions).map(Some)
 }
 
 /// A conversation under way.
@@ -180,6 +180,7 @@ impl Chat {
         agent: Agent,
         args: &ChatArgs,
         session: &str,
+        purpose: TypingPurpose,
     ) -> CliResult<Self> {
         let settings = SessionSettings {
             model: args.model.clone(),
@@ -195,13 +196,9 @@ impl Chat {
         let session = agent.find_named_or_begin(&actor, &conversation).await?;
         let printer = if args.json { TurnPrinter::Json } else { TurnPrinter::for_people() };
         // Whoever answers with a key must have seen the question.
-        let answers = match input::is_typed() && io::stderr().is_terminal() && !args.json {
+        let answers = match input::can_ask() && !args.json {
             true => AnswerMode::AtOnce,
             false => AnswerMode::Later,
-        };
-        let purpose = match args.message {
-            Some(_) => TypingPurpose::Questions,
-            None => TypingPurpose::Conversation,
         };
         let (queued, interrupt) = (Vec::new(), interrupts());
         Ok(Chat {
@@ -233,6 +230,8 @@ impl Chat {
         let input = self.read_input(message, attached)?;
         self.take_up_session().await?;
         let outcome = self.perform_in_order(input).await;
+        // What the shell reads next is typed at a terminal as it was.
+        self.typing.stop();
         if !matches!(outcome, Ok(MessageOutcome::Abandoned | MessageOutcome::Waiting)) {
             self.finish().await;
         }
@@ -318,7 +317,7 @@ impl Chat {
             );
             tell(&waits);
         }
-        let (history, mut prompt) = (history_file(home), ChatPrompt::open(home)?);
+        let (history, mut prompt) = (home.history_file(), ChatPrompt::open(home)?);
         // Where that can't be had, keys are echoed as they are by any program.
         let _ = self.typing.quieten();
         if let Some(code) = self.take_up_all().await? {

@@ -21,7 +21,7 @@ use recto_store::{NewCompaction, SessionId, Store};
 use recto_workspace::MemoryView;
 use serde_json::{Value, json};
 
-use crate::attach::{FileMentions, MessageAttachments, read_piped};
+use crate::attach::{FileMentions, MessageAttachments};
 use crate::cli::{ContextArgs, SamplingArgs};
 use crate::commands::{history_failure, sessions};
 use crate::config::{ConfigFlag, LoadedConfig, Settings};
@@ -277,20 +277,17 @@ fn show(args: &ContextArgs, model: &ModelEntry, request: &RequestContext) -> Cli
 /// The message that was typed, with what comes along; or standard input to its end, byte for
 /// byte.
 fn content(args: &ContextArgs) -> CliResult<Vec<ContentPart>> {
-    let files = &args.attach.files;
-    match args.message.as_deref() {
-        Some("-") => {
-            MessageAttachments::read(None, files, FileMentions::AsText)?.content(&input::all()?)
+    let typed = match args.message.as_deref() {
+        Some(message) => message,
+        None if input::is_typed() => {
+            return Err(CliFailure::new("there is no message")
+                .hint("type one behind the command: recto context \"hello\""));
         }
-        Some(message) => {
-            MessageAttachments::read(read_piped()?, files, FileMentions::Follow)?.content(message)
-        }
-        None if input::is_typed() => Err(CliFailure::new("there is no message")
-            .hint("type one behind the command: recto context \"hello\"")),
-        None => {
-            MessageAttachments::read(None, files, FileMentions::AsText)?.content(&input::all()?)
-        }
-    }
+        None => "-",
+    };
+    let (text, attached) =
+        MessageAttachments::read_message(typed, &args.attach.files, FileMentions::Follow)?;
+    attached.content(&text)
 }
 
 fn read_history(path: &Path) -> CliResult<Vec<Arc<Message>>> {

@@ -120,7 +120,7 @@ fn examine(home: &RectoHome) -> CliResult<DoctorReport> {
             return Ok(DoctorReport { findings, answers: None });
         }
     };
-    setup::take_place(home, &mut config);
+    setup::apply_work_folder(home, &mut config);
     let project = project(home, &config);
     let LoadedConfig { mut settings, others, warnings, .. } = config;
     findings.push(config_file(&file, &settings));

@@ -43,13 +43,17 @@ async fn request_of(
         let newest_first = requests.iter().rev().map(|(_, id)| *id);
         return match find_page(store, newest_first).await? {
             Some(page) => Ok(page),
-            None if requests.is_empty() => Err(sent_nothing_at_all(store, turn).await?),
-            None => Err(sent_no_page(turn, requests.len())),
+            None => Err(sent_no_page(store, turn, requests.len()).await?),
         };
     };
-    let missing = || sent_no_such(turn, number, requests.len());
-    let (_, id) = requests.iter().find(|(found, _)| *found == number).ok_or_else(missing)?;
-    store.request(*id).await?.ok_or_else(missing)
+    let found = match requests.iter().find(|(found, _)| *found == number) {
+        Some((_, id)) => store.request(*id).await?,
+        None => None,
+    };
+    match found {
+        Some(request) => Ok(request),
+        None => Err(sent_no_such(store, turn, number, requests.len()).await?),
+    }
 }
 
 /// Finds the first of these requests that is a page of the conversation.
@@ -59,8 +63,6 @@ async fn find_page(
 ) -> CliResult<Option<RequestRecord>> {
     for id in requests {
         let request = store.request(id).await?;
-        let is_page =
-            |request: &RequestRecord| RequestPurpose::from_record(request) == RequestPurpose::Page;
         if let Some(page) = request.filter(is_page) {
             return Ok(Some(page));
         }
@@ -68,30 +70,37 @@ async fn find_page(
     Ok(None)
 }
 
+/// Whether a request is a page of the conversation.
+fn is_page(request: &RequestRecord) -> bool {
+    RequestPurpose::from_record(request) == RequestPurpose::Page
+}
+
 /// The failure of a turn whose `count` requests, if any, are no pages.
-fn sent_no_page(turn: &StoredTurn, count: usize) -> CliFailure {
+async fn sent_no_page(store: &Store, turn: &StoredTurn, count: usize) -> CliResult<CliFailure> {
     if count == 0 {
-        return sent_nothing(turn);
+        return sent_nothing(store, turn).await;
     }
     let what = format!("turn {} only asked for a summary: it sent no page", turn.id);
-    CliFailure::new(what).hint(format!("`recto show {} --request {count}` shows that", turn.id))
+    let hint = format!("`recto show {} --request {count}` shows that", turn.id);
+    Ok(CliFailure::new(what).hint(hint))
 }
 
 /// The failure of a request that a turn with `count` requests has not made.
-fn sent_no_such(turn: &StoredTurn, number: u32, count: usize) -> CliFailure {
+async fn sent_no_such(
+    store: &Store,
+    turn: &StoredTurn,
+    number: u32,
+    count: usize,
+) -> CliResult<CliFailure> {
     if count == 0 {
-        return sent_nothing(turn);
+        return sent_nothing(store, turn).await;
     }
-    CliFailure::new(format!("turn {} has no request {number}", turn.id))
-        .hint(format!("its requests are numbered from 1 to {count}"))
-}
-
-fn sent_nothing(turn: &StoredTurn) -> CliFailure {
-    CliFailure::new(format!("turn {} sent nothing", turn.id)).hint(why_nothing(turn))
+    Ok(CliFailure::new(format!("turn {} has no request {number}", turn.id))
+        .hint(format!("its requests are numbered from 1 to {count}")))
 }
 
 /// The failure of a turn that made no request, with the last turn that did.
-async fn sent_nothing_at_all(store: &Store, turn: &StoredTurn) -> CliResult<CliFailure> {
+async fn sent_nothing(store: &Store, turn: &StoredTurn) -> CliResult<CliFailure> {
     let failure = CliFailure::new(format!("turn {} sent nothing", turn.id));
     let why = why_nothing(turn);
     Ok(failure.hint(match store.last_turn_with_request().await? {

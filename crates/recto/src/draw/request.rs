@@ -11,7 +11,7 @@ use recto_context::{
 };
 
 use super::TextTable;
-use super::wrap::{PageWidth, labelled, wrap_words};
+use super::wrap::{PageWidth, labelled};
 use crate::output::{counted, tame};
 use crate::remedy_words::with_command;
 
@@ -36,7 +36,7 @@ pub(crate) fn request(request: &RequestContext, width: PageWidth) -> String {
         ("not in the session", listed(&absent, String::clone)),
     ] {
         if let Some(listed) = listed {
-            out.push_str(&wrap_words(&format!("\n{what}: {listed}\n"), 2, width));
+            out.push_str(&format!("\n{what}: {listed}\n"));
         }
     }
     out

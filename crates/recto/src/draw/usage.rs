@@ -11,7 +11,7 @@ use recto_store::{
 };
 
 use super::TextTable;
-use super::wrap::{PageWidth, wrap_words};
+use super::wrap::PageWidth;
 use crate::output::{counted, prompt_words, tame};
 
 /// How many items are listed; all of them are in the JSON.
@@ -21,7 +21,7 @@ const LISTED: usize = 40;
 pub(crate) fn usage(report: &UsageReport, width: PageWidth) -> String {
     let mut out = heading(report);
     if report.totals.endings.all() == 0 {
-        return wrap_words(&(out + &nothing(report)), 2, width);
+        return out + &nothing(report);
     }
     out.push_str(&turns(&report.totals.endings, &report.totals.tokens));
     out.push_str(&refused(report.totals.refused_calls));
@@ -36,7 +36,7 @@ pub(crate) fn usage(report: &UsageReport, width: PageWidth) -> String {
     }
     out.push_str(&selection(&report.totals.selection, width));
     out.push_str(&unused(report, width));
-    wrap_words(&out, 2, width)
+    out
 }
 
 /// The day of the last use, in the person's own time zone.

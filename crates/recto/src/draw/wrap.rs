@@ -37,6 +37,14 @@ impl PageWidth {
         PageWidth::from_columns(width_of(&io::stderr()))
     }
 
+    /// How many columns there are; `None` where nothing says so.
+    pub(crate) fn columns(self) -> Option<usize> {
+        match self {
+            PageWidth::Columns(columns) => Some(columns),
+            PageWidth::Unlimited => None,
+        }
+    }
+
     fn from_columns(columns: Option<usize>) -> Self {
         columns.map_or(PageWidth::Unlimited, PageWidth::Columns)
     }

@@ -27,7 +27,7 @@ pub(crate) struct KeyQuestion {
 pub(crate) enum KeyChoice {
     /// One of its keys, in lower case.
     Key(char),
-    /// Ctrl-D or Escape.
+    /// Ctrl-D or Escape, and Ctrl-C where that is a key and no signal.
     Interrupted,
     /// No answer, but part of a line.
     Typed,

@@ -13,6 +13,7 @@ use std::process::Command;
 use recto_fs::private_options;
 use tempfile::TempPath;
 
+use super::program::split_arguments;
 use crate::failure::{CliFailure, CliResult};
 use crate::input;
 use crate::output::tame;
@@ -59,7 +60,7 @@ impl DraftKind<'_> {
 
     /// Runs the editor until it ends.
     fn open(&self, editor: &OsString, file: &Path) -> CliResult {
-        let (program, arguments) = command(editor);
+        let (program, arguments) = split_arguments(editor);
         let shown = tame(&editor.to_string_lossy());
         let status = Command::new(&program).args(&arguments).arg(file).status();
         let status = status.map_err(|error| {
@@ -84,19 +85,5 @@ impl DraftKind<'_> {
         let draft = builder.make_in(self.folder, create)?;
         writeln!(draft.as_file(), "{text}")?;
         Ok(draft.into_temp_path())
-    }
-}
-
-/// The program and its arguments: `code --wait` has one, `/opt/My Editor/bin` none.
-fn command(editor: &OsString) -> (OsString, Vec<OsString>) {
-    let whole = || (editor.clone(), Vec::new());
-    if Path::new(editor).is_file() {
-        return whole();
-    }
-    let Some(text) = editor.to_str() else { return whole() };
-    let mut words = text.split_whitespace().map(OsString::from);
-    match words.next() {
-        Some(program) => (program, words.collect()),
-        None => whole(),
     }
 }

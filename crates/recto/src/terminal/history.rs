@@ -1,19 +1,12 @@
 //! The file of what was typed, from which single entries can be taken out again.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use recto_fs::{Access, write_whole};
 
-use crate::home::RectoHome;
-
 /// How the editor writes the end of a line within an entry.
 const LINE_END: &str = "<\\n>";
-
-/// Where everything is kept that was typed.
-pub(crate) fn history_file(home: &RectoHome) -> PathBuf {
-    home.path().join("data/history")
-}
 
 /// Takes the entries out that `is_gone` says of, and says how many there were.
 pub(crate) fn forget_entries(file: &Path, is_gone: impl Fn(&str) -> bool) -> io::Result<usize> {

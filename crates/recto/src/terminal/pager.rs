@@ -11,8 +11,9 @@ use std::process::{Command, Stdio};
 use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
 
+use super::program::split_arguments;
 use crate::failure::CliResult;
-use crate::output::print;
+use crate::output::print_drawn;
 
 /// Whether a person wants a pager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +34,7 @@ pub(crate) fn show(drawing: &str, choice: PagerChoice) -> CliResult {
             return Ok(());
         }
     }
-    print(drawing)
+    print_drawn(drawing)
 }
 
 fn is_longer_than_screen(drawing: &str) -> bool {
@@ -44,10 +45,10 @@ fn is_longer_than_screen(drawing: &str) -> bool {
 
 /// The pager and its arguments; `None` where a person wants none.
 fn pager() -> Option<(OsString, Vec<OsString>)> {
-    let named = env::var("PAGER").unwrap_or_else(|_| "less -FRX".to_owned());
-    let mut words = named.split_whitespace().map(OsString::from);
-    let program = words.next().filter(|program| program != "cat")?;
-    Some((program, words.collect()))
+    let named = env::var_os("PAGER").unwrap_or_else(|| "less -FRX".into());
+    let (program, arguments) = split_arguments(&named);
+    let is_none = program.to_string_lossy().trim().is_empty() || program == "cat";
+    (!is_none).then_some((program, arguments))
 }
 
 /// Runs the pager until the person leaves it.

@@ -120,7 +120,11 @@ fn a_message_of_five_megabytes_fails_with_a_breakdown_and_is_kept() {
     assert_eq!(transcript.len(), 4);
     assert_eq!(transcript[2]["content"], Value::from(large.as_str()));
     assert_eq!(transcript[3]["role"], "error");
-    served.home.run(&["show"]).fails_with("sent nothing");
+    for arguments in [&["show"][..], &["show", "--text"], &["show", "--request", "1"]] {
+        let run = served.home.run(arguments);
+        run.fails_with("turn 2 sent nothing");
+        assert!(run.err.contains("`recto show 1` shows the last turn that did"), "{}", run.err);
+    }
     assert_eq!(served.last_turn()["requests"], serde_json::json!([]));
 
     // The session goes on, and nothing of it is sent later either.

@@ -351,15 +351,21 @@ fn a_session_is_deleted_for_good_when_it_is_meant() {
         home.say_in("gone", message);
     }
     home.say_in("kept", "good day");
-    home.write("data/history", "the door code is zebra-4711\ngood day\n");
+    for message in ["//zebra-4713 is it", "please say yes"] {
+        home.say_in("gone", message);
+    }
+    let kept = "good day\nyes\n/remember yes\n/stop\n";
+    let gone = "the door code is zebra-4711\n//zebra-4713 is it\n/edit and the other one \
+                zebra-4712\nplease say yes\n";
+    home.write("data/history", format!("{gone}{kept}"));
     let files = || std::fs::read_dir(home.path("sessions")).unwrap().count();
     assert_eq!(files(), 1);
     home.run(&["sessions", "delete", "gone"]).fails_with("`--yes` says that you mean it");
-    assert_eq!(home.messages("gone").len(), 4);
+    assert_eq!(home.messages("gone").len(), 8);
     let run = home.run(&["sessions", "delete", "gone", "--yes"]);
     assert_eq!(run.code, 0, "{}", run.err);
     assert!(
-        run.err.contains("session gone is deleted: 4 messages, 2 turns and 1 file"),
+        run.err.contains("session gone is deleted: 8 messages, 4 turns and 1 file"),
         "{}",
         run.err
     );
@@ -369,7 +375,7 @@ fn a_session_is_deleted_for_good_when_it_is_meant() {
         let bytes = std::fs::read(home.path(file)).unwrap_or_default();
         assert!(!bytes.windows(6).any(|window| window == b"zebra-"), "{file}");
     }
-    assert_eq!(std::fs::read_to_string(home.path("data/history")).unwrap(), "good day\n");
+    assert_eq!(std::fs::read_to_string(home.path("data/history")).unwrap(), kept);
     assert_eq!(home.messages("kept").len(), 2);
     home.ok(&["replay", "--verify"]);
 }

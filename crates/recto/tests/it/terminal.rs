@@ -311,6 +311,28 @@ fn escape_at_a_question_stops_the_turn_and_says_so() {
     assert!(!home.path("workspace/a.txt").exists());
 }
 
+/// Promise: `terminal-is-restored`
+#[test]
+fn after_the_last_question_of_one_message_the_terminal_is_the_shells() {
+    let written = r#"{"content":"Written.","delay_ms":3000}"#;
+    for arguments in [&["chat", "-m", "write it"][..], &["chat", "write", "it"]] {
+        let home = Home::scripted(&[CALL, written]);
+        let mut chat = TerminalChat::start(&home, arguments);
+        chat.wait_for("[y] allow");
+        assert!(!chat.echoes());
+        thread::sleep(Duration::from_millis(600));
+        chat.press("y");
+        let since = Instant::now();
+        while !chat.echoes() {
+            assert!(since.elapsed() < PATIENCE);
+            thread::sleep(Duration::from_millis(10));
+        }
+        assert!(!chat.text().contains("Written."), "{arguments:?}: only when all was over");
+        assert_eq!(chat.wait(), Some(0));
+        chat.wait_for("Written.");
+    }
+}
+
 /// An editor that writes a text, and one that fails.
 fn with_editor(home: &Home, script: &str) -> String {
     use std::os::unix::fs::PermissionsExt;
@@ -366,6 +388,24 @@ fn a_turn_of_another_process_is_shown_above_what_is_typed() {
     chat.press("ne\r");
     chat.wait_for("You said: half a line");
     assert_eq!(sent(&home), ["from afar", "half a line"]);
+}
+
+/// What a model wrote as code can be copied: only the terminal goes on in its next row.
+#[test]
+fn code_that_is_wider_than_the_terminal_is_not_broken() {
+    let words = "word ".repeat(30);
+    let code = words.trim_end();
+    let reply = serde_json::json!({"content": format!("```\n{code}\n```\n\nThat is all.")});
+    let home = Home::scripted(&[&reply.to_string()]);
+    let mut chat = TerminalChat::start(&home, &["chat", "-m", "code, please"]);
+    assert_eq!(chat.wait(), Some(0));
+    let shown = chat.wait_for("That is all.");
+    let joined: String = shown.lines().collect();
+    assert!(joined.contains(code), "{shown}");
+    let mut replay = TerminalChat::start(&home, &["replay", "1"]);
+    assert_eq!(replay.wait(), Some(0));
+    let shown = replay.wait_for("That is all.");
+    assert!(shown.lines().collect::<String>().contains(code), "{shown}");
 }
 
 #[test]

@@ -11,13 +11,12 @@ use serde_json::{Value, json};
 use super::help::help;
 use crate::commands::memory::{memory_json, one_line};
 use crate::commands::sessions;
-use crate::draw::{self, PageWidth, wrap_words};
+use crate::draw::{self, PageWidth};
 use crate::output::{self, list_json, tame, tame_lines};
-use crate::terminal::width;
 
 pub(super) fn draw(answer: &CommandReply) -> String {
     match answer {
-        CommandReply::Help => help(width()),
+        CommandReply::Help => help(PageWidth::of_stdout().columns()),
         CommandReply::Began(session) => {
             format!("a new session began: {}\n", tame(&session.label()))
         }
@@ -104,8 +103,7 @@ fn whys(answers: &[ItemExplanation]) -> String {
     if answers.is_empty() {
         return "nothing has been sent in this session yet\n".to_owned();
     }
-    let line = |why: &ItemExplanation| tame(&why.to_string()) + "\n";
-    answers.iter().map(|why| wrap_words(&line(why), 2, PageWidth::of_stdout())).collect()
+    answers.iter().map(|why| tame(&why.to_string()) + "\n").collect()
 }
 
 /// The columns of a message that was taken back.

@@ -4,8 +4,6 @@
 //! session it is, and is told when that is not the one that the config binds to such
 //! a session. Everybody else gets the one that it binds.
 
-use std::io::{self, IsTerminal};
-
 use recto_fs::blocking;
 use recto_store::{Store, StoredSession};
 
@@ -58,7 +56,7 @@ pub(super) async fn choose_project(
                 tell(&failure);
                 return Ok(None);
             }
-            // It was told when the config was loaded.
+            // Whoever said yes was told when the config was loaded; whoever said no uses none of it.
             (None, Some(_)) => return Ok(None),
         }
     }
@@ -74,23 +72,21 @@ pub(super) async fn choose_project(
         answers.set(home, &project, choice, store).await?;
     }
     let used = answers.get(&project).filter(|answer| answer.choice == ProjectChoice::Yes);
-    for settings in config.agents_mut() {
-        settings.project = used.map(|_| project.root.clone());
-    }
-    if used.is_some() && is_at_terminal(args) {
+    project::apply(config, used.map(|_| &project));
+    if used.is_some() && can_ask(args) {
         tell(&project.greeting());
     }
     Ok(used.cloned())
 }
 
-/// Whether a person sits there who reads what they are asked.
-fn is_at_terminal(args: &ChatArgs) -> bool {
-    input::is_typed() && io::stderr().is_terminal() && !args.json && !args.unattended
+/// Whether a person can be asked, and the run was not told to ask nobody.
+fn can_ask(args: &ChatArgs) -> bool {
+    input::can_ask() && !args.json && !args.unattended
 }
 
 /// Asks whether a project may be used; `None` where nobody answers.
 async fn ask(project: &ProjectFolder, args: &ChatArgs) -> CliResult<Option<ProjectChoice>> {
-    if !is_at_terminal(args) {
+    if !can_ask(args) {
         tell(&project.note());
         return Ok(None);
     }

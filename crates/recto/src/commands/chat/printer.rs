@@ -15,12 +15,13 @@ use super::questions::wants;
 use super::{answers, session_settings};
 use crate::commands::approvals::person_words;
 use crate::commands::sessions::EffectiveSettings;
+use crate::draw::PageWidth;
 use crate::failure::{CliFailure, CliResult};
-use crate::output::{print, print_data, print_json_line, prompt_words, tell};
+use crate::output::{print, print_data, print_drawn, print_json_line, tell, usage_words};
 use crate::remedy_words::{hint_with_command, with_command};
+use crate::terminal::OutputStyle;
 use crate::terminal::markdown::MarkdownRenderer;
 use crate::terminal::status::{self, StatusLine};
-use crate::terminal::{OutputStyle, width};
 
 /// Characters of a tool's name that are shown: a model may make one up.
 const MOST_NAME: usize = 64;
@@ -51,7 +52,7 @@ impl TurnPrinter {
         let styled = OutputStyle::on_stdout();
         TurnPrinter::People(Box::new(TerminalPrinter {
             styled,
-            markdown: MarkdownRenderer::new(width(), styled),
+            markdown: MarkdownRenderer::new(PageWidth::of_stdout().columns(), styled),
             status: StatusLine::new(),
             calls: HashMap::new(),
             open_line: false,
@@ -198,7 +199,8 @@ impl TerminalPrinter {
         match &event.event {
             EventKind::Accepted => {
                 // The terminal may be wider or narrower by now.
-                self.markdown = MarkdownRenderer::new(width(), self.styled);
+                self.markdown =
+                    MarkdownRenderer::new(PageWidth::of_stdout().columns(), self.styled);
                 Ok(())
             }
             EventKind::TakenBack(event) => self.taken_back(event),
@@ -273,7 +275,6 @@ impl TerminalPrinter {
     fn asked(&mut self, question: &ApprovalQuestion) -> CliResult {
         self.close_line()?;
         self.status.clear();
-        // Not broken into lines: every character counts.
         tell(&wants(question));
         let approval = question.approval;
         tell(&format_args!(
@@ -297,7 +298,7 @@ impl TerminalPrinter {
             self.open_line = last != '\n';
         }
         match self.styled {
-            OutputStyle::Yes => print(piece),
+            OutputStyle::Yes => print_drawn(piece),
             OutputStyle::No => print_data(piece),
         }
     }
@@ -357,17 +358,11 @@ fn turn_label(event: &TurnEvent) -> String {
 
 /// What a turn cost, tokens from the cache apart.
 fn described(usage: &UsageTotals) -> String {
-    let mut text = String::new();
-    if let Some(prompt) = usage.prompt {
-        text += &format!(" · {}", prompt_words(prompt.into(), usage.cached.map(u64::from)));
-    }
-    if let Some(completion) = usage.completion {
-        text += &format!(" · {completion} written");
-    }
+    let mut words = usage_words(usage.prompt, usage.cached, usage.completion);
     if usage.requests > 1 {
-        text += &format!(" · {} requests", usage.requests);
+        words.push(format!("{} requests", usage.requests));
     }
-    text
+    words.iter().map(|words| format!(" · {words}")).collect()
 }
 
 /// What a call is about: its arguments, short enough for a line.

@@ -14,7 +14,6 @@ use crate::home::RectoHome;
 use crate::output::{tame_lines, tell};
 use crate::terminal::draft::DraftKind;
 use crate::terminal::editor::{EditorInput, LineEditor, PROMPT};
-use crate::terminal::history::history_file;
 
 /// The command that opens a person's own editor.
 const EDITOR: &str = "/editor";
@@ -34,7 +33,7 @@ impl ChatPrompt {
     pub(super) fn open(home: &RectoHome) -> CliResult<Self> {
         let names = COMMANDS.iter().map(|help| help.name).chain(own_commands());
         let drafts = home.path().join("data");
-        let editor = LineEditor::open(&history_file(home), names.map(str::to_owned).collect())
+        let editor = LineEditor::open(&home.history_file(), names.map(str::to_owned).collect())
             .map_err(|error| unreadable_terminal(&error))?;
         Ok(ChatPrompt { editor: Some(editor), drafts })
     }

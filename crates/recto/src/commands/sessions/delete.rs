@@ -1,10 +1,11 @@
 //! `recto sessions delete`: a session goes for good, with everything that was kept of it.
-//! Its files, and what was typed in it, go with it.
+//! Its files go with it, and its messages from the history of what was typed. Commands stay there:
+//! which session they were typed in is not known.
 
 use std::collections::HashSet;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
-use recto_agent::delete_session_files;
+use recto_agent::{ChatCommand, Inbound, InboundReading, delete_session_files};
 use recto_context::Text;
 use recto_store::{DeletedSession, Moment, Store, StoredSession};
 
@@ -12,7 +13,8 @@ use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
 use crate::output::{counted, tame, tell};
-use crate::terminal::history::{forget_entries, history_file};
+use crate::setup;
+use crate::terminal::history::forget_entries;
 
 /// Whether a person has said already that they mean it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +36,7 @@ pub(super) async fn run(
         tell(&"nothing was deleted");
         return Ok(());
     }
-    let typed: HashSet<String> = messages
+    let sent: HashSet<String> = messages
         .iter()
         .filter(|stored| stored.message.is_user())
         .flat_map(|stored| stored.message.content())
@@ -44,8 +46,8 @@ pub(super) async fn run(
     let files = delete_session_files(&home.path().join("sessions"), &session).map_err(|error| {
         CliFailure::new("the session is deleted, but not its file in `sessions/`").because(&error)
     })?;
-    let is_gone = |entry: &str| typed.iter().any(|text| is_sent_as(text, entry));
-    forget_entries(&history_file(home), is_gone).map_err(|error| {
+    let is_gone = |entry: &str| sent_text(entry).is_some_and(|text| sent.contains(&text));
+    forget_entries(&home.history_file(), is_gone).map_err(|error| {
         CliFailure::new("the session is deleted, but not what was typed from `data/history`")
             .because(&error)
     })?;
@@ -53,20 +55,20 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// The most that stands before what was typed: a stamp, and perhaps a name.
-const LONGEST_STAMP: usize = 64;
-
-/// Whether a message is what was typed, behind a short stamp.
-fn is_sent_as(message: &str, typed: &str) -> bool {
-    message.strip_suffix(typed).is_some_and(|stamp| {
-        stamp.is_empty() || (stamp.len() <= LONGEST_STAMP && stamp.ends_with(char::is_whitespace))
-    })
+/// The message that was sent for what was typed: as it is, without a slash that says that it is
+/// no command, or in another's place.
+fn sent_text(typed: &str) -> Option<String> {
+    match Inbound::text(&setup::actor(), typed).read_command() {
+        Ok(InboundReading::Message(inbound)) => Some(inbound.visible_text()),
+        Ok(InboundReading::Command(ChatCommand::Edit(text))) => text,
+        Ok(InboundReading::Command(_)) | Err(_) => None,
+    }
 }
 
 /// Asks for the session's name, and then once more.
 fn ask_twice(session: &StoredSession, messages: usize) -> CliResult<bool> {
     let label = session.label();
-    if !(input::is_typed() && io::stderr().is_terminal()) {
+    if !input::can_ask() {
         return Err(CliFailure::new(format!("session {} was not deleted", tame(&label)))
             .hint("nobody can be asked here; `--yes` says that you mean it"));
     }
@@ -103,8 +105,8 @@ fn tell_deleted(session: &StoredSession, deleted: DeletedSession, files: usize) 
     if !is_wiped {
         tell(
             &"its bytes are still in the database's file, because another Recto reads it or the \
-              disk is full\n\nhint: end the others, and delete any other session, or run this \
-              again when there is room",
+              disk is full\n\nhint: end the others, or make room; whatever session is deleted next \
+              takes these bytes along",
         );
     }
 }

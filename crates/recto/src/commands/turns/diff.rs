@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::{find, find_page, request_of, sent_no_page};
 use crate::cli::DiffArgs;
-use crate::draw::{PageWidth, labelled, wrap_words};
+use crate::draw::{PageWidth, labelled};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print_as, tame};
@@ -47,7 +47,10 @@ async fn requests(store: &Store, args: &DiffArgs) -> CliResult<(RequestRecord, R
     let before = request_of(store, &before, None).await?;
     let of_turn = store.request_ids(after.id).await?;
     let first = find_page(store, of_turn.iter().map(|(_, id)| *id)).await?;
-    Ok((before, first.ok_or_else(|| sent_no_page(&after, of_turn.len()))?))
+    match first {
+        Some(first) => Ok((before, first)),
+        None => Err(sent_no_page(store, &after, of_turn.len()).await?),
+    }
 }
 
 /// Two turns, the earlier one first, however they were named.
@@ -99,7 +102,7 @@ fn describe(
         "same beginning: {agreed_tokens} tokens; new: {fresh_tokens}{reread}; first difference: \
          {difference}\n"
     );
-    out.push_str(&wrap_words(&line, 2, width));
+    out.push_str(&line);
     if let Some(change) = change {
         out.push_str(&describe_change(change, width));
     }

@@ -17,12 +17,13 @@ use serde_json::{Value, json};
 use super::{find, request_of, sent_no_such};
 use crate::cli::ReplayArgs;
 use crate::config::Settings;
+use crate::draw::PageWidth;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
-use crate::output::{list_json, print, print_json, tame, tell};
+use crate::output::{list_json, print, print_drawn, print_json, tame, tell};
 use crate::setup;
+use crate::terminal::OutputStyle;
 use crate::terminal::markdown::MarkdownRenderer;
-use crate::terminal::{OutputStyle, width};
 
 pub(crate) fn run(home: &RectoHome, args: &ReplayArgs) -> CliResult<ExitCode> {
     let settings = setup::load(home, Vec::new())?;
@@ -50,7 +51,7 @@ async fn verify_all(store: &Store, args: &ReplayArgs) -> CliResult<ExitCode> {
             let count = requests.len();
             requests.retain(|(number, _)| *number == asked);
             if requests.is_empty() {
-                return Err(sent_no_such(turn, asked, count));
+                return Err(sent_no_such(store, turn, asked, count).await?);
             }
         }
         for (number, id) in requests {
@@ -162,12 +163,12 @@ async fn send_again(store: &Store, settings: Settings, args: &ReplayArgs) -> Cli
         }
     };
     let styled = OutputStyle::on_stdout();
-    let mut markdown = MarkdownRenderer::new(width(), styled);
+    let mut markdown = MarkdownRenderer::new(PageWidth::of_stdout().columns(), styled);
     let mut stream = entry.client.stream(body);
     while let Some(event) = stream.next().await {
         let event = event?;
         match event {
-            StreamEvent::Text(text) if !args.json => print(&markdown.push(&text))?,
+            StreamEvent::Text(text) if !args.json => print_drawn(&markdown.push(&text))?,
             StreamEvent::Done(reply) if args.json => {
                 let calls = reply.calls.iter().map(|call| {
                     json!({"id": &*call.id.0, "name": &*call.name, "arguments": call.arguments.as_str()})
@@ -182,7 +183,7 @@ async fn send_again(store: &Store, settings: Settings, args: &ReplayArgs) -> Cli
                 }))?;
             }
             StreamEvent::Done(reply) => {
-                print(&(markdown.finish() + "\n"))?;
+                print_drawn(&(markdown.finish() + "\n"))?;
                 for call in &reply.calls {
                     print(&format!("[calls {} {}]\n", tame(&call.name), tame(&call.arguments)))?;
                 }

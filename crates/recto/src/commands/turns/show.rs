@@ -16,7 +16,7 @@ use crate::commands::sessions::{local, message_json, turn_json};
 use crate::draw::{self, PageWidth, labelled, wrap_words};
 use crate::failure::CliResult;
 use crate::home::RectoHome;
-use crate::output::{print, print_bytes, print_json, prompt_words, tame};
+use crate::output::{print, print_bytes, print_json, tame, usage_words};
 use crate::setup;
 use crate::terminal::pager::{self, PagerChoice};
 
@@ -161,17 +161,20 @@ async fn reply(
         return Ok("\nnothing came back\n".to_owned());
     };
     let bold = anstyle::Style::new().bold();
-    let usage = usage_words(&answer.usage).map(|words| format!(": {words}")).unwrap_or_default();
-    let mut out = wrap_words(&format!("\n{bold}reply{bold:#}{usage}\n"), 2, width);
+    let RequestUsage { prompt, cached, completion } = answer.usage;
+    let usage = match usage_words(prompt, cached, completion).join(", ") {
+        words if words.is_empty() => words,
+        words => format!(": {words}"),
+    };
+    let mut out = format!("\n{bold}reply{bold:#}{usage}\n");
     if let Some(error) = answer.result["error"]["message"].as_str() {
-        out.push_str(&wrap_words(&format!("error: {}\n", tame(error)), 2, width));
+        out.push_str(&format!("error: {}\n", tame(error)));
     }
     if answer.result["finish"] == "repetition" {
         out.push_str("ended: the model repeated the same words over and over\n");
     }
     if let Some(stamp) = answer.result["stamp_taken_off"].as_str() {
-        let text = format!("taken off its beginning: {}\n", tame(stamp.trim_end()));
-        out.push_str(&wrap_words(&text, 2, width));
+        out.push_str(&format!("taken off its beginning: {}\n", tame(stamp.trim_end())));
     }
     if let Some(id) = answer.reply
         && let Some(text) = message_text(store, turn, id).await?
@@ -179,18 +182,6 @@ async fn reply(
         out.push_str(&wrap_words(&text, 0, width));
     }
     Ok(out)
-}
-
-/// What the server counted, in words.
-fn usage_words(usage: &RequestUsage) -> Option<String> {
-    let count = |tokens: Option<u32>| tokens.map(u64::from);
-    let prompt = count(usage.prompt).map(|prompt| match count(usage.cached) {
-        None => prompt_words(prompt, None) + " (cache unknown)",
-        cached => prompt_words(prompt, cached),
-    });
-    let written = count(usage.completion).map(|count| format!("{} written", grouped_digits(count)));
-    let words: Vec<String> = prompt.into_iter().chain(written).collect();
-    (!words.is_empty()).then(|| words.join(", "))
 }
 
 async fn message_text(

@@ -1,11 +1,11 @@
 //! `recto show --text`: the pages of a turn as the model reads them. The first is there as a whole;
 //! of each later one what it adds, unless one is asked for by its number.
 
-use recto_agent::{RequestPurpose, restore_request};
+use recto_agent::restore_request;
 use recto_context::{ChatMessage, ContentHash, RequestContext, grouped_digits};
 use recto_store::{RequestRecord, Store, StoredTurn};
 
-use super::{request_of, sent_no_page};
+use super::{is_page, request_of, sent_no_page};
 use crate::draw::{PageWidth, added_page, whole_page, wrap_words};
 use crate::failure::CliResult;
 use crate::output::tame;
@@ -45,10 +45,8 @@ pub(super) async fn draw(
 async fn pages(store: &Store, turn: &StoredTurn) -> CliResult<Vec<RequestRecord>> {
     let requests = store.requests(turn.id).await?;
     let count = requests.len();
-    let is_page =
-        |request: &RequestRecord| RequestPurpose::from_record(request) == RequestPurpose::Page;
     let pages: Vec<RequestRecord> = requests.into_iter().filter(is_page).collect();
-    if pages.is_empty() { Err(sent_no_page(turn, count)) } else { Ok(pages) }
+    if pages.is_empty() { Err(sent_no_page(store, turn, count).await?) } else { Ok(pages) }
 }
 
 /// The first message that a request adds to the one before it; `None` where it does not go on

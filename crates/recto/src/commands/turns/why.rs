@@ -8,7 +8,6 @@ use serde_json::json;
 
 use super::{find, request_of};
 use crate::cli::WhyArgs;
-use crate::draw::{PageWidth, wrap_words};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print_as, tame};
@@ -42,11 +41,7 @@ pub(crate) fn run(home: &RectoHome, args: &WhyArgs) -> CliResult {
         print_as(
             args.json,
             || json!({"turn": turn.id, "request": request.number, "items": answers}),
-            || {
-                let lines: String =
-                    answers.iter().map(|why| tame(&why.to_string()) + "\n").collect();
-                wrap_words(&lines, 2, PageWidth::of_stdout())
-            },
+            || answers.iter().map(|why| tame(&why.to_string()) + "\n").collect(),
         )
     })
 }

@@ -7,6 +7,7 @@ use recto_context::{IncludeMode, ItemId, ItemKind};
 use recto_store::{DayUsage, ItemUsage, Moment, UsageSummary};
 
 use super::*;
+use crate::draw::wrap_words;
 
 fn tokens(requests: u64, prompt: u64) -> TokenCounts {
     TokenCounts {
@@ -57,7 +58,8 @@ fn report(days: i16, items: Vec<ReportedItem>) -> UsageReport {
 }
 
 fn plain(report: &UsageReport, width: PageWidth) -> String {
-    anstream::adapter::strip_str(&usage(report, width)).to_string()
+    let printed = wrap_words(&usage(report, width), 2, width);
+    anstream::adapter::strip_str(&printed).to_string()
 }
 
 #[test]
