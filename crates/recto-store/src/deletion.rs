@@ -40,6 +40,16 @@ const WIPE_TRIES: usize = 20;
 const WIPE_PAUSE: Duration = Duration::from_millis(100);
 
 impl Store {
+    /// Passes a session in which no turn is open, so that it could be deleted.
+    pub async fn must_be_deletable(&self, id: SessionId) -> StoreResult<()> {
+        let owners = self.owners();
+        self.read(move |db| {
+            must_exist(db, id)?;
+            must_be_idle(db, &owners, id)
+        })
+        .await
+    }
+
     /// Deletes a session in which no turn is open.
     pub async fn delete_session(&self, id: SessionId, at: Moment) -> StoreResult<DeletedSession> {
         let marked = self.read(move |db| ReferencedParts::read(db, id)).await?;
@@ -52,9 +62,27 @@ impl Store {
         });
         let (messages, turns) = deleted.await?;
         self.forget_document(id);
-        let path = self.path().to_owned();
-        let is_wiped = blocking(move || wipe(&path)).await;
+        let is_wiped = self.wipe_deleted().await?;
         Ok(DeletedSession { messages, turns, is_wiped })
+    }
+
+    /// Takes the bytes of deleted sessions out of the files, where that is still to be done: a
+    /// deletion was cut short, or somebody read along. Says whether none are left.
+    pub async fn wipe_deleted(&self) -> StoreResult<bool> {
+        let pending = "SELECT id FROM sessions WHERE deleted IS NOT NULL AND wiped IS NULL LIMIT 1";
+        let is_pending = self.read(move |db| {
+            Ok(rows::first(db, pending, [], |row| Ok(row.get::<_, i64>("id")?))?.is_some())
+        });
+        if !is_pending.await? {
+            return Ok(true);
+        }
+        let path = self.path().to_owned();
+        if !blocking(move || wipe(&path)).await {
+            return Ok(false);
+        }
+        let done = "UPDATE sessions SET wiped = 1 WHERE deleted IS NOT NULL AND wiped IS NULL";
+        self.write(move |db| rows::execute(db, done, [])).await?;
+        Ok(true)
     }
 }
 

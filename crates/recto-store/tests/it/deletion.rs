@@ -120,3 +120,17 @@ async fn summarise(bench: &StoreBench, session: &StoredSession) {
         bench.store.advance(begun.turn, commit).await.unwrap();
     }
 }
+
+/// Promise: `deleted-for-good`
+#[tokio::test]
+async fn what_a_deletion_left_is_wiped_by_the_next_who_looks() {
+    let bench = StoreBench::new();
+    let gone = bench.session("gone").await;
+    exchange(&bench.store, &gone, 1, ["the code is zebra-4711", "noted"]).await;
+    bench.store.delete_session(gone.id, at(60)).await.unwrap();
+    assert!(bench.store.wipe_deleted().await.unwrap());
+    // As if the process had been killed behind the commit.
+    bench.database().execute("UPDATE sessions SET wiped = NULL", []).unwrap();
+    assert!(bench.store.wipe_deleted().await.unwrap());
+    assert_eq!(bench.number("SELECT count(*) FROM sessions WHERE wiped IS NULL"), 0);
+}

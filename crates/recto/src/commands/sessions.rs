@@ -38,6 +38,8 @@ pub(crate) fn run(home: &RectoHome, args: &SessionArgs) -> CliResult {
     let settings = setup::asked_settings(&config, &args.agent)?;
     setup::runtime()?.block_on(async {
         let store = setup::settled_store(settings).await?;
+        // A deletion that was cut short is finished by whoever looks next.
+        store.wipe_deleted().await?;
         let find = async |name| {
             find(&store, &setup::meant_agent(&config, &args.agent, name), &args.agent, name).await
         };

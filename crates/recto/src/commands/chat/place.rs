@@ -4,6 +4,8 @@
 //! session it is, and is told when that is not the one that the config binds to such
 //! a session. Everybody else gets the one that it binds.
 
+use std::io;
+
 use recto_fs::blocking;
 use recto_store::{Store, StoredSession};
 

@@ -42,15 +42,16 @@ pub(super) async fn run(
         .flat_map(|stored| stored.message.content())
         .filter_map(|part| part.as_text().map(Text::as_str).map(str::to_owned))
         .collect();
-    let deleted = store.delete_session(session.id, Moment::now()).await?;
-    let files = delete_session_files(&home.path().join("sessions"), &session).map_err(|error| {
-        CliFailure::new("the session is deleted, but not its file in `sessions/`").because(&error)
-    })?;
+    store.must_be_deletable(session.id).await?;
+    // The session itself goes last: whoever is cut short before that can delete it again.
+    let failure = |what: &str| CliFailure::new(format!("{what}; the session is still there"));
     let is_gone = |entry: &str| sent_text(entry).is_some_and(|text| sent.contains(&text));
     forget_entries(&home.history_file(), is_gone).map_err(|error| {
-        CliFailure::new("the session is deleted, but not what was typed from `data/history`")
-            .because(&error)
+        failure("cannot take what was typed out of `data/history`").because(&error)
     })?;
+    let files = delete_session_files(&home.path().join("sessions"), &session)
+        .map_err(|error| failure("cannot delete its file in `sessions/`").because(&error))?;
+    let deleted = store.delete_session(session.id, Moment::now()).await?;
     tell_deleted(&session, deleted, files);
     Ok(())
 }
