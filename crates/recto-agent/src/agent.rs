@@ -258,7 +258,7 @@ impl Agent {
     }
 
     /// Puts a session into the archive and begins another of this name in its conversation.
-    pub async fn renew_as(
+    pub(crate) async fn renew_as(
         &self,
         actor: &Actor,
         conversation: &Conversation,

@@ -12,8 +12,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use recto_context::{
-    Catalog, ContentHash, ContentSource, FileNotice, OffReason, OffTool, Remedy, Skill,
-    SystemFiles, ToolSpec,
+    Catalog, ContentHash, ContentSource, FileNotice, OffReason, OffTool, Remedy, Skill, ToolSpec,
 };
 use recto_search::SearchEntry;
 use recto_store::{Moment, TrustUpdate};
@@ -137,23 +136,13 @@ async fn build_catalog(
     (AgentCatalog { catalog: Arc::new(catalog), trusted: Arc::new(trusted), notices }, new)
 }
 
-/// The notice of a problem with a file, where a person should know of it in the turn.
+/// The notice of a problem with a file, where a person should know of it in the turn. Where a
+/// file is kept out that says who the agent is, nobody would see by the reply why it is another.
 fn notice_of(problem: &WorkspaceProblem) -> Option<TurnNotice> {
-    match is_of_system_layer(problem) {
+    match problem.is_of_system && problem.notice().is_some() {
         true => Some(TurnNotice::from_system_file(problem)),
         false => TurnNotice::from_workspace(problem),
     }
-}
-
-/// Whether a problem keeps a file out that says who the agent is: nobody would see by the reply
-/// why it is another.
-fn is_of_system_layer(problem: &WorkspaceProblem) -> bool {
-    let is_named = |name: &&str| problem.path.ends_with(name);
-    let is_in_folder = |name: &str| problem.path.parent().is_some_and(|at| at.ends_with(name));
-    problem.notice().is_some()
-        && SystemFiles::NAMES.iter().any(|name| is_named(name))
-        && !is_in_folder("rules")
-        && !is_in_folder("references")
 }
 
 /// What is known of skills' folders. A store that can't tell knows none, and then

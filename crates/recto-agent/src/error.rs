@@ -214,13 +214,11 @@ impl AgentError {
 
     /// The error of a name that a request knew nothing of, with the nearest that it knew.
     pub(crate) fn unknown_to_request(request: &RequestContext, name: &str) -> Self {
-        let parts = request.parts.iter().filter_map(|part| Some(&part.item.as_ref()?.id));
-        let tools = request.tools.iter().map(|tool| &tool.spec.id);
-        let available = request.available.iter().map(|(id, _)| id);
-        let known = parts.chain(tools).chain(available).chain(&request.removed);
+        let known = request.known_items();
         let name = name.trim().to_owned();
         let wanted = ItemName::parse(&name);
-        let nearest = nearest_name(wanted.bare(), known.map(|id| &*id.name)).map(str::to_owned);
+        let nearest =
+            nearest_name(wanted.bare(), known.iter().map(|id| &*id.name)).map(str::to_owned);
         AgentError::UnknownToRequest { name, nearest }
     }
 

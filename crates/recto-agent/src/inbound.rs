@@ -2,6 +2,7 @@
 
 use recto_context::{
     ClientContext, ClientMessage, ClientResult, ContentPart, Message, MessageBody, MessageId,
+    visible_text,
 };
 use recto_store::{DeliveryKey, Moment, NewTurn, SessionId, StoredTurn};
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,6 @@ use crate::options::SessionSettings;
 use crate::rights::{Right, is_attended, turn_settings_rights};
 use crate::session_cache::LoadedSession;
 use crate::take_back::ReplacedExchange;
-use crate::turn::visible_text;
 
 /// A message on its way in.
 #[derive(Debug, Clone)]

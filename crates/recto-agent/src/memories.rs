@@ -35,7 +35,7 @@ use past_messages::PastMessages;
 pub use past_messages::KnownMessages;
 pub use recall::{RecallOutcome, RecallQuery, RecalledContent, Recollection};
 pub use tools::{RememberError, memory_tools, runnable_tools};
-pub(crate) use tools::{RememberRequest, is_remembered, recalled_memories};
+pub(crate) use tools::{RememberRequest, recalled_memories};
 
 /// From which cosine on two entries say the same.
 const SAME: f32 = 0.92;

@@ -1,7 +1,7 @@
 //! What a model would be sent: a turn's first request, without the turn.
 
 use recto_context::{
-    Comparison, MessageId, RequestContext, SummaryBy, TurnNumber, compare_requests,
+    Comparison, MessageId, RequestContext, SummaryBy, TurnNumber, compare_requests, visible_text,
 };
 use recto_store::{Moment, NewCompaction};
 
@@ -12,7 +12,7 @@ use crate::session_cache::SessionCache;
 use crate::shared::AgentShared;
 use crate::turn::{
     BroughtMessages, CompactedRequest, MessageOrigin, RequestContent, RequestDraft, TurnInputs,
-    TurnModel, reconcile_client, resolve_window, stamp, visible_text,
+    TurnModel, reconcile_client, resolve_window, stamp,
 };
 
 /// A turn's first request.

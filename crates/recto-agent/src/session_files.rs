@@ -95,7 +95,8 @@ impl SessionFiles {
     ) -> Result<(), SessionFileError> {
         let in_store = |error| SessionFileError::Store { session, error };
         let retractions = store.retractions(session).await.map_err(in_store)?;
-        let retractions: Arc<[MarkdownRetraction]> = retractions.iter().map(mark).collect();
+        let retractions: Arc<[MarkdownRetraction]> =
+            retractions.iter().map(StoredRetraction::to_markdown).collect();
         let known = self.written.lock().get(&session).cloned();
         if let Some(written) = known {
             let from = MessageId(written.last.0.saturating_add(1));
@@ -308,16 +309,6 @@ fn whole_text(
 
 fn more_text(messages: &[StoredMessage], retractions: &[MarkdownRetraction]) -> String {
     with_times(messages, |messages| more_markdown(messages, retractions))
-}
-
-/// What was taken back, as a file has it.
-fn mark(retraction: &StoredRetraction) -> MarkdownRetraction {
-    MarkdownRetraction {
-        first: retraction.first,
-        last: retraction.last,
-        reason: retraction.reason.name().to_owned(),
-        at: retraction.at.to_string(),
-    }
 }
 
 fn with_times(

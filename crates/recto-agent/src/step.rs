@@ -55,6 +55,9 @@ pub struct TurnState {
     /// The client's history, where it has one: the messages of the transcript that are in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     client_history: Option<MessageRanges>,
+    /// Whether the call was done that the message plainly asks for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    wanted_call_done: bool,
 }
 
 /// The message that a turn answers, and the number of the turn that it opened. A turn that
@@ -247,7 +250,19 @@ impl TurnState {
             handed: Vec::new(),
             opening: None,
             client_history: None,
+            wanted_call_done: false,
         }
+    }
+
+    /// Notes a call that did what it was asked.
+    pub(crate) fn note_done(&mut self, tool: &str) {
+        let wanted = self.mode.wanted_call.as_ref();
+        self.wanted_call_done |= wanted.is_some_and(|wanted| *wanted.tool == *tool);
+    }
+
+    /// Whether the message plainly asks for a call that was not done so far.
+    pub(crate) fn lacks_wanted_call(&self) -> bool {
+        self.mode.wanted_call.is_some() && !self.wanted_call_done
     }
 
     /// The state with what the turn answers.

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use recto_context::{ContentPart, Message, MessageId, PartReason};
+use recto_context::{ContentPart, Message, MessageId, PartReason, visible_text};
 use recto_store::{
     ApprovalAnswer, Moment, NewRetraction, RetractionReason, SessionCursor, SessionId,
     SessionState, StoreError, StoredRetraction, StoredTurn, TurnEnding, TurnId, TurnOwner,
@@ -22,10 +22,6 @@ use crate::event::EventKind;
 use crate::inbound::Inbound;
 use crate::record;
 use crate::session_cache::is_within;
-use crate::turn::visible_text;
-
-/// Built-in tools that change nothing.
-const READING_TOOLS: [&str; 4] = ["read_file", "list_files", "read_skill", "recall"];
 
 /// How much of the arguments of a call is told.
 const MOST_ARGUMENTS: usize = 60;
@@ -253,10 +249,11 @@ impl Agent {
         let refused: HashSet<(u32, u32)> =
             refused.map(|approval| (approval.question.round, approval.question.place)).collect();
         let rounds = exchange.messages.iter().filter(|message| !message.calls().is_empty());
+        let tools = &self.shared.parts.tools;
         let mut standing = Vec::new();
         for (round, message) in (1..).zip(rounds) {
             for (place, call) in (0..).zip(message.calls()) {
-                if refused.contains(&(round, place)) || READING_TOOLS.contains(&&*call.name) {
+                if refused.contains(&(round, place)) || tools.only_reads(&call.name) {
                     continue;
                 }
                 let tool = call.name.to_string();

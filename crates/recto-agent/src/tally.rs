@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use recto_context::{
     CallId, ContentSource, ItemForm, ItemId, ItemKind, Layer, MessageBody, OfferedTool, Pick,
-    RequestContext, Tokens, ToolCall,
+    RequestContext, Tokens, ToolCall, visible_text,
 };
 use recto_store::{
     ApprovalAnswer, ApprovalId, ItemPlace, RequestRecord, RequestUsage, SearchVerdict, Store,
@@ -26,7 +26,6 @@ use recto_store::{
 
 use crate::memories::recalled_memories;
 use crate::record::{RequestPurpose, restore_request};
-use crate::turn::visible_text;
 
 /// A turn's tally in the making.
 #[derive(Debug, Clone, Default)]
@@ -257,12 +256,7 @@ pub(crate) async fn tally_stored_turn(store: &Store, turn: &StoredTurn) -> Tally
     };
     // What was made and paid for counts, whether or not its page can be read any more.
     tally.tally.tokens = store.turn_tokens(turn.id).await.unwrap_or_default();
-    let messages = match turn.first_message {
-        Some(first) => store.messages(turn.session, Some(first)).await.unwrap_or_default(),
-        None => Vec::new(),
-    };
-    let of_turn: Vec<StoredMessage> =
-        messages.into_iter().filter(|stored| stored.turn == Some(turn.id)).collect();
+    let of_turn = store.messages_of_turn(turn).await.unwrap_or_default();
     for (_, id) in store.request_ids(turn.id).await.unwrap_or_default() {
         if let Ok(Some(record)) = store.request(id).await {
             tally.add_record(store, &record, &of_turn).await;

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use recto_context::{
     CallId, ContentPart, Framing, LeadingStamp, Message, MessageBody, MessageId, MessageStamp,
     OpaqueKind, RequestContext, Text, Tokens, ToolCall, ToolCalls, TurnNumber, UserMessage,
-    read_calls,
+    read_calls, visible_text,
 };
 use recto_llm::{LlmError, ModelReply, TokenUsage};
 use recto_store::{
@@ -135,7 +135,8 @@ impl TurnRun<'_> {
             }
         };
         let entry = self.entry();
-        let body = pieces(&recto_llm::encode(entry.client.wire(), &entry.call, &request));
+        let body = recto_llm::encode(entry.client.wire(), &entry.call, &request);
+        let body = pieces(&body, &request);
         let text = body.concat();
         let (id, requested) = self.record(&request, body).await?;
         self.tell_notices();
@@ -431,11 +432,6 @@ impl EndReason {
             | EndReason::Repeated => TurnEnding::Failed,
         }
     }
-}
-
-/// The text of a message or reply, as a person reads it.
-pub(crate) fn visible_text(content: &[ContentPart]) -> String {
-    content.iter().filter_map(|part| part.as_text().map(Text::as_str)).collect()
 }
 
 /// A reply without the stamp that it begins with, and that stamp: what stands in the history is

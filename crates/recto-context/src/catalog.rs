@@ -120,11 +120,6 @@ pub struct CatalogDocument {
     pub source: ContentSource,
 }
 
-impl SystemFiles {
-    /// The names of the files, in the order of the layer.
-    pub const NAMES: [&str; 4] = ["SOUL.md", "IDENTITY.md", "AGENTS.md", "USER.md"];
-}
-
 /// A skill, with its two forms on the page.
 #[derive(Debug, Clone)]
 pub struct Skill {

@@ -140,6 +140,8 @@ pub enum ToolChoice {
 pub struct DroppedEntry {
     /// What it was, for people: `rule tone`, `12 messages`.
     pub what: String,
+    /// The item that was left out, or whose body was, where it is one.
+    pub item: Option<ItemId>,
     /// Where it would have stood.
     pub layer: Layer,
     /// What it cost before.
@@ -151,9 +153,15 @@ pub struct DroppedEntry {
 }
 
 impl DroppedEntry {
-    /// Makes an entry for something that is wholly gone.
+    /// Makes an entry for something that is wholly gone, and is no item.
     pub fn whole(what: String, layer: Layer, tokens: Tokens, reason: DropReason) -> Self {
-        DroppedEntry { what, layer, before: tokens, after: Tokens::ZERO, reason }
+        DroppedEntry { what, item: None, layer, before: tokens, after: Tokens::ZERO, reason }
+    }
+
+    /// Makes an entry for an item that is wholly gone.
+    pub fn item(item: &ItemId, layer: Layer, tokens: Tokens, reason: DropReason) -> Self {
+        let entry = DroppedEntry::whole(item.to_string(), layer, tokens, reason);
+        DroppedEntry { item: Some(item.clone()), ..entry }
     }
 
     /// The tokens that were saved by it.

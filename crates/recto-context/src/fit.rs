@@ -310,7 +310,7 @@ fn cut_picks(plan: &mut Plan<'_>, over: Tokens) -> bool {
         let pick = plan.picks.remove(least);
         let tokens = plan.inputs.counter.text(&pick.text);
         freed += tokens.max(Tokens::new(1));
-        plan.drop(pick.item.id.to_string(), Layer::Picks, tokens, DropReason::NoRoom);
+        plan.drop_item(&pick.item.id, Layer::Picks, tokens, DropReason::NoRoom);
         plan.carry.cut_picks.insert(pick.item.id);
     }
     freed > Tokens::ZERO
@@ -323,7 +323,7 @@ fn cut_possible_skills(plan: &mut Plan<'_>, over: Tokens) -> Tokens {
         let (id, tokens) = (skill_id(skill), plan.inputs.counter.text(&skill.entry));
         freed += tokens.max(Tokens::new(1));
         plan.possible.others += 1;
-        plan.drop(id.to_string(), Layer::Picks, tokens, DropReason::NoRoom);
+        plan.drop_item(&id, Layer::Picks, tokens, DropReason::NoRoom);
         plan.carry.cut_picks.insert(id);
     }
     freed
@@ -337,7 +337,7 @@ fn cut_found_tools(plan: &mut Plan<'_>, _over: Tokens) -> bool {
     let Some(at) = last else { return false };
     let tool = plan.tools.remove(at);
     plan.carry.found_tools.retain(|found| found.item != tool.spec.id);
-    plan.drop(tool.spec.id.to_string(), Layer::Tools, tool.tokens, DropReason::NoRoom);
+    plan.drop_item(&tool.spec.id, Layer::Tools, tool.tokens, DropReason::NoRoom);
     plan.carry.cut_picks.insert(tool.spec.id);
     true
 }
@@ -361,7 +361,8 @@ fn shorten_results(plan: &mut Plan<'_>, over: Tokens) -> bool {
         freed += (before - after).max(Tokens::new(1));
         let what = result_name(message);
         let reason = DropReason::Shortened;
-        plan.dropped.push(DroppedEntry { what, layer: Layer::Rounds, before, after, reason });
+        let shortened = DroppedEntry::whole(what, Layer::Rounds, before, reason);
+        plan.dropped.push(DroppedEntry { after, ..shortened });
     }
     freed > Tokens::ZERO
 }
@@ -380,7 +381,7 @@ fn cut_memories(plan: &mut Plan<'_>, over: Tokens) -> bool {
         let Some(memory) = plan.memories.pop().map(|planned| planned.memory) else { break };
         let tokens = plan.inputs.counter.line(&memory.lead, &memory.text);
         freed += tokens.max(Tokens::new(1));
-        plan.drop(memory.id().to_string(), Layer::Memory, tokens, DropReason::NoRoom);
+        plan.drop_item(&memory.id(), Layer::Memory, tokens, DropReason::NoRoom);
         shed(&mut plan.carry, memory.id());
     }
     freed > Tokens::ZERO

@@ -349,6 +349,11 @@ impl ToolCall {
     }
 }
 
+/// The texts of a content, as a person reads them.
+pub fn visible_text(content: &[ContentPart]) -> String {
+    content.iter().filter_map(ContentPart::as_text).map(Text::as_str).collect()
+}
+
 impl ContentPart {
     /// The text, if it is one.
     pub fn as_text(&self) -> Option<&Text> {

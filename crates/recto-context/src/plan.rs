@@ -123,14 +123,32 @@ impl<'a> Plan<'a> {
         self.dropped.push(DroppedEntry::whole(what, layer, tokens, reason));
     }
 
+    /// Notes an item that is left out.
+    pub(crate) fn drop_item(
+        &mut self,
+        item: &ItemId,
+        layer: Layer,
+        tokens: Tokens,
+        reason: DropReason,
+    ) {
+        self.dropped.push(DroppedEntry::item(item, layer, tokens, reason));
+    }
+
+    /// Whether it was noted that an item is left out for this reason.
+    pub(crate) fn has_dropped(&self, item: &ItemId, reason: &DropReason) -> bool {
+        let is_it = |dropped: &DroppedEntry| {
+            dropped.item.as_ref() == Some(item) && dropped.reason == *reason
+        };
+        self.dropped.iter().any(is_it)
+    }
+
     /// Notes an item that is not in the catalog: it is switched off, or gone.
     fn drop_missing(&mut self, item: &ItemId) {
         let off = self.inputs.catalog.off_tools.iter().find(|off| off.item == *item);
         let reason = off.map_or(DropReason::Vanished, |off| DropReason::Off(off.why));
-        let what = item.to_string();
         // The session may have it, and search have found it.
-        if !self.dropped.iter().any(|dropped| dropped.what == what && dropped.reason == reason) {
-            self.drop(what, item_layer(item.kind), Tokens::ZERO, reason);
+        if !self.has_dropped(item, &reason) {
+            self.drop_item(item, item_layer(item.kind), Tokens::ZERO, reason);
         }
     }
 
@@ -217,7 +235,7 @@ impl<'a> Plan<'a> {
             }
             (taken, used) = (taken + 1, used + tokens);
             if self.carry.shed.contains(&memory.id()) {
-                self.drop(memory.id().to_string(), Layer::Memory, tokens, DropReason::NoRoom);
+                self.drop_item(&memory.id(), Layer::Memory, tokens, DropReason::NoRoom);
             } else {
                 self.memories.push(PlannedMemory { memory, pinned: pinned.cloned() });
             }
@@ -240,7 +258,7 @@ impl<'a> Plan<'a> {
                 if let Some(reason) = hidden.clone() {
                     let lead = item_lead(kind, &document.name);
                     let tokens = self.inputs.counter.line(&lead, &document.text);
-                    self.drop(id.to_string(), Layer::Items, tokens, reason);
+                    self.drop_item(&id, Layer::Items, tokens, reason);
                     continue;
                 }
                 let (include, reason) = (joined.include(), reason(joined));

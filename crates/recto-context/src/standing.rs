@@ -159,7 +159,7 @@ impl ItemStatus {
 
 impl Part {
     /// How much of its item it shows; `None` where it shows none.
-    pub fn item_form(&self) -> Option<ItemForm> {
+    pub(crate) fn item_form(&self) -> Option<ItemForm> {
         let item = self.item.as_ref()?;
         Some(match self.reason {
             PartReason::StandsAbove(_) => ItemForm::Listed,
@@ -167,19 +167,6 @@ impl Part {
             _ if self.is_list_entry() => ItemForm::Listed,
             _ => ItemForm::InFull,
         })
-    }
-}
-
-impl DroppedEntry {
-    /// The item that was left out, or whose body was.
-    pub fn item(&self) -> Option<ItemId> {
-        let what = self.what.strip_prefix("body of ").unwrap_or(&self.what);
-        let (kind, name) = what.split_once(' ')?;
-        let kind = ItemKind::ALL.into_iter().find(|known| known.name() == kind)?;
-        match (kind, name.split_once('.')) {
-            (ItemKind::Tool, Some((server, name))) => Some(ItemId::tool(Some(server.into()), name)),
-            _ => Some(ItemId::new(kind, name)),
-        }
     }
 }
 
@@ -199,9 +186,9 @@ impl RequestContext {
             standings.place(&tool.item.id, ItemForm::Offered, place, tool.tokens);
         }
         for dropped in &self.dropped {
-            if let Some(item) = dropped.item() {
+            if let Some(item) = &dropped.item {
                 let DroppedEntry { layer, reason, before, .. } = dropped.clone();
-                standings.miss(&item, before, ItemStatus::LeftOut { layer, reason });
+                standings.miss(item, before, ItemStatus::LeftOut { layer, reason });
             }
         }
         for AlikeItem { item, of, cosine } in &self.alike {
@@ -214,6 +201,11 @@ impl RequestContext {
         }
         self.add_absent(&mut standings);
         standings.list
+    }
+
+    /// Every item that the request knows, whatever became of it.
+    pub fn known_items(&self) -> Vec<ItemId> {
+        self.item_standings().into_iter().map(|standing| standing.item).collect()
     }
 
     /// Adds what is neither on the page nor was wanted for it.
@@ -252,12 +244,13 @@ impl RequestContext {
         }
     }
 
-    /// Skills that the list has no place for are counted and not named.
+    /// Skills that a mode has no place for are counted and not named, but for those that only a
+    /// person brings: nobody who did not bring one misses it.
     fn left_with_others(&self, item: &ItemId, otherwise: ItemStatus) -> ItemStatus {
         let is_of_many =
-            |dropped: &&DroppedEntry| dropped.layer == Layer::Skills && dropped.item().is_none();
-        let is_skill = item.kind == ItemKind::Skill;
-        match self.dropped.iter().find(is_of_many).filter(|_| is_skill) {
+            |dropped: &&DroppedEntry| dropped.layer == Layer::Skills && dropped.item.is_none();
+        let is_counted = item.kind == ItemKind::Skill && otherwise != ItemStatus::NotAdded;
+        match self.dropped.iter().find(is_of_many).filter(|_| is_counted) {
             Some(many) => ItemStatus::LeftOut { layer: many.layer, reason: many.reason.clone() },
             None => otherwise,
         }

@@ -102,10 +102,7 @@ impl ReferencedParts {
         let sql = "SELECT id FROM sessions WHERE id <> ?1 AND deleted IS NULL";
         for session in rows::all(db, sql, [without.0], |row| Ok(row.get::<_, i64>("id")?))? {
             // Documents of one session are kept against each other, and of no other.
-            let sql = "SELECT requests.id FROM requests JOIN turns ON turns.id = requests.turn
-                       WHERE turns.session = ?1 ORDER BY requests.id";
-            let requests = rows::all(db, sql, [session], |row| Ok(RequestId(row.get("id")?)))?;
-            add_keys(db, requests, &mut parts.keys)?;
+            add_keys(db, requests_of(db, SessionId(session))?, &mut parts.keys)?;
         }
         Ok(parts)
     }
@@ -120,6 +117,13 @@ impl ReferencedParts {
         add_keys(db, newer, &mut keys)?;
         Ok(keys)
     }
+}
+
+/// The requests of a session, in order.
+fn requests_of(db: &Connection, session: SessionId) -> DbResult<Vec<RequestId>> {
+    let sql = "SELECT requests.id FROM requests JOIN turns ON turns.id = requests.turn
+               WHERE turns.session = ?1 ORDER BY requests.id";
+    rows::all(db, sql, [session.0], |row| Ok(RequestId(row.get("id")?)))
 }
 
 /// Adds all that can be the key of a text in these records. What only looks like one keeps a
@@ -142,10 +146,7 @@ fn add_keys(
 /// Deletes the texts that only this session's records have.
 fn delete_parts(db: &Connection, id: SessionId, marked: &ReferencedParts) -> DbResult<()> {
     let mut own = HashSet::new();
-    let sql = "SELECT requests.id FROM requests JOIN turns ON turns.id = requests.turn
-               WHERE turns.session = ?1 ORDER BY requests.id";
-    let requests = rows::all(db, sql, [id.0], |row| Ok(RequestId(row.get("id")?)))?;
-    add_keys(db, requests, &mut own)?;
+    add_keys(db, requests_of(db, id)?, &mut own)?;
     let others = marked.with_newer(db, id)?;
     for key in own.difference(&others) {
         rows::execute(db, "DELETE FROM parts WHERE key = ?1", [key.bytes()])?;

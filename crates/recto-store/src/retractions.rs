@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
-use recto_context::MessageId;
+use recto_context::{MarkdownRetraction, MessageId};
 use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -57,6 +57,18 @@ pub struct StoredRetraction {
     pub at: Moment,
     /// The turn whose message stands in its place.
     pub replaced_by: Option<TurnId>,
+}
+
+impl StoredRetraction {
+    /// What a file of the session says of it.
+    pub fn to_markdown(&self) -> MarkdownRetraction {
+        MarkdownRetraction {
+            first: self.first,
+            last: self.last,
+            reason: self.reason.name().to_owned(),
+            at: self.at.to_string(),
+        }
+    }
 }
 
 /// Why an exchange is taken back: by the command that does it.

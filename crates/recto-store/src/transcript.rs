@@ -18,7 +18,7 @@ use crate::retractions::{self, StoredRetraction};
 use crate::rows::{self, DbResult};
 use crate::sessions::{self, StoredSession};
 use crate::store::Store;
-use crate::turns;
+use crate::turns::{self, StoredTurn};
 
 /// A message of a session.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -91,6 +91,19 @@ impl Store {
         self.read(move |db| {
             sessions::must_exist(db, session)?;
             messages_behind(db, session, before(*numbers.start()), *numbers.end())
+        })
+        .await
+    }
+
+    /// The messages of a turn, in order.
+    pub async fn messages_of_turn(&self, turn: &StoredTurn) -> StoreResult<Vec<StoredMessage>> {
+        let Some(first) = turn.first_message else { return Ok(Vec::new()) };
+        let (session, id) = (turn.session, turn.id);
+        self.read(move |db| {
+            sessions::must_exist(db, session)?;
+            let mut messages = messages_behind(db, session, before(first), LAST)?;
+            messages.retain(|stored| stored.turn == Some(id));
+            Ok(messages)
         })
         .await
     }

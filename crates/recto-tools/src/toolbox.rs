@@ -138,6 +138,12 @@ impl Toolbox {
         self.built_in.iter().filter_map(|tool| tool.spec()).cloned().collect()
     }
 
+    /// Whether models call a built-in tool by this name, and it changes nothing.
+    pub fn only_reads(&self, called: &str) -> bool {
+        let named = |tool: &&Arc<dyn Tool>| *tool.id().name == *called;
+        self.built_in.iter().filter(named).any(|tool| tool.class() == ToolClass::Reads)
+    }
+
     /// The MCP servers that tools are called on.
     pub fn servers(&self) -> &ServerRegistry {
         &self.servers

@@ -28,6 +28,8 @@ pub struct WorkspaceProblem {
     pub severity: Severity,
     /// What became of the file or of the part that is wrong.
     pub effect: ProblemEffect,
+    /// Whether the file is one of those that say who the agent is.
+    pub is_of_system: bool,
 }
 
 /// How bad a problem is.
@@ -61,6 +63,7 @@ impl WorkspaceProblem {
             remedy: None,
             severity: Severity::Error,
             effect: ProblemEffect::LeftOut,
+            is_of_system: false,
         }
     }
 

@@ -74,7 +74,10 @@ pub(crate) enum ParsedValue {
 pub(crate) fn read_file(job: &ReadJob, options: &WorkspaceOptions) -> ReadResult {
     let at = SystemTime::now();
     let path = &job.file.path;
-    let (seen, content) = read(path);
+    let (seen, content) = match leads_out_of_project(&job.file, options) {
+        true => (stat_path(path), Err("is a link that leads out of the project".to_owned())),
+        false => read(path),
+    };
     let outcome = match content {
         Ok(None) => ReadOutcome::Missing,
         Err(what) => ReadOutcome::Unusable(WorkspaceProblem::error(path, what)),
@@ -88,6 +91,19 @@ pub(crate) fn read_file(job: &ReadJob, options: &WorkspaceOptions) -> ReadResult
         }
     };
     ReadResult { slot: job.slot, seen, at, outcome }
+}
+
+/// Whether a file that a project brings is in truth another one of this machine: whoever wrote
+/// the project may not choose what of that is sent to a model.
+fn leads_out_of_project(file: &SourceFile, options: &WorkspaceOptions) -> bool {
+    let Some(project) = options.project.as_deref().filter(|root| file.is_of_project(root)) else {
+        return false;
+    };
+    match (file.path.canonicalize(), project.canonicalize()) {
+        (Ok(target), Ok(project)) => !target.starts_with(project),
+        // What can't be followed can't be read either.
+        _ => false,
+    }
 }
 
 /// The bytes of a file, or `None` when there is none, with the stamp that it

@@ -111,7 +111,12 @@ impl SnapshotBuilder {
             // The tools of a skill that is left out are left out with it.
             (FileRole::SkillTools, _) if self.open_skill.is_none() => {}
             (_, SlotContent::Missing) => {}
-            (_, SlotContent::Unusable(problem)) => self.report(problem.clone()),
+            (role, SlotContent::Unusable(problem)) => {
+                self.report(WorkspaceProblem {
+                    is_of_system: role.is_of_system(),
+                    ..problem.clone()
+                });
+            }
             (role, SlotContent::Parsed(parsed)) => {
                 self.report_all(parsed);
                 self.add_value(role, &parsed.value, options);

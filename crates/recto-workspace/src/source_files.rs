@@ -33,6 +33,14 @@ pub(crate) enum FileRole {
     Reference,
 }
 
+impl FileRole {
+    /// Whether it says who the agent is.
+    pub(crate) fn is_of_system(self) -> bool {
+        use FileRole::{Agents, Identity, ProjectAgents, Soul, User};
+        matches!(self, Soul | Identity | Agents | ProjectAgents | User)
+    }
+}
+
 /// Which kind of items a folder holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FolderKind {
@@ -58,6 +66,18 @@ pub(crate) fn project_file(project: &Path) -> SourceFile {
     SourceFile { path: project.join("AGENTS.md").into(), role: FileRole::ProjectAgents }
 }
 
+/// The folder of a project that holds its items.
+fn project_folder(project: &Path) -> PathBuf {
+    project.join(".recto")
+}
+
+impl SourceFile {
+    /// Whether a project brings it.
+    pub(crate) fn is_of_project(&self, project: &Path) -> bool {
+        self.role == FileRole::ProjectAgents || self.path.starts_with(project_folder(project))
+    }
+}
+
 /// The folders whose entries are items, in the order they are searched: those
 /// that agents share, those of the workspace if there is one, and the project's.
 pub(crate) fn item_folders(
@@ -67,7 +87,7 @@ pub(crate) fn item_folders(
     let mut skills = vec![options.skills_directory.clone()];
     skills.extend(workspace.map(|workspace| workspace.join("skills")));
     skills.extend(options.extra_skill_dirs.iter().cloned());
-    let project = options.project.as_ref().map(|project| project.join(".recto"));
+    let project = options.project.as_deref().map(project_folder);
     skills.extend(project.iter().map(|project| project.join("skills")));
     let mut folders: Vec<_> = without_earlier_doubles(skills)
         .into_iter()

@@ -11,7 +11,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use recto_context::mode::words;
 use recto_context::{
-    Audience, ItemId, ItemKind, Message, MessageBody, MessageId, Pick, may_recall,
+    Audience, ItemId, ItemKind, Message, MessageBody, MessageId, Pick, may_recall, visible_text,
 };
 use recto_search::{SearchEntry, SearchIndex, SearchQuery};
 use recto_store::{MessagePosition, SessionId, Store, StoreResult, StoredMessage};
@@ -25,7 +25,6 @@ use crate::search::{
     IndexContent, IsCandidate, RankingBasis, SearchPatience, Searcher, WordsOnlyReason, is_dense,
 };
 use crate::session_cache::is_within;
-use crate::turn::visible_text;
 
 /// How many messages are read at once.
 const BATCH: usize = 2_000;

@@ -2,14 +2,15 @@
 //! past sessions, in one list.
 
 use jiff::Timestamp;
-use recto_context::{Audience, Memory, MessageBody, MessageId, Pick, Scores, SpeakerName};
+use recto_context::{
+    Audience, Memory, MessageBody, MessageId, Pick, Scores, SpeakerName, visible_text,
+};
 use recto_store::{MessageRole, Moment, SessionId};
 use recto_workspace::Horizon;
 
 use super::past_messages::{KnownMessages, PastMessage};
 use super::{AgentMemories, DatedPick};
 use crate::search::{RankingBasis, SearchPatience};
-use crate::turn::visible_text;
 
 /// The least probability of what is given to somebody who asks. Lower than for what
 /// comes unasked: whoever asks can tell.

@@ -26,10 +26,6 @@ use crate::search::SearchPatience;
 /// How long a memory of a model may be, in characters: one fact is shorter.
 const LONGEST_FACT: usize = 300;
 
-/// What a result says of something that is remembered, and of what was before.
-const REMEMBERED: &str = "remembered as ";
-const KNOWN: &str = "known already as ";
-
 /// How much is recalled where nobody says how much.
 const USUAL: usize = 8;
 
@@ -177,8 +173,8 @@ impl MemoryTool {
         let remembered = self.memories.remember(&request, &caller.audience).await;
         let added = remembered.map_err(tool_error)?;
         let AddedMemory { memory, was_there } = added;
-        let how = if was_there { KNOWN } else { REMEMBERED };
-        Ok(format!("{how}{}: {}", memory.name, memory.text.as_str()))
+        let how = if was_there { "known already" } else { "remembered" };
+        Ok(format!("{how} as {}: {}", memory.name, memory.text.as_str()))
     }
 
     async fn recall(&self, arguments: &CallArguments, caller: &Caller) -> String {
@@ -302,11 +298,6 @@ impl RememberError {
             RememberError::File(error) => error.remedy(),
         }
     }
-}
-
-/// Whether the result of a call says that something is remembered now.
-pub(crate) fn is_remembered(result: &str) -> bool {
-    [REMEMBERED, KNOWN].iter().any(|how| result.starts_with(how))
 }
 
 /// An error as a model reads it, with what to do about it.

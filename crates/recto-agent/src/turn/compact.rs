@@ -10,13 +10,13 @@ use futures_util::StreamExt;
 use recto_context::{
     AssemblyInputs, Catalog, CompactionInput, ContextLimits, HistorySummary, Layer, Message,
     MessageId, PartReason, RequestContext, SummaryBy, Text, TokenCounter, Tokens, complete_summary,
-    extract_summary, summary_prompt, summary_room,
+    extract_summary, summary_prompt, summary_room, visible_text,
 };
 use recto_llm::{LlmError, ModelReply, StreamEvent};
 use recto_store::{Moment, NewCompaction};
 use serde_json::json;
 
-use super::{RequestDraft, TurnRun, visible_text};
+use super::{RequestDraft, TurnRun};
 use crate::error::AgentResult;
 use crate::notice::NoticeFacts;
 use crate::record::{RequestPurpose, pieces};
@@ -70,7 +70,8 @@ impl TurnRun<'_> {
     ) -> AgentResult<Option<String>> {
         let Some(asking) = self.summary_request(request, leaving) else { return Ok(None) };
         let entry = self.entry();
-        let body = pieces(&recto_llm::encode(entry.client.wire(), &entry.call, &asking));
+        let body = recto_llm::encode(entry.client.wire(), &entry.call, &asking);
+        let body = pieces(&body, &asking);
         let text = body.concat();
         self.store_message(&request.sent);
         self.requests += 1;

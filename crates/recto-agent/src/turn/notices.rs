@@ -2,14 +2,13 @@
 //! whether the server read all of it.
 
 use recto_context::{
-    DropReason, DroppedEntry, MessageBody, ObservationOutcome, Part, PartReason, RequestContext,
-    Tokens, WantedCall, WindowSource,
+    DropReason, DroppedEntry, ObservationOutcome, Part, PartReason, RequestContext, Tokens,
+    WindowSource,
 };
 use recto_llm::{FinishReason, TokenUsage};
 
+use super::TurnRun;
 use super::inputs::PendingNotices;
-use super::{TurnRun, visible_text};
-use crate::memories::is_remembered;
 use crate::notice::{DroppedFact, NoticeFacts};
 use crate::search::RankingBasis;
 use crate::step::EndReason;
@@ -71,18 +70,7 @@ impl TurnRun<'_> {
 
     /// Tells whoever plainly asked to have something remembered that nothing was.
     pub(super) fn tell_of_memory(&self, outcome: EndReason) {
-        let wanted = self.state.mode().wanted_call.as_ref();
-        if outcome != EndReason::Answered || wanted.is_none() {
-            return;
-        }
-        let of_turn = self.session.messages.iter().filter(|each| each.id > self.message_id);
-        let mut results = of_turn.filter_map(|message| match &message.body {
-            MessageBody::Tool { name, content, .. } if **name == *WantedCall::REMEMBER => {
-                Some(visible_text(content))
-            }
-            _ => None,
-        });
-        if !results.any(|result| is_remembered(&result)) {
+        if outcome == EndReason::Answered && self.state.lacks_wanted_call() {
             self.notify(NoticeFacts::NothingRemembered);
         }
     }

@@ -8,7 +8,7 @@ mod tests;
 use std::sync::Arc;
 
 use recto_context::{
-    CallId, Message, MessageBody, MessageId, RequestContext, Text, TurnNumber, Window,
+    CallId, Message, MessageBody, MessageId, RequestContext, Text, TurnNumber, Window, visible_text,
 };
 use recto_llm::LlmError;
 use recto_store::{NewMessage, StartedTurn, StoredTurn, TurnCommit, TurnEnding, TurnId};
@@ -18,7 +18,7 @@ use super::client::{
     BroughtMessages, Continuation, TurnClient, check_waiting, read_history, reconcile_client,
 };
 use super::inputs::{MessageOrigin, TurnInputs, TurnModel, TurnSettings};
-use super::{TurnRun, is_overtaken, stamp, visible_text};
+use super::{TurnRun, is_overtaken, stamp};
 use crate::agent_catalog::{AgentCatalog, CatalogPurpose};
 use crate::error::{AgentError, AgentResult};
 use crate::event::{EventKind, UsageTotals};

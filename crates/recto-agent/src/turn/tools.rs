@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use futures_util::StreamExt;
 use recto_context::{ContentPart, Layer, MessageBody, TokenCounter, Tokens, ToolSpec};
-use recto_tools::{CallContext, CallPermit, Caller, ToolResult};
+use recto_tools::{CallContext, CallPermit, Caller, ToolOutcome, ToolResult};
 use recto_workspace::Horizon;
 
 use super::TurnRun;
@@ -37,7 +37,11 @@ impl TurnRun<'_> {
             }));
         }
         let (results, ended) = self.run_calls(&permits).await;
-        self.store_results(results.into_iter().flatten().collect());
+        let results: Vec<ToolResult> = results.into_iter().flatten().collect();
+        for result in results.iter().filter(|result| result.outcome == ToolOutcome::Done) {
+            self.state.note_done(&result.name);
+        }
+        self.store_results(results);
         self.note_own_memories().await;
         self.calls.clear();
         Ok(self.state.step(match ended {

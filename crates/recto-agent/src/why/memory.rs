@@ -11,7 +11,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use recto_context::{
     Audience, DropReason, ItemKind, ItemStatus, Layer, Memory, Pick, RequestContext, Tokens,
-    TypedMemory,
+    TypedMemory, visible_text,
 };
 use recto_store::{RequestRecord, Store};
 use recto_workspace::{Horizon, MemoryView};
@@ -22,7 +22,6 @@ use crate::items::{ItemName, without_mentions};
 use crate::memories::{AgentMemories, MemoryRanking};
 use crate::options::SessionSettings;
 use crate::search::SearchPatience;
-use crate::turn::visible_text;
 
 impl AgentMemories {
     /// Explains what became of every item that answers to a name, in a request that is recorded
@@ -161,7 +160,7 @@ fn note_day(memory: &Memory) -> Option<Date> {
 /// Why the page had no memories, if that is so.
 fn hidden(request: &RequestContext) -> Option<&DropReason> {
     let of_memories = request.dropped.iter().filter(|dropped| dropped.layer == Layer::Memory);
-    let mut whole = of_memories.filter(|dropped| dropped.item().is_none());
+    let mut whole = of_memories.filter(|dropped| dropped.item.is_none());
     let is_hiding =
         |reason: &&DropReason| matches!(reason, DropReason::Mode | DropReason::Preset(_));
     whole.find_map(|dropped| Some(&dropped.reason).filter(is_hiding))

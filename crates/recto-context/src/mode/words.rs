@@ -49,7 +49,7 @@ use serde::{Deserialize, Serialize};
 
 use lex::{TokenKind, WordToken};
 
-pub use remember::{MemoryWish, find_memory_wish};
+pub(crate) use remember::{MemoryWish, find_memory_wish};
 pub use reply::{is_bare_reply, names_nothing};
 
 /// What a message asks for.

@@ -42,7 +42,7 @@ impl Plan<'_> {
             let cut = self.carry.cut_picks.contains(&pick.item).then_some(DropReason::NoRoom);
             if let Some(reason) = cut.or_else(|| self.hides_pick(pick)) {
                 let tokens = inputs.counter.text(&text);
-                self.drop(pick.item.to_string(), Layer::Picks, tokens, reason);
+                self.drop_item(&pick.item, Layer::Picks, tokens, reason);
                 continue;
             }
             let above = on_page.get(&pick.item).filter(|(shown, _)| *shown == text);

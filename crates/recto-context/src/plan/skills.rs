@@ -73,7 +73,7 @@ impl<'a> Plan<'a> {
             let picked = layout.picks == PickPlacement::InLayer
                 && scores_of(self.inputs.picks, &skill_id(skill)).is_some();
             if mode.chosen.is_minimal() && !self.offers_tool_of(skill) && !picked {
-                left_out.add(self.inputs.counter.text(&skill.entry));
+                self.leave_out_skill(skill, joined, &mut left_out);
             } else if joined.is_some() || picked || listing.names(skill) {
                 self.skills.push(self.plan_skill(skill, joined));
             }
@@ -83,6 +83,24 @@ impl<'a> Plan<'a> {
         self.note_shed_bodies();
         if listing == SkillListing::Possible {
             self.list_possible(session);
+        }
+    }
+
+    /// Notes a skill that the mode has no place for. One that only a person brings is named,
+    /// where somebody did, and else was not meant to come; the others are counted.
+    fn leave_out_skill(
+        &mut self,
+        skill: &Skill,
+        joined: Option<ItemOrigin>,
+        others: &mut DropTally,
+    ) {
+        let tokens = self.inputs.counter.text(&skill.entry);
+        match (skill.include, joined) {
+            (IncludeMode::Manual, None) => {}
+            (IncludeMode::Manual, Some(_)) => {
+                self.drop_item(&skill_id(skill), Layer::Skills, tokens, DropReason::Mode);
+            }
+            (IncludeMode::Always | IncludeMode::Agent, _) => others.add(tokens),
         }
     }
 
@@ -196,6 +214,7 @@ pub(crate) fn skill_id(skill: &Skill) -> ItemId {
 pub(crate) fn shed_body(skill: &Skill, counter: &TokenCounter<'_>) -> DroppedEntry {
     DroppedEntry {
         what: format!("body of skill {}", skill.name),
+        item: Some(skill_id(skill)),
         layer: Layer::Skills,
         before: counter.line(&skill.heading, &skill.body),
         after: counter.line(&Text::default(), &skill.entry),

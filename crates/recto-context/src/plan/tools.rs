@@ -168,7 +168,7 @@ impl<'a> Plan<'a> {
     ) {
         if self.carry.cut_picks.contains(&tool.id) {
             let tokens = self.inputs.counter.text(&tool.schema);
-            return self.drop(tool.id.to_string(), Layer::Tools, tokens, DropReason::NoRoom);
+            return self.drop_item(&tool.id, Layer::Tools, tokens, DropReason::NoRoom);
         }
         if self.carry.found_tools.iter().any(|known| known.item == tool.id) {
             return;
@@ -187,7 +187,7 @@ impl<'a> Plan<'a> {
             ToolCalls::Text => Tokens::ZERO,
         };
         if !names.insert(&tool.called) {
-            return self.drop_once(tool.id.to_string(), tokens);
+            return self.drop_once(&tool.id, tokens);
         }
         let OfferBasis { include, reason, scores } = basis;
         let item = ItemUse { id: tool.id.clone(), include, priority: None, scores };
@@ -195,10 +195,10 @@ impl<'a> Plan<'a> {
     }
 
     /// A tool can be tried twice: as one of the session and as one that was found.
-    fn drop_once(&mut self, what: String, tokens: Tokens) {
+    fn drop_once(&mut self, tool: &ItemId, tokens: Tokens) {
         let reason = DropReason::NameTaken;
-        if !self.dropped.iter().any(|dropped| dropped.what == what && dropped.reason == reason) {
-            self.drop(what, Layer::Tools, tokens, reason);
+        if !self.has_dropped(tool, &reason) {
+            self.drop_item(tool, Layer::Tools, tokens, reason);
         }
     }
 

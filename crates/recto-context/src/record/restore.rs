@@ -9,7 +9,7 @@ use super::{ContentRef, ContextRecord, MessageRef, RecordContents, RestoreError,
 use crate::catalog::ToolSpec;
 use crate::context::{DroppedEntry, OfferedTool, RequestContext};
 use crate::description::ItemDescription;
-use crate::item::{ContentSource, ItemId, Pick};
+use crate::item::{ContentSource, ItemId, ItemKind, Pick};
 use crate::message::{KeptPick, Message, MessageBody, PickDisplay, UserMessage};
 use crate::page::{Part, PartContent, render_messages};
 use crate::text::Text;
@@ -180,7 +180,20 @@ impl RecordContents {
 }
 
 fn restore_dropped(row: &DroppedRow, (before, after): (Tokens, Tokens)) -> DroppedEntry {
-    DroppedEntry { what: row.what.clone(), layer: row.at, before, after, reason: row.why.clone() }
+    let DroppedRow { what, item, at, why } = row.clone();
+    let item = item.or_else(|| named_item(&what));
+    DroppedEntry { what, item, layer: at, before, after, reason: why }
+}
+
+/// The item that an older record names by its words alone.
+fn named_item(what: &str) -> Option<ItemId> {
+    let what = what.strip_prefix("body of ").unwrap_or(what);
+    let (kind, name) = what.split_once(' ')?;
+    let kind = ItemKind::ALL.into_iter().find(|known| known.name() == kind)?;
+    match (kind, name.split_once('.')) {
+        (ItemKind::Tool, Some((server, name))) => Some(ItemId::tool(Some(server.into()), name)),
+        _ => Some(ItemId::new(kind, name)),
+    }
 }
 
 fn source(from: &Option<ContentSource>) -> ContentSource {

@@ -86,6 +86,9 @@ pub(super) struct ToolRow {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct DroppedRow {
     pub(super) what: String,
+    /// Missing when it is no item, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) item: Option<ItemId>,
     pub(super) at: Layer,
     pub(super) why: DropReason,
 }

@@ -167,7 +167,8 @@ fn notice(notice: &FileNotice) -> FileNotice {
 }
 
 fn dropped(dropped: &DroppedEntry) -> DroppedRow {
-    DroppedRow { what: dropped.what.clone(), at: dropped.layer, why: dropped.reason.clone() }
+    let DroppedEntry { what, item, layer, reason, .. } = dropped.clone();
+    DroppedRow { what, item, at: layer, why: reason }
 }
 
 fn counts(context: &RequestContext) -> RowCounts {

@@ -1,8 +1,9 @@
 use super::*;
 use crate::catalog::{Catalog, OffReason, OffTool, Skill, ToolSpec};
 use crate::inputs::AssemblyInputs;
-use crate::item::Scores;
+use crate::item::{ItemOrigin, Scores, SessionItem};
 use crate::memory::Memory;
+use crate::mode::{Mode, ModeDecision, ModeReason};
 
 fn pick(item: ItemId, probability: f32) -> Pick {
     let scores = Scores { probability: Some(probability), ..Scores::default() };
@@ -40,6 +41,29 @@ fn a_skill_whose_body_search_left_is_listed_all_the_same() {
 }
 
 #[test]
+fn a_skill_that_nobody_added_is_not_left_out_by_the_mode() {
+    let mut catalog = Catalog::default();
+    for (name, include) in
+        [("tides", IncludeMode::Manual), ("wind", IncludeMode::Manual), ("sun", IncludeMode::Agent)]
+    {
+        let skill = Skill::new(name, Some("A table"), "Look it up.".into());
+        catalog.skills.push(Skill { include, ..skill });
+    }
+    let [tides, wind, sun] =
+        ["tides", "wind", "sun"].map(|name| ItemId::new(ItemKind::Skill, name));
+    let added = [SessionItem { item: wind.clone(), joined: ItemOrigin::ByHand }];
+    let minimal = ModeDecision::new(Mode::Minimal, ModeReason::Configured);
+    let inputs = AssemblyInputs::new(&catalog, "hi").session(&added).mode(minimal);
+    let request = inputs.assemble().unwrap();
+    let by_mode = ItemStatus::LeftOut { layer: Layer::Skills, reason: DropReason::Mode };
+    assert_eq!(status(&request, &tides), Some(ItemStatus::NotAdded));
+    assert_eq!(status(&request, &wind), Some(by_mode.clone()));
+    assert_eq!(status(&request, &sun), Some(by_mode));
+    let dropped: Vec<&str> = request.dropped.iter().map(|dropped| &*dropped.what).collect();
+    assert_eq!(dropped, ["skill wind", "1 skill"]);
+}
+
+#[test]
 fn a_tool_that_is_off_is_not_gone() {
     let mut catalog = Catalog::default();
     let tool = ItemId::tool(Some("tides".into()), "tide_now");
@@ -47,6 +71,17 @@ fn a_tool_that_is_off_is_not_gone() {
     let request = AssemblyInputs::new(&catalog, "hi").assemble().unwrap();
     let reason = DropReason::Off(OffReason::SkillChanged);
     assert_eq!(status(&request, &tool), Some(ItemStatus::LeftOut { layer: Layer::Tools, reason }));
+}
+
+#[test]
+fn an_item_is_not_known_by_its_words() {
+    let mut catalog = Catalog::default();
+    let tool = ItemId::new(ItemKind::Tool, "tide.now");
+    catalog.off_tools.push(OffTool { item: tool.clone(), why: OffReason::Disabled });
+    let request = AssemblyInputs::new(&catalog, "hi").assemble().unwrap();
+    let reason = DropReason::Off(OffReason::Disabled);
+    assert_eq!(status(&request, &tool), Some(ItemStatus::LeftOut { layer: Layer::Tools, reason }));
+    assert!(request.known_items().contains(&tool));
 }
 
 #[test]

@@ -167,6 +167,8 @@ mod unix {
     use std::os::unix::fs::symlink;
     use std::process::Command;
 
+    use recto_workspace::{WorkspaceProblem, WorkspaceSnapshot};
+
     use super::*;
 
     #[tokio::test]
@@ -191,6 +193,19 @@ mod unix {
     }
 
     #[tokio::test]
+    async fn a_file_is_of_the_system_by_what_it_is_for_and_not_by_its_name() {
+        let home = WorkspaceHome::new();
+        fs::create_dir_all(home.path("rules/rules")).unwrap();
+        for link in ["rules/AGENTS.md", "rules/rules/AGENTS.md"] {
+            symlink("nowhere", home.path(link)).unwrap();
+        }
+        let options = WorkspaceOptions { workspace: home.path("rules"), ..home.options() };
+        let snapshot = Workspace::new(options).catalog().await;
+        let of_system = snapshot.problems.iter().map(|problem| problem.is_of_system);
+        assert_eq!(of_system.collect::<Vec<_>>(), [true, false], "{:?}", snapshot.problems);
+    }
+
+    #[tokio::test]
     async fn a_workspace_that_cannot_be_reached_is_one_problem() {
         let home = without_workspace();
         symlink("workspace", home.path("workspace")).unwrap();
@@ -198,6 +213,43 @@ mod unix {
             skill a always: "body"
             Error, LeftOut: workspace: the workspace cannot be read: Too many levels of symbolic links (os error 40); make a workspace, or set the path of one
         "#]].assert_eq(&home.show(&*home.read().await));
+    }
+
+    #[tokio::test]
+    async fn a_link_out_of_a_project_is_not_followed_whenever_it_comes() {
+        let home = WorkspaceHome::with(&[
+            ("secret.md", "secret"),
+            ("elsewhere/SKILL.md", "---\ndescription: d\n---\nsecret skill"),
+            ("shop/AGENTS.md", "shop"),
+            ("shop/.recto/rules/own.md", "own rule"),
+            ("shop/.recto/skills/own/SKILL.md", "---\ndescription: d\n---\nown skill"),
+        ]);
+        symlink("own.md", home.path("shop/.recto/rules/near.md")).unwrap();
+        let options = WorkspaceOptions { project: Some(home.path("shop")), ..home.options() };
+        let workspace = Workspace::new(options);
+        let rules = |snapshot: &WorkspaceSnapshot| {
+            let rules = snapshot.catalog.rules.iter();
+            rules.map(|rule| rule.text.to_string()).collect::<Vec<_>>()
+        };
+        let snapshot = workspace.catalog().await;
+        assert_eq!(rules(&snapshot), ["own rule", "own rule"]);
+        // While it is in use, files become links.
+        for (link, target) in [
+            ("shop/AGENTS.md", "secret.md"),
+            ("shop/.recto/rules/own.md", "secret.md"),
+            ("shop/.recto/rules/new.md", "secret.md"),
+        ] {
+            let _ = fs::remove_file(home.path(link));
+            symlink(home.path(target), home.path(link)).unwrap();
+        }
+        fs::remove_dir_all(home.path("shop/.recto/skills/own")).unwrap();
+        symlink(home.path("elsewhere"), home.path("shop/.recto/skills/own")).unwrap();
+        let snapshot = workspace.catalog().await;
+        assert!(snapshot.catalog.system.project.is_none());
+        assert!(rules(&snapshot).is_empty());
+        assert!(snapshot.catalog.skills.is_empty());
+        let leads_out = |problem: &&WorkspaceProblem| problem.what.contains("out of the project");
+        assert_eq!(snapshot.problems.iter().filter(leads_out).count(), 5);
     }
 
     #[tokio::test]

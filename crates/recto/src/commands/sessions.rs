@@ -10,7 +10,7 @@ mod transfer;
 use std::fmt::Write as _;
 
 use recto_agent::{find_standing, list_open_turns};
-use recto_context::{ContentPart, Message, MessageBody, Text};
+use recto_context::{ContentPart, Message, MessageBody, visible_text};
 use recto_store::{
     MessageHit, Moment, SessionFilter, SessionName, SessionSummary, Store, StoredApproval,
     StoredMessage, StoredRetraction, StoredSession, StoredTurn,
@@ -254,7 +254,7 @@ async fn show(
         out.push_str(&summaries::behind(stored.message.id, &compactions));
     }
     for turn in turns.iter().filter(|turn| turn.first_message.is_none()) {
-        let text = turn.inbound.as_deref().map(content_text).unwrap_or_default();
+        let text = turn.inbound.as_deref().map(visible_text).unwrap_or_default();
         let _ = write!(out, "\nturn {}, not sent:\n{}\n", turn.id, tame_lines(&text));
     }
     let open = list_open_turns(store).await?;
@@ -361,11 +361,6 @@ fn find_retraction<'a>(
     retractions.iter().find(|retraction| retraction.range().contains(&stored.message.id))
 }
 
-/// The texts of a content.
-fn content_text(content: &[ContentPart]) -> String {
-    content.iter().filter_map(|part| part.as_text().map(Text::as_str)).collect()
-}
-
 /// A turn for programs, with the question of it that is open.
 pub(crate) fn turn_json(turn: &StoredTurn, question: Option<&StoredApproval>) -> Value {
     json!({
@@ -379,7 +374,7 @@ pub(crate) fn turn_json(turn: &StoredTurn, question: Option<&StoredApproval>) ->
         "continues": turn.continues,
         "message": turn.first_message,
         // What never came into the transcript, or has not yet.
-        "inbound": turn.inbound.as_deref().map(content_text),
+        "inbound": turn.inbound.as_deref().map(visible_text),
         "actor": turn.actor,
         "accepted": turn.accepted,
         "started": turn.started,

@@ -308,7 +308,7 @@ fn dropped(request: &RequestContext) -> Option<TextTable> {
     table.align_right(2);
     table.set_key(1);
     for dropped in &request.dropped {
-        let DroppedEntry { what, layer, before, after, reason } = dropped;
+        let DroppedEntry { what, layer, before, after, reason, .. } = dropped;
         let tokens = match *after {
             Tokens::ZERO => before.to_string(),
             after => format!("{before} → {after}"),

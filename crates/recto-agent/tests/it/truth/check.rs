@@ -171,6 +171,12 @@ impl Witnesses<'_> {
             "left_out" if why["reason"] == "vanished" => {
                 assert!(!self.world.is_there(item), "it is not gone: {whole}");
             }
+            // What only a person brings is missed where a person brought it.
+            "left_out" if item.kind == ItemKind::Skill && include == IncludeMode::Manual => {
+                let what = item.id().to_string();
+                let dropped = self.report["dropped"].as_array().unwrap();
+                assert!(dropped.iter().any(|entry| entry["what"] == *what), "{whole}");
+            }
             _ => {}
         }
     }

@@ -8,10 +8,11 @@
 use super::lex::{Sentence, TokenGap, TokenKind, WordToken};
 use super::request::{self, RequestFrame};
 use super::{beginning, lex, lists, typed};
+use crate::word_list::WordList;
 
 /// A plain request to remember something, in the person's own words.
 #[derive(Debug, PartialEq, Eq)]
-pub struct MemoryWish<'m> {
+pub(crate) struct MemoryWish<'m> {
     /// The words that ask for it, as they were typed.
     pub matched: Vec<String>,
     /// What is to be remembered.
@@ -19,7 +20,7 @@ pub struct MemoryWish<'m> {
 }
 
 /// Finds where a message plainly asks to have something remembered.
-pub fn find_memory_wish(message: &str) -> Option<MemoryWish<'_>> {
+pub(crate) fn find_memory_wish(message: &str) -> Option<MemoryWish<'_>> {
     let message = beginning(message);
     lex::sentences(message).iter().find_map(|sentence| read_sentence(message, sentence))
 }
@@ -43,7 +44,7 @@ fn read_sentence<'m>(message: &'m str, sentence: &Sentence<'_>) -> Option<Memory
     // There has to be something to keep.
     let fact = rest.get(covered..).filter(|fact| !fact.is_empty())?;
     let is_fact = fact.len() > 1 || fact[0].kind != TokenKind::Word;
-    let is_story = ["time", "day", "night", "one"].iter().any(|word| fact[0].is(word));
+    let is_story = is_word_of(&lists::STORY_HEADS, &fact[0]);
     (is_fact && !is_story).then(|| MemoryWish {
         matched: typed(&rest[..covered].iter().collect::<Vec<_>>()),
         fact: span(message, fact),
@@ -62,18 +63,20 @@ fn span<'m>(message: &'m str, tokens: &[WordToken<'_>]) -> &'m str {
 
 /// "remember: …", "merk dir, dass …": what to keep follows.
 fn introduces_fact(token: &WordToken) -> bool {
-    let that = ["that", "dass", "daß", "que", "dat"];
     match token.gap {
         TokenGap::Colon => true,
-        TokenGap::Comma => that.iter().any(|word| token.is(word)),
+        TokenGap::Comma => is_word_of(&lists::FACT_LINKS, token),
         TokenGap::Space => false,
     }
 }
 
 /// "I", "my", "we": whose fact it is.
 fn is_about_oneself(token: &WordToken) -> bool {
-    ["i", "we"].contains(&token.stem())
-        || ["my", "our", "mine", "ours"].iter().any(|own| token.is(own))
+    lists::SELVES.has(token.stem()) || is_word_of(&lists::OWN_POSSESSIVES, token)
+}
+
+fn is_word_of(list: &WordList, token: &WordToken) -> bool {
+    token.kind == TokenKind::Word && list.has(&token.lower)
 }
 
 #[cfg(test)]

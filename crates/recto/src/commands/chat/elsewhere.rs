@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use recto_context::{ContentPart, MessageBody, TurnNumber};
+use recto_context::{MessageBody, TurnNumber, visible_text};
 use recto_store::{SessionId, Store, StoreResult, StoredTurn, TurnId, TurnStatus};
 
 use super::Chat;
@@ -75,26 +75,23 @@ impl TurnsElsewhere {
 impl Chat {
     /// Shows a turn that has ended: what was asked, and what the model or Recto said last.
     pub(super) async fn show_past(&mut self, turn: &StoredTurn) -> CliResult {
-        let Some(first) = turn.first_message else { return Ok(()) };
-        let messages = self.agent.store().messages(turn.session, Some(first)).await?;
-        let mut messages = messages.iter().filter(|stored| stored.turn == Some(turn.id));
-        let asked = messages.clone().find(|stored| stored.message.is_user());
-        let asked = asked.map_or_else(String::new, |stored| text_of(stored.message.content()));
+        if turn.first_message.is_none() {
+            return Ok(());
+        }
+        let messages = self.agent.store().messages_of_turn(turn).await?;
+        let asked = messages.iter().find(|stored| stored.message.is_user());
+        let asked = asked.map_or_else(String::new, |stored| visible_text(stored.message.content()));
         let TurnStatus::Ended(ending) = turn.status else { return Ok(()) };
         let asked = one_line(&asked, MOST_MESSAGE);
         tell(&format_args!("turn {}, from elsewhere, is {}: {asked}", turn.id, ending.name()));
-        let last = messages.rfind(|stored| {
+        let last = messages.iter().rfind(|stored| {
             matches!(stored.message.body, MessageBody::Assistant { .. } | MessageBody::Error(_))
         });
         match last.map(|stored| &stored.message.body) {
             Some(MessageBody::Error(text)) => tell(&text.as_str()),
-            Some(body) => self.printer.past_reply(&text_of(body.content()))?,
+            Some(body) => self.printer.past_reply(&visible_text(body.content()))?,
             None => {}
         }
         Ok(())
     }
-}
-
-fn text_of(content: &[ContentPart]) -> String {
-    content.iter().filter_map(ContentPart::as_text).map(|text| text.as_str()).collect()
 }

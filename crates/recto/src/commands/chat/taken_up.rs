@@ -166,13 +166,9 @@ async fn describe_background(store: &Store, turn: &StoredTurn) -> CliResult<Stri
 /// How a turn in the background ended: with the first words of its reply, or what went wrong.
 async fn describe_end(store: &Store, turn: &StoredTurn) -> CliResult<String> {
     let (session, _) = place(store, turn).await?;
-    let messages = match turn.first_message {
-        Some(first) => store.messages(turn.session, Some(first)).await?,
-        None => Vec::new(),
-    };
-    let own = messages.iter().filter(|stored| stored.turn == Some(turn.id));
-    let reply =
-        own.rev().find(|stored| matches!(stored.message.body, MessageBody::Assistant { .. }));
+    let messages = store.messages_of_turn(turn).await?;
+    let mut latest = messages.iter().rev();
+    let reply = latest.find(|stored| matches!(stored.message.body, MessageBody::Assistant { .. }));
     let words = match reply {
         Some(reply) => shorten_words(reply.message.content()),
         None => turn.detail.clone().unwrap_or_default(),

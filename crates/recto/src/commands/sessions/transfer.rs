@@ -129,13 +129,8 @@ fn markdown(
         .map(|(stored, (at, shown))| TimedMessage { message: &stored.message, at, shown })
         .collect();
     let (title, session) = (session.label(), session_json(session));
-    let mark = |retraction: &StoredRetraction| MarkdownRetraction {
-        first: retraction.first,
-        last: retraction.last,
-        reason: retraction.reason.name().to_owned(),
-        at: retraction.at.to_string(),
-    };
-    let marks: Vec<MarkdownRetraction> = retractions.iter().map(mark).collect();
+    let marks: Vec<MarkdownRetraction> =
+        retractions.iter().map(StoredRetraction::to_markdown).collect();
     to_markdown(&MarkdownHeader { title: &title, session: &session }, &messages, &marks)
 }
 

@@ -226,11 +226,7 @@ async fn record_json(
         let body: Value = serde_json::from_slice(&body).unwrap_or_default();
         requests.push(request_json(store, &request, body).await?);
     }
-    let messages = match turn.first_message {
-        Some(first) => store.messages(turn.session, Some(first)).await?,
-        None => Vec::new(),
-    };
-    let own = messages.iter().filter(|stored| stored.turn == Some(turn.id));
+    let messages = store.messages_of_turn(turn).await?;
     let approvals = store.approvals_of(turn.id).await?;
     let session = store.session(turn.session).await?;
     let approvals = approvals.iter().map(|approval| approval_json(approval, session.as_ref()));
@@ -242,7 +238,7 @@ async fn record_json(
     Ok(json!({
         "turn": described,
         "approvals": approvals.collect::<Vec<_>>(),
-        "messages": own.map(message_json).collect::<Vec<_>>(),
+        "messages": messages.iter().map(message_json).collect::<Vec<_>>(),
         "requests": requests,
     }))
 }

@@ -49,10 +49,8 @@ pub(crate) fn run(home: &RectoHome, args: &WhyArgs) -> CliResult {
 /// Names the nearest of all items that the turn knew.
 fn unknown(context: &RequestContext, name: &str, turn: &str) -> CliFailure {
     let failure = CliFailure::new(format!("turn {turn} knew no item `{}`", tame(name)));
-    let parts = context.parts.iter().filter_map(|part| Some(&part.item.as_ref()?.id));
-    let tools = context.tools.iter().map(|tool| &tool.spec.id);
-    let available = context.available.iter().map(|(id, _)| id);
-    let names = parts.chain(tools).chain(available).chain(&context.removed).map(|id| &*id.name);
+    let known = context.known_items();
+    let names = known.iter().map(|id| &*id.name);
     let otherwise = match TypedMemory::new(name).is_name() {
         true => {
             "no memory has this id now, and the turn did not come across it; `recto memory list` \
