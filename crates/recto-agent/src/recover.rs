@@ -20,7 +20,7 @@ use crate::actor::Actor;
 use crate::error::{AgentError, AgentResult};
 use crate::event::TurnError;
 use crate::options::SessionSettings;
-use crate::step::{EndReason, StepEffect, StepInput, TurnClosing, TurnState};
+use crate::step::{EndReason, STOPPED_UNALLOWED, StepEffect, StepInput, TurnClosing, TurnState};
 use crate::tally::tally_stored_turn;
 use crate::turn::{open_calls, stamp};
 
@@ -188,11 +188,14 @@ async fn find_closing(store: &Store, turn: &StoredTurn) -> AgentResult<Option<Tu
 /// Whether a turn was begun as often as it may be without a person. One that waits for a
 /// person's word goes on when it has that.
 fn is_worn_out(turn: &StoredTurn) -> bool {
-    let is_asking =
-        || turn.state.as_ref().and_then(TurnState::read).is_some_and(|state| state.is_asking());
     let TurnAttempts { begins, .. } = turn.attempts;
     let is_often = turn.attempts.cuts() >= MOST_CUTS || begins >= MOST_BEGINS;
-    turn.status == TurnStatus::Running && is_often && !is_asking()
+    turn.status == TurnStatus::Running && is_often && !is_asking(turn)
+}
+
+/// Whether a turn waits for a person's word: then none of its calls has run.
+fn is_asking(turn: &StoredTurn) -> bool {
+    turn.state.as_ref().and_then(TurnState::read).is_some_and(|state| state.is_asking())
 }
 
 /// What a turn has said so far.
@@ -229,7 +232,10 @@ async fn write_closing(store: &Store, turn: &StoredTurn, closing: &TurnClosing) 
     let audience = SessionSettings::from_store(&session.settings).audience();
     let said = store.messages(turn.session, turn.first_message).await?;
     let last = said.last().map(|stored| stored.message.id).unwrap_or_default();
-    let results = closing.unanswered.iter().map(|call| call.closing_result(reason));
+    let results = closing.unanswered.iter().map(|call| match reason {
+        EndReason::Stopped if is_asking(turn) => call.result(STOPPED_UNALLOWED.into()),
+        _ => call.closing_result(reason),
+    });
     let error = detail.iter().map(|notice| MessageBody::Error(Text::from(notice.as_str())));
     let unstored = unstored_message(turn, &audience);
     let bodies: Vec<_> = unstored.into_iter().chain(results).chain(error).collect();

@@ -173,6 +173,10 @@ pub enum EndReason {
     Repeated,
 }
 
+/// What the result of a call says that waited for a person who stopped the turn.
+pub(crate) const STOPPED_UNALLOWED: &str =
+    "not run: the person stopped the turn instead of allowing it";
+
 impl EndReason {
     /// What a call's result says when the turn ended before it ran to its end.
     pub fn result_text(self) -> String {

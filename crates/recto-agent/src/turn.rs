@@ -185,10 +185,7 @@ impl TurnRun<'_> {
         let cut = self.learn(request, &reply.usage);
         self.tell_of_finish(&reply.finish);
         let ModelReply { content, calls, finish, usage } = reply;
-        let (content, imitated) = match self.reply_stamps() {
-            ReplyStamps::TakenOff => take_off_stamp(content),
-            ReplyStamps::Kept => (content, None),
-        };
+        let (content, imitated) = take_off_stamp(content, &self.reply_stamps());
         let (content, calls) = match request.tool_calls {
             ToolCalls::Native => (content, calls),
             ToolCalls::Text => calls_from_text(content, calls, self.next_message()),
@@ -434,15 +431,19 @@ impl EndReason {
     }
 }
 
-/// A reply without the stamp that it begins with, and that stamp: what stands in the history is
+/// A reply without the stamp of the page that it begins with, and that stamp: what stands in the history is
 /// imitated, so it must not stand there. The tokens of the reply no longer say what it says.
-fn take_off_stamp(mut content: Vec<ContentPart>) -> (Vec<ContentPart>, Option<String>) {
+fn take_off_stamp(
+    mut content: Vec<ContentPart>,
+    stamps: &ReplyStamps,
+) -> (Vec<ContentPart>, Option<String>) {
     let first = content.iter_mut().find_map(|part| match part {
         ContentPart::Text(text) => Some(text),
         _ => None,
     });
     let Some(text) = first else { return (content, None) };
-    let Some((stamp, rest)) = LeadingStamp::split(text.as_str()) else { return (content, None) };
+    let split = LeadingStamp::split(text.as_str()).filter(|(stamp, _)| stamps.has(stamp));
+    let Some((stamp, rest)) = split else { return (content, None) };
     let (stamp, rest) = (stamp.to_owned(), Text::from(rest));
     *text = rest;
     let is_echo = |part: &ContentPart| matches!(part, ContentPart::Opaque(opaque) if opaque.kind == OpaqueKind::Echo);

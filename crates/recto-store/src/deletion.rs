@@ -186,7 +186,8 @@ fn delete_rows(db: &Connection, id: SessionId, at: Moment) -> DbResult<(u64, u64
     delete("DELETE FROM turns WHERE session = ?1 AND id < (SELECT max(id) FROM turns)")?;
     delete(
         "UPDATE turns SET actor = 'null', settings = NULL, inbound = NULL, client = NULL,
-                          first_message = NULL, state = NULL, detail = NULL
+                          first_message = NULL, state = NULL, detail = NULL,
+                          stop_by = NULL, begun_by = NULL
          WHERE session = ?1",
     )?;
     let sql = "UPDATE sessions SET name = NULL, settings = '{}', carry = NULL, deleted = ?2,

@@ -71,6 +71,35 @@ impl MessageAttachments {
         Ok(MessageAttachments { parts, mentions })
     }
 
+    /// The content of a message in place of another one. What came along with that one stays,
+    /// but for the files that its text named.
+    pub(crate) fn replace(
+        mut self,
+        text: &str,
+        before: &str,
+        others: Vec<ContentPart>,
+    ) -> CliResult<Vec<ContentPart>> {
+        let still_named: Vec<&str> = mentioned_paths(text).collect();
+        // Those that the new text names, too, are read as they are now, where that is allowed.
+        let goes =
+            |path: &&str| self.mentions == FileMentions::Follow || !still_named.contains(path);
+        let gone: Vec<PathBuf> =
+            mentioned_paths(before).filter(goes).flat_map(possible_paths).collect();
+        let stays = |part: &ContentPart| match part {
+            ContentPart::Text(_) => false,
+            ContentPart::File(file) => !gone.iter().any(|path| *path == Path::new(&**file.name())),
+            ContentPart::Image(image) => {
+                let name = image.name.as_deref().map(Path::new);
+                !gone.iter().any(|path| Some(path.as_path()) == name)
+            }
+            _ => true,
+        };
+        let stay = others.into_iter().filter(stays).collect();
+        let new = std::mem::replace(&mut self.parts, stay);
+        self.parts.extend(new);
+        self.content(text)
+    }
+
     /// Whether nothing was sent along by name or through a pipe.
     pub(crate) fn is_empty(&self) -> bool {
         self.parts.is_empty()
@@ -115,14 +144,19 @@ fn mentioned_paths(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Reads a file that a message names. A sentence may end behind its name.
+/// Reads a file that a message names.
 fn read_mentioned(typed: &str) -> CliResult<ContentPart> {
+    let [whole, trimmed] = possible_paths(typed);
+    read_file(if whole.exists() { &whole } else { &trimmed })
+}
+
+/// What a message can mean by a path: all of it, or less, as a sentence may end behind it.
+fn possible_paths(typed: &str) -> [PathBuf; 2] {
     let trimmed = typed.trim_end_matches([',', '.', ';', ':', '!', '?', ')', ']', '\'', '"']);
-    let path = if Path::new(typed).exists() { typed } else { trimmed };
-    match path.strip_prefix("~/").zip(std::env::home_dir()) {
-        Some((rest, home)) => read_file(&home.join(rest)),
-        None => read_file(Path::new(path)),
-    }
+    [typed, trimmed].map(|path| match path.strip_prefix("~/").zip(std::env::home_dir()) {
+        Some((rest, home)) => home.join(rest),
+        None => PathBuf::from(path),
+    })
 }
 
 /// Reads a file under its path as it was typed.

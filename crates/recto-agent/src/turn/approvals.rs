@@ -18,7 +18,7 @@ use super::TurnRun;
 use crate::actor::Actor;
 use crate::error::{AgentError, AgentResult};
 use crate::event::{ApprovalQuestion, EventKind};
-use crate::step::{StepEffect, StepInput};
+use crate::step::{STOPPED_UNALLOWED, StepEffect, StepInput};
 
 /// How often the store is looked at for an answer that another process wrote.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
@@ -193,8 +193,7 @@ impl TurnRun<'_> {
             self.tally.add_answer(&approval);
         }
         for ToolCall { id, name, .. } in self.calls.clone() {
-            let text = "not run: the person stopped the turn instead of allowing it";
-            let content = vec![ContentPart::Text(text.into())];
+            let content = vec![ContentPart::Text(STOPPED_UNALLOWED.into())];
             self.push_message(MessageBody::Tool { call: id, name, content });
         }
         self.calls.clear();

@@ -42,8 +42,8 @@ pub(crate) struct RequestContent<'a> {
 
 /// What was said around the message of a turn.
 pub(crate) struct SaidMessages {
-    history: Vec<Arc<Message>>,
-    rounds: Vec<Arc<Message>>,
+    pub(super) history: Vec<Arc<Message>>,
+    pub(super) rounds: Vec<Arc<Message>>,
 }
 
 impl RequestDraft<'_> {
@@ -143,7 +143,7 @@ impl TurnRun<'_> {
     }
 
     /// What the person said: in this turn, or in the one that this one goes on with.
-    fn opening_content(&self) -> &[ContentPart] {
+    pub(super) fn opening_content(&self) -> &[ContentPart] {
         let stored = self.session.message(self.message_id);
         stored.map_or(&self.arrived.inbound.content, |message| message.content())
     }

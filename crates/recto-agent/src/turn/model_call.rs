@@ -1,7 +1,11 @@
 //! The call of the model: what streams in goes out to the listeners.
 
+use std::collections::HashSet;
+
 use futures_util::{FutureExt, StreamExt};
-use recto_context::{LeadingStamp, ToolCalls, text_before_calls};
+use recto_context::{
+    ContentPart, LeadingStamp, MessageBody, MessageStamp, ToolCalls, text_before_calls,
+};
 use recto_llm::{LlmError, ModelReply, PromptCacheKey, StreamEvent};
 use recto_store::Moment;
 
@@ -36,14 +40,16 @@ pub(super) struct StreamedReply {
     progress: StreamProgress,
 }
 
-/// What becomes of a stamp that a reply begins with.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ReplyStamps {
-    /// The page has stamps, which the model imitates: it is taken off.
-    TakenOff,
-    /// The page has none, so it is the model's own.
-    #[default]
-    Kept,
+/// The stamps that are taken off where a reply begins with one: those of the page, which the
+/// model imitates. What the turn itself speaks of may be quoted, and is none of them.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct ReplyStamps(Vec<MessageStamp>);
+
+impl ReplyStamps {
+    /// Whether the stamp that a reply begins with is one of them.
+    pub(super) fn has(&self, lead: &str) -> bool {
+        self.0.iter().any(|stamp| stamp.stands_in(lead))
+    }
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -58,10 +64,10 @@ impl StreamedReply {
     /// can't be told.
     fn words_from(&self) -> Option<usize> {
         match LeadingStamp::find(&self.text) {
-            _ if self.stamps == ReplyStamps::Kept => Some(0),
-            LeadingStamp::Whole(length) => Some(length),
+            _ if self.stamps.0.is_empty() => Some(0),
+            LeadingStamp::Whole(length) if self.stamps.has(&self.text[..length]) => Some(length),
             LeadingStamp::Unfinished if self.progress == StreamProgress::Running => None,
-            LeadingStamp::Unfinished | LeadingStamp::None => Some(0),
+            LeadingStamp::Whole(_) | LeadingStamp::Unfinished | LeadingStamp::None => Some(0),
         }
     }
 
@@ -135,12 +141,25 @@ impl TurnRun<'_> {
         }
     }
 
-    /// What becomes of stamps in this turn's replies.
+    /// The stamps that this turn's replies may imitate.
     pub(super) fn reply_stamps(&self) -> ReplyStamps {
-        match self.entry().layout.preset.has_stamps() {
-            true => ReplyStamps::TakenOff,
-            false => ReplyStamps::Kept,
+        if !self.entry().layout.preset.has_stamps() {
+            return ReplyStamps::default();
         }
+        let said = self.said_messages();
+        let rounds = said.rounds.iter().flat_map(|message| message.content());
+        let spoken_of = self.opening_content().iter().chain(rounds);
+        let texts = spoken_of.filter_map(|part| match part {
+            ContentPart::File(file) => Some(file.text()),
+            part => part.as_text(),
+        });
+        let quoted: HashSet<&str> = texts.flat_map(|text| MessageStamp::minutes_in(text)).collect();
+        let earlier = said.history.iter().filter_map(|message| match &message.body {
+            MessageBody::User(user) => user.stamp.as_ref(),
+            _ => None,
+        });
+        let stamps = earlier.chain([&self.inputs.stamp]);
+        ReplyStamps(stamps.filter(|stamp| !quoted.contains(stamp.minute())).cloned().collect())
     }
 
     /// The conversation to which a model that remembers what it has read counts the call. A

@@ -3,52 +3,74 @@
 use recto_agent::EventKind;
 use recto_context::{ContentPart, MessageBody};
 use recto_fakes::{FakeAnswer, FakeServer};
-use serde_json::json;
+use serde_json::Value;
 
 use crate::selection::requests;
-use crate::support::{Bench, check_sound, events, runtime, say, session, submit, transcript};
+use crate::support::{Bench, check_sound, events, runtime, say, session, submit};
+
+/// Says something in the session of a new agent, and again with whatever reply the stamp of the
+/// first message makes. Gives what was heard of that reply, what is stored of it, and what the
+/// record says was taken off.
+async fn heard_of(message: &str, reply: impl Fn(&str) -> String) -> (String, String, Value) {
+    let bench = Bench::new();
+    let first = FakeServer::openai().start();
+    let agent = bench.agent(&first).await;
+    let session = session(&agent, "k").await;
+    say(&agent, session, "hi").await;
+    let stored = agent.store().messages(session, None).await.unwrap();
+    let MessageBody::User(said) = &stored[0].message.body else { panic!("no message") };
+    let minute = said.stamp.as_ref().unwrap().minute().to_owned();
+    drop(agent);
+    let second = FakeServer::openai().answer(FakeAnswer::text(&reply(&minute))).start();
+    let agent = bench.agent(&second).await;
+    let told = events(submit(&agent, session, &message.replace("MINUTE", &minute)).await).await;
+    let heard = told.iter().filter_map(|event| match event {
+        EventKind::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    let heard: String = heard.collect();
+    let stored = agent.store().messages(session, None).await.unwrap();
+    let last = stored.last().unwrap().message.content();
+    let kept = last.first().and_then(ContentPart::as_text).unwrap().as_str().to_owned();
+    let turn = agent.store().turns(session).await.unwrap().pop().unwrap().id;
+    let request = agent.store().requests(turn).await.unwrap().remove(0);
+    check_sound(agent.store(), session).await;
+    (heard, kept, request.answer.unwrap().result["stamp_taken_off"].clone())
+}
 
 /// Promise: `stamps-are-not-imitated`
 #[test]
 fn a_stamp_that_a_reply_imitates_is_taken_off_and_recorded() {
-    let fake = FakeServer::openai()
-        .answer(FakeAnswer::text("Sent 2026-11-15 08:07:\nHello, Kim."))
-        .answer(FakeAnswer::text("[2026-11-15 08:08] And again."))
-        .answer(FakeAnswer::text("Sent by Ada on 2026-11-15."))
-        .start();
-    let bench = Bench::new();
     runtime().block_on(async {
-        let agent = bench.agent(&fake).await;
-        let session = session(&agent, "k").await;
-        for (message, expected) in
-            [("hi", "Hello, Kim."), ("so?", "And again."), ("who?", "Sent by Ada on 2026-11-15.")]
-        {
-            let told = events(submit(&agent, session, message).await).await;
-            let text = |event: &EventKind| match event {
-                EventKind::Text { text } => Some(text.clone()),
-                _ => None,
-            };
-            assert_eq!(told.iter().filter_map(text).collect::<String>(), expected);
+        let (heard, kept, taken_off) =
+            heard_of("so?", |minute| format!("Sent {minute}:\nHello, Kim.")).await;
+        assert_eq!((heard.as_str(), kept.as_str()), ("Hello, Kim.", "Hello, Kim."));
+        let taken_off = taken_off.as_str().unwrap();
+        assert!(taken_off.starts_with("Sent 20") && taken_off.ends_with(":\n"), "{taken_off}");
+    });
+}
+
+/// Promise: `stamps-are-not-imitated`
+#[test]
+fn a_time_that_a_reply_quotes_stays() {
+    runtime().block_on(async {
+        for (message, reply) in [
+            // No message of the page was sent then.
+            ("repeat it", "Sent 2020-11-15 08:07:\ndisk full"),
+            ("repeat it", "[2020-11-15 08:07] disk full"),
+            // Stamps of this page have another form.
+            ("repeat it", "[MINUTE] disk full"),
+            // The message speaks of it.
+            ("repeat \"Sent MINUTE:\"", "Sent MINUTE:\nthat is it"),
+            ("who?", "Sent by Ada on 2026-11-15."),
+        ] {
+            let made = |minute: &str| reply.replace("MINUTE", minute);
+            let (heard, kept, taken_off) = heard_of(message, made).await;
+            assert_eq!(heard, kept);
+            assert!(heard.ends_with(reply.rsplit(['\n', ']']).next().unwrap()), "{heard}");
+            assert_eq!(heard.len(), made("2020-11-15 08:07").len(), "{heard}");
+            assert_eq!(taken_off, Value::Null);
         }
-        let said = transcript(agent.store(), session).await;
-        assert!(said.contains("Hello, Kim.") && !said.contains("2026-11-15 08:07"), "{said}");
-        let stored = agent.store().messages(session, None).await.unwrap();
-        let replies = stored.iter().filter_map(|stored| match &stored.message.body {
-            MessageBody::Assistant { content, .. } => {
-                content.first().and_then(ContentPart::as_text)
-            }
-            _ => None,
-        });
-        let replies: Vec<&str> = replies.map(|text| text.as_str()).collect();
-        assert_eq!(replies, ["Hello, Kim.", "And again.", "Sent by Ada on 2026-11-15."]);
-        let mut taken_off = Vec::new();
-        for turn in agent.store().turns(session).await.unwrap() {
-            let request = agent.store().requests(turn.id).await.unwrap().remove(0);
-            taken_off.push(request.answer.unwrap().result["stamp_taken_off"].clone());
-        }
-        let expected = json!(["Sent 2026-11-15 08:07:\n", "[2026-11-15 08:08] ", null]);
-        assert_eq!(json!(taken_off), expected);
-        check_sound(agent.store(), session).await;
     });
 }
 

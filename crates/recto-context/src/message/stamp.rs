@@ -52,6 +52,18 @@ impl MessageStamp {
         }
     }
 
+    /// Whether a text begins with this stamp, where [`LeadingStamp`] has found so much to be one.
+    pub fn stands_in(&self, lead: &str) -> bool {
+        self.lead().trim_end() == lead.trim_end()
+    }
+
+    /// All in a text that can be a minute, and some that can't.
+    pub fn minutes_in(text: &str) -> impl Iterator<Item = &str> {
+        let (date, rest) = (MINUTE.len() - 3, 3);
+        text.match_indices(':')
+            .filter_map(move |(at, _)| text.get(at.checked_sub(date)?..at + rest))
+    }
+
     fn line_minute(&self) -> Option<&str> {
         self.0.strip_prefix(BEFORE)?.strip_suffix(BEHIND)
     }
@@ -131,6 +143,16 @@ mod tests {
             (before.lead().as_str(), before.minute()),
             ("[2026-11-15 08:07] ", "2026-11-15 08:07")
         );
+    }
+
+    #[test]
+    fn minutes_are_found_wherever_they_stand() {
+        let text = "ä: 2026-11-15 08:07:12 disk full\n[2026-11-15 08:08] é: on";
+        let minutes: Vec<&str> = MessageStamp::minutes_in(text).collect();
+        for minute in ["2026-11-15 08:07", "2026-11-15 08:08"] {
+            assert!(minutes.contains(&minute), "{minutes:?}");
+        }
+        assert_eq!(MessageStamp::minutes_in("a: b").next(), None);
     }
 
     #[test]

@@ -70,10 +70,12 @@ impl<'a> Plan<'a> {
             }
             let joined = session.get(&skill_id(skill)).copied();
             // Elsewhere the body of a picked skill stands among the picks.
-            let picked = layout.picks == PickPlacement::InLayer
-                && scores_of(self.inputs.picks, &skill_id(skill)).is_some();
+            let is_pick = scores_of(self.inputs.picks, &skill_id(skill)).is_some();
+            let picked = is_pick && layout.picks == PickPlacement::InLayer;
             if mode.chosen.is_minimal() && !self.offers_tool_of(skill) && !picked {
-                self.leave_out_skill(skill, joined, &mut left_out);
+                if !is_pick {
+                    self.leave_out_skill(skill, joined, &mut left_out);
+                }
             } else if joined.is_some() || picked || listing.names(skill) {
                 self.skills.push(self.plan_skill(skill, joined));
             }

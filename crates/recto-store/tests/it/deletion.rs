@@ -70,6 +70,9 @@ async fn a_deleted_session_is_nowhere_and_its_numbers_never_come_back() {
     assert_eq!(store.sessions(SessionFilter::All).await.unwrap(), []);
     assert_eq!(store.sessions_brief().await.unwrap(), []);
     assert!(store.turn(turn).await.unwrap().is_none());
+    // The row that keeps the number says nothing of who was there.
+    let traces = "SELECT count(*) FROM turns WHERE begun_by IS NOT NULL OR stop_by IS NOT NULL";
+    assert_eq!(bench.number(traces), 0);
     assert_eq!(store.search("two", 9).await.unwrap(), []);
     let again = store.delete_session(gone.id, at(61)).await;
     assert_eq!(again, Err(StoreError::NotFound(RowId::Session(gone.id))));

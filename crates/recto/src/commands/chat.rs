@@ -139,14 +139,14 @@ struct Chat {
 enum ChatInput {
     /// The person ends the chat.
     Exit,
-    Command(ChatCommand),
+    Command(ChatCommand, MessageAttachments),
     Message(Box<Inbound>),
 }
 
 impl ChatInput {
     /// Whether it takes back the last exchange, which must be over for that.
     fn takes_back(&self) -> bool {
-        matches!(self, ChatInput::Command(command) if command.right() == Right::TakeBack)
+        matches!(self, ChatInput::Command(command, _) if command.right() == Right::TakeBack)
     }
 }
 
@@ -397,11 +397,13 @@ impl Chat {
             return Ok(ChatInput::Exit);
         }
         match self.with_settings(Inbound::text(&self.actor, text)).read_command() {
-            Ok(InboundReading::Command(_)) if !attached.is_empty() => {
+            Ok(InboundReading::Command(command)) if attached.is_empty() || is_edit(&command) => {
+                Ok(ChatInput::Command(command, attached))
+            }
+            Ok(InboundReading::Command(_)) => {
                 let what = "a command takes no files, and something was sent along with it";
                 Err(CliFailure::new(what).hint("leave the file out, or send `< /dev/null`"))
             }
-            Ok(InboundReading::Command(command)) => Ok(ChatInput::Command(command)),
             Ok(InboundReading::Message(inbound)) => {
                 let content = attached.content(&inbound.visible_text())?;
                 Ok(ChatInput::Message(Box::new(Inbound { content, ..inbound })))
@@ -414,7 +416,7 @@ impl Chat {
     async fn perform(&mut self, input: ChatInput) -> CliResult<MessageOutcome> {
         match input {
             ChatInput::Exit => Ok(MessageOutcome::Exit),
-            ChatInput::Command(command) => self.run_command(command).await,
+            ChatInput::Command(command, attached) => self.run_command(command, attached).await,
             ChatInput::Message(inbound) => self.send_message(*inbound).await,
         }
     }
@@ -424,10 +426,15 @@ impl Chat {
         Inbound { settings: self.settings.clone(), client: self.client.clone(), ..inbound }
     }
 
-    async fn run_command(&mut self, command: ChatCommand) -> CliResult<MessageOutcome> {
+    async fn run_command(
+        &mut self,
+        command: ChatCommand,
+        attached: MessageAttachments,
+    ) -> CliResult<MessageOutcome> {
         let mut events = self.agent.listen(&self.actor, self.session.id, EventCursor::Now).await?;
         let session = self.session.id;
         let changed = command.changed_setting();
+        let before = self.edited_text(&command).await?;
         let answer = self.agent.command(&self.actor, &self.conversation, session, command).await?;
         if let CommandReply::Began(session) = &answer {
             self.session = session.clone();
@@ -442,11 +449,30 @@ impl Chat {
             answer => self.printer.answer(answer)?,
         }
         match answer {
-            CommandReply::Resend(inbound) => self.send_message(self.with_settings(*inbound)).await,
+            CommandReply::Resend(inbound) => {
+                let mut inbound = self.with_settings(*inbound);
+                if let Some(before) = before {
+                    let text = inbound.visible_text();
+                    inbound.content = attached.replace(&text, &before, inbound.content)?;
+                }
+                self.send_message(inbound).await
+            }
             CommandReply::Answered(answered) if answered.goes_on == TurnContinues::Here => {
                 self.follow_all(answered.approval.turn, &mut events).await
             }
             _ => Ok(MessageOutcome::Done),
+        }
+    }
+
+    /// The message that a command changes, if it changes one.
+    async fn edited_text(&self, command: &ChatCommand) -> CliResult<Option<String>> {
+        if !is_edit(command) {
+            return Ok(None);
+        }
+        let (session, shown) = (self.session.id, ChatCommand::Edit(None));
+        match self.agent.command(&self.actor, &self.conversation, session, shown).await? {
+            CommandReply::Edit(text) => Ok(Some(text)),
+            _ => Ok(None),
         }
     }
 
@@ -565,6 +591,11 @@ fn interrupts() -> Arc<Notify> {
         }
     });
     interrupt
+}
+
+/// Whether a command sends another message in place of the last one.
+fn is_edit(command: &ChatCommand) -> bool {
+    matches!(command, ChatCommand::Edit(Some(_)))
 }
 
 /// Whether a line ends the chat.

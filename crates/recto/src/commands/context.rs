@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use jiff::Zoned;
 use recto_agent::{
-    Agent, AgentMemories, Inbound, ItemQuery, MemoryCriteria, MentionedItems, ModelEntry,
-    RankingBasis, RequestPreview, SearchOutcome, Searcher, SessionSettings, WordsOnlyReason,
-    assemble_for, join_mentioned, model_window,
+    Agent, AgentMemories, Inbound, InboundReading, ItemQuery, MemoryCriteria, MentionedItems,
+    ModelEntry, RankingBasis, RequestPreview, SearchOutcome, Searcher, SessionSettings,
+    WordsOnlyReason, assemble_for, join_mentioned, model_window,
 };
 use recto_context::mode::{self, ModeMark, ModeQuestion, ModeSetting};
 use recto_context::{
@@ -287,7 +287,20 @@ fn content(args: &ContextArgs) -> CliResult<Vec<ContentPart>> {
     };
     let (text, attached) =
         MessageAttachments::read_message(typed, &args.attach.files, FileMentions::Follow)?;
-    attached.content(&text)
+    attached.content(&read_message(&text)?)
+}
+
+/// The text that a chat would send for this: it takes commands for itself.
+fn read_message(text: &str) -> CliResult<String> {
+    match Inbound::text(&setup::actor(), text).read_command() {
+        Ok(InboundReading::Message(inbound)) => Ok(inbound.visible_text()),
+        Ok(InboundReading::Command(_)) => {
+            let word = text.split_whitespace().next().unwrap_or_default();
+            Err(CliFailure::new(format!("`{}` is a command, which no model is sent", tame(word)))
+                .hint("a message that begins with a slash is typed with two"))
+        }
+        Err(problem) => Err(CliFailure::new(problem.to_string()).hint(problem.hint())),
+    }
 }
 
 fn read_history(path: &Path) -> CliResult<Vec<Arc<Message>>> {

@@ -95,8 +95,11 @@ impl TypeAhead {
         std::mem::take(&mut self.line)
     }
 
-    /// Puts a text in front of the line that is being typed.
+    /// Puts a text in front of what is being typed, which becomes a line of its own.
     pub(crate) fn preload(&mut self, text: &str) {
+        if !self.line.is_empty() {
+            self.line.insert(0, '\n');
+        }
         self.line.insert_str(0, text);
     }
 
@@ -208,6 +211,16 @@ mod tests {
         let mut ahead = TypeAhead::default();
         ahead.press(&Event::Paste("x\r\ny\rz\n".to_owned()));
         assert_eq!(ahead.line(), "x\ny\nz\n");
+    }
+
+    #[test]
+    fn what_is_put_in_front_is_not_glued_to_what_is_typed() {
+        let (mut ahead, _) = typed("and now");
+        ahead.preload("/edit count to ten");
+        assert_eq!(ahead.line(), "/edit count to ten\nand now");
+        let mut empty = TypeAhead::default();
+        empty.preload("/edit count");
+        assert_eq!(empty.line(), "/edit count");
     }
 
     #[test]

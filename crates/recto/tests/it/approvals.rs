@@ -28,6 +28,16 @@ fn then_says(home: &Home, lines: &[&str]) {
     home.write("talk.jsonl", lines.join("\n"));
 }
 
+/// What waited for a word and was stopped instead never ran, and the model is told so.
+#[test]
+fn a_call_that_waited_in_a_process_that_is_gone_was_not_run() {
+    let home = waiting();
+    home.ok(&["sessions", "stop", "default"]);
+    let shown = home.ok(&["sessions", "show", "default", "--json"]);
+    assert!(shown.contains("not run: the person stopped the turn"), "{shown}");
+    assert!(!shown.contains("is unknown"), "{shown}");
+}
+
 #[test]
 fn nothing_waits_in_a_new_home() {
     let home = Home::scripted(&[]);

@@ -38,6 +38,16 @@ fn small() -> Home {
     ])
 }
 
+/// What a chat takes for a command is sent to no model, and of two slashes one stays.
+#[test]
+fn a_message_is_shown_as_a_chat_would_send_it() {
+    let home = Home::scripted(&[]);
+    let raw = home.ok(&["context", "//hi there", "--raw"]);
+    assert!(raw.contains("/hi there") && !raw.contains("//hi there"), "{raw}");
+    home.run(&["context", "/undo"]).fails_with("`/undo` is a command, which no model is sent");
+    home.run(&["context", "/rember milk"]).fails_with("/remember");
+}
+
 #[test]
 fn the_drawing_reads_without_colour() {
     let home = small();

@@ -113,6 +113,29 @@ fn files_come_along_by_flag_and_by_mention() {
 }
 
 #[test]
+fn a_message_that_is_changed_takes_its_own_files_along() {
+    let home = Home::scripted(&[r#"{"content": "Seen."}"#]);
+    for (name, text) in [("a.txt", "alpha"), ("b.txt", "beta"), ("c.txt", "gamma")] {
+        home.write(name, text);
+    }
+    let first = ["chat", "-f", "c.txt", "-m", "look at @file:a.txt."];
+    assert_eq!(home.run_inside(&first, b"").code, 0);
+    let missing = home.run_inside(&["chat", "-m", "/edit @file:missing.txt"], b"");
+    missing.fails_with("cannot send the file `missing.txt` along");
+    let edit = home.run_inside(&["chat", "-m", "/edit look at @file:b.txt"], b"");
+    assert_eq!(edit.code, 0, "{}", edit.err);
+    let last = sent(&home).to_string();
+    assert!(last.contains("beta") && last.contains("gamma"), "{last}");
+    assert!(!last.contains("alpha"), "{last}");
+    // More can come along, too.
+    let more = home.run_inside(&["chat", "-f", "a.txt", "-m", "/edit look at both"], b"");
+    assert_eq!(more.code, 0, "{}", more.err);
+    let last = sent(&home).to_string();
+    assert!(last.contains("alpha") && last.contains("gamma"), "{last}");
+    assert!(!last.contains("beta"), "{last}");
+}
+
+#[test]
 fn what_cannot_be_sent_whole_is_an_error_that_names_it() {
     let home = Home::scripted(&[]);
     home.write("x.bin", b"a\0b");

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use recto_agent::{ChatCommand, Inbound, InboundReading, delete_session_files};
 use recto_context::Text;
-use recto_store::{DeletedSession, Moment, Store, StoredSession};
+use recto_store::{DeletedSession, Moment, Store, StoreError, StoredSession};
 
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
@@ -42,7 +42,13 @@ pub(super) async fn run(
         .flat_map(|stored| stored.message.content())
         .filter_map(|part| part.as_text().map(Text::as_str).map(str::to_owned))
         .collect();
-    store.must_be_deletable(session.id).await?;
+    store.must_be_deletable(session.id).await.map_err(|error| {
+        let is_busy = matches!(error, StoreError::Busy { .. });
+        let failure = CliFailure::from(error);
+        let name = tame(&session.label());
+        let stop = format!("stop it first: `recto sessions stop {name}`");
+        if is_busy { failure.hint(stop) } else { failure }
+    })?;
     // The session itself goes last: whoever is cut short before that can delete it again.
     let failure = |what: &str| CliFailure::new(format!("{what}; the session is still there"));
     let is_gone = |entry: &str| sent_text(entry).is_some_and(|text| sent.contains(&text));
