@@ -58,6 +58,19 @@ async fn must_reach(shared: &AgentShared, actor: &Actor, session: SessionId) -> 
     }
 }
 
+/// Passes a session of the folder that the agent works in: its tools would write elsewhere than
+/// where the session is about.
+pub(crate) fn must_work_in_its_folder(
+    shared: &AgentShared,
+    session: &StoredSession,
+) -> AgentResult {
+    let folder = SessionSettings::from_store(&session.settings).folder;
+    match folder == shared.parts.options.folder {
+        true => Ok(()),
+        false => Err(AgentError::OtherFolder { session: session.id }),
+    }
+}
+
 /// Whether a session is one of the actor's.
 pub(crate) fn can_reach(actor: &Actor, session: &StoredSession) -> bool {
     may_reach(actor, &SessionSettings::from_store(&session.settings).audience())

@@ -310,6 +310,7 @@ impl Agent {
             at: Moment::now(),
             settings: SessionSettings {
                 audience: Some(audience.clone()),
+                folder: self.shared.parts.options.folder.clone(),
                 ..SessionSettings::default()
             }
             .to_store(),

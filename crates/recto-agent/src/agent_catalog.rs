@@ -20,7 +20,7 @@ use recto_tools::{ApprovalMode, ServerTools, trust_hash};
 use recto_workspace::{WorkspaceProblem, WorkspaceSnapshot};
 
 use crate::notice::TurnNotice;
-use crate::options::{AgentOptions, AgentParts};
+use crate::options::{AgentOptions, AgentParts, SessionFolder};
 use crate::unknown_items::UnknownItem;
 
 /// What an agent has at one moment.
@@ -122,7 +122,7 @@ async fn build_catalog(
 ) -> (AgentCatalog, Vec<(String, ContentHash)>) {
     let mut catalog = snapshot.catalog.clone();
     let known = catalog.notices.len();
-    let project = parts.options.project.as_deref();
+    let project = parts.options.folder.as_ref().and_then(SessionFolder::project);
     let (trusted, new) = check_skills(&mut catalog, trusted, project).await;
     remove_disabled(&mut catalog, &parts.options.disabled_tools);
     add_tools(&mut catalog, &parts.options.built_in, servers);

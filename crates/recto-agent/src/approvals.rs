@@ -8,6 +8,7 @@ use recto_store::{
     TurnOwner,
 };
 
+use crate::access::must_work_in_its_folder;
 use crate::actor::Actor;
 use crate::agent::Agent;
 use crate::error::{AgentError, AgentResult};
@@ -58,8 +59,9 @@ impl Agent {
     ) -> AgentResult<AnsweredApproval> {
         actor.must_have(Right::for_answer(answer))?;
         let not_found = || StoreError::NotFound(RowId::Approval(id));
-        let session = self.store().approval(id).await?.ok_or_else(not_found)?.session;
-        self.must_reach(actor, session).await.map_err(|_| not_found())?;
+        let asked = self.store().approval(id).await?.ok_or_else(not_found)?;
+        self.must_reach(actor, asked.session).await.map_err(|_| not_found())?;
+        self.must_go_on_here(&asked).await?;
         let approval = self.shared.answer_approval(id, answer, Some(actor)).await?;
         let turn = self.store().turn(approval.turn).await?;
         let owner = turn.and_then(|turn| turn.owner);
@@ -75,6 +77,19 @@ impl Agent {
             self.resume_turns(&approval).await?;
         }
         Ok(AnsweredApproval { approval, goes_on })
+    }
+
+    /// Passes a question whose turn may go on in this process, if it does: what was asked for is
+    /// meant for the folder of its session.
+    async fn must_go_on_here(&self, approval: &StoredApproval) -> AgentResult {
+        let turn = self.store().turn(approval.turn).await?;
+        let session = self.store().session(approval.session).await?;
+        match (turn.and_then(|turn| turn.owner), session) {
+            (Some(TurnOwner::Gone), Some(session)) => {
+                must_work_in_its_folder(&self.shared, &session)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Lets a turn go on whose process is gone, and then what waits behind it.

@@ -128,6 +128,10 @@ pub enum AgentError {
     #[error("session {session} belongs to the agent `{agent}`")]
     #[strum(message = "talk to that agent, or in another session")]
     OtherAgent { session: SessionId, agent: String },
+    /// The session is about another folder than the one that the agent works in.
+    #[error("session {session} works in another folder")]
+    #[strum(message = "go on with it by its name, which leads there, or in another session")]
+    OtherFolder { session: SessionId },
     /// A name that no session can have.
     #[error("{0}")]
     #[strum(serialize = "session_name")]

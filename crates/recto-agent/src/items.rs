@@ -160,21 +160,31 @@ fn is_said(before: &str) -> bool {
     !is_inside_a_word && before.bytes().filter(|byte| *byte == b'`').count() % 2 == 0
 }
 
-/// A message without its mentions: they name items, and say nothing of what the
+/// A message without its mentions: they name items and files, and say nothing of what the
 /// message is about.
-pub(crate) fn without_mentions(message: &str) -> Cow<'_, str> {
+pub fn without_mentions(message: &str) -> Cow<'_, str> {
     let mut rest = message;
     let mut kept = String::new();
-    while let Some((at, (_, name))) =
-        rest.match_indices('@').find_map(|(at, _)| Some((at, after_prefix(&rest[at + 1..])?)))
+    while let Some((at, behind)) =
+        rest.match_indices('@').find_map(|(at, _)| Some((at, behind_mention(&rest[at + 1..])?)))
     {
         kept.push_str(&rest[..at]);
-        rest = name.trim_start_matches(|c: char| !c.is_whitespace());
+        rest = behind;
     }
     if kept.is_empty() && rest.len() == message.len() {
         return Cow::Borrowed(message);
     }
     Cow::Owned(kept + rest)
+}
+
+/// What follows behind a mention whose `@` was read. The path of a file may be quoted.
+fn behind_mention(text: &str) -> Option<&str> {
+    let path = text.strip_prefix("file:");
+    if let Some((_, behind)) = path.and_then(|path| path.strip_prefix('"')?.split_once('"')) {
+        return Some(behind);
+    }
+    let name = path.or_else(|| Some(after_prefix(text)?.1))?;
+    Some(name.trim_start_matches(|c: char| !c.is_whitespace()))
 }
 
 fn after_prefix(text: &str) -> Option<(ItemKind, &str)> {
@@ -355,6 +365,8 @@ mod tests {
         assert_eq!(mentioned("by @rule:v1.2. And @rule:größe"), ["v1.2", "größe"]);
         assert_eq!(without_mentions("by @rule:tone, say @ref:x hi"), "by  say  hi");
         assert_eq!(without_mentions("me@home @you"), "me@home @you");
+        assert_eq!(without_mentions("read @file:src/a.rs, ok"), "read  ok");
+        assert_eq!(without_mentions("read @file:\"my notes.txt\" now"), "read  now");
         for quoted in ["`@rule:tone` is quoted", "```\n@rule:tone\n```"] {
             assert_eq!(mentioned(quoted), [""; 0], "{quoted}");
         }

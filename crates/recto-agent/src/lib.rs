@@ -76,6 +76,7 @@ pub use exact_counts::assemble_for;
 pub use inbound::{Inbound, InboundReading, SurfaceMessage};
 pub use items::{
     ItemChange, ItemOutcome, MentionedItems, bare_item_name, join_mentioned, typed_name,
+    without_mentions,
 };
 pub use memories::{
     AgentMemories, ChosenMemories, KnownMessages, MemoryCriteria, RecallOutcome, RecallQuery,
@@ -87,7 +88,8 @@ pub use open_turns::{
     shorten_words,
 };
 pub use options::{
-    AgentOptions, AgentParts, ApprovalSetting, CompactionSetting, ModelEntry, SessionSettings,
+    AgentOptions, AgentParts, ApprovalSetting, CompactionSetting, ModelEntry, SessionFolder,
+    SessionSettings,
 };
 pub use preview::RequestPreview;
 pub use record::{ReplayVerdict, RequestPurpose, rebuild_body, restore_request, verify_body};

@@ -1,6 +1,6 @@
 //! The parts, options and settings of an agent. Settings come in typed; nothing here reads a config.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,8 +43,9 @@ pub struct AgentOptions {
     pub version: Arc<str>,
     /// The workspace folder, as the page tells it.
     pub workspace: Arc<str>,
-    /// The project that it works in. What its skills run, a person has to trust first.
-    pub project: Option<PathBuf>,
+    /// The folder that it works in, where that is not its own workspace. Its sessions belong to
+    /// that folder.
+    pub folder: Option<SessionFolder>,
     /// The most rounds of tool calls in one turn.
     pub max_rounds: u32,
     /// The most that is used of what a model was trained for, where nobody says
@@ -126,6 +127,34 @@ impl ModelEntry {
     }
 }
 
+/// The folder that a session works in, where that is not the agent's own workspace. Whoever goes
+/// on with the session works there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionFolder {
+    /// A project. What its skills run, a person has to trust first.
+    Project(String),
+    /// Another workspace than the config's.
+    Workspace(String),
+}
+
+impl SessionFolder {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        match self {
+            SessionFolder::Project(path) | SessionFolder::Workspace(path) => Path::new(path),
+        }
+    }
+
+    /// Where it is, if it is a project.
+    pub(crate) fn project(&self) -> Option<&Path> {
+        match self {
+            SessionFolder::Project(path) => Some(Path::new(path)),
+            SessionFolder::Workspace(_) => None,
+        }
+    }
+}
+
 /// The settings of a session, over those of its agent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -172,6 +201,9 @@ pub struct SessionSettings {
     /// For whom its pages are made. It is set when the session begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audience: Option<Audience>,
+    /// The folder that it works in. It is set when the session begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<SessionFolder>,
     /// Whether nobody is there who could be asked: then tools that need somebody are not
     /// offered.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -253,8 +285,9 @@ impl SessionSettings {
     pub(crate) fn overridden_by(&self, other: &SessionSettings) -> Self {
         let mut settings = self.to_store();
         settings.extend(other.to_store());
-        // Who reads along is a matter of the session, whatever a turn says.
-        SessionSettings { audience: self.audience.clone(), ..Self::from_store(&settings) }
+        // Who reads along, and where it works, is a matter of the session, whatever a turn says.
+        let (audience, folder) = (self.audience.clone(), self.folder.clone());
+        SessionSettings { audience, folder, ..Self::from_store(&settings) }
     }
 
     /// For whom its pages are made. A session of which nobody says it may be read by

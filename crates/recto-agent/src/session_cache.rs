@@ -17,6 +17,7 @@ use recto_store::{
 };
 use recto_workspace::{MemoryView, WorkspaceProblem};
 
+use crate::access::must_work_in_its_folder;
 use crate::error::{AgentError, AgentResult};
 use crate::options::SessionSettings;
 use crate::record::restore_last;
@@ -98,8 +99,8 @@ impl SessionCache {
         self.loaded = None;
     }
 
-    /// Reads what is new in the store. A session of another agent is refused: this one
-    /// would answer from its own files.
+    /// Reads what is new in the store. A session of another agent or folder is
+    /// refused: this one would answer from its own files, and write there.
     pub(crate) async fn refresh(
         &mut self,
         shared: &AgentShared,
@@ -114,6 +115,7 @@ impl SessionCache {
         if *state.session.agent != *shared.parts.options.name {
             return Err(AgentError::other_agent(&state.session));
         }
+        must_work_in_its_folder(shared, &state.session)?;
         let mut before = self.loaded.take();
         if before.as_ref().is_some_and(|before| has_moved_back(&before.carry, &state.carry)) {
             // What had left was let go, and is wanted again.

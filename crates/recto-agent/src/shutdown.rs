@@ -11,6 +11,7 @@ use futures_util::future::join_all;
 use recto_store::{SessionId, StoreError, StoredTurn, TurnId};
 use tokio::time::{sleep, timeout};
 
+use crate::access::must_work_in_its_folder;
 use crate::agent::Agent;
 use crate::error::{AgentError, AgentResult};
 use crate::mailbox::MailboxItem;
@@ -52,7 +53,7 @@ impl TakeUpScope {
 pub struct TakeUpReport {
     /// Those that go on here, oldest first.
     pub taken_up: Vec<StoredTurn>,
-    /// Those that can be taken up and were not asked for.
+    /// Those that can be taken up and were not asked for, or not in this folder.
     pub left: Vec<StoredTurn>,
     /// Those that were closed instead.
     pub closed: Vec<ClosedTurn>,
@@ -83,7 +84,7 @@ impl Agent {
             settle_own_turns(self.store(), self.name()).await?;
         let mut report = TakeUpReport { taken_up: Vec::new(), left: Vec::new(), closed };
         for turn in unfinished {
-            if !scope.has(turn.session) {
+            if !scope.has(turn.session) || !self.works_where(turn.session).await? {
                 report.left.push(turn);
                 continue;
             }
@@ -98,6 +99,12 @@ impl Agent {
             report.taken_up.push(turn);
         }
         Ok(report)
+    }
+
+    /// Whether the agent works in the folder of a session.
+    async fn works_where(&self, session: SessionId) -> AgentResult<bool> {
+        let session = self.store().session(session).await?;
+        Ok(session.is_some_and(|session| must_work_in_its_folder(&self.shared, &session).is_ok()))
     }
 
     /// The turns under way that this agent has taken up. They go on while nobody waits for a

@@ -11,6 +11,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use recto_context::ItemKind;
 use recto_fs::{Access, FolderClaim, create_private_folder, write_whole};
 use recto_store::{SessionName, Store};
 use serde::{Deserialize, Serialize};
@@ -193,6 +194,14 @@ impl fmt::Display for ProjectItems {
     }
 }
 
+/// What the session of a folder is called, unless another one has the name.
+pub(crate) fn folder_session_name(folder: &Path) -> String {
+    let folder = folder.file_name().unwrap_or_default().to_string_lossy();
+    let name: String = folder.chars().filter(|c| !c.is_control()).take(100).collect();
+    let is_name = SessionName::new(&name).is_ok() && name != "default";
+    if is_name { name } else { format!("project {name}") }
+}
+
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
@@ -236,6 +245,30 @@ impl ProjectAnswers {
         self.projects.get(project.root.to_str()?)
     }
 
+    /// Whether a project that is used has an item of this name.
+    pub(crate) fn have_item(&self, kind: ItemKind, name: &str) -> bool {
+        let used = self.projects.iter().filter(|(_, answer)| answer.choice == ProjectChoice::Yes);
+        let mut folders = used.map(|(root, _)| Path::new(root).join(FOLDER));
+        folders.any(|folder| {
+            let items = match kind {
+                ItemKind::Rule => markdown_files(&folder.join("rules")),
+                ItemKind::Reference => markdown_files(&folder.join("references")),
+                ItemKind::Skill => skill_folders(&folder),
+                _ => Vec::new(),
+            };
+            items.iter().any(|path| path.file_stem().is_some_and(|stem| stem == name))
+        })
+    }
+
+    /// What the projects that are used bring for agents, but for the one that is worked in, and
+    /// what the work folder is a part of.
+    pub(crate) fn guarded_paths(&self, work_folder: &Path) -> Vec<PathBuf> {
+        let used = self.projects.iter().filter(|(_, answer)| answer.choice == ProjectChoice::Yes);
+        let roots = used.map(|(root, _)| Path::new(root)).filter(|root| *root != work_folder);
+        let paths = roots.flat_map(|root| [root.join(AGENTS), root.join(FOLDER)]);
+        paths.filter(|path| !work_folder.starts_with(path)).collect()
+    }
+
     /// Keeps an answer. A project stays with the session that it had.
     pub(crate) async fn set(
         &mut self,
@@ -270,10 +303,7 @@ impl ProjectAnswers {
         project: &ProjectFolder,
         store: Option<&Store>,
     ) -> CliResult<String> {
-        let folder = project.root.file_name().unwrap_or_default().to_string_lossy();
-        let name: String = folder.chars().filter(|c| !c.is_control()).take(100).collect();
-        let is_name = SessionName::new(&name).is_ok() && name != "default";
-        let name = if is_name { name } else { format!("project {name}") };
+        let name = folder_session_name(&project.root);
         let (mut free, mut number) = (name.clone(), 1);
         loop {
             let is_taken = self.projects.values().any(|answer| answer.session == free);
@@ -288,6 +318,18 @@ impl ProjectAnswers {
             free = format!("{name}-{number}");
         }
     }
+}
+
+/// Passes a project that a person said yes to, and that brings nothing but its own.
+pub(crate) fn must_be_used(home: &RectoHome, root: &str) -> CliResult {
+    let answers = ProjectAnswers::load(home);
+    let answer = answers.projects.get(root);
+    if !answer.is_some_and(|answer| answer.choice == ProjectChoice::Yes) {
+        let what = format!("the project {} is not used any more", tame(root));
+        return Err(CliFailure::new(what).hint("`recto chat --project` there uses it again"));
+    }
+    let own = [];
+    ProjectFolder::read(Path::new(root), &own).map_or(Ok(()), |project| project.check_links())
 }
 
 /// Lets the agents work in the project that they stand in, if a person said yes to it.

@@ -3,6 +3,7 @@
 
 mod agents;
 mod find;
+mod folders;
 mod ollama;
 mod search;
 mod tools;
@@ -49,6 +50,7 @@ pub(crate) use agents::{
     session_settings, terminal_agent,
 };
 pub(crate) use find::{ModelChoice, ModelLookup, find};
+pub(crate) use folders::{enter_folder, session_folder};
 pub(crate) use ollama::OllamaModels;
 pub(crate) use search::search_parts;
 pub(crate) use tools::{built_in, toolbox};
@@ -81,9 +83,12 @@ pub(crate) fn load_all(home: &RectoHome, flags: Vec<ConfigFlag>) -> CliResult<Lo
 /// Lets the agents work where the run was told to, or else in the project that they stand in.
 pub(crate) fn apply_work_folder(home: &RectoHome, config: &mut LoadedConfig) {
     match home.workspace() {
-        Some(workspace) => config
-            .agents_mut()
-            .for_each(|settings| settings.agent.workspace = workspace.to_path_buf()),
+        Some(workspace) => {
+            for settings in config.agents_mut() {
+                settings.has_given_workspace = true;
+                settings.agent.workspace = workspace.to_path_buf();
+            }
+        }
         None => project::apply_answered(home, config),
     }
 }
@@ -339,14 +344,14 @@ fn parts(home: &RectoHome, settings: &Settings, store: Store) -> CliResult<Agent
             name: settings.agent.name.as_str().into(),
             version: env!("CARGO_PKG_VERSION").into(),
             workspace: settings.work_folder().to_string_lossy().into(),
-            project: settings.project.clone(),
+            folder: session_folder(settings),
             max_rounds: settings.tools.max_rounds,
             window_cap: Tokens::new(settings.window_cap),
             built_in: built_in(&tools, settings),
             approval_expires: settings.tools.approval_expires,
             disabled_tools: settings.tools.disabled.clone(),
             configured_items: match settings.other_workspaces.is_empty() {
-                true => configured_items(settings),
+                true => configured_items(home, settings),
                 // What is set for all agents may be there for another one.
                 false => ConfiguredItems::default(),
             },
@@ -363,8 +368,11 @@ fn parts(home: &RectoHome, settings: &Settings, store: Store) -> CliResult<Agent
     })
 }
 
-fn configured_items(settings: &Settings) -> ConfiguredItems {
-    let items = settings.items.iter();
+/// The items that the config has settings for, but for those of projects: they are there for
+/// whoever stands in theirs.
+fn configured_items(home: &RectoHome, settings: &Settings) -> ConfiguredItems {
+    let projects = project::ProjectAnswers::load(home);
+    let items = settings.items.iter().filter(|item| !projects.have_item(item.kind, &item.name));
     ConfiguredItems(items.map(|item| (item.kind, item.name.clone())).collect())
 }
 
@@ -375,7 +383,7 @@ pub(crate) fn unknown_items(home: &RectoHome, agents: &[&Settings]) -> CliResult
     for settings in agents {
         let snapshot = read_workspace(settings)?;
         let catalog = whole_catalog(home, settings, &snapshot);
-        let configured = configured_items(settings);
+        let configured = configured_items(home, settings);
         let lacks = configured.find_unknown(&catalog, &snapshot, &settings.tools.disabled);
         let is_lacking = |(kind, name): &(ItemKind, String)| {
             lacks.iter().any(|item| item.kind == *kind && item.name == *name)

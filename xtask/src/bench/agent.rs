@@ -38,7 +38,7 @@ pub(super) async fn start(setup: AgentSetup<'_>) -> Result<Agent> {
             name: name.into(),
             version: "bench".into(),
             workspace: "bench".into(),
-            project: None,
+            folder: None,
             max_rounds: 20,
             window_cap: Tokens::new(window),
             built_in: tools.specs(),

@@ -37,7 +37,7 @@ fn idle_agent(folder: &Path) -> Agent {
             name: "main".into(),
             version: "0".into(),
             workspace: "workspace".into(),
-            project: None,
+            folder: None,
             max_rounds: 4,
             window_cap: Tokens::new(200_000),
             built_in: Vec::new(),

@@ -306,7 +306,7 @@ impl TurnInputs {
                     &entry.layout,
                 ),
             found: found.for_tools.as_ref(),
-            message,
+            message: &without_mentions(message),
         })
     }
 }

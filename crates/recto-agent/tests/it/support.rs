@@ -107,7 +107,7 @@ impl Bench {
                 name: "main".into(),
                 version: "0".into(),
                 workspace: "workspace".into(),
-                project: None,
+                folder: None,
                 max_rounds: 4,
                 window_cap: Tokens::new(16_384),
                 built_in: tools.specs(),

@@ -107,8 +107,8 @@ fn by_name(root: &WorkspaceRoot, names: &[OsString]) -> Option<Denial> {
     let folded: Vec<String> = names.iter().map(|name| fold(name)).collect();
     let has = |wanted: &str| folded.iter().any(|name| name == wanted);
     let in_scripts = (0..folded.len()).any(|at| is_scripts_dir(root, names, &folded, at));
-    let in_project = folded.first().is_some_and(|first| first == PROJECT);
-    if in_scripts || in_project || WHAT_IT_MAY.iter().any(|name| has(name)) {
+    // A folder further down may be a project of its own.
+    if in_scripts || has(PROJECT) || WHAT_IT_MAY.iter().any(|name| has(name)) {
         return Some(Denial::Never);
     }
     let at_top = folded.first().is_some_and(|first| {

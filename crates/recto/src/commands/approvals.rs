@@ -184,24 +184,27 @@ async fn answer(
         let session = store.session(approval.session).await?;
         return Ok((AnswerReport { approval, session, goes_on, finished: None, next: None }, None));
     }
-    let settings = asking_agent(config, &store, id).await?.clone();
+    let settings = asking_agent(home, config, &store, id).await?;
     let settings = setup::with_model(settings, None).await?;
     let agent = setup::idle_agent(home, &settings, store)?;
     let outcome = go_on(&agent, id, answer).await?;
     Ok((outcome, Some(agent)))
 }
 
-/// The settings of the agent whose turn asks.
-async fn asking_agent<'c>(
-    config: &'c LoadedConfig,
+/// The settings of the agent whose turn asks, in the folder of its session.
+async fn asking_agent(
+    home: &RectoHome,
+    config: &LoadedConfig,
     store: &Store,
     id: ApprovalId,
-) -> CliResult<&'c Settings> {
-    let Some(approval) = store.approval(id).await? else { return Ok(&config.settings) };
-    match store.session(approval.session).await? {
-        Some(session) => setup::session_settings(config, &session),
-        None => Ok(&config.settings),
-    }
+) -> CliResult<Settings> {
+    let Some(approval) = store.approval(id).await? else { return Ok(config.settings.clone()) };
+    let Some(session) = store.session(approval.session).await? else {
+        return Ok(config.settings.clone());
+    };
+    let mut settings = setup::session_settings(config, &session)?.clone();
+    setup::enter_folder(home, &mut settings, &session)?;
+    Ok(settings)
 }
 
 /// Whether another process waits for the answer; then no model is needed here.

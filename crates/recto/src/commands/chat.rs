@@ -59,15 +59,18 @@ pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
         // Whoever has no model yet begins no store, either.
         let existing = existing_store(&config.settings);
         let project = place::choose_project(home, &mut config, existing.as_ref(), args).await?;
-        let session = place::session_name(args, project.as_ref());
+        let session = place::session_name(home, existing.as_ref(), args, project.as_ref()).await?;
         let settings =
-            place::choose_agent(&config, existing.as_ref(), args, session).await?.clone();
-        let settings = setup::with_model(settings, args.model.as_deref()).await?;
+            place::choose_agent(&config, existing.as_ref(), args, &session).await?.clone();
+        let mut settings = setup::with_model(settings, args.model.as_deref()).await?;
         let store = existing.map_or_else(|| setup::store(&settings), Ok)?;
         let session = match &args.from {
             Some(file) => resume_from_file(&store, &settings, file).await?.id.to_string(),
-            None => session.to_owned(),
+            None => session,
         };
+        if let Some(session) = place::find_begun(&store, &settings, &session).await? {
+            setup::enter_folder(home, &mut settings, &session)?;
+        }
         let agent = setup::idle_agent(home, &settings, store)?;
         let purpose = match message {
             Some(_) => TypingPurpose::Questions,

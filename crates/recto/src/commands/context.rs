@@ -8,7 +8,7 @@ use jiff::Zoned;
 use recto_agent::{
     Agent, AgentMemories, Inbound, InboundReading, ItemQuery, MemoryCriteria, MentionedItems,
     ModelEntry, RankingBasis, RequestPreview, SearchOutcome, Searcher, SessionSettings,
-    WordsOnlyReason, assemble_for, join_mentioned, model_window,
+    WordsOnlyReason, assemble_for, join_mentioned, model_window, without_mentions,
 };
 use recto_context::mode::{self, ModeMark, ModeQuestion, ModeSetting};
 use recto_context::{
@@ -113,7 +113,8 @@ pub(crate) async fn assemble(
     for problem in &problems {
         tell(&format_args!("warning: {}", tame(problem)));
     }
-    let (found, snapshot) = search(source, &model, &session, message, mark).await;
+    let said = without_mentions(message);
+    let (found, snapshot) = search(source, &model, &session, &said, mark).await;
     if let Some(how @ RankingBasis::Words(why)) = &found.how
         && *why != WordsOnlyReason::NothingNamed
     {
@@ -126,7 +127,7 @@ pub(crate) async fn assemble(
         mark: mark.map(ModeMark::Turn),
         has_tools: has_tools(catalog, &session, &[], &found.picks, &model.layout),
         found: found.for_tools.as_ref(),
-        message,
+        message: &said,
     });
     let now = Zoned::now();
     let inputs = AssemblyInputs::new(catalog, "")
@@ -198,7 +199,8 @@ fn show_in_session(
         let store = setup::store(setup::asked_settings(config, &args.agent)?)?;
         let agent = setup::meant_agent(config, &args.agent, name);
         let session = sessions::find(&store, &agent, &args.agent, name).await?;
-        let settings = setup::session_settings(config, &session)?.clone();
+        let mut settings = setup::session_settings(config, &session)?.clone();
+        setup::enter_folder(home, &mut settings, &session)?;
         let settings = setup::with_model(settings, None).await?;
         let agent = setup::idle_agent(home, &settings, store)?;
         let settings = SessionSettings {

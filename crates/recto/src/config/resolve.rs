@@ -100,6 +100,7 @@ impl<'a> SettingsResolver<'a> {
             agent: agent?,
             other_workspaces: Vec::new(),
             project: None,
+            has_given_workspace: false,
             context: context?,
             history: history?,
             memory: memory?,

@@ -31,6 +31,9 @@ pub struct Settings {
     pub other_workspaces: Vec<PathBuf>,
     /// The project that the agent works in. No key says it: a person was asked.
     pub project: Option<PathBuf>,
+    /// Whether its workspace is another than the config's: that of a flag, or of a session that
+    /// was begun with one.
+    pub has_given_workspace: bool,
     /// The form of the page that the model reads.
     pub context: ContextSettings,
     /// Limits of the history.

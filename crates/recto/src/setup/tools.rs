@@ -14,7 +14,7 @@ use recto_tools::{
 
 use crate::config::{GrantSettings, ItemSettings, ServerSettings, Settings, TransportSettings};
 use crate::home::RectoHome;
-use crate::project::answers_file;
+use crate::project::{ProjectAnswers, answers_file};
 
 /// The tools of the agent: those that Recto brings along, those of skills and
 /// those of MCP servers.
@@ -83,7 +83,9 @@ fn protected(home: &RectoHome, settings: &Settings) -> Vec<PathBuf> {
     // What one agent writes must not decide what another one is.
     let others = settings.other_workspaces.iter().chain([&settings.agent.workspace]);
     let others = others.filter(|other| !workspace.starts_with(other));
-    own.into_iter().chain(skills.cloned()).chain(others.cloned()).collect()
+    // Its own project is guarded where it stands.
+    let projects = ProjectAnswers::load(home).guarded_paths(workspace);
+    own.into_iter().chain(skills.cloned()).chain(others.cloned()).chain(projects).collect()
 }
 
 /// The folders where skills are kept, but for one that has the whole workspace in it.

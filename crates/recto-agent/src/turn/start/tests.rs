@@ -40,7 +40,7 @@ async fn agent(folder: &Path, fake: &FakeServer, window: Option<Tokens>) -> Agen
             name: "main".into(),
             version: "0".into(),
             workspace: "workspace".into(),
-            project: None,
+            folder: None,
             max_rounds: 4,
             window_cap: Tokens::new(16_384),
             built_in: Vec::new(),

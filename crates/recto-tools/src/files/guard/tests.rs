@@ -61,6 +61,7 @@ fn what_the_agent_may_is_never_writable() {
         "skills/notes/tools.json",
         "tools.json",
         ".recto/rules/a.md",
+        "a/.Recto/rules/b.md",
         ".Recto",
         "agents/ada/agent.toml",
         "agents/ada/agent.toml/x",
@@ -70,7 +71,7 @@ fn what_the_agent_may_is_never_writable() {
     ] {
         assert_eq!(by_its_name(&home, name), "never", "{name}");
     }
-    for name in ["scripts/build.sh", "src/scripts/run.sh", "agent.tom", "a/.recto/b"] {
+    for name in ["scripts/build.sh", "src/scripts/run.sh", "agent.tom", "a/recto/b"] {
         assert_eq!(by_its_name(&home, name), "free", "{name}");
     }
     make(&home, "w/tricks/dance/SKILL.md");

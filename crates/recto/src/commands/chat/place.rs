@@ -5,7 +5,9 @@
 //! a session. Everybody else gets the one that it binds.
 
 use std::io;
+use std::path::Path;
 
+use recto_agent::{SessionFolder, SessionSettings};
 use recto_fs::blocking;
 use recto_store::{Store, StoredSession};
 
@@ -16,16 +18,60 @@ use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
 use crate::output::{tame, tell};
-use crate::project::{self, ProjectAnswer, ProjectAnswers, ProjectChoice, ProjectFolder};
+use crate::project::{
+    self, ProjectAnswer, ProjectAnswers, ProjectChoice, ProjectFolder, folder_session_name,
+};
 use crate::setup;
 
 /// The session of those who name none. Each agent has its own.
 const DEFAULT_SESSION: &str = "default";
 
 /// The name of the session to talk in.
-pub(super) fn session_name<'a>(args: &'a ChatArgs, project: Option<&'a ProjectAnswer>) -> &'a str {
-    let of_project = project.map(|answer| answer.session.as_str());
-    args.session.as_deref().or(of_project).unwrap_or(DEFAULT_SESSION)
+pub(super) async fn session_name(
+    home: &RectoHome,
+    store: Option<&Store>,
+    args: &ChatArgs,
+    project: Option<&ProjectAnswer>,
+) -> CliResult<String> {
+    if let Some(name) = &args.session {
+        return Ok(name.clone());
+    }
+    match (home.workspace(), project) {
+        (Some(workspace), _) => workspace_session(store, workspace).await,
+        (None, Some(answer)) => Ok(answer.session.clone()),
+        (None, None) => Ok(DEFAULT_SESSION.to_owned()),
+    }
+}
+
+/// The session of those who name a workspace and no session: it is called like the folder, unless
+/// a session of that name belongs elsewhere.
+async fn workspace_session(store: Option<&Store>, workspace: &Path) -> CliResult<String> {
+    let base = folder_session_name(workspace);
+    let own = Some(SessionFolder::Workspace(workspace.to_string_lossy().into_owned()));
+    let is_own = |session: &StoredSession| {
+        session.archived.is_some() || SessionSettings::from_store(&session.settings).folder == own
+    };
+    for number in 1.. {
+        let name = if number == 1 { base.clone() } else { format!("{base}-{number}") };
+        let named = match store {
+            Some(store) => store.sessions_named(&name).await?,
+            None => Vec::new(),
+        };
+        if named.iter().all(is_own) {
+            return Ok(name);
+        }
+    }
+    Ok(base)
+}
+
+/// The session that exists under a name or number, and goes on when one talks there.
+pub(super) async fn find_begun(
+    store: &Store,
+    settings: &Settings,
+    name: &str,
+) -> CliResult<Option<StoredSession>> {
+    let found = store.find_session(&settings.agent.name, name).await?;
+    Ok(found.filter(|session| session.archived.is_none() || name.trim() == session.id.to_string()))
 }
 
 /// Lets the agents work in the project that one stands in, if the person wants it: by a flag, as

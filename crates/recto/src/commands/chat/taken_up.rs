@@ -57,6 +57,10 @@ impl Chat {
         }
         // What the first look closed, the second does not find.
         self.tell_closed(&others.closed).await?;
+        // Those of sessions that work in other folders.
+        if let Some(waiting) = self.describe_left(&others.left).await? {
+            tell(&waiting);
+        }
         Ok(None)
     }
 

@@ -220,7 +220,8 @@ async fn import_session(
     let agent = &settings.agent.name;
     let (messages, retractions) = (incoming.timed(), incoming.retractions());
     let place = Conversation::with_owner(TERMINAL, SOLE_ACCOUNT, name.as_str());
-    // Who reads along is decided by where it goes on, whatever the file says.
+    // Who reads along, and where it works, is decided by where it goes on, whatever the file
+    // says.
     let conversation = Some(place.scope().into());
     let audience = Audience { conversation, ..setup::owner(settings) };
     let key = BindingKey {
@@ -232,6 +233,10 @@ async fn import_session(
     };
     let mut of_session = incoming.settings.clone();
     of_session.insert("audience".to_owned(), json!(audience));
+    of_session.remove("folder");
+    if let Some(folder) = setup::session_folder(settings) {
+        of_session.insert("folder".to_owned(), json!(folder));
+    }
     let new = NewSession {
         agent: agent.clone(),
         name: Some(name),

@@ -167,6 +167,32 @@ fn file_tools_work_in_the_project_and_leave_its_folder_for_agents_alone() {
     assert!(told.contains("`.recto/rules/evil.md` is out of reach"), "{told}");
 }
 
+/// A project in the workspace is used by whoever stands there, and no agent decides what it says.
+#[test]
+fn file_tools_leave_a_project_alone_that_lies_further_down() {
+    let call = |path: &str| {
+        format!(
+            r#"{{"tool_calls": [{{"name": "write_file", "arguments": {{"path": "{path}", "content": "evil"}}}}]}}"#
+        )
+    };
+    let lines = [
+        call("shop/sub/.recto/rules/evil.md"),
+        call("shop/AGENTS.md"),
+        r#"{"content": "done"}"#.to_owned(),
+    ];
+    let home = Home::scripted(&[]);
+    let config = fs::read_to_string(home.path("config.toml")).unwrap();
+    home.write("config.toml", format!("{config}[tools]\napproval = \"never\"\n"));
+    let shop = shop(&home);
+    assert_eq!(home.run_at(&shop, &["chat", "--project", "-m", "hi"]).code, 0);
+    home.write("talk.jsonl", lines.join("\n"));
+    let above = shop.parent().unwrap().to_owned();
+    let said = home.run_at(&above, &["chat", "--workspace", ".", "-m", "write rules"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(!shop.join("sub/.recto/rules/evil.md").exists());
+    assert_eq!(fs::read_to_string(shop.join("AGENTS.md")).unwrap(), "The shop sells tea.");
+}
+
 #[test]
 fn a_project_with_a_link_that_leads_out_is_not_used() {
     let home = Home::scripted(&[]);
@@ -187,4 +213,81 @@ fn a_run_can_have_another_workspace() {
     let run = home.run_at(&other, &["context", "hi", "--workspace", "gone"]);
     run.fails_with("cannot use `gone` as the workspace");
     assert!(!names(&home.context("hi", &[]), "system").contains(&"SOUL.md".to_owned()));
+}
+
+const WRITE: &str =
+    r#"{"tool_calls": [{"name": "write_file", "arguments": {"path": "ok.txt", "content": "x"}}]}"#;
+const DONE: &str = r#"{"content": "done"}"#;
+
+/// A home with an empty folder beside it, where a tool runs only when a person agrees.
+fn asking_home() -> (Home, PathBuf) {
+    let home = Home::scripted(&[WRITE, DONE]);
+    let config = fs::read_to_string(home.path("config.toml")).unwrap();
+    home.write("config.toml", format!("{config}[tools]\napproval = \"always\"\n"));
+    let elsewhere = home.project("elsewhere", &[]);
+    (home, elsewhere)
+}
+
+/// What was approved is done where it was asked for, wherever the answer is typed.
+#[test]
+fn an_approved_call_runs_in_the_folder_of_its_session() {
+    for is_project in [true, false] {
+        let (home, elsewhere) = asking_home();
+        let shop = shop(&home);
+        let flags = if is_project { vec!["--project"] } else { vec!["--workspace", "."] };
+        let said = home.run_at(&shop, &[&["chat", "-m", "write ok"], &flags[..]].concat());
+        assert_eq!(said.code, 3, "{}", said.err);
+        home.write("talk.jsonl", DONE);
+        let run = home.run_at(&elsewhere, &["approvals", "answer", "1", "allow"]);
+        assert_eq!(run.code, 0, "{}", run.err);
+        let told = format!("session shop works in {}", shop.display());
+        assert!(run.err.contains(&told), "{}", run.err);
+        assert_eq!(fs::read_to_string(shop.join("ok.txt")).unwrap(), "x");
+        assert!(!home.path("workspace/ok.txt").exists());
+    }
+}
+
+#[test]
+fn a_session_goes_on_in_its_own_folder_and_no_other_one_in_it() {
+    let home = Home::scripted(&[]);
+    let shop = shop(&home);
+    let elsewhere = home.project("elsewhere", &[]);
+    assert_eq!(home.run_at(&elsewhere, &["chat", "--session", "own", "-m", "hi"]).code, 0);
+    assert_eq!(home.run_at(&shop, &["chat", "--project", "-m", "hi"]).code, 0);
+    let page = |folder: &PathBuf, session: &str| {
+        let run = home.run_at(folder, &["context", "hi", "--session", session, "--json"]);
+        assert_eq!(run.code, 0, "{}", run.err);
+        run.out
+    };
+    for folder in [&shop, &elsewhere] {
+        assert!(page(folder, "shop").contains("The shop sells tea."));
+        assert!(!page(folder, "own").contains("The shop sells tea."));
+    }
+    let said = home.run_at(&elsewhere, &["chat", "--session", "shop", "-m", "again"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(home.ok(&["show", "--body"]).contains("The shop sells tea."));
+    let said = home.run_at(&shop, &["chat", "--session", "own", "-m", "again"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("session own works in"), "{}", said.err);
+    assert!(!home.ok(&["show", "--body"]).contains("The shop sells tea."));
+    let run = home.run_at(&shop, &["chat", "--workspace", ".", "--session", "own", "-m", "x"]);
+    run.fails_with("session own was not begun in the workspace");
+    // Whoever takes the yes back closes its sessions, too.
+    assert_eq!(home.run_at(&shop, &["chat", "--no-project", "-m", "hi"]).code, 0);
+    let run = home.run_at(&elsewhere, &["chat", "--session", "shop", "-m", "x"]);
+    run.fails_with("is not used any more");
+}
+
+#[test]
+fn settings_for_an_item_of_a_project_are_no_slip_outside_of_it() {
+    let home = Home::scripted(&[]);
+    let shop = shop(&home);
+    let elsewhere = home.project("elsewhere", &[]);
+    let config = fs::read_to_string(home.path("config.toml")).unwrap();
+    home.write("config.toml", format!("{config}[items.skill.pack]\ninclude = \"agent\"\n"));
+    let said = home.run_at(&elsewhere, &["chat", "-m", "hi"]);
+    assert!(said.err.contains("pack"), "{}", said.err);
+    assert_eq!(home.run_at(&shop, &["chat", "--project", "-m", "hi"]).code, 0);
+    let said = home.run_at(&elsewhere, &["chat", "-m", "hi"]);
+    assert!(!said.err.contains("pack"), "{}", said.err);
 }

@@ -160,6 +160,7 @@ async fn context(handler: &CallHandler, arguments: &OfferArguments) -> CliResult
         Some(name) => {
             let store = state.store.as_ref().ok_or_else(nothing_yet)?;
             let session = sessions::find(store, &settings.agent.name, &handler.asked, name).await?;
+            setup::enter_folder(handler.home(), &mut settings, &session)?;
             let agent = handler.agent(&state, store, settings).await?;
             let model = model.map(str::to_owned);
             let settings = SessionSettings { model, ..SessionSettings::default() };

@@ -111,6 +111,11 @@ impl CallHandler {
         view
     }
 
+    /// Recto's home, and the workspace of this run.
+    pub(super) fn home(&self) -> &RectoHome {
+        &self.home
+    }
+
     /// The agent whose sessions are looked at, with these settings: those of the
     /// state, and the models that were found.
     pub(super) async fn agent(
