@@ -26,19 +26,20 @@ use anstream::{AutoStream, ColorChoice};
 pub(crate) enum OutputStyle {
     /// A person reads it on a terminal.
     Yes,
+    /// A person reads it on a terminal without colours: the same lines, and no more.
+    Colourless,
     /// A program or a file gets it: byte for byte.
     No,
 }
 
 impl OutputStyle {
-    /// What standard output asks for. A terminal without colours gets Markdown as
-    /// it was written: its marks say what the colours would.
+    /// What standard output asks for.
     pub(crate) fn on_stdout() -> Self {
         let stdout = io::stdout();
         match AutoStream::choice(&stdout) {
-            ColorChoice::Never => OutputStyle::No,
-            _ if stdout.is_terminal() => OutputStyle::Yes,
-            _ => OutputStyle::No,
+            _ if !stdout.is_terminal() => OutputStyle::No,
+            ColorChoice::Never => OutputStyle::Colourless,
+            _ => OutputStyle::Yes,
         }
     }
 }

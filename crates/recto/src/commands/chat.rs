@@ -17,6 +17,7 @@ mod taken_up;
 mod typing;
 
 use std::error::Error;
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -41,8 +42,9 @@ use crate::home::RectoHome;
 use crate::input;
 use crate::output::{tame, tell};
 use crate::setup::{self, TERMINAL};
-use crate::terminal::editor::EditorInput;
+use crate::terminal::editor::{EditorInput, PROMPT};
 use crate::terminal::history::forget_entries;
+use crate::terminal::quiet::is_dumb;
 use elsewhere::TurnsElsewhere;
 use follow::AnswerMode;
 use printer::TurnPrinter;
@@ -79,8 +81,9 @@ pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
         let mut chat = Chat::open(config, agent, args, &session, purpose).await?;
         let code = match message {
             Some((message, attached)) => chat.run_once(&message, attached).await,
-            None if input::is_typed() && !args.json => chat.run_typed(home).await,
-            None => chat.run_piped().await,
+            None if !input::is_typed() || args.json => chat.run_lines(LineSource::Pipe).await,
+            None if is_dumb() => chat.run_lines(LineSource::DumbTerminal).await,
+            None => chat.run_typed(home).await,
         };
         Ok::<_, CliFailure>((code, chat.agent))
     })?;
@@ -153,6 +156,31 @@ impl ChatInput {
     }
 }
 
+/// Where messages come from that are read line by line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LineSource {
+    /// A program, or a file.
+    Pipe,
+    /// A person at a terminal that can do no more than print: it has its own line to type.
+    DumbTerminal,
+}
+
+impl LineSource {
+    fn show_prompt(self) {
+        if self == LineSource::DumbTerminal {
+            // Nobody is left to be told when standard error is gone.
+            let _ = write!(io::stderr(), "{PROMPT}");
+        }
+    }
+
+    fn mentions(self) -> FileMentions {
+        match self {
+            LineSource::Pipe => FileMentions::AsText,
+            LineSource::DumbTerminal => FileMentions::Follow,
+        }
+    }
+}
+
 /// How a message went, the worse the later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum MessageOutcome {
@@ -199,7 +227,7 @@ impl Chat {
         let session = agent.find_named_or_begin(&actor, &conversation).await?;
         let printer = if args.json { TurnPrinter::Json } else { TurnPrinter::for_people() };
         // Whoever answers with a key must have seen the question.
-        let answers = match input::can_ask() && !args.json {
+        let answers = match input::can_ask() && !is_dumb() && !args.json {
             true => AnswerMode::AtOnce,
             false => AnswerMode::Later,
         };
@@ -213,12 +241,12 @@ impl Chat {
             session,
             settings,
             client: args.sampling.client(),
+            typing: TurnTyping::new(purpose, printer.status_handle()),
             printer,
             answers,
             queued,
             background: Vec::new(),
             questions: QuestionQueue::default(),
-            typing: TurnTyping::new(purpose),
             interrupt,
         })
     }
@@ -242,12 +270,16 @@ impl Chat {
     }
 
     /// Handles messages from standard input, one a line. Ctrl-C between them is the end.
-    async fn run_piped(&mut self) -> CliResult<ExitCode> {
+    async fn run_lines(&mut self, source: LineSource) -> CliResult<ExitCode> {
+        if source == LineSource::DumbTerminal {
+            self.greet();
+        }
         self.take_up_session().await?;
         let mut lines = input::lines();
         let mut worst = MessageOutcome::Done;
         let mut waits = false;
         loop {
+            source.show_prompt();
             let line = tokio::select! {
                 biased;
                 () = self.interrupt.notified() => return Ok(exit_code(MessageOutcome::Stopped)),
@@ -257,7 +289,7 @@ impl Chat {
             if line.trim().is_empty() {
                 continue;
             }
-            let attached = MessageAttachments::mentioned(FileMentions::AsText);
+            let attached = MessageAttachments::mentioned(source.mentions());
             let outcome = match self.read_input(&line, attached) {
                 Ok(input) => self.perform_in_order(input).await,
                 Err(failure) => Err(failure),
@@ -321,6 +353,7 @@ impl Chat {
             tell(&waits);
         }
         let (history, mut prompt) = (home.history_file(), ChatPrompt::open(home)?);
+        self.typing.keep_history(&history);
         // Where that can't be had, keys are echoed as they are by any program.
         let _ = self.typing.quieten();
         if let Some(code) = self.take_up_all().await? {
@@ -550,6 +583,10 @@ impl Chat {
             let key = tokio::select! {
                 done = &mut work => return Ok(Some(done)),
                 key = self.typing.next() => key,
+                now = reached(self.questions.deadline()) => {
+                    self.settle_key(now).await?;
+                    continue;
+                }
                 () = self.interrupt.notified() => {
                     match interrupts {
                         InterruptState::None => {
@@ -601,13 +638,26 @@ fn is_edit(command: &ChatCommand) -> bool {
     matches!(command, ChatCommand::Edit(Some(_)))
 }
 
+/// Waits for a time, which it gives; forever without one.
+async fn reached(time: Option<Instant>) -> Instant {
+    match time {
+        Some(time) => {
+            tokio::time::sleep_until(time.into()).await;
+            time
+        }
+        None => std::future::pending().await,
+    }
+}
+
 /// Whether a line ends the chat.
 fn is_exit(line: &str) -> bool {
     matches!(line.trim_end(), "/exit" | "/quit")
 }
 
 fn unreadable_terminal(error: &dyn Error) -> CliFailure {
-    CliFailure::new("cannot read from the terminal").because(error)
+    CliFailure::new("cannot read from the terminal")
+        .because(error)
+        .hint("`TERM=dumb recto chat` reads plain lines, and asks nothing of the terminal")
 }
 
 /// A stopped program ends with what shells expect of one that Ctrl-C ended.

@@ -20,11 +20,10 @@ use anstream::{AutoStream, ColorChoice};
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use recto_fs::{create_private_folder, private_options};
 use reedline::{
-    Color, ColumnarMenu, Completer, EditCommand, EditMode, Emacs, FileBackedHistory, HistoryItem,
-    Keybindings, MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch,
-    PromptHistorySearchStatus, Reedline, ReedlineError, ReedlineErrorVariants, ReedlineEvent,
-    ReedlineMenu, ReedlineRawEvent, Signal, SimpleMatchHighlighter, Span, Suggestion,
-    default_emacs_keybindings,
+    Color, ColumnarMenu, Completer, EditCommand, EditMode, Emacs, FileBackedHistory, Keybindings,
+    MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
+    ReedlineError, ReedlineErrorVariants, ReedlineEvent, ReedlineMenu, ReedlineRawEvent, Signal,
+    SimpleMatchHighlighter, Span, Suggestion, default_emacs_keybindings,
 };
 
 use super::open_row::OpenRow;
@@ -90,6 +89,8 @@ impl LineEditor {
 
     /// Waits for a line. The terminal is as it was before when this returns.
     pub(crate) fn read_line(&mut self) -> io::Result<EditorInput> {
+        // What was added to the history elsewhere can be come back to here.
+        let _ = self.line.sync_history();
         let signal = self.line.read_line(&PlainPrompt)?;
         // One that came too late for this line is not for the next.
         self.breaker.0.store(false, Ordering::Relaxed);
@@ -123,13 +124,6 @@ impl LineEditor {
                 EditCommand::InsertString(text.to_owned()),
             ]);
         }
-    }
-
-    /// Keeps a line in the history that was typed elsewhere.
-    pub(crate) fn remember(&mut self, line: &str) {
-        // A history that can't be written is no reason to lose the message.
-        let _ = self.line.history_mut().save(HistoryItem::from_command_line(line));
-        let _ = self.line.sync_history();
     }
 
     /// Takes the prompt from the screen, so that something else can stand there, and begins
@@ -420,7 +414,7 @@ mod tests {
 
     #[test]
     fn the_history_keeps_the_newest() {
-        use reedline::{History, SearchDirection, SearchQuery};
+        use reedline::{History, HistoryItem, SearchDirection, SearchQuery};
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("history");
         let lines: String = (0..MAX_HISTORY + 10).map(|i| format!("{i}\n")).collect();

@@ -16,6 +16,8 @@ use signal_hook::consts::{SIGHUP, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::low_level::emulate_default_handler;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::status::StatusHandle;
+
 /// What tells a terminal to mark what is pasted, and not to.
 const MARK_PASTE: &str = "\x1b[?2004h";
 const LEAVE_PASTE: &str = "\x1b[?2004l";
@@ -29,10 +31,11 @@ pub(crate) struct QuietTerminal {
 
 impl QuietTerminal {
     /// A terminal that is not quiet yet. To be called in a runtime, which is to live as long as
-    /// the program: it watches the signals that end or stop that.
-    pub(crate) fn new() -> io::Result<Self> {
+    /// the program: it watches the signals that end or stop that, and clears the status line
+    /// before the end.
+    pub(crate) fn new(status: Option<StatusHandle>) -> io::Result<Self> {
         let before = Arc::new(Mutex::new(None));
-        tokio::spawn(SignalWatch::new(before.clone())?.run());
+        tokio::spawn(SignalWatch::new(before.clone(), status)?.run());
         Ok(QuietTerminal { before })
     }
 
@@ -100,6 +103,7 @@ fn quiet(mut modes: Termios) -> Termios {
 /// The signals that end or stop a program.
 struct SignalWatch {
     before: Arc<Mutex<Option<Termios>>>,
+    status: Option<StatusHandle>,
     terminate: Signal,
     hang_up: Signal,
     quit: Signal,
@@ -107,9 +111,10 @@ struct SignalWatch {
 }
 
 impl SignalWatch {
-    fn new(before: Arc<Mutex<Option<Termios>>>) -> io::Result<Self> {
+    fn new(before: Arc<Mutex<Option<Termios>>>, status: Option<StatusHandle>) -> io::Result<Self> {
         Ok(SignalWatch {
             before,
+            status,
             terminate: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
             quit: signal(SignalKind::quit())?,
@@ -125,6 +130,11 @@ impl SignalWatch {
                 _ = self.quit.recv() => SIGQUIT,
                 _ = self.stop.recv() => SIGTSTP,
             };
+            if signal != SIGTSTP
+                && let Some(status) = &self.status
+            {
+                status.clear();
+            }
             let before = self.before.lock();
             // The line editor has modes of its own, to which it comes back.
             let now = tcgetattr(stdin());

@@ -69,6 +69,17 @@ pub(crate) struct StatusLine {
     line: Arc<Mutex<StatusWriter<io::Stderr>>>,
 }
 
+/// What takes a [`StatusLine`] from the screen from elsewhere.
+#[derive(Debug, Clone)]
+pub(crate) struct StatusHandle(Arc<Mutex<StatusWriter<io::Stderr>>>);
+
+impl StatusHandle {
+    /// Takes the line from the screen for good: the program is about to end.
+    pub(crate) fn clear(&self) {
+        self.0.lock().clear();
+    }
+}
+
 impl StatusLine {
     /// The line on standard error; nothing is shown yet.
     pub(crate) fn new() -> Self {
@@ -90,6 +101,11 @@ impl StatusLine {
         };
         let width = if columns == 0 { ASSUMED_WIDTH } else { columns };
         StatusLine { line: Arc::new(Mutex::new(StatusWriter::new(stderr, look, width, reply))) }
+    }
+
+    /// What takes it from the screen when its owner can't.
+    pub(crate) fn handle(&self) -> StatusHandle {
+        StatusHandle(Arc::clone(&self.line))
     }
 
     /// Says what goes on, until the next call of this or of [`clear`](Self::clear).

@@ -18,6 +18,8 @@ pub(crate) struct Screen {
     sequence: Option<String>,
     /// What the terminal answers to the program.
     pub(crate) answers: String,
+    /// How many sequences came, whatever they were for.
+    pub(crate) sequences: usize,
 }
 
 impl Screen {
@@ -30,6 +32,7 @@ impl Screen {
             column: 0,
             sequence: None,
             answers: String::new(),
+            sequences: 0,
         }
     }
 
@@ -100,6 +103,7 @@ impl Screen {
     }
 
     fn control(&mut self, sequence: &str) {
+        self.sequences += 1;
         let Some(rest) = sequence.strip_prefix('[') else { return };
         let (arguments, kind) = rest.split_at(rest.len() - 1);
         let mut numbers = arguments.split(';').map(|number| number.parse::<usize>().ok());

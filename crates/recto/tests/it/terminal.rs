@@ -153,6 +153,11 @@ fn sent(home: &Home) -> Vec<String> {
     of_user.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
 }
 
+/// What was typed, as it is kept.
+fn history(home: &Home) -> String {
+    std::fs::read_to_string(home.path("data/history")).unwrap()
+}
+
 const SLOW: &str = r#"{"content":"The first reply.","delay_ms":1500}"#;
 
 /// Promise: `typing-is-not-lost`
@@ -232,6 +237,41 @@ fn control_d_ends_after_the_turn_and_again_now() {
     chat.wait_for("not sent: unsent");
 }
 
+/// Promise: `typing-is-not-lost`
+#[test]
+fn a_queued_line_outlives_the_program() {
+    for signal in ["-KILL", "-TERM"] {
+        let home = Home::scripted(&[r#"{"content":"never","delay_ms":50000}"#]);
+        let mut chat = TerminalChat::start(&home, &["chat"]);
+        chat.wait_for_prompt();
+        chat.press("one\r");
+        chat.wait_for("reading");
+        chat.press("for later\r");
+        chat.wait_for("1 queued");
+        chat.signal(signal);
+        assert_ne!(chat.wait(), Some(0));
+        assert_eq!(history(&home), "one\nfor later\n");
+        if signal == "-TERM" {
+            chat.wait_until("a clear screen", |shown| !shown.contains("queued"));
+        }
+    }
+}
+
+#[test]
+fn a_queued_line_is_in_the_history_once() {
+    let home = Home::scripted(&[SLOW]);
+    let chat = TerminalChat::start(&home, &["chat"]);
+    chat.wait_for_prompt();
+    chat.press("one\r");
+    chat.wait_for("reading");
+    chat.press("two\r");
+    chat.wait_for("You said: two");
+    chat.wait_for_prompt();
+    chat.press("\x1b[A");
+    chat.wait_until("the line", |shown| shown.lines().last() == Some("> two"));
+    assert_eq!(history(&home), "one\ntwo\n");
+}
+
 /// Promise: `terminal-is-restored`
 #[test]
 fn the_terminal_is_as_it_was_after_signals() {
@@ -294,8 +334,36 @@ fn what_was_typed_before_a_question_does_not_answer_it() {
     thread::sleep(Duration::from_millis(600));
     chat.press("y");
     let shown = chat.wait_for("Written.");
-    assert!(shown.contains("[y] allow once"), "{shown}");
+    assert!(shown.contains("[y] allow "), "{shown}");
     assert!(home.path("workspace/a.txt").exists());
+}
+
+/// Promise: `early-keys-answer-nothing`
+#[test]
+fn a_word_at_a_question_is_not_its_first_letter() {
+    let home = Home::scripted(&[CALL, CALL, r#"{"content":"Written."}"#]);
+    let chat = TerminalChat::start(&home, &["chat"]);
+    chat.wait_for_prompt();
+    chat.press("write\r");
+    chat.wait_for("[s] allow every call");
+    thread::sleep(Duration::from_millis(600));
+    chat.press("stop\r");
+    chat.wait_for("write_file is not run");
+    chat.wait_for_prompt();
+    assert!(!home.path("workspace/a.txt").exists());
+    assert_eq!(sent(&home), ["write"]);
+    chat.press("again\r");
+    chat.wait_until("a second question", |shown| shown.matches("[n] deny").count() == 2);
+    thread::sleep(Duration::from_millis(600));
+    chat.press("so what?\r");
+    chat.wait_for("1 queued");
+    assert!(!home.path("workspace/a.txt").exists());
+    thread::sleep(Duration::from_millis(600));
+    chat.press("yes\r");
+    chat.wait_for("Written.");
+    chat.wait_for("You said: so what?");
+    assert!(home.path("workspace/a.txt").exists());
+    assert_eq!(sent(&home), ["write", "again", "so what?"]);
 }
 
 #[test]
@@ -416,4 +484,46 @@ fn help_has_the_keys_and_fits_the_terminal() {
     chat.press("/help\r");
     let shown = chat.wait_for("a slash that begins no command");
     assert!(shown.contains("Ctrl-R") && shown.contains("/context"), "{shown}");
+}
+
+/// A reply that takes several lines, and whose words are all different.
+fn long_reply() -> (String, Vec<String>) {
+    let words: Vec<String> = (100..140).map(|number| format!("word-{number}")).collect();
+    (format!(r#"{{"content":"{}"}}"#, words.join(" ")), words)
+}
+
+#[test]
+fn without_colours_the_lines_are_the_same() {
+    let (reply, words) = long_reply();
+    let home = Home::scripted(&[&reply]);
+    let chat = TerminalChat::start_with(&home, &["chat"], &[("NO_COLOR", "1")]);
+    chat.wait_for_prompt();
+    chat.press("one\r");
+    let shown = chat.wait_for("turn 1");
+    for word in words {
+        assert!(shown.contains(&word), "{word}:\n{shown}");
+    }
+}
+
+#[test]
+fn a_dumb_terminal_gets_plain_lines_and_no_sequences() {
+    let (reply, words) = long_reply();
+    let home = Home::scripted(&[&reply, CALL, r#"{"content":"Written."}"#]);
+    let mut chat = TerminalChat::start_with(&home, &["chat"], &[("TERM", "dumb")]);
+    chat.wait_for_prompt();
+    assert!(chat.echoes());
+    chat.press("one\n");
+    let shown = chat.wait_for("turn 1");
+    for word in words {
+        assert!(shown.contains(&word), "{word}:\n{shown}");
+    }
+    chat.press("write\n");
+    chat.wait_for("/approve or /deny");
+    assert!(chat.echoes());
+    chat.press("/approve\n");
+    chat.wait_for("Written.");
+    assert!(home.path("workspace/a.txt").exists());
+    chat.press("/exit\n");
+    assert_eq!(chat.wait(), Some(0));
+    assert_eq!(chat.screen.lock().sequences, 0, "{}", chat.text());
 }

@@ -59,20 +59,16 @@ pub(super) fn help(width: Option<usize>) -> String {
 fn columns(rows: &[(String, &str)], width: Option<usize>) -> String {
     let longest = rows.iter().map(|(left, _)| left.width()).max().unwrap_or(0);
     let left = width.map_or(WIDE, |width| longest.min(width / MOST) + 2);
-    let page = width.map_or(PageWidth::Unlimited, PageWidth::Columns);
+    let page =
+        width.map_or(PageWidth::Unlimited, |width| PageWidth::Columns(width.saturating_sub(left)));
     let mut out = String::new();
     for (name, about) in rows {
-        let hang = 0;
-        let about = wrap_words(&format!("{:left$}{about}", ""), hang, page);
-        match name.width() + 2 > left {
-            true => {
-                let _ = writeln!(out, "{name}\n{about}");
-            }
-            false => {
-                let about = about.get(left..).unwrap_or_default();
-                let _ = writeln!(out, "{name:<left$}{about}");
-            }
-        }
+        let below = format!("\n{:left$}", "");
+        let about = wrap_words(about, 0, page).replace('\n', &below);
+        let _ = match name.width() + 2 > left {
+            true => writeln!(out, "{name}{below}{about}"),
+            false => writeln!(out, "{name:<left$}{about}"),
+        };
     }
     out
 }
@@ -92,6 +88,20 @@ mod tests {
                 assert!(all.contains(&words(about).join(" ")), "{width}: {about}");
             }
         }
+    }
+
+    /// What goes on below begins where it began.
+    #[test]
+    fn further_lines_stand_in_the_second_column() {
+        let rows = [
+            ("/a".to_owned(), "one two three four five six seven eight nine ten"),
+            ("/longer <than the first column>".to_owned(), "one"),
+        ];
+        let drawn = columns(&rows, Some(40));
+        let starts = drawn.lines().filter(|line| line.starts_with(' '));
+        let starts: Vec<usize> = starts.map(|line| line.len() - line.trim_start().len()).collect();
+        assert_eq!(drawn.lines().next().and_then(|line| line.find("one")), Some(22), "{drawn}");
+        assert!(starts.len() > 2 && starts.iter().all(|start| *start == 22), "{drawn}");
     }
 
     /// A program that pipes messages in presses no keys.

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use anstream::adapter::strip_str;
 use recto_agent::{
     ApprovalQuestion, CommandReply, EventKind, FinishedTurn, TakenBackEvent, TurnEvent,
     TurnSnapshot, UsageTotals,
@@ -21,7 +22,7 @@ use crate::output::{print, print_data, print_drawn, print_json_line, tell, usage
 use crate::remedy_words::{hint_with_command, with_command};
 use crate::terminal::OutputStyle;
 use crate::terminal::markdown::MarkdownRenderer;
-use crate::terminal::status::{self, StatusLine};
+use crate::terminal::status::{self, StatusHandle, StatusLine};
 
 /// Characters of a tool's name that are shown: a model may make one up.
 const MOST_NAME: usize = 64;
@@ -58,6 +59,14 @@ impl TurnPrinter {
             open_line: false,
             printed: String::new(),
         }))
+    }
+
+    /// What takes the status line from the screen when the program is ended.
+    pub(super) fn status_handle(&self) -> Option<StatusHandle> {
+        match self {
+            TurnPrinter::Json => None,
+            TurnPrinter::People(terminal) => Some(terminal.status.handle()),
+        }
     }
 
     pub(super) fn event(&mut self, event: &TurnEvent) -> CliResult {
@@ -292,13 +301,18 @@ impl TerminalPrinter {
 
     /// Prints a piece of the reply.
     fn print_piece(&mut self, piece: &str) -> CliResult {
+        let piece = &match self.styled {
+            // The status line writes it once more, and knows nothing of colours.
+            OutputStyle::Colourless => strip_str(piece).to_string(),
+            OutputStyle::Yes | OutputStyle::No => piece.to_owned(),
+        };
         self.status.hide();
         self.status.printed(piece);
         if let Some(last) = piece.chars().next_back() {
             self.open_line = last != '\n';
         }
         match self.styled {
-            OutputStyle::Yes => print_drawn(piece),
+            OutputStyle::Yes | OutputStyle::Colourless => print_drawn(piece),
             OutputStyle::No => print_data(piece),
         }
     }
@@ -344,7 +358,7 @@ impl TerminalPrinter {
             let names: Vec<&str> = finished.calls.iter().map(|call| &*call.name).collect();
             tell(&format_args!("the client is to run: {}", names.join(", ")));
         }
-        if self.styled == OutputStyle::Yes {
+        if self.styled != OutputStyle::No {
             self.status.note(&format!("{}{}", turn_label(event), described(&finished.usage)));
         }
         Ok(())

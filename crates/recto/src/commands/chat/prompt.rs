@@ -39,14 +39,11 @@ impl ChatPrompt {
     }
 
     /// Shows a line that was typed while a turn ran, where it would stand had it been typed
-    /// now, and keeps it in the history.
-    pub(super) fn show_queued(&mut self, line: String) -> String {
+    /// now.
+    pub(super) fn show_queued(&self, line: String) -> String {
         // Nobody is left to be told when standard error is gone.
         let shown = tame_lines(&line).replace('\n', "\n  ");
         let _ = writeln!(io::stderr(), "{PROMPT}{shown}");
-        if let Some(editor) = &mut self.editor {
-            editor.remember(&line);
-        }
         line
     }
 

@@ -35,7 +35,7 @@ impl ApprovalPrompt {
                         then a key answers)";
             tell(&hint);
         }
-        ApprovalPrompt { question, keys: KeyQuestion::new(keys, Instant::now()) }
+        ApprovalPrompt { question, keys: KeyQuestion::new(keys, Instant::now(), draft) }
     }
 }
 
@@ -81,13 +81,43 @@ impl QuestionQueue {
         key: &TimedKey,
         draft: &str,
     ) -> (Option<ApprovalQuestion>, KeyChoice) {
-        let Some(prompt) = &mut self.shown else { return (None, KeyChoice::Typed) };
-        match prompt.keys.read(key, draft) {
+        let choice = self.shown.as_mut().map(|prompt| prompt.keys.read(key, draft));
+        self.answered(choice)
+    }
+
+    /// What a line means that was finished with Enter, and for which question.
+    pub(super) fn read_line(&mut self, line: &str) -> (Option<ApprovalQuestion>, KeyChoice) {
+        let choice = self.shown.as_ref().and_then(|prompt| prompt.keys.read_line(line));
+        self.answered(choice)
+    }
+
+    /// When it is clear that a key was typed alone.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.shown.as_ref().and_then(|prompt| prompt.keys.deadline())
+    }
+
+    /// What a key was that nothing had followed by that time, if there is one.
+    pub(super) fn settle_key(
+        &mut self,
+        now: Instant,
+    ) -> Option<(Option<ApprovalQuestion>, KeyChoice)> {
+        let choice = self.shown.as_mut()?.keys.settle(now)?;
+        Some(self.answered(Some(choice)))
+    }
+
+    /// Takes the question away, if that is an answer.
+    fn answered(&mut self, choice: Option<KeyChoice>) -> (Option<ApprovalQuestion>, KeyChoice) {
+        match choice.unwrap_or(KeyChoice::Typed) {
             choice @ (KeyChoice::Key(_) | KeyChoice::Interrupted) => {
                 (self.shown.take().map(|prompt| prompt.question), choice)
             }
             choice => (None, choice),
         }
+    }
+
+    /// Whether a person looks at a question.
+    pub(super) fn is_shown(&self) -> bool {
+        self.shown.is_some()
     }
 
     /// Takes back what an event has settled.

@@ -2,16 +2,20 @@
 //! key that answers a question, or the wish to end.
 
 use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use crossterm::event::Event;
-use recto_agent::{ChatCommand, CommandReply, Inbound, InboundReading, Right};
+use recto_agent::{ApprovalQuestion, ChatCommand, CommandReply, Inbound, InboundReading, Right};
 
 use super::{Chat, is_exit};
 use crate::failure::{CliFailure, CliResult};
-use crate::output::tell;
+use crate::output::{tame, tell};
 use crate::terminal::choose::KeyChoice;
+use crate::terminal::history::add_entry;
 use crate::terminal::keys::{KeyReader, TimedKey};
 use crate::terminal::quiet::{self, QuietTerminal};
+use crate::terminal::status::StatusHandle;
 use crate::terminal::type_ahead::{TypeAhead, TypedAction};
 
 /// What is typed beside a turn, and the terminal that it is typed at.
@@ -23,6 +27,10 @@ pub(super) struct TurnTyping {
     ahead: TypeAhead,
     leaving: LeaveWish,
     purpose: TypingPurpose,
+    /// Where finished lines are kept, so that they outlive the program.
+    history: Option<PathBuf>,
+    /// What must leave the screen when the program ends.
+    status: Option<StatusHandle>,
 }
 
 /// Whether the person wants to end the chat.
@@ -49,14 +57,30 @@ pub(super) enum KeyEffect {
 }
 
 impl TurnTyping {
-    pub(super) fn new(purpose: TypingPurpose) -> Self {
+    pub(super) fn new(purpose: TypingPurpose, status: Option<StatusHandle>) -> Self {
         TurnTyping {
             terminal: None,
             reader: None,
             ahead: TypeAhead::default(),
             leaving: LeaveWish::None,
             purpose,
+            history: None,
+            status,
         }
+    }
+
+    /// Keeps finished lines in that file from now on.
+    pub(super) fn keep_history(&mut self, file: &Path) {
+        self.history = Some(file.to_owned());
+    }
+
+    /// Lets a finished line wait for the turn's end.
+    fn queue(&mut self, line: String) {
+        if let Some(history) = &self.history {
+            // A history that can't be written is no reason to lose the message.
+            let _ = add_entry(history, &line);
+        }
+        self.ahead.queue(line);
     }
 
     /// Begins to take in what is typed; the terminal does not echo it any more.
@@ -73,7 +97,7 @@ impl TurnTyping {
     pub(super) fn quieten(&mut self) -> io::Result<()> {
         let terminal = match self.terminal.take() {
             Some(terminal) => terminal,
-            None => QuietTerminal::new()?,
+            None => QuietTerminal::new(self.status.clone())?,
         };
         self.terminal.insert(terminal).enter()
     }
@@ -83,7 +107,7 @@ impl TurnTyping {
         let Some(reader) = self.reader.take() else { return };
         for key in reader.stop() {
             match self.ahead.press(&key.event) {
-                TypedAction::Finished(line) => self.ahead.queue(line),
+                TypedAction::Finished(line) => self.queue(line),
                 TypedAction::End => self.leaving = LeaveWish::AfterTurn,
                 TypedAction::Changed | TypedAction::Ignored => {}
             }
@@ -164,19 +188,17 @@ impl Chat {
             self.printer.resize(columns.into());
             return Ok(KeyEffect::GoesOn);
         }
+        self.settle_key(key.at).await?;
         let effect = match self.questions.read_key(key, self.typing.draft()) {
             (Some(question), KeyChoice::Interrupted) => {
-                self.printer.pause()?;
-                tell(&format_args!("the turn is stopped; {} is not run", question.tool));
-                self.stop_turn().await?;
+                // No more than a key that would have answered.
+                self.typing.take_draft();
+                self.handle_answer(&question, KeyChoice::Interrupted).await?;
                 KeyEffect::GoesOn
             }
-            (Some(question), KeyChoice::Key(key)) => {
-                self.decide(&question, key).await?;
+            _ if self.typing.purpose == TypingPurpose::Questions && !self.questions.is_shown() => {
                 KeyEffect::GoesOn
             }
-            (_, KeyChoice::TooEarly) => KeyEffect::GoesOn,
-            _ if self.typing.purpose == TypingPurpose::Questions => KeyEffect::GoesOn,
             _ => match self.typing.ahead.press(&key.event) {
                 TypedAction::Finished(line) => self.handle_line(line).await?,
                 TypedAction::End => self.leave(),
@@ -187,8 +209,41 @@ impl Chat {
         Ok(effect)
     }
 
+    /// Answers a question with a key that nothing had followed by that time.
+    pub(super) async fn settle_key(&mut self, now: Instant) -> CliResult {
+        let Some((question, choice)) = self.questions.settle_key(now) else { return Ok(()) };
+        self.typing.take_draft();
+        if let Some(question) = question {
+            self.handle_answer(&question, choice).await?;
+        }
+        self.printer.typed(&self.typing.describe());
+        Ok(())
+    }
+
+    /// Does what a person chose at a question.
+    async fn handle_answer(&mut self, question: &ApprovalQuestion, choice: KeyChoice) -> CliResult {
+        match choice {
+            KeyChoice::Key(key) => self.decide(question, key).await,
+            KeyChoice::Interrupted => {
+                self.printer.pause()?;
+                tell(&format_args!("the turn is stopped; {} is not run", question.tool));
+                self.stop_turn().await
+            }
+            KeyChoice::Typed | KeyChoice::TooEarly => Ok(()),
+        }
+    }
+
     /// A line that was finished while a turn runs.
     async fn handle_line(&mut self, line: String) -> CliResult<KeyEffect> {
+        if let (Some(question), choice) = self.questions.read_line(&line) {
+            self.handle_answer(&question, choice).await?;
+            return Ok(KeyEffect::GoesOn);
+        }
+        if self.typing.purpose == TypingPurpose::Questions {
+            self.printer.pause()?;
+            tell(&format_args!("no answer: {}", tame(&line)));
+            return Ok(KeyEffect::GoesOn);
+        }
         if is_exit(&line) {
             return Ok(self.leave());
         }
@@ -196,7 +251,7 @@ impl Chat {
             Ok(InboundReading::Command(command)) if self.acts_at_once(&command) => {
                 self.run_beside(command).await?;
             }
-            _ => self.typing.ahead.queue(line),
+            _ => self.typing.queue(line),
         }
         Ok(KeyEffect::GoesOn)
     }
