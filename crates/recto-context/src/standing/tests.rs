@@ -1,3 +1,5 @@
+//! What became of items, in requests that were made for it.
+
 use super::*;
 use crate::catalog::{Catalog, OffReason, OffTool, Skill, ToolSpec};
 use crate::inputs::AssemblyInputs;

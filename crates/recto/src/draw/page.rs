@@ -24,7 +24,7 @@ const MARGIN: usize = 28;
 /// The bar of a line, and of what goes on with it.
 const LINE: [&str; 2] = ["│", "┊"];
 /// The mark of what is no text.
-const NO_TEXT: [&str; 2] = ["+", "┊"];
+const NO_TEXT: [&str; 2] = ["+", "+"];
 
 /// Draws all that a model reads of a request.
 pub(crate) fn whole_page(request: &RequestContext, width: PageWidth) -> String {

@@ -118,7 +118,7 @@ fn what_was_cut_short_is_finished_before_it_is_taken_back() {
 fn a_session_with_a_turn_that_was_cut_short_can_be_stopped_and_deleted() {
     let home = cut_short();
     let delete = ["sessions", "delete", "work", "--yes"];
-    home.run(&delete).fails_with("stop it first: recto sessions stop work");
+    home.run(&delete).fails_with("stop it first: `recto sessions stop work`");
     home.ok(&["sessions", "stop", "work"]);
     home.ok(&delete);
 }

@@ -46,8 +46,7 @@ const COMMANDS: [&[&str]; 26] = [
 /// A home with long names and descriptions, wide characters, an MCP server, and turns of which one
 /// waits.
 fn home() -> Home {
-    let home =
-        Home::scripted(&[CALL, r#"{"content":"I am Ada, and 日本語 is spoken here."}"#, ASK]);
+    let home = Home::scripted(&[CALL, r#"{"content":"I am Ada, and 日本語 is spoken here."}"#]);
     let program = env!("CARGO_BIN_EXE_recto");
     let folder = home.path("").display().to_string();
     let config = std::fs::read_to_string(home.path("config.toml")).unwrap();
@@ -75,6 +74,7 @@ fn home() -> Home {
     home.write("workspace/memory/MEMORY.md", format!("- {long}\n"));
     home.ok(&["mcp", "tools"]);
     home.ok(&["chat", "-m", "Who are you, and which units do you write when nobody says which?"]);
+    home.write("talk.jsonl", ASK);
     assert_eq!(home.run(&["chat", "-m", "Write a file for me, please"]).code, 3);
     home
 }
