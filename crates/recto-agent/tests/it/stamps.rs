@@ -21,7 +21,7 @@ async fn heard_of(message: &str, reply: impl Fn(&str) -> String) -> (String, Str
     let MessageBody::User(said) = &stored[0].message.body else { panic!("no message") };
     let minute = said.stamp.as_ref().unwrap().minute().to_owned();
     drop(agent);
-    let second = FakeServer::openai().answer(FakeAnswer::text(&reply(&minute))).start();
+    let second = FakeServer::openai().answer(FakeAnswer::text(reply(&minute))).start();
     let agent = bench.agent(&second).await;
     let told = events(submit(&agent, session, &message.replace("MINUTE", &minute)).await).await;
     let heard = told.iter().filter_map(|event| match event {

@@ -104,7 +104,7 @@ impl TextTable {
     fn widest(&self, beside: &[usize], natural: &[usize]) -> Option<usize> {
         let others = || beside.iter().copied().filter(|column| *column != self.key);
         let words = others().filter(|column| !self.right[*column] && natural[*column] > 1);
-        let numbers = || others().filter(|column| self.right[*column]).next_back();
+        let numbers = || others().rfind(|column| self.right[*column]);
         words.max_by_key(|column| natural[*column]).or_else(numbers)
     }
 
