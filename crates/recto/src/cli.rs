@@ -2,6 +2,7 @@
 
 mod files;
 mod sampling;
+mod serve;
 mod shell;
 
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use recto_store::ApprovalId;
 
 pub use files::{AttachArgs, ProjectArgs};
 pub use sampling::SamplingArgs;
+pub use serve::ServeArgs;
 pub use shell::{CompletionArgs, ManArgs};
 
 /// Turns what is typed into the domain's own enum, whose variants have the same names.
@@ -70,6 +72,8 @@ pub enum CliCommand {
     Models(ModelCommand),
     /// Find items that fit a message, whatever their include mode
     Search(SearchArgs),
+    /// Answer over HTTP: the web page, the API, and the front doors of OpenAI and Ollama
+    Serve(ServeArgs),
     /// Tell why an item was or was not on the page of a turn
     Why(WhyArgs),
     /// Count how the context was used over time, and list the items that nothing uses

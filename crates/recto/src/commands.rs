@@ -13,6 +13,7 @@ pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod models;
 pub(crate) mod search;
+pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod shell;
 pub(crate) mod stats;

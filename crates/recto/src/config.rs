@@ -53,10 +53,10 @@ pub use edit::{IncludeScope, ItemsTable, set_include};
 pub use env::ConfigFlag;
 pub use problem::{ConfigProblem, ConfigProblems, SettingOrigin};
 pub use settings::{
-    AgentSettings, BindingSettings, ContextSettings, GrantSettings, HistorySettings, ItemSettings,
-    MemorySettings, ModelSettings, PlacedValue, SearchGroupSettings, SearchSettings,
-    ServerSettings, Settings, SkillSettings, StoreSettings, ToolSettings, TranscriptSettings,
-    TransportSettings,
+    AgentSettings, BindingSettings, ContextSettings, GatewaySettings, GrantSettings,
+    HistorySettings, ItemSettings, MemorySettings, ModelSettings, PlacedValue, SearchGroupSettings,
+    SearchSettings, ServerSettings, Settings, SkillSettings, StoreSettings, ToolSettings,
+    TranscriptSettings, TransportSettings,
 };
 
 use keys::KeyKind;

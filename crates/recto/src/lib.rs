@@ -15,6 +15,7 @@ mod project;
 pub mod reference;
 mod remedy_words;
 mod setup;
+mod signals;
 mod terminal;
 
 use std::ffi::OsString;
@@ -72,6 +73,7 @@ fn dispatch(cli: &Cli) -> CliResult<ExitCode> {
     match &cli.command {
         // These fail with a code of their own, or without a word.
         CliCommand::Chat(args) => return commands::chat::run(&home, args),
+        CliCommand::Serve(args) => return commands::serve::run(&home, args),
         CliCommand::Replay(args) => return commands::turns::replay::run(&home, args),
         CliCommand::Models(command) => return commands::models::run(&home, command),
         CliCommand::Context(args) => return commands::context::run(&home, args),

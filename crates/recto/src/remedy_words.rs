@@ -18,7 +18,7 @@ pub(crate) fn hint_with_command(hint: Option<String>, remedy: Option<&Remedy>) -
     hint.map(|hint| with_command(hint, remedy))
 }
 
-fn command(remedy: &Remedy) -> String {
+pub(crate) fn command(remedy: &Remedy) -> String {
     let fixed = match remedy {
         Remedy::FreeModelName { name } => return format!("`--name`, `recto models remove {name}`"),
         Remedy::TrustSkill { skill } => return format!("`recto tools trust {skill}`"),

@@ -56,7 +56,7 @@ pub(crate) use search::search_parts;
 pub(crate) use tools::{built_in, toolbox};
 
 /// How long work is waited for that can't be dropped.
-const BLOCKING_LIMIT: Duration = Duration::from_millis(500);
+pub(crate) const BLOCKING_LIMIT: Duration = Duration::from_millis(500);
 
 /// Loads the config as it holds for the default agent, and tells of what a person
 /// should know about it.

@@ -37,6 +37,11 @@ pub(crate) fn run(home: &RectoHome, json: bool) -> CliResult<ExitCode> {
     Ok(if report.is_ready() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// What there is to say about this machine, for programs: the failure where there is no telling.
+pub(crate) fn report_json(home: &RectoHome) -> Value {
+    examine(home).map_or_else(|failure| failure.json(), |report| report.json())
+}
+
 /// The findings about this machine, and which model answers.
 struct DoctorReport {
     findings: Vec<DoctorFinding>,

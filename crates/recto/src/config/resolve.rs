@@ -21,9 +21,10 @@ use super::problem::{ConfigProblem, SettingOrigin, ValueMismatch, listed, quoted
 use super::raw::NamedTable;
 use super::setting::{KeyPath, LayerSetting};
 use super::settings::{
-    AgentSettings, ContextSettings, HistorySettings, MemorySettings, ModelSettings, PlacedValue,
-    SearchGroupSettings, SearchKeys, SearchSettings, SessionKeys, Settings, SkillSettings,
-    StoreSettings, ToolSettings, TopLevelKeys, TranscriptSettings, WindowKeys,
+    AgentSettings, ContextSettings, GatewaySettings, HistorySettings, MemorySettings,
+    ModelSettings, PlacedValue, SearchGroupSettings, SearchKeys, SearchSettings, SessionKeys,
+    Settings, SkillSettings, StoreSettings, ToolSettings, TopLevelKeys, TranscriptSettings,
+    WindowKeys,
 };
 use super::tables::SettingType;
 use super::value::{self, SettingValue};
@@ -87,6 +88,7 @@ impl<'a> SettingsResolver<'a> {
         let tools = ToolSettings::read(self, &[]);
         let search = self.search();
         let store = StoreSettings::read(self, &[]);
+        let server = GatewaySettings::read(self, &[]);
         let window = WindowKeys::read(self, &[]);
         let models = self.models();
         let item_kinds = self.item_kinds();
@@ -109,6 +111,7 @@ impl<'a> SettingsResolver<'a> {
             tools: tools?,
             search: search?,
             store: store?,
+            server: server?,
             window_cap: window?.cap,
             models: models?,
             model_files: self.sources.home.join(MODEL_FILES),

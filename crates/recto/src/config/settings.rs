@@ -50,6 +50,8 @@ pub struct Settings {
     pub search: SearchSettings,
     /// Where sessions and records are kept.
     pub store: StoreSettings,
+    /// How the server answers.
+    pub server: GatewaySettings,
     /// The most tokens that are used of what a model was trained for, when
     /// neither the person nor the server says how large its window is.
     pub window_cap: u32,
@@ -289,6 +291,15 @@ settings_tables! {
     pub struct StoreSettings: Eq in "store." {
         /// The database with sessions and the record of every request.
         path: PathBuf = default("data/recto.db").example("\"~/recto.db\"");
+    }
+
+    /// `[server]`: how `recto serve` answers.
+    pub struct GatewaySettings: Eq in "server." {
+        /// The address and port that it listens on. Beyond this machine it listens only where
+        /// there is a token, and asks for one: `recto token create`.
+        listen: String = default("127.0.0.1:7411").example("\"127.0.0.1:8080\"");
+        /// How many seconds turns that run may take to end when the server is told to.
+        grace: Duration = range(0, MAX_SECONDS).default("10").example("60");
     }
 
     /// `[window]` as it is written.

@@ -13,6 +13,7 @@ use crate::failure::{CliFailure, CliResult};
 use crate::output::{list_json, print_data, print_json, tell};
 use crate::remedy_words::with_command;
 use crate::setup;
+use crate::signals::told_to_stop;
 
 /// The options of a pull, from the command line and the environment.
 pub(super) fn options(sha256: Option<Checksum>, name: Option<String>) -> PullOptions {
@@ -51,24 +52,6 @@ pub(super) fn run(
             Ok(ExitCode::from(130))
         })
     })
-}
-
-/// Waits for Ctrl-C, or for whoever ends programs more politely than that. Either
-/// way what was begun is ended too, pip above all.
-async fn told_to_stop() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let ends = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-        let waits = ends.into_iter().filter_map(|kind| signal(kind).ok()).map(|mut signal| {
-            Box::pin(async move {
-                signal.recv().await;
-            })
-        });
-        futures_util::future::select_all(waits.collect::<Vec<_>>()).await;
-    }
-    #[cfg(not(unix))]
-    let _ = tokio::signal::ctrl_c().await;
 }
 
 async fn pull_all(

@@ -1,0 +1,40 @@
+//! A session's events as a stream of server-sent events, which a client can go on with where it
+//! left off.
+//!
+//! Each event has the session's own number as its id, so that a browser that comes back says
+//! with `Last-Event-ID` what it has seen; where the log no longer has all since, a snapshot of
+//! the running turn stands for it.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::{Stream, stream};
+use recto_agent::{EventCursor, EventListener, EventNumber, TurnEvent};
+
+/// How often a comment says that the line still stands, where nothing else does.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// The place at which a client wants to go on: the last event that it has seen, if it says so.
+pub(crate) fn cursor_after(last_event: Option<&str>) -> EventCursor {
+    let seen = last_event.and_then(|number| number.trim().parse().ok());
+    seen.map_or(EventCursor::Now, |number| EventCursor::After(EventNumber(number)))
+}
+
+/// The events that a listener hears, until the agent is shut down or the client leaves.
+pub(crate) fn stream_events(
+    listener: EventListener,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let events = stream::unfold(listener, async |mut listener| {
+        let event = listener.next().await?;
+        Some((Ok(write_event(&event)), listener))
+    });
+    Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
+}
+
+/// An event as it goes over the line. All are of the one kind that every client hears; what
+/// happened is in the data.
+fn write_event(event: &TurnEvent) -> Event {
+    let data = serde_json::to_string(event).unwrap_or_default();
+    Event::default().id(event.seq.to_string()).data(data)
+}

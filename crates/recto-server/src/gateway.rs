@@ -1,0 +1,98 @@
+//! What all handlers share: the agents, their store, and the program around them.
+
+use std::sync::Arc;
+
+use recto_agent::{
+    Actor, Agent, AgentError, Conversation, SOLE_ACCOUNT, SessionSettings, may_reach,
+};
+use recto_context::Remedy;
+use recto_store::{RowId, SessionId, Store, StoreError, StoredSession};
+
+use crate::host::HostHandle;
+
+/// The surface of those who talk in the web pages or through the API.
+pub(crate) const WEB: &str = "web";
+
+/// All that a gateway is made of.
+#[derive(Debug)]
+pub struct GatewayParts {
+    /// The agents that answer, the default first.
+    pub agents: Vec<Agent>,
+    /// The store that all of them share.
+    pub store: Store,
+    /// The person on whose machine it runs, as callers on loopback are known.
+    pub owner: Actor,
+    /// The program around it, for what only that can do.
+    pub host: HostHandle,
+    /// How people are told what can be done about a problem.
+    pub remedy_words: fn(&Remedy) -> String,
+}
+
+/// The state of the server. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Gateway(Arc<GatewayParts>);
+
+impl Gateway {
+    /// A gateway to these agents.
+    pub fn new(parts: GatewayParts) -> Self {
+        Gateway(Arc::new(parts))
+    }
+
+    /// The agents, the default first.
+    pub(crate) fn agents(&self) -> &[Agent] {
+        &self.0.agents
+    }
+
+    /// The agent of that name.
+    pub(crate) fn agent(&self, name: &str) -> Option<&Agent> {
+        self.0.agents.iter().find(|agent| agent.name() == name)
+    }
+
+    /// The agent that answers those who name none.
+    pub(crate) fn default_agent(&self) -> Result<&Agent, AgentError> {
+        self.0.agents.first().ok_or(AgentError::NoModel)
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    pub(crate) fn owner(&self) -> &Actor {
+        &self.0.owner
+    }
+
+    pub(crate) fn host(&self) -> &HostHandle {
+        &self.0.host
+    }
+
+    /// What can be done about a problem, in words.
+    pub(crate) fn describe_remedy(&self, remedy: &Remedy) -> String {
+        (self.0.remedy_words)(remedy)
+    }
+
+    /// A session that the actor may know of, with its agent. One of somebody else is not there.
+    pub(crate) async fn find_session(
+        &self,
+        actor: &Actor,
+        id: SessionId,
+    ) -> Result<(&Agent, StoredSession), AgentError> {
+        let stored = self.store().session(id).await?;
+        let reached = stored.filter(|session| can_reach(actor, session));
+        let session = reached.ok_or(StoreError::NotFound(RowId::Session(id)))?;
+        match self.agent(&session.agent) {
+            Some(agent) => Ok((agent, session)),
+            None => Err(AgentError::OtherAgent { session: id, agent: session.agent }),
+        }
+    }
+}
+
+/// Whether a session is one of the actor's.
+pub(crate) fn can_reach(actor: &Actor, session: &StoredSession) -> bool {
+    let audience = SessionSettings::from_store(&session.settings).audience;
+    may_reach(actor, &audience.unwrap_or_default())
+}
+
+/// The conversation that somebody holds in the web pages under this name.
+pub(crate) fn web_conversation(actor: &Actor, name: &str) -> Conversation {
+    Conversation::in_private(WEB, SOLE_ACCOUNT, name, actor)
+}

@@ -1,0 +1,39 @@
+//! What only the program around the server can do: it is asked by message, and answers.
+//!
+//! The server knows no config and no command line. Whatever it needs of them goes through
+//! [`HostRequest`]; the program reads these in a task of its own.
+
+use tokio::sync::{mpsc, oneshot};
+
+/// Something that the program around the server is asked for, with where its answer goes.
+#[derive(Debug)]
+pub enum HostRequest {
+    /// The state of the setup, as `doctor` tells it: a report in JSON.
+    Doctor {
+        /// Where the report goes.
+        answer: oneshot::Sender<serde_json::Value>,
+    },
+}
+
+/// The way to the program around the server. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct HostHandle(mpsc::Sender<HostRequest>);
+
+impl HostHandle {
+    /// A way to whoever reads the other end.
+    pub fn new() -> (Self, mpsc::Receiver<HostRequest>) {
+        // One waits while another is answered; more than a few are a fault of the caller.
+        let (sender, receiver) = mpsc::channel(16);
+        (HostHandle(sender), receiver)
+    }
+
+    /// Asks, and waits for the answer; nothing where the program is ending.
+    pub(crate) async fn ask<T>(
+        &self,
+        request: impl FnOnce(oneshot::Sender<T>) -> HostRequest,
+    ) -> Option<T> {
+        let (answer, answered) = oneshot::channel();
+        self.0.send(request(answer)).await.ok()?;
+        answered.await.ok()
+    }
+}

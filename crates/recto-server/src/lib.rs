@@ -1,0 +1,24 @@
+//! Recto over HTTP: the API, the front doors of OpenAI and Ollama, and the web pages.
+//!
+//! [`serve`] is the door: it answers on a listener until it is told to end. What the handlers
+//! share is a [`Gateway`]: the agents, their store, and a way to ask the program around it.
+//! Who calls is found out once, in `access.rs`; what they may do is decided in
+//! `recto-agent`'s table of rights, like everywhere else.
+//!
+//! A turn that comes in here is the same as any other: stored before it is acknowledged, run by its
+//! session's mailbox, recorded. This crate knows no SQL and assembles no page for a model.
+
+mod access;
+mod api;
+mod events;
+mod gateway;
+mod health;
+mod host;
+mod problem;
+mod router;
+mod serve;
+
+pub use gateway::{Gateway, GatewayParts};
+pub use host::{HostHandle, HostRequest};
+pub use router::router;
+pub use serve::{ServeOptions, serve};

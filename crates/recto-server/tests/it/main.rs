@@ -1,0 +1,4 @@
+//! The server from the outside: real sockets on loopback, a real store, the scripted model.
+
+mod support;
+mod turns;

@@ -1,0 +1,117 @@
+//! `recto serve`: the agents over HTTP, until the program is told to end.
+//!
+//! One line on standard output says where; everything else is told on standard error. Two on the
+//! same home would answer the same people twice, so the second is refused and told where the first
+//! one is.
+
+mod browser;
+mod claim;
+mod host;
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+use recto_agent::{Agent, TakeUpScope};
+use recto_server::{Gateway, GatewayParts, HostHandle, ServeOptions};
+use recto_store::Store;
+use tokio::net::TcpListener;
+
+use crate::cli::ServeArgs;
+use crate::config::{LoadedConfig, Settings};
+use crate::failure::{CliFailure, CliResult};
+use crate::home::RectoHome;
+use crate::output::{print, tell};
+use crate::remedy_words;
+use crate::setup;
+use crate::signals::told_to_stop;
+use browser::open_in_browser;
+use claim::ServeClaim;
+
+pub(crate) fn run(home: &RectoHome, args: &ServeArgs) -> CliResult<ExitCode> {
+    let config = setup::load_config(home, Vec::new())?;
+    let runtime = setup::runtime()?;
+    let served = runtime.block_on(serve(home, config, args));
+    runtime.shutdown_timeout(setup::BLOCKING_LIMIT);
+    served.map(|()| ExitCode::SUCCESS)
+}
+
+async fn serve(home: &RectoHome, config: LoadedConfig, args: &ServeArgs) -> CliResult {
+    let claim = ServeClaim::take(home)?;
+    let server = config.settings.server.clone();
+    let listener = listen(args.listen.as_deref().unwrap_or(&server.listen)).await?;
+    let address = listener.local_addr().map_err(|error| no_address(&error))?;
+    let store = setup::settled_store(&config.settings).await?;
+    let agents = start_agents(home, &config, &store).await?;
+    let (handle, requests) = HostHandle::new();
+    tokio::spawn(host::answer_requests(home.clone(), requests));
+    let gateway = Gateway::new(GatewayParts {
+        agents,
+        store,
+        owner: setup::actor(),
+        host: handle,
+        remedy_words: remedy_words::command,
+    });
+    let url = format!("http://{address}/");
+    claim.tell_address(&url)?;
+    print(&format!("Recto answers at {url}\n"))?;
+    if args.open {
+        open_in_browser(&url);
+    }
+    let ended = async {
+        told_to_stop().await;
+        tell(&"ending: no new turns begin; those that run are waited for");
+    };
+    recto_server::serve(listener, gateway, ServeOptions { grace: server.grace }, ended)
+        .await
+        .map_err(|error| CliFailure::new("the server failed").because(&error))
+}
+
+/// Starts all agents of the config, the default first. One without a model answers with an error
+/// that says so, and is told of here.
+async fn start_agents(
+    home: &RectoHome,
+    config: &LoadedConfig,
+    store: &Store,
+) -> CliResult<Vec<Agent>> {
+    let mut agents = Vec::new();
+    for settings in config.agents() {
+        let settings = with_found_model(settings).await;
+        let agent = setup::idle_agent(home, &settings, store.clone())?;
+        agent.take_up(TakeUpScope::All).await?;
+        agent.take_up_regularly();
+        agents.push(agent);
+    }
+    Ok(agents)
+}
+
+/// The settings with the model that is found, if one is.
+async fn with_found_model(settings: &Settings) -> Settings {
+    match setup::with_model(settings.clone(), None).await {
+        Ok(settings) => settings,
+        Err(failure) => {
+            tell(&failure);
+            settings.clone()
+        }
+    }
+}
+
+/// Listens on an address of this machine. Everything else needs tokens, which callers then show.
+async fn listen(address: &str) -> CliResult<TcpListener> {
+    let parsed: SocketAddr = address.parse().map_err(|_| {
+        CliFailure::new(format!("`{address}` is no address to listen on"))
+            .hint("name an address and a port, such as 127.0.0.1:7411")
+    })?;
+    if !parsed.ip().is_loopback() {
+        return Err(CliFailure::new(format!("`{address}` can be reached from other machines"))
+            .hint("listen on 127.0.0.1"));
+    }
+    TcpListener::bind(parsed).await.map_err(|error| {
+        CliFailure::new(format!("cannot listen on {address}"))
+            .because(&error)
+            .hint("another program may have the port; choose another with --listen")
+    })
+}
+
+fn no_address(error: &std::io::Error) -> CliFailure {
+    CliFailure::new("cannot tell on which address the server listens").because(error)
+}
