@@ -49,6 +49,7 @@ mod stop;
 mod stop_requests;
 mod take_back;
 mod tally;
+mod trace;
 mod turn;
 mod turn_gate;
 mod unknown_items;
@@ -109,5 +110,6 @@ pub use stats::{
 };
 pub use stop_requests::{StopOutcome, StopReport, stop_session};
 pub use take_back::{ReplacedExchange, StandingCall, TakenBackEvent, UndoneExchange};
+pub use trace::CONTENTS;
 pub use unknown_items::{ConfiguredItems, UnknownItem};
 pub use why::{ItemExplanation, ItemReason, explain_item};
