@@ -40,6 +40,7 @@ mod stats;
 mod storage;
 mod support;
 mod taken_up;
+mod telemetry;
 mod terminal;
 mod tools;
 mod transfer;
