@@ -203,3 +203,31 @@ fn items_of_a_session_s_first_turn_did_not_join_late() {
         assert_eq!(late.count(), 1, "{shown}");
     }
 }
+
+/// Rules, skills and memories on a page with headings, and others that search left.
+fn page_with_headings() -> ServedHome {
+    let fake = Wire::OpenAi.fake().answer(FakeAnswer::text("one")).answer(FakeAnswer::text("two"));
+    let served = ServedHome::new(Wire::OpenAi, fake);
+    let skill = "---\nname: tides\ndescription: Tide tables\ninclude: agent\n---\nLook them up.";
+    for (name, text) in [
+        ("skills/tides/SKILL.md", skill),
+        ("rules/tone.md", "---\ninclude: always\n---\nBe brief."),
+        ("rules/commits.md", "---\ninclude: agent\n---\nCommit messages begin with a verb."),
+        ("memory/MEMORY.md", "- Kim lives in Lund.\n"),
+    ] {
+        served.home.write(&format!("workspace/{name}"), text);
+    }
+    served
+}
+
+#[test]
+fn show_and_diff_tell_the_cause_of_a_change_in_the_same_words() {
+    let served = page_with_headings();
+    served.say("Who are you?");
+    served.home.write("workspace/rules/tone.md", "---\ninclude: always\n---\nBe long.");
+    served.say("And now?");
+    let shown = served.home.ok(&["show"]);
+    let words = "a workspace file or item changed";
+    assert!(shown.contains(&format!("; cause: {words}\n")), "{shown}");
+    assert!(served.home.ok(&["diff"]).contains(words));
+}
