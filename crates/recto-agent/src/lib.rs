@@ -75,8 +75,8 @@ pub use event_stream::{EventCursor, EventListener};
 pub use exact_counts::assemble_for;
 pub use inbound::{Inbound, InboundReading, SurfaceMessage};
 pub use items::{
-    ItemChange, ItemOutcome, MentionedItems, bare_item_name, join_mentioned, typed_name,
-    without_mentions,
+    ItemChange, ItemOutcome, MentionedItems, bare_item_name, join_mentioned, name_means_item,
+    typed_name, without_mentions,
 };
 pub use memories::{
     AgentMemories, ChosenMemories, KnownMessages, MemoryCriteria, RecallOutcome, RecallQuery,
