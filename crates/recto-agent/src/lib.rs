@@ -108,6 +108,8 @@ pub use stats::{
     session_usage_json, usage_json,
 };
 pub use stop_requests::{StopOutcome, StopReport, stop_session};
-pub use take_back::{ReplacedExchange, StandingCall, TakenBackEvent, UndoneExchange};
+pub use take_back::{
+    ReplacedExchange, StandingCall, TakenBackEvent, UndoneExchange, describe_arguments,
+};
 pub use unknown_items::{ConfiguredItems, UnknownItem};
 pub use why::{ItemExplanation, ItemReason, explain_item};

@@ -148,7 +148,7 @@ pub(crate) fn tame_lines(text: &str) -> String {
 
 /// As much of a text as fits into so many columns, on one line.
 pub(crate) fn one_line(text: &str, columns: usize) -> String {
-    cut_to(&text.split_whitespace().collect::<Vec<_>>().join(" "), columns)
+    cut_to(&recto_context::one_line(text), columns)
 }
 
 /// What a model's server read, in words: `945 prompt tokens (578 from cache)`.
