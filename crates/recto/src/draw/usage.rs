@@ -17,14 +17,14 @@ use crate::output::{counted, prompt_words, tame};
 /// How many items are listed; all of them are in the JSON.
 const LISTED: usize = 40;
 
-/// What each table counts.
+/// What each table counts, in lines that fit a page.
 const LAYERS: &str = "What the pages were made of, in tokens as Recto counts them.";
-const PERIODS: &str = "Turns, the tokens of their prompts as the model's server counted them, and how many items they \
-     took, offered, left and used.";
-const ITEMS: &str = "In how many turns an item was taken (on the page with its text), offered (to be called, or read \
-     by its name), left (considered, and not on the page) and used (called, read or recalled; \
-     whether a rule or a reference was can't be seen). It was last used by the last turn that took \
-     it or used it.";
+const PERIODS: &str = "Turns, the tokens of their prompts as the model's server counted them, and how\n\
+     many items they took, offered, left and used.";
+const ITEMS: &str = "In how many turns an item was taken (on the page with its text), offered (to be\n\
+     called, or read by its name), left (considered, and not on the page) and used\n\
+     (called, read or recalled; whether a rule or a reference was can't be seen).\n\
+     It was last used by the last turn that took it or used it.";
 
 /// What stands for tokens where the model's server told none.
 const NOT_COUNTED: &str = "not counted";

@@ -170,7 +170,7 @@ fn people_read_it_within_80_columns_and_in_a_chat() {
 
 #[test]
 fn tokens_that_no_server_counts_are_not_shown_as_none() {
-    let home = Home::scripted(&["Hello."]);
+    let home = Home::scripted(&[r#"{"content":"Hello."}"#]);
     home.ok(&["chat", "-m", "hi"]);
     let text = home.ok(&["stats"]);
     assert!(text.contains("requests  1; tokens not counted by the model's server\n"), "{text}");
