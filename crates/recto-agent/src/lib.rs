@@ -77,8 +77,8 @@ pub use event_stream::{EventCursor, EventListener};
 pub use exact_counts::assemble_for;
 pub use inbound::{Inbound, InboundReading, SurfaceMessage};
 pub use items::{
-    ItemChange, ItemOutcome, MentionedItems, bare_item_name, join_mentioned, typed_name,
-    without_mentions,
+    ItemChange, ItemOutcome, MentionedItems, bare_item_name, join_mentioned, name_means_item,
+    typed_name, without_mentions,
 };
 pub use memories::{
     AgentMemories, ChosenMemories, KnownMessages, MemoryCriteria, RecallOutcome, RecallQuery,
@@ -110,7 +110,9 @@ pub use stats::{
     session_usage_json, usage_json,
 };
 pub use stop_requests::{StopOutcome, StopReport, stop_session};
-pub use take_back::{ReplacedExchange, StandingCall, TakenBackEvent, UndoneExchange};
+pub use take_back::{
+    ReplacedExchange, StandingCall, TakenBackEvent, UndoneExchange, describe_arguments,
+};
 pub use trace::CONTENTS;
 pub use unknown_items::{ConfiguredItems, UnknownItem};
 pub use views::{

@@ -99,7 +99,7 @@ pub use record::{
 pub use remedy::Remedy;
 pub use standing::{AlikeItem, ItemForm, ItemPlacement, ItemStanding, ItemStatus};
 pub use summary::{HistorySummary, SummaryBy, summary_room};
-pub use text::{ContentHash, ParseHashError, Text};
+pub use text::{ContentHash, ParseHashError, Text, first_chars, one_line};
 pub use tokens::{
     Calibration, ObservationOutcome, TextProfile, TokenClass, TokenRates, Tokens, grouped_digits,
 };

@@ -290,7 +290,7 @@ fn names<T: serde::Serialize>(values: &[T], expected: &Expect) {
 }
 
 #[test]
-fn the_names_of_reasons_stay() {
+fn the_names_of_reasons_for_parts_stay() {
     let reasons = [
         PartReason::WorkspaceFile,
         PartReason::DefaultForMissing("SOUL.md".into()),
@@ -344,6 +344,10 @@ fn the_names_of_reasons_stay() {
         "shortened"
     "#]],
     );
+}
+
+#[test]
+fn the_names_of_reasons_for_drops_stay() {
     let drops = [
         DropReason::HistoryMessages { limit: 50 },
         DropReason::HistoryTokens { limit: Tokens::new(8_192) },
@@ -377,6 +381,10 @@ fn the_names_of_reasons_stay() {
         "shortened"
     "#]],
     );
+}
+
+#[test]
+fn the_names_of_reasons_for_modes_stay() {
     let talk = |kind| ModeReason::Words(MessageSign::Talk(kind));
     let modes = [
         ModeReason::NoTools,

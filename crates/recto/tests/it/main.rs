@@ -25,6 +25,7 @@ mod kill;
 mod mcp_client;
 mod mcp_serve;
 mod memory;
+mod pty;
 mod pull;
 mod readme;
 mod real_server;

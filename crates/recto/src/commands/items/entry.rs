@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use recto_agent::name_means_item;
 use recto_context::{
     Catalog, CatalogDocument, ContentSource, IncludeMode, ItemId, ItemKind, Priority, Skill,
     TokenCounter, Tokens, ToolSpec,
@@ -124,8 +125,8 @@ pub(in crate::commands) enum ItemMatch<'e, 'a> {
     None,
 }
 
-/// The item of that name. A skill's tool can be meant by its own name as long as
-/// no other tool has it.
+/// The item of that name, which may have its kind in front: `units`, `rule:units`. A skill's tool
+/// can be meant by its own name as long as no other tool has it.
 pub(in crate::commands) fn find<'e, 'a>(
     entries: &'e [ListedItem<'a>],
     name: &str,
@@ -135,6 +136,9 @@ pub(in crate::commands) fn find<'e, 'a>(
     let mut found: Vec<&ListedItem<'_>> = of_key.collect();
     if found.is_empty() {
         found = of_name.collect();
+    }
+    if found.is_empty() {
+        found = entries.iter().filter(|entry| name_means_item(name, &entry.id)).collect();
     }
     match found[..] {
         [] => ItemMatch::None,
