@@ -40,6 +40,7 @@ mod rights;
 mod search;
 mod selection;
 mod session_cache;
+mod session_changes;
 mod session_files;
 mod shared;
 mod shutdown;
@@ -50,6 +51,7 @@ mod stop_requests;
 mod take_back;
 mod tally;
 mod turn;
+mod turn_counters;
 mod turn_gate;
 mod unknown_items;
 mod views;
@@ -110,11 +112,12 @@ pub use stats::{
 };
 pub use stop_requests::{StopOutcome, StopReport, stop_session};
 pub use take_back::{ReplacedExchange, StandingCall, TakenBackEvent, UndoneExchange};
+pub use turn_counters::{ModelTokens, TurnCounters};
 pub use unknown_items::{ConfiguredItems, UnknownItem};
 pub use views::{
     RecordReader, ReplayCheck, ReplayPlan, ReplayTarget, RequestPair, SessionExportForm,
     TurnComparison, TurnExplanation, TurnRecord, approval_json, cached_prefix, compaction_json,
-    message_hit_json, message_json, question_json, request_json, session_item_json, session_json,
-    summary_json, transcript_json, turn_json,
+    message_hit_json, message_json, page_text_json, preview_json, question_json, request_json,
+    session_item_json, session_json, summary_json, transcript_json, turn_json,
 };
 pub use why::{ItemExplanation, ItemReason, explain_item};

@@ -11,13 +11,17 @@
 mod access;
 mod api;
 mod events;
+mod extract;
 mod gateway;
 mod health;
 mod host;
+mod metrics;
 mod problem;
 mod router;
 mod serve;
+mod session_feed;
 
+pub use api::write_openapi;
 pub use gateway::{Gateway, GatewayParts};
 pub use host::{HostHandle, HostRequest};
 pub use router::router;
