@@ -40,6 +40,7 @@ mod rights;
 mod search;
 mod selection;
 mod session_cache;
+mod session_changes;
 mod session_files;
 mod shared;
 mod shutdown;
@@ -51,6 +52,7 @@ mod take_back;
 mod tally;
 mod trace;
 mod turn;
+mod turn_counters;
 mod turn_gate;
 mod unknown_items;
 mod views;
@@ -114,11 +116,12 @@ pub use take_back::{
     ReplacedExchange, StandingCall, TakenBackEvent, UndoneExchange, describe_arguments,
 };
 pub use trace::CONTENTS;
+pub use turn_counters::{ModelTokens, TurnCounters};
 pub use unknown_items::{ConfiguredItems, UnknownItem};
 pub use views::{
     RecordReader, ReplayCheck, ReplayPlan, ReplayTarget, RequestPair, SessionExportForm,
     TurnComparison, TurnExplanation, TurnRecord, approval_json, cached_prefix, compaction_json,
-    message_hit_json, message_json, question_json, request_json, session_item_json, session_json,
-    summary_json, transcript_json, turn_json,
+    message_hit_json, message_json, page_text_json, preview_json, question_json, request_json,
+    session_item_json, session_json, summary_json, transcript_json, turn_json,
 };
 pub use why::{ItemExplanation, ItemReason, explain_item};
