@@ -48,7 +48,7 @@ pub(crate) fn routes() -> axum::Router<Gateway> {
         .route("/sessions/{session}/panel", get(show_panel))
         .route("/sessions/{session}/pulse", get(tell_pulse))
         .route("/sessions/{session}/stream", get(follow_session))
-        .route("/sessions/{session}/completions", get(list_completions))
+        .route("/completions", get(list_completions))
         .route("/sessions/{session}/preview", post(preview_draft))
         .route("/sessions/{session}/messages", post(actions::send_message))
         .route("/sessions/{session}/stop", post(actions::stop_turn))
@@ -100,7 +100,7 @@ async fn welcome(gateway: &Gateway, actor: &Actor, side: &SideList) -> PageResul
                 button.btn.plain.narrow type="button" popovertarget="sessions" { "Sessions" }
                 h1.cut { "New session" }
             }
-            div.scroll { div.turns { (welcome_words(agent)) } }
+            div.scroll { div.turns { div #answers role="status" {} (welcome_words(agent)) } }
             (composer.render(&chrome))
         }
     };
@@ -208,6 +208,8 @@ impl<'a> ChatPage<'a> {
                         (turn_articles(&self.talk, TurnAudience { chrome: &self.chrome, actor: self.actor }))
                         div #answers role="status" { (answer) }
                     }
+                    // Replies for those who listen to the page.
+                    div.vh #spoken role="status" {}
                 }
                 (composer.render(&self.chrome))
             }
@@ -394,13 +396,22 @@ async fn follow_session(
     Ok(events::stream_events(agent.listen(&actor, session, cursor).await?))
 }
 
-/// What can be named in a message of the session.
+/// The session in which a message is written; a new one has none yet.
+#[derive(Debug, Deserialize)]
+struct CompletionQuery {
+    session: Option<SessionId>,
+}
+
+/// What can be named in a message.
 async fn list_completions(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
-    Path(session): Path<SessionId>,
+    Query(query): Query<CompletionQuery>,
 ) -> ApiResult<Json<CompletionList>> {
-    let (agent, _) = gateway.find_session(&actor, session).await?;
+    let agent = match query.session {
+        Some(session) => gateway.find_session(&actor, session).await?.0,
+        None => gateway.default_agent()?,
+    };
     Ok(Json(CompletionList::new(&*agent.catalog().await)))
 }
 

@@ -269,7 +269,7 @@ fn live_reply(view: &TurnView) -> Markup {
     html! {
         @if view.standing == Some(OpenTurnStanding::RunsHere) {
             details.fold.thinking hidden { summary { "Thinking" } pre.code {} }
-            div.reply.live.caret aria-live="polite" aria-busy="true" { p {} }
+            div.reply.live.caret aria-busy="true" { p {} }
         }
         div.notices role="status" {}
     }
