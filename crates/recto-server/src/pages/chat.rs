@@ -18,9 +18,11 @@ use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use maud::{Markup, html};
-use recto_agent::{Actor, Agent, EventCursor, EventNumber, Inbound, SessionSettings};
+use recto_agent::{
+    Actor, Agent, EventCursor, EventNumber, Inbound, SessionSettings, shorten_words,
+};
 use recto_context::{ContextMode, MessageId};
-use recto_store::{RowId, SessionFilter, SessionId, StoreError, StoredSession, TurnId};
+use recto_store::{RowId, SessionId, StoreError, StoredSession, TurnId};
 use serde::{Deserialize, Serialize};
 
 use self::composer::{CompletionList, Composer, preview_meter};
@@ -243,9 +245,10 @@ async fn session_title(gateway: &Gateway, session: &StoredSession) -> PageResult
     if let Some(name) = &session.name {
         return Ok(name.to_string());
     }
-    let all = gateway.store().sessions(SessionFilter::All).await?;
-    let found = all.iter().find(|summary| summary.session.id == session.id);
-    Ok(found.map_or_else(|| session.label(), side_list::title))
+    let first = gateway.store().messages_within(session.id, MessageId(0)..=MessageId(1)).await?;
+    let opening = first.first().map(|stored| shorten_words(stored.message.content()));
+    let opening = opening.filter(|opening| !opening.is_empty());
+    Ok(opening.unwrap_or_else(|| format!("Session {}", session.id)))
 }
 
 fn older_link(session: &StoredSession, talk: &TalkPage) -> Markup {
