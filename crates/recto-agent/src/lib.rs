@@ -42,6 +42,7 @@ mod selection;
 mod session_cache;
 mod session_changes;
 mod session_files;
+mod session_names;
 mod shared;
 mod shutdown;
 mod stats;
@@ -96,7 +97,9 @@ pub use options::{
     SessionSettings,
 };
 pub use preview::RequestPreview;
-pub use record::{ReplayVerdict, RequestPurpose, rebuild_body, restore_request, verify_body};
+pub use record::{
+    ReplayVerdict, RequestPurpose, outline_request, rebuild_body, restore_request, verify_body,
+};
 pub use recover::{ClosedTurn, SettledTurns, settle_open_turns};
 pub use rights::{Right, is_allowed, may_reach};
 pub use search::{

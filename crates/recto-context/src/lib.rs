@@ -94,7 +94,8 @@ pub use page::{
 };
 pub use plan::has_tools;
 pub use record::{
-    ContentRef, ContextRecord, MessageRef, RecordBundle, RecordContents, RestoreError,
+    ContentRef, ContextRecord, MessageRef, RecordBundle, RecordContents, RecordOutline,
+    RestoreError,
 };
 pub use remedy::Remedy;
 pub use standing::{AlikeItem, ItemForm, ItemPlacement, ItemStanding, ItemStatus};

@@ -2,10 +2,15 @@
 //! a script; scripts make it live.
 //!
 //! Whatever people and models wrote is escaped by maud's types. `PreEscaped` stands only for
-//! constants of this crate.
+//! constants of this crate, and for what `markdown.rs` has made safe.
 
+mod chat;
+mod layer_bar;
 mod layout;
+mod markdown;
 mod page_problem;
+mod session_panel;
+mod times;
 
 use axum::Router;
 use axum::routing::get;
@@ -15,5 +20,5 @@ use crate::gateway::Gateway;
 
 /// The routes of the pages and of what they load.
 pub(crate) fn routes() -> Router<Gateway> {
-    Router::new().route("/assets/{folder}/{name}", get(assets::serve_asset))
+    Router::new().route("/assets/{folder}/{name}", get(assets::serve_asset)).merge(chat::routes())
 }

@@ -7,6 +7,7 @@ mod approvals;
 mod bad_input;
 mod bad_sessions;
 mod bench;
+mod browser;
 mod chat;
 mod config;
 mod context;
