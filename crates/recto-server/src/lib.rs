@@ -19,6 +19,6 @@ mod router;
 mod serve;
 
 pub use gateway::{Gateway, GatewayParts};
-pub use host::{HostHandle, HostRequest};
+pub use host::{HostHandle, HostProblem, HostRequest, IncludeChange, IncludeTarget};
 pub use router::router;
 pub use serve::{ServeOptions, serve};

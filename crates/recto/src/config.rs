@@ -49,7 +49,7 @@ pub use choices::{
     PickMessages, PickPlacement, Provider, Reload, SandboxPolicy, SearchPreset, SkillRender,
     SystemMessages, ToolCalls, ToolPermission, ToolTurnContext, UncertainMode,
 };
-pub use edit::{IncludeScope, ItemsTable, set_include};
+pub use edit::{IncludeScope, IncludeTable, set_include};
 pub use env::ConfigFlag;
 pub use problem::{ConfigProblem, ConfigProblems, SettingOrigin};
 pub use settings::{

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use recto_agent::{Inbound, RecallQuery, RecalledContent, SearchPatience, SessionSettings};
+use recto_agent::{
+    Inbound, ItemSearch, ItemSearchRow, RecallQuery, RecalledContent, SearchPatience,
+    SessionSettings, search_items, tool_text,
+};
 use recto_context::{Catalog, ContentPart, ItemId, ItemKind, MessageId};
 use recto_store::{SessionId, Store, TurnId};
 use recto_tools::shorten;
@@ -15,9 +18,7 @@ use super::handler::{CallHandler, ServeState};
 use super::offer::OfferedCall;
 use crate::cli::SamplingArgs;
 use crate::commands::context;
-use crate::commands::items::entry::tool_text;
 use crate::commands::memory::recollection_json;
-use crate::commands::search::{self, SearchRequest, SearchRow};
 use crate::commands::sessions;
 use crate::commands::turns::show;
 use crate::config::Settings;
@@ -53,15 +54,15 @@ async fn search(handler: &CallHandler, arguments: &OfferArguments) -> CliResult<
     let state = handler.state().await?;
     let catalog = handler.catalog(&state).await?;
     let query = arguments.text("query").unwrap_or_default();
-    let asked = SearchRequest {
+    let asked = ItemSearch {
         query,
         kind: arguments.text("kind").and_then(kind),
         limit: arguments.whole("limit").map(|limit| limit as usize),
     };
-    let found = in_time(|patience| search::find(&state.searcher, &catalog, &asked, patience)).await;
+    let found = in_time(|patience| search_items(&state.searcher, &catalog, &asked, patience)).await;
     let mut answer = found.json(query);
     if arguments.flag("text") {
-        let text = |row: &SearchRow| {
+        let text = |row: &ItemSearchRow| {
             let mut row_json = row.json();
             row_json["text"] = json!(text_of(&catalog, &row.pick.item));
             row_json
