@@ -52,9 +52,11 @@ mod stop;
 mod stop_requests;
 mod take_back;
 mod tally;
+mod trace;
 mod turn;
 mod turn_gate;
 mod unknown_items;
+mod views;
 mod why;
 
 pub use actor::{Actor, ActorRole, TokenAccess, TokenHolder, TokenRights};
@@ -115,5 +117,12 @@ pub use stats::{
 };
 pub use stop_requests::{StopOutcome, StopReport, stop_session};
 pub use take_back::{ReplacedExchange, StandingCall, TakenBackEvent, UndoneExchange};
+pub use trace::CONTENTS;
 pub use unknown_items::{ConfiguredItems, UnknownItem};
+pub use views::{
+    RecordReader, ReplayCheck, ReplayPlan, ReplayTarget, RequestPair, SessionExportForm,
+    TurnComparison, TurnExplanation, TurnRecord, approval_json, cached_prefix, compaction_json,
+    message_hit_json, message_json, question_json, request_json, session_item_json, session_json,
+    summary_json, transcript_json, turn_json,
+};
 pub use why::{ItemExplanation, ItemReason, explain_item};

@@ -311,7 +311,8 @@ fn more_text(messages: &[StoredMessage], retractions: &[MarkdownRetraction]) -> 
     with_times(messages, |messages| more_markdown(messages, retractions))
 }
 
-fn with_times(
+/// Writes messages with their times, as they are and as people read them.
+pub(crate) fn with_times(
     messages: &[StoredMessage],
     write: impl FnOnce(&[TimedMessage<'_>]) -> String,
 ) -> String {

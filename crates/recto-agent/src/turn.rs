@@ -31,6 +31,7 @@ use recto_store::{
 };
 use recto_tools::{CallPermit, ToolOutcome};
 use serde_json::json;
+use tracing::Instrument;
 
 use crate::error::{AgentError, AgentResult};
 use crate::event::{EventKind, FinishedTurn, TurnError, UsageTotals};
@@ -46,6 +47,7 @@ use crate::step::{
 };
 use crate::stop::StopSignal;
 use crate::tally::TallyBuilder;
+use crate::trace;
 pub(crate) use assemble::{RequestContent, RequestDraft};
 pub(crate) use client::{BroughtMessages, TurnClient, reconcile_client};
 pub(crate) use compact::CompactedRequest;
@@ -106,6 +108,12 @@ impl TurnRun<'_> {
     /// Runs the turn to its end. An error means that the store did not take
     /// something; everything else ends in a reply.
     pub(crate) async fn run_to_end(&mut self, first: StepInput<'_>) -> AgentResult {
+        let span = trace::turn_span(&self.shared.parts.options.name, self.session.session.id);
+        self.take_steps(first).instrument(span).await
+    }
+
+    async fn take_steps(&mut self, first: StepInput<'_>) -> AgentResult {
+        trace::tell_content("user", || self.arrived.inbound.visible_text());
         let mut effect = self.state.step(first);
         loop {
             effect = match effect {
@@ -142,7 +150,9 @@ impl TurnRun<'_> {
         self.tell_notices();
         self.tell_of_search();
         self.tell_of_cuts(&request);
-        let outcome = self.call_in_turn(&text, requested).await;
+        let span = trace::request_span(self.entry(), id);
+        let outcome = self.call_in_turn(&text, requested).instrument(span.clone()).await;
+        outcome.tell(&span);
         let effect = self.store_outcome(&request, id, outcome);
         *self.previous = Some(request);
         Ok(effect)
@@ -286,13 +296,15 @@ impl TurnRun<'_> {
         self.tell_notices();
         self.tell_of_memory(closing.outcome);
         self.update_session_file().await;
-        self.emit(EventKind::Finished(FinishedTurn {
+        let finished = FinishedTurn {
             status,
             reply: self.reply_text.clone(),
             error: self.error.clone(),
             usage: UsageTotals { requests: self.requests, ..self.usage },
             calls,
-        }));
+        };
+        trace::end_turn(self.turn_id, self.session.session.id, &finished);
+        self.emit(EventKind::Finished(finished));
         Ok(())
     }
 

@@ -10,10 +10,12 @@
 
 mod access;
 mod api;
+mod assets;
 mod events;
 mod gateway;
 mod health;
 mod host;
+mod pages;
 mod problem;
 mod router;
 mod serve;

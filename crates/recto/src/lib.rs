@@ -16,6 +16,7 @@ pub mod reference;
 mod remedy_words;
 mod setup;
 mod signals;
+mod telemetry;
 mod terminal;
 
 use std::ffi::OsString;

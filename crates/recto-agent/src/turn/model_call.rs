@@ -8,9 +8,11 @@ use recto_context::{
 };
 use recto_llm::{LlmError, ModelReply, PromptCacheKey, StreamEvent};
 use recto_store::Moment;
+use tracing::Span;
 
 use super::TurnRun;
 use crate::event::EventKind;
+use crate::trace;
 use crate::turn_gate::GatePass;
 
 /// How many pieces of a reply listeners hear of at once, at the most, where a
@@ -25,6 +27,17 @@ pub(super) enum CallOutcome {
     Failed(LlmError, StreamedReply),
     /// The person stopped it.
     Stopped(StreamedReply),
+}
+
+impl CallOutcome {
+    /// Tells a request's span how it ended.
+    pub(super) fn tell(&self, span: &Span) {
+        match self {
+            CallOutcome::Reply(reply, _) => trace::end_request(span, reply),
+            CallOutcome::Failed(error, _) => trace::fail_request(span, error.code()),
+            CallOutcome::Stopped(_) => trace::fail_request(span, "stopped"),
+        }
+    }
 }
 
 /// The part of a reply that has come in so far.

@@ -2,7 +2,7 @@
 
 use recto_agent::{
     AnsweredApproval, COMMANDS, CommandReply, ItemChange, ItemExplanation, ItemOutcome,
-    TurnContinues, UndoneExchange, session_usage_json,
+    TurnContinues, UndoneExchange, session_json, session_usage_json, summary_json,
 };
 use recto_store::ApprovalAnswer;
 use recto_workspace::AddedMemory;
@@ -52,7 +52,7 @@ pub(super) fn json(answer: &CommandReply) -> Value {
         CommandReply::Help => {
             ("help", list_json("commands", COMMANDS.iter().map(|help| json!(help.name))))
         }
-        CommandReply::Began(session) => ("began", sessions::session_json(session)),
+        CommandReply::Began(session) => ("began", session_json(session)),
         CommandReply::Context(request) => {
             ("context", request.as_ref().map_or(Value::Null, |request| request.report()))
         }
@@ -77,7 +77,7 @@ pub(super) fn json(answer: &CommandReply) -> Value {
         }
         CommandReply::Settings(settings) => ("settings", json!(settings)),
         CommandReply::Sessions(list) => {
-            ("sessions", list_json("sessions", list.iter().map(sessions::summary_json)))
+            ("sessions", list_json("sessions", list.iter().map(summary_json)))
         }
         CommandReply::Undone(undone) => ("undone", json!(undone)),
         CommandReply::Resend(inbound) => ("resend", json!({"text": inbound.visible_text()})),

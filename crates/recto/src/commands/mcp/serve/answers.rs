@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use recto_agent::{
-    Inbound, ItemSearch, ItemSearchRow, RecallQuery, RecalledContent, SearchPatience,
-    SessionSettings, search_items, tool_text,
+    AgentError, Inbound, ItemSearch, ItemSearchRow, RecallQuery, RecalledContent, RecordReader,
+    SearchPatience, SessionSettings, search_items, tool_text,
 };
 use recto_context::{Catalog, ContentPart, ItemId, ItemKind, MessageId};
-use recto_store::{SessionId, Store, TurnId};
+use recto_store::{SessionId, TurnId};
 use recto_tools::shorten;
 use serde_json::json;
 use tokio::time::timeout;
@@ -20,7 +20,6 @@ use crate::cli::SamplingArgs;
 use crate::commands::context;
 use crate::commands::memory::recollection_json;
 use crate::commands::sessions;
-use crate::commands::turns::show;
 use crate::config::Settings;
 use crate::failure::{CliFailure, CliResult};
 use crate::output::tame;
@@ -207,30 +206,25 @@ fn check_model(settings: &Settings, name: &str) -> CliResult {
 async fn show(handler: &CallHandler, arguments: &OfferArguments) -> CliResult<String> {
     let state = handler.state().await?;
     let store = state.store.as_ref().ok_or_else(nothing_yet)?;
+    let actor = setup::actor();
+    let reader = RecordReader::new(store, &actor);
     let turn = match arguments.whole("turn") {
-        Some(number) => known_turn(store, number).await?,
-        None => "last".to_owned(),
+        Some(number) => {
+            reader.find_turn(&number.to_string()).await.map_err(|error| match error {
+                AgentError::NoSuchTurn { .. } => CliFailure::from(error).hint(
+                    "`recall` tells the turns of what it finds; without `turn` it is the last one",
+                ),
+                error => error.into(),
+            })?
+        }
+        None => reader.last_turn().await?,
     };
     let request = arguments.whole("request");
     if arguments.flag("body") {
-        let body = show::body(store, &turn, request).await?;
+        let body = turn.body(request).await?;
         return Ok(String::from_utf8_lossy(&body).into_owned());
     }
-    Ok(show::record(store, &turn, request).await?.to_string())
-}
-
-/// The turn of that number, as commands name it.
-async fn known_turn(store: &Store, number: u32) -> CliResult<String> {
-    let name = number.to_string();
-    let found = match name.parse() {
-        Ok(id) => store.turn(id).await?,
-        Err(_) => None,
-    };
-    let unknown = || {
-        CliFailure::new(format!("there is no turn `{name}`"))
-            .hint("`recall` tells the turns of what it finds; without `turn` it is the last one")
-    };
-    found.map(|turn| turn.id.to_string()).ok_or_else(unknown)
+    Ok(turn.json(request).await?.to_string())
 }
 
 /// The failure of a call that needs a session or a turn while there is none.

@@ -1,0 +1,19 @@
+//! The web pages, rendered on the server. Everything can be read and a message can be sent without
+//! a script; scripts make it live.
+//!
+//! Whatever people and models wrote is escaped by maud's types. `PreEscaped` stands only for
+//! constants of this crate.
+
+mod layout;
+mod page_problem;
+
+use axum::Router;
+use axum::routing::get;
+
+use crate::assets;
+use crate::gateway::Gateway;
+
+/// The routes of the pages and of what they load.
+pub(crate) fn routes() -> Router<Gateway> {
+    Router::new().route("/assets/{folder}/{name}", get(assets::serve_asset))
+}
