@@ -28,7 +28,7 @@ macro_rules! asset {
 }
 
 /// All assets.
-const ASSETS: &[EmbeddedAsset] = &[asset!("icon.svg"), asset!("style.css")];
+const ASSETS: &[EmbeddedAsset] = &[asset!("icon.svg"), asset!("style.css"), asset!("context.js")];
 
 /// The name of the folder that they are served in.
 static FOLDER: LazyLock<String> = LazyLock::new(|| {

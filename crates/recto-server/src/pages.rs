@@ -4,8 +4,16 @@
 //! Whatever people and models wrote is escaped by maud's types. `PreEscaped` stands only for
 //! constants of this crate.
 
+mod chart;
+mod context;
+mod diff;
+mod files;
+mod item_search;
 mod layout;
+mod memories;
+mod models;
 mod page_problem;
+mod workspace;
 
 use axum::Router;
 use axum::routing::get;
@@ -15,5 +23,13 @@ use crate::gateway::Gateway;
 
 /// The routes of the pages and of what they load.
 pub(crate) fn routes() -> Router<Gateway> {
-    Router::new().route("/assets/{folder}/{name}", get(assets::serve_asset))
+    Router::new()
+        .route("/assets/{folder}/{name}", get(assets::serve_asset))
+        .merge(context::routes())
+        .merge(diff::routes())
+        .merge(files::routes())
+        .merge(workspace::routes())
+        .merge(memories::routes())
+        .merge(models::routes())
+        .merge(chart::routes())
 }

@@ -43,6 +43,7 @@ mod taken_up;
 mod terminal;
 mod tools;
 mod transfer;
+mod web_pages;
 mod why;
 #[cfg(target_os = "linux")]
 mod widths;
