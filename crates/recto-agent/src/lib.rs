@@ -25,7 +25,10 @@ mod event_log;
 mod event_stream;
 mod exact_counts;
 mod inbound;
+mod inventory;
+mod item_search;
 mod items;
+mod listed_items;
 mod mailbox;
 mod mailboxes;
 mod memories;
@@ -79,13 +82,16 @@ pub use event::{
 pub use event_stream::{EventCursor, EventListener};
 pub use exact_counts::assemble_for;
 pub use inbound::{Inbound, InboundReading, SurfaceMessage};
+pub use inventory::{AgentInventory, IncludeSettings, SourceFileView};
+pub use item_search::{ItemSearch, ItemSearchReport, ItemSearchRow, by_probability, search_items};
 pub use items::{
     ItemChange, ItemOutcome, MentionedItems, bare_item_name, join_mentioned, name_means_item,
     typed_name, without_mentions,
 };
+pub use listed_items::{ListedItem, list_items, tool_text};
 pub use memories::{
-    AgentMemories, ChosenMemories, KnownMessages, MemoryCriteria, RecallOutcome, RecallQuery,
-    RecalledContent, Recollection, RememberError, memory_tools, runnable_tools,
+    AgentMemories, ChosenMemories, KnownMessages, MemoryCriteria, MemoryEdit, RecallOutcome,
+    RecallQuery, RecalledContent, Recollection, RememberError, memory_tools, runnable_tools,
 };
 pub use notice::{DroppedFact, NoticeFacts, TurnNotice};
 pub use open_turns::{

@@ -25,6 +25,6 @@ mod session_feed;
 
 pub use api::write_openapi;
 pub use gateway::{Gateway, GatewayParts};
-pub use host::{HostHandle, HostRequest};
+pub use host::{HostHandle, HostProblem, HostRequest, IncludeChange, IncludeTarget};
 pub use router::router;
 pub use serve::{ServeOptions, serve};

@@ -5,9 +5,8 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use recto_context::{
-    DroppedEntry, Image, IncludeMode, ItemId, ItemKind, ItemStanding, ItemStatus, ItemUse, Layer,
-    ModeDecision, ModeReason, ModeSource, OfferedTool, Part, PartReason, RequestContext, Tokens,
-    Window,
+    AlikeItem, DroppedEntry, Image, IncludeMode, ItemId, ItemKind, ItemStanding, ItemStatus, ItemUse,
+    Layer, OfferedTool, Part, PartReason, Pick, RequestContext, Tokens,
 };
 
 use super::TextTable;
@@ -68,15 +67,7 @@ fn not_taken(standing: &ItemStanding) -> Option<String> {
 
 /// An item that nobody wanted for the page, with what keeps it out.
 fn absent(standing: &ItemStanding) -> Option<String> {
-    let why = match standing.status {
-        ItemStatus::NotJoined => IncludeMode::Always.name(),
-        ItemStatus::NotAdded => IncludeMode::Manual.name(),
-        ItemStatus::NotRanked => IncludeMode::Agent.name(),
-        ItemStatus::Removed | ItemStatus::RemovedWithSkill { .. } => "removed",
-        ItemStatus::ToolsOffered { .. } => "its tools are offered",
-        _ => return None,
-    };
-    Some(format!("{} ({why})", shown_id(&standing.item)))
+    Some(format!("{} ({})", shown_id(&standing.item), standing.status.absence_name()?))
 }
 
 fn alike(standing: &ItemStanding) -> Option<String> {
@@ -97,20 +88,12 @@ fn why(reason: &PartReason, item: Option<&ItemUse>) -> String {
 
 fn heading(request: &RequestContext, width: PageWidth) -> String {
     let RequestContext { mode, window, budget, .. } = request;
-    let setting = setting(mode).map(|words| format!("; {words}")).unwrap_or_default();
-    let matched = match &mode.matched[..] {
-        [] => String::new(),
-        words => format!(" ({})", tame(&words.join(", "))),
-    };
     let used = request.prompt_tokens();
     let room = budget.messages + budget.tools;
     let lines = [
         ("model", tame(&request.model)),
-        ("mode", format!("{}: {}{matched}{setting}", mode.chosen.name(), mode.reason.describe())),
-        (
-            "window",
-            format!("{} tokens, {}{}", window.tokens, window.source.describe(), sizes(window)),
-        ),
+        ("mode", format!("{}: {}", mode.chosen.name(), tame(&mode.describe()))),
+        ("window", format!("{} tokens, {}", window.tokens, window.describe_source())),
         (
             "prompt",
             format!(
@@ -121,24 +104,6 @@ fn heading(request: &RequestContext, width: PageWidth) -> String {
         ),
     ];
     lines.iter().map(|(label, text)| labelled(label, text, width)).collect()
-}
-
-/// The setting that held, where the reason does not say it already.
-fn setting(mode: &ModeDecision) -> Option<String> {
-    match (&mode.reason, mode.source?) {
-        (ModeReason::Default, _) | (ModeReason::Configured, ModeSource::Model(_)) => None,
-        (_, source) => Some(source.describe()),
-    }
-}
-
-/// What else is known of a window: the model may have been trained for more.
-fn sizes(window: &Window) -> String {
-    let trained = window.trained.map(|tokens| format!("trained for {tokens}"));
-    let cap = window.cap.map(|tokens| format!("window.cap {tokens}"));
-    match [trained, cap].into_iter().flatten().collect::<Vec<_>>() {
-        none if none.is_empty() => String::new(),
-        known => format!(" ({})", known.join(", ")),
-    }
 }
 
 fn percent(part: Tokens, whole: Tokens) -> String {
@@ -188,19 +153,19 @@ fn columns(layers: &[(Layer, Tokens)], width: PageWidth) -> Vec<usize> {
 
 /// A letter that tells the layer without colour, and its colour.
 pub(super) fn layer_mark(layer: Layer) -> (char, Style) {
-    let (letter, colour) = match layer {
-        Layer::System => ('S', AnsiColor::Blue),
-        Layer::Bootstrap => ('B', AnsiColor::BrightBlack),
-        Layer::Memory => ('M', AnsiColor::Magenta),
-        Layer::Skills => ('K', AnsiColor::Cyan),
-        Layer::Tools => ('T', AnsiColor::BrightCyan),
-        Layer::Items => ('I', AnsiColor::Yellow),
-        Layer::History => ('H', AnsiColor::Green),
-        Layer::Picks => ('P', AnsiColor::BrightMagenta),
-        Layer::Message => ('U', AnsiColor::BrightGreen),
-        Layer::Rounds => ('R', AnsiColor::BrightYellow),
+    let colour = match layer {
+        Layer::System => AnsiColor::Blue,
+        Layer::Bootstrap => AnsiColor::BrightBlack,
+        Layer::Memory => AnsiColor::Magenta,
+        Layer::Skills => AnsiColor::Cyan,
+        Layer::Tools => AnsiColor::BrightCyan,
+        Layer::Items => AnsiColor::Yellow,
+        Layer::History => AnsiColor::Green,
+        Layer::Picks => AnsiColor::BrightMagenta,
+        Layer::Message => AnsiColor::BrightGreen,
+        Layer::Rounds => AnsiColor::BrightYellow,
     };
-    (letter, colour.on_default())
+    (layer.letter(), colour.on_default())
 }
 
 /// Every item with why it is there; the history as one line.

@@ -46,6 +46,7 @@ mod telemetry;
 mod terminal;
 mod tools;
 mod transfer;
+mod web_pages;
 mod why;
 #[cfg(target_os = "linux")]
 mod widths;
