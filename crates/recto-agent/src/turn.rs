@@ -142,6 +142,7 @@ impl TurnRun<'_> {
         self.tell_notices();
         self.tell_of_search();
         self.tell_of_cuts(&request);
+        self.tell_of_images(&request);
         let outcome = self.call_in_turn(&text, requested).await;
         let effect = self.store_outcome(&request, id, outcome);
         *self.previous = Some(request);
