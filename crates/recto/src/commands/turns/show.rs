@@ -16,7 +16,7 @@ use crate::commands::sessions::{local, message_json, turn_json};
 use crate::draw::{self, PageWidth, labelled, wrap_words};
 use crate::failure::CliResult;
 use crate::home::RectoHome;
-use crate::output::{print, print_bytes, print_json, tame, usage_words};
+use crate::output::{print_bytes, print_json, tame, usage_words};
 use crate::setup;
 use crate::terminal::pager::{self, PagerChoice};
 
@@ -32,8 +32,8 @@ pub(crate) fn run(home: &RectoHome, args: &ShowArgs) -> CliResult {
             };
             return print_json(&record_json(&store, &turn, only).await?);
         }
+        let choice = if args.no_pager { PagerChoice::Never } else { PagerChoice::Usual };
         if args.text {
-            let choice = if args.no_pager { PagerChoice::Never } else { PagerChoice::Usual };
             let text = text::draw(&store, &turn, args.request, PageWidth::of_stdout()).await?;
             return pager::show(&text, choice);
         }
@@ -50,7 +50,7 @@ pub(crate) fn run(home: &RectoHome, args: &ShowArgs) -> CliResult {
         out.push_str(&approvals(&store, &turn, width).await?);
         out.push_str(&draw::request(&context, width));
         out.push_str(&reply(&store, &turn, &request, width).await?);
-        print(&out)
+        pager::show(&out, choice)
     })
 }
 
