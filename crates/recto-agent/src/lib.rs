@@ -55,7 +55,7 @@ mod unknown_items;
 mod why;
 
 pub use actor::{Actor, ActorRole, TokenAccess, TokenHolder, TokenRights};
-pub use agent::{Agent, Conversation, InboundIntake, Submission};
+pub use agent::{Agent, Conversation, InboundIntake, SessionRenewal, Submission};
 pub use agent_catalog::{add_tools, remove_disabled, skill_changed_notice, skill_untrusted_notice};
 pub use approvals::{AnsweredApproval, TurnContinues};
 pub use bindings::{
@@ -63,7 +63,8 @@ pub use bindings::{
 };
 pub use commands::{
     ApprovalScope, COMMANDS, ChatCommand, CommandHelp, CommandProblem, CommandReply,
-    read_setting_value, session_setting_names,
+    SURFACE_COMMANDS, SurfaceCommand, SurfaceCommandHelp, read_setting_value,
+    session_setting_names,
 };
 pub use conversation::SOLE_ACCOUNT;
 pub use error::{AgentError, AgentResult};
@@ -110,4 +111,4 @@ pub use stats::{
 pub use stop_requests::{StopOutcome, StopReport, stop_session};
 pub use take_back::{ReplacedExchange, StandingCall, TakenBackEvent, UndoneExchange};
 pub use unknown_items::{ConfiguredItems, UnknownItem};
-pub use why::{ItemExplanation, ItemReason, explain_item};
+pub use why::{ItemChangeSince, ItemExplanation, ItemReason, explain_item};
