@@ -50,7 +50,7 @@ pub(crate) fn run(home: &RectoHome, args: &ShowArgs) -> CliResult {
         out.push_str(&approvals(&store, &turn, width).await?);
         out.push_str(&draw::request(&context, width));
         out.push_str(&reply(&store, &turn, &request, width).await?);
-        pager::show(&out, choice)
+        pager::show(&wrap_words(&out, 2, width), choice)
     })
 }
 
