@@ -73,7 +73,8 @@ pub use item::{
 };
 pub use layer::Layer;
 pub use layout::{
-    LayoutPreset, PageLayout, PickMessages, PickPlacement, SkillRender, SystemMessages, ToolCalls,
+    ImageRender, LayoutPreset, PageLayout, PickMessages, PickPlacement, SkillRender,
+    SystemMessages, ToolCalls,
 };
 pub use memory::{
     Audience, AudienceKind, Memory, MemoryMarks, MemoryPool, MemoryScope, MemorySnapshot,
