@@ -24,6 +24,7 @@ async fn whatever_is_wrong_is_a_problem_with_a_code() {
         ("GET", "/api/sessions?limt=3", None, (400, "bad_query")),
         ("GET", "/api/models?agent=nobody", None, (404, "no_such_agent")),
         ("POST", &messages, Some("{"), (400, "bad_json")),
+        ("POST", &messages, Some("[\"x\"]"), (400, "bad_json")),
         ("POST", &messages, Some("{\"txet\": \"x\"}"), (400, "bad_field")),
         ("POST", &messages, Some("{\"text\": 3}"), (400, "bad_field")),
         ("POST", &messages, Some("{}"), (400, "empty_message")),
