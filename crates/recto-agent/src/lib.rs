@@ -25,7 +25,10 @@ mod event_log;
 mod event_stream;
 mod exact_counts;
 mod inbound;
+mod inventory;
+mod item_search;
 mod items;
+mod listed_items;
 mod mailbox;
 mod mailboxes;
 mod memories;
@@ -42,6 +45,7 @@ mod selection;
 mod session_cache;
 mod session_changes;
 mod session_files;
+mod session_names;
 mod shared;
 mod shutdown;
 mod stats;
@@ -50,6 +54,7 @@ mod stop;
 mod stop_requests;
 mod take_back;
 mod tally;
+mod trace;
 mod turn;
 mod turn_counters;
 mod turn_gate;
@@ -77,13 +82,16 @@ pub use event::{
 pub use event_stream::{EventCursor, EventListener};
 pub use exact_counts::assemble_for;
 pub use inbound::{Inbound, InboundReading, SurfaceMessage};
+pub use inventory::{AgentInventory, IncludeSettings, SourceFileView};
+pub use item_search::{ItemSearch, ItemSearchReport, ItemSearchRow, by_probability, search_items};
 pub use items::{
-    ItemChange, ItemOutcome, MentionedItems, bare_item_name, join_mentioned, typed_name,
-    without_mentions,
+    ItemChange, ItemOutcome, MentionedItems, bare_item_name, join_mentioned, name_means_item,
+    typed_name, without_mentions,
 };
+pub use listed_items::{ListedItem, list_items, tool_text};
 pub use memories::{
-    AgentMemories, ChosenMemories, KnownMessages, MemoryCriteria, RecallOutcome, RecallQuery,
-    RecalledContent, Recollection, RememberError, memory_tools, runnable_tools,
+    AgentMemories, ChosenMemories, KnownMessages, MemoryCriteria, MemoryEdit, RecallOutcome,
+    RecallQuery, RecalledContent, Recollection, RememberError, memory_tools, runnable_tools,
 };
 pub use notice::{DroppedFact, NoticeFacts, TurnNotice};
 pub use open_turns::{
@@ -95,7 +103,9 @@ pub use options::{
     SessionSettings,
 };
 pub use preview::RequestPreview;
-pub use record::{ReplayVerdict, RequestPurpose, rebuild_body, restore_request, verify_body};
+pub use record::{
+    ReplayVerdict, RequestPurpose, outline_request, rebuild_body, restore_request, verify_body,
+};
 pub use recover::{ClosedTurn, SettledTurns, settle_open_turns};
 pub use rights::{Right, is_allowed, may_reach};
 pub use search::{
@@ -111,7 +121,10 @@ pub use stats::{
     session_usage_json, usage_json,
 };
 pub use stop_requests::{StopOutcome, StopReport, stop_session};
-pub use take_back::{ReplacedExchange, StandingCall, TakenBackEvent, UndoneExchange};
+pub use take_back::{
+    ReplacedExchange, StandingCall, TakenBackEvent, UndoneExchange, describe_arguments,
+};
+pub use trace::CONTENTS;
 pub use turn_counters::{ModelTokens, TurnCounters};
 pub use unknown_items::{ConfiguredItems, UnknownItem};
 pub use views::{

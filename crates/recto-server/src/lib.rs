@@ -10,12 +10,14 @@
 
 mod access;
 mod api;
+mod assets;
 mod events;
 mod extract;
 mod gateway;
 mod health;
 mod host;
 mod metrics;
+mod pages;
 mod problem;
 mod router;
 mod serve;
@@ -23,6 +25,6 @@ mod session_feed;
 
 pub use api::write_openapi;
 pub use gateway::{Gateway, GatewayParts};
-pub use host::{HostHandle, HostRequest};
+pub use host::{HostHandle, HostProblem, HostRequest, IncludeChange, IncludeTarget};
 pub use router::router;
 pub use serve::{ServeOptions, serve};

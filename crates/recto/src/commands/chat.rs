@@ -42,6 +42,7 @@ use crate::home::RectoHome;
 use crate::input;
 use crate::output::{tame, tell};
 use crate::setup::{self, TERMINAL};
+use crate::telemetry::{Telemetry, UsualLog};
 use crate::terminal::editor::{EditorInput, PROMPT};
 use crate::terminal::history::forget_entries;
 use crate::terminal::quiet::is_dumb;
@@ -57,7 +58,8 @@ pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
     let mut config = setup::load_config(home, Vec::new())?;
     let message = read_single_message(args)?;
     let runtime = setup::runtime()?;
-    let (code, agent) = runtime.block_on(async {
+    let (code, agent, telemetry) = runtime.block_on(async {
+        let telemetry = Telemetry::start(&config.settings, UsualLog::Nowhere)?;
         // Whoever has no model yet begins no store, either.
         let existing = existing_store(&config.settings);
         let project = place::choose_project(home, &mut config, existing.as_ref(), args).await?;
@@ -85,8 +87,9 @@ pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
             None if is_dumb() => chat.run_lines(LineSource::DumbTerminal).await,
             None => chat.run_typed(home).await,
         };
-        Ok::<_, CliFailure>((code, chat.agent))
+        Ok::<_, CliFailure>((code, chat.agent, telemetry))
     })?;
+    drop(telemetry);
     setup::shut_down(runtime, agent);
     code
 }

@@ -24,6 +24,7 @@ use crate::output::{print, tell};
 use crate::remedy_words;
 use crate::setup;
 use crate::signals::told_to_stop;
+use crate::telemetry::{Telemetry, UsualLog};
 use browser::open_in_browser;
 use claim::ServeClaim;
 
@@ -37,6 +38,7 @@ pub(crate) fn run(home: &RectoHome, args: &ServeArgs) -> CliResult<ExitCode> {
 
 async fn serve(home: &RectoHome, config: LoadedConfig, args: &ServeArgs) -> CliResult {
     let claim = ServeClaim::take(home)?;
+    let _telemetry = Telemetry::start(&config.settings, UsualLog::Stderr)?;
     let server = config.settings.server.clone();
     let listener = listen(args.listen.as_deref().unwrap_or(&server.listen)).await?;
     let address = listener.local_addr().map_err(|error| no_address(&error))?;
