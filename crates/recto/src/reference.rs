@@ -11,6 +11,11 @@ pub fn config() -> String {
     crate::config::reference::markdown()
 }
 
+/// The description of the HTTP API.
+pub fn openapi() -> String {
+    recto_server::write_openapi()
+}
+
 /// What the status says with which a command ends.
 const EXIT_CODES: &str = "
 ## Exit status

@@ -1,4 +1,5 @@
 //! The server from the outside: real sockets on loopback, a real store, the scripted model.
 
+mod api;
 mod support;
 mod turns;
