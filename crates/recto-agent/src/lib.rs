@@ -19,6 +19,7 @@ mod approvals;
 mod bindings;
 mod commands;
 mod conversation;
+mod embedding;
 mod error;
 mod event;
 mod event_log;
@@ -66,6 +67,7 @@ pub use commands::{
     read_setting_value, session_setting_names,
 };
 pub use conversation::SOLE_ACCOUNT;
+pub use embedding::EmbeddedText;
 pub use error::{AgentError, AgentResult};
 pub use event::{
     ApprovalQuestion, ClientCall, EventKind, EventNumber, FinishedTurn, RunningCall, TurnError,

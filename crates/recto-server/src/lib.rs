@@ -11,9 +11,12 @@
 mod access;
 mod api;
 mod events;
+mod front_door;
 mod gateway;
 mod health;
 mod host;
+mod ollama;
+mod openai;
 mod problem;
 mod router;
 mod serve;

@@ -99,9 +99,10 @@ fn status_of(error: &AgentError) -> StatusCode {
         | AgentError::OtherFolder { .. }
         | AgentError::StateLost { .. } => StatusCode::CONFLICT,
         AgentError::Llm(_) | AgentError::Model { .. } => StatusCode::BAD_GATEWAY,
-        AgentError::NoModel | AgentError::ShuttingDown | AgentError::Ended => {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
+        AgentError::NoModel
+        | AgentError::NoEmbedding(_)
+        | AgentError::ShuttingDown
+        | AgentError::Ended => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

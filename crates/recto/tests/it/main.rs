@@ -27,6 +27,7 @@ mod mcp_serve;
 mod memory;
 mod pull;
 mod readme;
+mod real_clients;
 mod real_server;
 mod record;
 mod running;
