@@ -19,6 +19,7 @@ mod approvals;
 mod bindings;
 mod commands;
 mod conversation;
+mod embedding;
 mod error;
 mod event;
 mod event_log;
@@ -75,6 +76,7 @@ pub use commands::{
     session_setting_names,
 };
 pub use conversation::SOLE_ACCOUNT;
+pub use embedding::EmbeddedText;
 pub use error::{AgentError, AgentResult};
 pub use event::{
     ApprovalQuestion, ClientCall, EventKind, EventNumber, FinishedTurn, RunningCall, TurnError,

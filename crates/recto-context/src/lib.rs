@@ -55,8 +55,8 @@ pub use catalog::{
     WorkspaceFile,
 };
 pub use client::{
-    CLIENT, ClientContext, ClientMessage, ClientResult, ClientTool, ReconciledHistory,
-    reconcile_history,
+    CLIENT, ClientContext, ClientMessage, ClientResult, ClientTool, ClientToolChoice,
+    ReconciledHistory, reconcile_history,
 };
 pub use compact::{
     CompactionInput, Fact, FactKind, complete_summary, extract_summary, find_facts, lost_facts,

@@ -1,5 +1,6 @@
 //! The server from the outside: real sockets on loopback, a real store, the scripted model.
 
 mod api;
+mod doors;
 mod support;
 mod turns;

@@ -29,6 +29,7 @@ mod memory;
 mod pty;
 mod pull;
 mod readme;
+mod real_clients;
 mod real_server;
 mod record;
 mod running;
