@@ -2,5 +2,6 @@
 
 mod api;
 mod doors;
+mod pages;
 mod support;
 mod turns;
