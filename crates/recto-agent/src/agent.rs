@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use recto_context::{Audience, AudienceKind, Catalog};
+use recto_context::{Audience, AudienceKind, Catalog, Tokens};
 use recto_store::{
     BindingKey, Moment, NewSession, RowId, SessionId, SessionName, SessionNameError, Store,
     StoreError, StoredCompaction, StoredSession, TurnId,
@@ -202,6 +202,12 @@ impl Agent {
         self.shared.model(Some(name))
     }
 
+    /// The most that is used of what a model was trained for, where nobody says what its server
+    /// has.
+    pub fn window_cap(&self) -> Tokens {
+        self.shared.parts.options.window_cap
+    }
+
     /// The session of a conversation: the one that it is bound to, or a new one.
     /// What another surface calls the same is another conversation.
     pub async fn find_or_begin(
@@ -385,6 +391,11 @@ impl Agent {
     /// Whether a turn runs or waits.
     pub fn is_at_work(&self) -> bool {
         self.shared.has_work()
+    }
+
+    /// Whether it was shut down: nothing happens in its sessions here any more.
+    pub fn is_shut_down(&self) -> bool {
+        self.shared.streams.is_closed()
     }
 
     /// Waits until every turn that this agent has taken up is over.

@@ -31,8 +31,8 @@ use crate::stop_requests::StopReport;
 use crate::take_back::UndoneExchange;
 use crate::why::ItemExplanation;
 
-pub(crate) use parse::ParsedInput;
 pub use parse::{CommandProblem, read_setting_value, session_setting_names};
+pub(crate) use parse::{ParsedInput, read_setting};
 
 /// A command, as it can be typed.
 #[derive(Debug, Clone, PartialEq)]
@@ -221,7 +221,7 @@ impl ChatCommand {
 }
 
 impl SettingChange {
-    fn right(&self) -> Right {
+    pub(crate) fn right(&self) -> Right {
         match self.key {
             // Whoever says when people are asked says what tools may do.
             "approval" => Right::ChangeRights,
@@ -382,18 +382,30 @@ impl Agent {
     }
 
     async fn change(&self, session: SessionId, change: SettingChange) -> AgentResult<CommandReply> {
-        if let ("model", Some(Value::String(name))) = (change.key, &change.value) {
-            self.model(name)?;
+        Ok(CommandReply::Settings(self.apply_changes(session, vec![change]).await?))
+    }
+
+    /// Changes settings of a session, all or none of them.
+    pub(crate) async fn apply_changes(
+        &self,
+        session: SessionId,
+        changes: Vec<SettingChange>,
+    ) -> AgentResult<SessionSettings> {
+        let mut settings = self.settings(session).await?;
+        for change in changes {
+            if let ("model", Some(Value::String(name))) = (change.key, &change.value) {
+                self.model(name)?;
+            }
+            settings = settings.changed(change);
         }
-        let settings = self.settings(session).await?.changed(change);
         self.store().set_settings(session, settings.to_store()).await?;
-        Ok(CommandReply::Settings(settings))
+        Ok(settings)
     }
 }
 
 impl SessionSettings {
     /// These settings with one of them changed.
-    fn changed(&self, change: SettingChange) -> Self {
+    pub(crate) fn changed(&self, change: SettingChange) -> Self {
         let mut settings = self.to_store();
         match change.value {
             Some(value) => settings.insert(change.key.to_owned(), value),

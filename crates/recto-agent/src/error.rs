@@ -133,6 +133,9 @@ pub enum AgentError {
     )]
     #[strum(message = "choose a model with a larger window")]
     NarrowWindow { prompt: Tokens, model: String, window: Tokens, reply: Tokens },
+    /// A setting that is not there, or does not take this value.
+    #[error("the setting `{key}` can't be set so: {problem}")]
+    BadSetting { key: String, problem: String },
     /// A session of the name that another one is to have.
     #[error("there is a session `{name}` already")]
     #[strum(message = "go on with it, or choose another name")]

@@ -43,7 +43,9 @@ mod rights;
 mod search;
 mod selection;
 mod session_cache;
+mod session_changes;
 mod session_files;
+mod session_names;
 mod shared;
 mod shutdown;
 mod stats;
@@ -54,6 +56,7 @@ mod take_back;
 mod tally;
 mod trace;
 mod turn;
+mod turn_counters;
 mod turn_gate;
 mod unknown_items;
 mod views;
@@ -82,8 +85,8 @@ pub use inbound::{Inbound, InboundReading, SurfaceMessage};
 pub use inventory::{AgentInventory, IncludeSettings, SourceFileView};
 pub use item_search::{ItemSearch, ItemSearchReport, ItemSearchRow, by_probability, search_items};
 pub use items::{
-    ItemChange, ItemOutcome, MentionedItems, bare_item_name, join_mentioned, typed_name,
-    without_mentions,
+    ItemChange, ItemOutcome, MentionedItems, bare_item_name, join_mentioned, name_means_item,
+    typed_name, without_mentions,
 };
 pub use listed_items::{ListedItem, list_items, tool_text};
 pub use memories::{
@@ -100,7 +103,9 @@ pub use options::{
     SessionSettings,
 };
 pub use preview::RequestPreview;
-pub use record::{ReplayVerdict, RequestPurpose, rebuild_body, restore_request, verify_body};
+pub use record::{
+    ReplayVerdict, RequestPurpose, outline_request, rebuild_body, restore_request, verify_body,
+};
 pub use recover::{ClosedTurn, SettledTurns, settle_open_turns};
 pub use rights::{Right, is_allowed, may_reach};
 pub use search::{
@@ -116,13 +121,16 @@ pub use stats::{
     session_usage_json, usage_json,
 };
 pub use stop_requests::{StopOutcome, StopReport, stop_session};
-pub use take_back::{ReplacedExchange, StandingCall, TakenBackEvent, UndoneExchange};
+pub use take_back::{
+    ReplacedExchange, StandingCall, TakenBackEvent, UndoneExchange, describe_arguments,
+};
 pub use trace::CONTENTS;
+pub use turn_counters::{ModelTokens, TurnCounters};
 pub use unknown_items::{ConfiguredItems, UnknownItem};
 pub use views::{
     RecordReader, ReplayCheck, ReplayPlan, ReplayTarget, RequestPair, SessionExportForm,
     TurnComparison, TurnExplanation, TurnRecord, approval_json, cached_prefix, compaction_json,
-    message_hit_json, message_json, question_json, request_json, session_item_json, session_json,
-    summary_json, transcript_json, turn_json,
+    message_hit_json, message_json, page_text_json, preview_json, question_json, request_json,
+    session_item_json, session_json, summary_json, transcript_json, turn_json,
 };
 pub use why::{ItemExplanation, ItemReason, explain_item};

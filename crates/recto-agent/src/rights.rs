@@ -28,6 +28,9 @@ pub enum Right {
     /// Put a session into the archive and begin another.
     #[strum(serialize = "begin new sessions")]
     BeginSession,
+    /// Take a session away for good.
+    #[strum(serialize = "delete sessions")]
+    DeleteSession,
     /// Look at what was sent, why, and with which settings.
     #[strum(serialize = "look at what was sent")]
     Inspect,
@@ -199,6 +202,7 @@ mod tests {
             stop turns              yes      yes      yes      yes      -        yes      -        -
             take back exchanges     yes      yes      -        yes      -        yes      -        -
             begin new sessions      yes      yes      -        yes      -        yes      -        -
+            delete sessions         yes      -        -        yes      -        -        -        -
             look at what was sent   yes      yes      -        yes      yes      yes      yes      -
             see sessions of others  yes      -        -        yes      yes      -        -        -
             change settings         yes      yes      -        yes      -        yes      -        -

@@ -94,12 +94,13 @@ pub use page::{
 };
 pub use plan::has_tools;
 pub use record::{
-    ContentRef, ContextRecord, MessageRef, RecordBundle, RecordContents, RestoreError,
+    ContentRef, ContextRecord, MessageRef, RecordBundle, RecordContents, RecordOutline,
+    RestoreError,
 };
 pub use remedy::Remedy;
 pub use standing::{AlikeItem, ItemForm, ItemPlacement, ItemStanding, ItemStatus};
 pub use summary::{HistorySummary, SummaryBy, summary_room};
-pub use text::{ContentHash, ParseHashError, Text};
+pub use text::{ContentHash, ParseHashError, Text, first_chars, one_line};
 pub use tokens::{
     Calibration, ObservationOutcome, TextProfile, TokenClass, TokenRates, Tokens, grouped_digits,
 };

@@ -28,7 +28,19 @@ macro_rules! asset {
 }
 
 /// All assets.
-const ASSETS: &[EmbeddedAsset] = &[asset!("icon.svg"), asset!("style.css"), asset!("context.js")];
+const ASSETS: &[EmbeddedAsset] = &[
+    asset!("icon.svg"),
+    asset!("style.css"),
+    asset!("chat.js"),
+    asset!("completion.js"),
+    asset!("composer.js"),
+    asset!("context.js"),
+    asset!("dom.js"),
+    asset!("forms.js"),
+    asset!("keys.js"),
+    asset!("live.js"),
+    asset!("turns.js"),
+];
 
 /// The name of the folder that they are served in.
 static FOLDER: LazyLock<String> = LazyLock::new(|| {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use recto_agent::{
     Actor, Agent, AgentError, Conversation, SOLE_ACCOUNT, SessionSettings, may_reach,
 };
@@ -9,6 +10,9 @@ use recto_context::Remedy;
 use recto_store::{RowId, SessionId, Store, StoreError, StoredSession};
 
 use crate::host::HostHandle;
+use crate::metrics::ServerMetrics;
+use crate::problem::{ApiProblem, ApiResult};
+use crate::session_feed::SessionFeed;
 
 /// The surface of those who talk in the web pages or through the API.
 pub(crate) const WEB: &str = "web";
@@ -30,12 +34,19 @@ pub struct GatewayParts {
 
 /// The state of the server. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Gateway(Arc<GatewayParts>);
+pub struct Gateway(Arc<GatewayParts>, Arc<ServerState>);
+
+/// What the server itself keeps while it runs.
+#[derive(Debug, Default)]
+struct ServerState {
+    feed: SessionFeed,
+    metrics: ServerMetrics,
+}
 
 impl Gateway {
     /// A gateway to these agents.
     pub fn new(parts: GatewayParts) -> Self {
-        Gateway(Arc::new(parts))
+        Gateway(Arc::new(parts), Arc::default())
     }
 
     /// The agents, the default first.
@@ -63,6 +74,30 @@ impl Gateway {
 
     pub(crate) fn host(&self) -> &HostHandle {
         &self.0.host
+    }
+
+    /// What changes in the list of sessions.
+    pub(crate) fn feed(&self) -> &SessionFeed {
+        &self.1.feed
+    }
+
+    /// What the server counts of its own work.
+    pub(crate) fn metrics(&self) -> &ServerMetrics {
+        &self.1.metrics
+    }
+
+    /// The agent of that name, or the one that answers those who name none.
+    pub(crate) fn agent_or_default(&self, name: Option<&str>) -> ApiResult<&Agent> {
+        let Some(name) = name else { return Ok(self.default_agent()?) };
+        self.agent(name).ok_or_else(|| {
+            let names: Vec<&str> = self.agents().iter().map(Agent::name).collect();
+            ApiProblem::new(
+                StatusCode::NOT_FOUND,
+                "no_such_agent",
+                format!("there is no agent `{name}`"),
+            )
+            .hint(format!("the agents are: {}", names.join(", ")))
+        })
     }
 
     /// What can be done about a problem, in words.

@@ -5,11 +5,28 @@
 
 use recto_agent::IncludeSettings;
 use recto_context::{IncludeMode, ItemId};
+use recto_store::StoredSession;
 use tokio::sync::{mpsc, oneshot};
 
 /// Something that the program around the server is asked for, with where its answer goes.
 #[derive(Debug)]
 pub enum HostRequest {
+    /// The settings that hold in a session, each with where it comes from: an object in JSON.
+    SessionSettings {
+        /// The session that is asked about.
+        session: Box<StoredSession>,
+        /// Where the settings go.
+        answer: oneshot::Sender<serde_json::Value>,
+    },
+    /// What stands of a session outside of the store is to go: its files, and what was typed.
+    ForgetSession {
+        /// The session that is to be deleted.
+        session: Box<StoredSession>,
+        /// What people said in it.
+        said: Vec<String>,
+        /// Where it goes how many files went, or what kept them.
+        answer: oneshot::Sender<Result<usize, String>>,
+    },
     /// The state of the setup, as `doctor` tells it: a report in JSON.
     Doctor {
         /// Where the report goes.

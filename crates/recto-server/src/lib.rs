@@ -12,14 +12,18 @@ mod access;
 mod api;
 mod assets;
 mod events;
+mod extract;
 mod gateway;
 mod health;
 mod host;
+mod metrics;
 mod pages;
 mod problem;
 mod router;
 mod serve;
+mod session_feed;
 
+pub use api::write_openapi;
 pub use gateway::{Gateway, GatewayParts};
 pub use host::{HostHandle, HostProblem, HostRequest, IncludeChange, IncludeTarget};
 pub use router::router;

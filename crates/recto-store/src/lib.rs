@@ -81,7 +81,7 @@ pub use sessions::{
     StoredSession,
 };
 pub use store::{Store, StoreOptions};
-pub use transcript::{SessionCursor, SessionState, StoredMessage};
+pub use transcript::{MessageCursor, SessionCursor, SessionState, StoredMessage};
 pub use trusted::TrustUpdate;
 pub use turns::{NewTurn, OpenTurns, StoredTurn, TurnAttempts, TurnEnding, TurnStatus};
 pub use usage::{

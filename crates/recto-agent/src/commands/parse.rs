@@ -243,7 +243,7 @@ fn keys() -> String {
     format!("the keys are {}", session_setting_names().collect::<Vec<_>>().join(", "))
 }
 
-fn read_setting(key: &str, text: &str) -> Result<SettingChange, String> {
+pub(crate) fn read_setting(key: &str, text: &str) -> Result<SettingChange, String> {
     let (key, takes) = find_setting(key)?;
     let value = if text == "default" { None } else { Some(takes.read(text)?) };
     Ok(SettingChange { key, value })

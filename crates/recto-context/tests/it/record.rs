@@ -9,9 +9,9 @@ use proptest::sample::Index;
 use recto_context::mode::words::{MessageSign, TalkKind};
 use recto_context::{
     AssemblyInputs, AttachedFile, Calibration, ContentPart, ContentRef, ContentSource,
-    ContextRecord, DropReason, FileNotice, Image, IncludeMode, ItemKind, LayoutPreset, Message,
-    MessageBody, MessageId, MessageRef, MessageStamp, Mode, ModeDecision, ModeReason, Opaque,
-    OpaqueKind, PageLayout, PartReason, PickPlacement, RecordBundle, RecordContents,
+    ContextRecord, DropReason, FileNotice, Image, IncludeMode, ItemKind, Layer, LayoutPreset,
+    Message, MessageBody, MessageId, MessageRef, MessageStamp, Mode, ModeDecision, ModeReason,
+    Opaque, OpaqueKind, PageLayout, PartReason, PickPlacement, RecordBundle, RecordContents,
     RequestContext, RestoreError, Text, TokenCounter, TokenRates, Tokens, ToolCalls, TurnNumber,
     UserMessage, Window, compare_requests, render_messages,
 };
@@ -49,6 +49,18 @@ pub(crate) fn check_comes_back(request: &RequestContext) {
     assert_eq!(render_messages(&again.parts), request.messages);
     assert_eq!(compare_requests(request, &again).change, None);
     assert_eq!(again, *request);
+    check_outline(request);
+}
+
+/// What a record says without its texts is what its request says.
+fn check_outline(request: &RequestContext) {
+    let outline = request.record().record.outline();
+    let layers: Vec<_> =
+        Layer::ALL.iter().map(|layer| (*layer, request.layer_tokens(*layer))).collect();
+    assert_eq!(outline.layers, layers);
+    assert_eq!(outline.prompt_tokens(), request.prompt_tokens());
+    assert_eq!((outline.mode, outline.model), (request.mode.chosen, request.model.clone()));
+    assert_eq!(outline.dropped, request.dropped);
 }
 
 /// A record says what it refers to, and brings each of it once.
@@ -290,7 +302,7 @@ fn names<T: serde::Serialize>(values: &[T], expected: &Expect) {
 }
 
 #[test]
-fn the_names_of_reasons_stay() {
+fn the_names_of_reasons_for_parts_stay() {
     let reasons = [
         PartReason::WorkspaceFile,
         PartReason::DefaultForMissing("SOUL.md".into()),
@@ -344,6 +356,10 @@ fn the_names_of_reasons_stay() {
         "shortened"
     "#]],
     );
+}
+
+#[test]
+fn the_names_of_reasons_for_drops_stay() {
     let drops = [
         DropReason::HistoryMessages { limit: 50 },
         DropReason::HistoryTokens { limit: Tokens::new(8_192) },
@@ -377,6 +393,10 @@ fn the_names_of_reasons_stay() {
         "shortened"
     "#]],
     );
+}
+
+#[test]
+fn the_names_of_reasons_for_modes_stay() {
     let talk = |kind| ModeReason::Words(MessageSign::Talk(kind));
     let modes = [
         ModeReason::NoTools,

@@ -53,6 +53,8 @@ pub(crate) struct PageChrome {
     pub(crate) agent: String,
     /// How many questions wait for an answer, in all sessions that the person can reach.
     pub(crate) waiting: usize,
+    /// The hidden field by which the server knows its own forms.
+    pub(crate) form_field: Markup,
 }
 
 /// A page to be framed.
@@ -76,7 +78,7 @@ impl PageChrome {
             let session = gateway.store().session(approval.session).await?;
             waiting += usize::from(session.is_some_and(|session| can_reach(actor, &session)));
         }
-        Ok(PageChrome { agent: agent.to_owned(), waiting })
+        Ok(PageChrome { agent: agent.to_owned(), waiting, form_field: html! {} })
     }
 
     /// A whole page. Its body has everything below the top line, with a `main` whose id is `main`.
@@ -105,6 +107,18 @@ impl PageChrome {
         }
     }
 
+    /// A form that changes something: all such forms of all pages are made here. Scripts send those
+    /// that have `data-live` themselves, and show what comes back.
+    pub(crate) fn post_form(&self, action: &str, class: &str, content: &Markup) -> Markup {
+        html! {
+            form class=[Some(class).filter(|class| !class.is_empty())] method="post" action=(action)
+                data-live {
+                (self.form_field)
+                (content)
+            }
+        }
+    }
+
     fn top_line(&self, current: NavPage) -> Markup {
         html! {
             header.top {
@@ -129,15 +143,6 @@ impl PageChrome {
     }
 }
 
-/// A form that changes something: all such forms of all pages are made here.
-pub(crate) fn post_form(action: &str, class: &str, content: &Markup) -> Markup {
-    html! {
-        form class=[Some(class).filter(|class| !class.is_empty())] method="post" action=(action) {
-            (content)
-        }
-    }
-}
-
 /// The number of questions that wait for a person.
 pub(crate) fn waiting_mark(waiting: usize) -> Markup {
     html! {
@@ -153,19 +158,6 @@ pub(crate) fn icon(name: &str, words: &str) -> Markup {
 /// An icon of the sprite sheet beside words that say the same.
 pub(crate) fn mute_icon(name: &str) -> Markup {
     html! { svg.i aria-hidden="true" { use href={ "#i-" (name) } {} } }
-}
-
-/// A number as people read it, with a comma for thousands.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 fn brand() -> Markup {

@@ -48,7 +48,7 @@ pub(crate) fn problem_block(problem: &ApiProblem) -> Markup {
 impl IntoResponse for PageProblem {
     fn into_response(self) -> Response {
         // Where a page could not be made, what stands around it is not asked for.
-        let chrome = PageChrome { agent: String::new(), waiting: 0 };
+        let chrome = PageChrome { agent: String::new(), waiting: 0, form_field: html! {} };
         let frame =
             PageFrame { title: "Not possible", page: NavPage::Chat, body_class: "", scripts: &[] };
         let body = html! {

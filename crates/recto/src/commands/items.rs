@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use recto_agent::{ListedItem, list_items};
+use recto_agent::{ListedItem, bare_item_name, list_items, name_means_item};
 use recto_context::{Catalog, ItemId, ItemKind};
 use recto_workspace::{
     IncludeSource, ProblemEffect, SkipReason, SkippedItem, WorkspaceProblem, WorkspaceSnapshot,
@@ -201,8 +201,13 @@ pub(super) fn find<'e, 'c>(
 /// Names the nearest item, or says why the one that was asked for is left out.
 fn not_there(view: &ItemView, entries: &[ListedItem<'_>], name: &str) -> CliFailure {
     let ItemView { kind, snapshot, .. } = view;
-    let is_it = |skipped: &&SkippedItem| skipped.item.kind == *kind && *skipped.item.name == *name;
+    let is_it = |skipped: &&SkippedItem| {
+        skipped.item.kind == *kind
+            && (*skipped.item.name == *name || name_means_item(name, &skipped.item))
+    };
     let failure = CliFailure::new(format!("there is no {kind} `{}`", tame(name)));
+    // What else can be said goes by the name alone.
+    let name = bare_item_name(name);
     if let Some(skipped) = snapshot.skipped.iter().find(is_it) {
         let path = tame(&skipped.path.to_string_lossy());
         return failure.hint(format!("{path}: {}", why_skipped(skipped)));

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use recto_context::{
-    AlikeItem, DroppedEntry, Image, ItemId, ItemKind, ItemStanding, ItemUse, Layer, OfferedTool,
-    Part, PartReason, Pick, RequestContext, Tokens,
+    AlikeItem, DroppedEntry, Image, IncludeMode, ItemId, ItemKind, ItemStanding, ItemStatus, ItemUse,
+    Layer, OfferedTool, Part, PartReason, Pick, RequestContext, Tokens,
 };
 
 use super::TextTable;
@@ -28,13 +28,13 @@ pub(crate) fn request(request: &RequestContext, width: PageWidth) -> String {
         let _ = write!(out, "\n{}", dropped.draw(width));
     }
     let standings = request.item_standings();
-    let absent: Vec<String> = standings.iter().filter_map(absent).collect();
-    for (what, listed) in [
-        ("not taken", listed(&request.candidates, candidate)),
-        ("left for likeness", listed(&request.alike, alike)),
-        ("not in the session", listed(&absent, String::clone)),
+    for (what, describe) in [
+        ("not taken", not_taken as fn(&ItemStanding) -> Option<String>),
+        ("left for likeness", alike),
+        ("not in the session", absent),
     ] {
-        if let Some(listed) = listed {
+        let described: Vec<String> = standings.iter().filter_map(describe).collect();
+        if let Some(listed) = listed(&described) {
             out.push_str(&format!("\n{what}: {listed}\n"));
         }
     }
@@ -45,8 +45,8 @@ pub(crate) fn request(request: &RequestContext, width: PageWidth) -> String {
 const NAMED: usize = 12;
 
 /// The first of some things, and how many more there are; `None` for none.
-fn listed<T>(things: &[T], shown: impl Fn(&T) -> String) -> Option<String> {
-    let mut named: Vec<String> = things.iter().take(NAMED).map(shown).collect();
+fn listed(things: &[String]) -> Option<String> {
+    let mut named: Vec<String> = things.iter().take(NAMED).cloned().collect();
     let more = things.len().saturating_sub(NAMED);
     if more > 0 {
         named.push(format!("and {more} more"));
@@ -58,8 +58,11 @@ fn shown_id(id: &ItemId) -> String {
     tame(&id.to_string())
 }
 
-fn candidate(pick: &Pick) -> String {
-    format!("{} ({})", shown_id(&pick.item), pick.describe_refusal())
+/// An item that search looked at, with why it was not taken. What stands on the page by its
+/// name alone is told there.
+fn not_taken(standing: &ItemStanding) -> Option<String> {
+    let ItemStatus::NotTaken { candidate } = &standing.status else { return None };
+    Some(format!("{} ({})", shown_id(&standing.item), candidate.describe_refusal()))
 }
 
 /// An item that nobody wanted for the page, with what keeps it out.
@@ -67,8 +70,9 @@ fn absent(standing: &ItemStanding) -> Option<String> {
     Some(format!("{} ({})", shown_id(&standing.item), standing.status.absence_name()?))
 }
 
-fn alike(alike: &AlikeItem) -> String {
-    format!("{} (says the same as {})", shown_id(&alike.item), shown_id(&alike.of))
+fn alike(standing: &ItemStanding) -> Option<String> {
+    let ItemStatus::SaysTheSame { of, .. } = &standing.status else { return None };
+    Some(format!("{} (says the same as {})", shown_id(&standing.item), shown_id(of)))
 }
 
 /// Why something is there; of what search brought, also how surely it fits.
@@ -178,8 +182,20 @@ fn items(request: &RequestContext) -> TextTable {
                 part.images().for_each(|image| table.row(image_row(part, image)));
             }),
         }
+        heading_row(&mut table, request, layer);
     }
     table
+}
+
+/// What the headings of a layer cost, so that its rows add up to what it costs.
+fn heading_row(table: &mut TextTable, request: &RequestContext, layer: Layer) {
+    let headings = request.layer(layer).filter(|part| part.reason == PartReason::Heading);
+    let tokens: Tokens = headings.map(|part| part.tokens).sum();
+    if tokens > Tokens::ZERO {
+        let name = "headings".to_owned();
+        let why = "what stands above and between the items".to_owned();
+        table.row([layer.to_string(), name, String::new(), tokens.to_string(), why]);
+    }
 }
 
 /// Whether a part has a row of its own: tools that stand on the page as text have theirs among

@@ -22,6 +22,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::open_row::OpenRow;
 use super::quiet::is_dumb;
+use crate::draw::cut_to;
 use crate::output::tame;
 
 const DIM: Style = Style::new().dimmed();
@@ -305,7 +306,7 @@ impl<W: Write> StatusWriter<W> {
 
     fn note(&mut self, text: &str) {
         self.clear();
-        let line = cut(&tame(text), self.width);
+        let line = cut_to(&tame(text), self.width);
         self.write("", &line, "\n");
     }
 
@@ -339,15 +340,15 @@ impl<W: Write> StatusWriter<W> {
     fn compose(&self, width: usize) -> String {
         let wheel = format!("{} ", WHEEL[self.picture]);
         if self.typed.is_empty() {
-            return cut(&(wheel + &self.text), width);
+            return cut_to(&(wheel + &self.text), width);
         }
         let room = width.saturating_sub(wheel.width());
         let both = [&*self.text, &*self.typed].into_iter().filter(|part| !part.is_empty());
         let both = both.collect::<Vec<_>>().join(BETWEEN);
         if both.width() <= room {
-            return cut(&(wheel + &both), width);
+            return cut_to(&(wheel + &both), width);
         }
-        cut(&(wheel + &cut_front(&self.typed, room)), width)
+        cut_to(&(wheel + &cut_front(&self.typed, room)), width)
     }
 
     fn write(&mut self, start: &str, line: &str, end: &str) {
@@ -358,24 +359,6 @@ impl<W: Write> StatusWriter<W> {
         };
         let _ = self.out.flush();
     }
-}
-
-/// The text, or as much of it as there is room for.
-fn cut(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    if width == 0 {
-        return String::new();
-    }
-    let mut columns = 1;
-    let fits = |c: &char| {
-        columns += c.width().unwrap_or(0);
-        columns <= width
-    };
-    let mut cut: String = text.chars().take_while(fits).collect();
-    cut.push('…');
-    cut
 }
 
 /// The text, or as much of its end as there is room for.

@@ -13,6 +13,7 @@ use recto_agent::{
 use recto_context::MessageBody;
 use recto_store::{Store, StoredTurn, TurnId, TurnStatus};
 
+use super::elsewhere::last_said;
 use super::{Chat, InterruptState, MessageOutcome, exit_code};
 use crate::failure::CliResult;
 use crate::output::{counted, tame, tell};
@@ -171,10 +172,9 @@ async fn describe_background(store: &Store, turn: &StoredTurn) -> CliResult<Stri
 async fn describe_end(store: &Store, turn: &StoredTurn) -> CliResult<String> {
     let (session, _) = place(store, turn).await?;
     let messages = store.messages_of_turn(turn).await?;
-    let mut latest = messages.iter().rev();
-    let reply = latest.find(|stored| matches!(stored.message.body, MessageBody::Assistant { .. }));
-    let words = match reply {
-        Some(reply) => shorten_words(reply.message.content()),
+    let words = match last_said(&messages) {
+        Some(MessageBody::Error(text)) => text.to_string(),
+        Some(reply) => shorten_words(reply.content()),
         None => turn.detail.clone().unwrap_or_default(),
     };
     Ok(format!("session {session}: turn {} is {}: {}", turn.id, turn.status, tame(&words)))

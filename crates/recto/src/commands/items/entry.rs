@@ -1,6 +1,6 @@
 //! Which item a person means by a name.
 
-use recto_agent::ListedItem;
+use recto_agent::{ListedItem, name_means_item};
 
 /// The item that a name means, if it is only one.
 pub(in crate::commands) enum ItemMatch<'e, 'a> {
@@ -10,8 +10,8 @@ pub(in crate::commands) enum ItemMatch<'e, 'a> {
     None,
 }
 
-/// The item of that name. A skill's tool can be meant by its own name as long as
-/// no other tool has it.
+/// The item of that name, which may have its kind in front: `units`, `rule:units`. A skill's tool
+/// can be meant by its own name as long as no other tool has it.
 pub(in crate::commands) fn find<'e, 'a>(
     entries: &'e [ListedItem<'a>],
     name: &str,
@@ -21,6 +21,9 @@ pub(in crate::commands) fn find<'e, 'a>(
     let mut found: Vec<&ListedItem<'_>> = of_key.collect();
     if found.is_empty() {
         found = of_name.collect();
+    }
+    if found.is_empty() {
+        found = entries.iter().filter(|entry| name_means_item(name, &entry.id)).collect();
     }
     match found[..] {
         [] => ItemMatch::None,

@@ -3,11 +3,14 @@
 use recto_agent::IncludeSettings;
 use recto_fs::blocking;
 use recto_server::{HostProblem, HostRequest, IncludeChange, IncludeTarget};
+use recto_store::StoredSession;
+use serde_json::Value;
 use tokio::sync::mpsc::Receiver;
 
 use crate::cli::AgentArg;
 use crate::commands::doctor;
 use crate::commands::items::set::{set_item_include, set_server_include};
+use crate::commands::sessions::{effective_settings, forget_elsewhere};
 use crate::config::Settings;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
@@ -19,6 +22,17 @@ pub(super) async fn answer_requests(home: RectoHome, mut requests: Receiver<Host
         let home = home.clone();
         // Nobody waits any more for an answer that is not taken.
         match request {
+            HostRequest::SessionSettings { session, answer } => {
+                let home = home.clone();
+                let settings = blocking(move || settings_json(&home, &session)).await;
+                let _ = answer.send(settings);
+            }
+            HostRequest::ForgetSession { session, said, answer } => {
+                let home = home.clone();
+                let forget = move || forget_elsewhere(&home, &session, &said);
+                let forgotten = blocking(forget).await;
+                let _ = answer.send(forgotten.map_err(|failure| failure.parts().0));
+            }
             HostRequest::Doctor { answer } => {
                 let report = blocking(move || doctor::report_json(&home)).await;
                 let _ = answer.send(report);
@@ -28,6 +42,14 @@ pub(super) async fn answer_requests(home: RectoHome, mut requests: Receiver<Host
                 let _ = answer.send(done.map_err(host_problem));
             }
         }
+    }
+}
+
+/// The settings that hold in a session by the config as it is now; nothing where it has errors.
+fn settings_json(home: &RectoHome, session: &StoredSession) -> Value {
+    match setup::load_config(home, Vec::new()) {
+        Ok(config) => effective_settings(&config, session).json(),
+        Err(_) => Value::Null,
     }
 }
 

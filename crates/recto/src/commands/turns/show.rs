@@ -4,11 +4,12 @@
 use recto_agent::{
     Actor, ActorRole, RecordReader, RequestPurpose, TurnRecord, find_open_turn, restore_request,
 };
-use recto_context::{MessageId, grouped_digits};
+use recto_context::{ChangeCause, MessageId, grouped_digits};
 use recto_store::{
     RequestRecord, RequestUsage, Store, StoredRetraction, StoredSession, StoredTurn,
     TurnRetractions,
 };
+use serde::Deserialize;
 
 use super::text;
 use crate::cli::ShowArgs;
@@ -117,8 +118,8 @@ fn prefix_words(request: &RequestRecord) -> Option<String> {
     let prefix = &request.notes["prefix"];
     let same = prefix["agreed_tokens"].as_u64()?;
     let fresh = prefix["fresh_tokens"].as_u64().unwrap_or_default();
-    let cause = prefix["cause"].as_str().map(|cause| cause.replace('_', " "));
-    let cause = cause.map(|cause| format!("; cause: {cause}")).unwrap_or_default();
+    let cause = ChangeCause::deserialize(&prefix["cause"]).ok();
+    let cause = cause.map(|cause| format!("; cause: {}", cause.describe())).unwrap_or_default();
     let [same, fresh] = [same, fresh].map(grouped_digits);
     Some(format!("same beginning as the request before: {same} tokens; new: {fresh}{cause}"))
 }
@@ -182,7 +183,9 @@ async fn reply(
         out.push_str("ended: the model repeated the same words over and over\n");
     }
     if let Some(stamp) = answer.result["stamp_taken_off"].as_str() {
-        out.push_str(&format!("taken off its beginning: {}\n", tame(stamp.trim_end())));
+        let stamps: Vec<&str> =
+            stamp.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        out.push_str(&format!("taken off its beginning: {}\n", tame(&stamps.join(" "))));
     }
     if let Some(id) = answer.reply
         && let Some(text) = message_text(store, turn, id).await?

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use recto_agent::{
     AgentError, Inbound, ItemSearch, ItemSearchRow, RecallQuery, RecalledContent, RecordReader,
-    SearchPatience, SessionSettings, search_items, tool_text,
+    SearchPatience, SessionSettings, preview_json, search_items, tool_text,
 };
 use recto_context::{Catalog, ContentPart, ItemId, ItemKind, MessageId};
 use recto_store::{SessionId, TurnId};
@@ -166,7 +166,7 @@ async fn context(handler: &CallHandler, arguments: &OfferArguments) -> CliResult
             let settings = SessionSettings { model, ..SessionSettings::default() };
             let inbound = Inbound { content, settings, ..Inbound::text(&setup::actor(), "") };
             let (model, preview) = context::preview(&agent, session.id, inbound).await?;
-            let report = context::report(&preview);
+            let report = preview_json(&preview);
             (model, preview.request, report)
         }
         None => {

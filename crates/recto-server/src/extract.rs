@@ -1,0 +1,116 @@
+//! What handlers take of a request. Whatever can't be read is a problem in the one form that all
+//! have: what was wrong, and where.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::extract::{FromRequest, FromRequestParts, Json, Query, RawPathParams, Request};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
+
+use crate::gateway::Gateway;
+use crate::problem::ApiProblem;
+
+/// The body of a request, as JSON.
+#[derive(Debug, Clone)]
+pub(crate) struct ApiJson<T>(pub(crate) T);
+
+/// The query of a request.
+#[derive(Debug, Clone)]
+pub(crate) struct ApiQuery<T>(pub(crate) T);
+
+/// The number or name in a path that says what a request is about: its first parameter.
+#[derive(Debug, Clone)]
+pub(crate) struct PathId<T>(pub(crate) T);
+
+/// The name at the end of a path: its last parameter.
+#[derive(Debug, Clone)]
+pub(crate) struct PathName(pub(crate) String);
+
+impl<T: DeserializeOwned> FromRequest<Gateway> for ApiJson<T> {
+    type Rejection = ApiProblem;
+
+    async fn from_request(request: Request, gateway: &Gateway) -> Result<Self, ApiProblem> {
+        match Json::<T>::from_request(request, gateway).await {
+            Ok(Json(body)) => Ok(ApiJson(body)),
+            Err(rejection) => Err(refuse_body(&rejection)),
+        }
+    }
+}
+
+/// The problem of a body that can't be taken.
+fn refuse_body(rejection: &JsonRejection) -> ApiProblem {
+    let text = rejection.body_text();
+    let (code, title) = match rejection {
+        JsonRejection::JsonDataError(_) => ("bad_field", "the body is not what is expected here"),
+        JsonRejection::JsonSyntaxError(_) => ("bad_json", "the body is no JSON"),
+        JsonRejection::MissingJsonContentType(_) => {
+            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+            return ApiProblem::new(status, "content_type", "the body must be JSON")
+                .hint("send it with `content-type: application/json`");
+        }
+        _ => {
+            let title = "the body can't be read";
+            return ApiProblem::new(rejection.status(), "bad_body", title).detail(text);
+        }
+    };
+    ApiProblem::new(StatusCode::BAD_REQUEST, code, title).detail(reason(&text))
+}
+
+/// What serde says, without what axum puts in front of it.
+fn reason(text: &str) -> &str {
+    text.split_once(": ").map_or(text, |(_, reason)| reason)
+}
+
+impl<T: DeserializeOwned> FromRequestParts<Gateway> for ApiQuery<T> {
+    type Rejection = ApiProblem;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, ApiProblem> {
+        match Query::<T>::from_request_parts(parts, gateway).await {
+            Ok(Query(query)) => Ok(ApiQuery(query)),
+            Err(rejection) => Err(refuse_query(&rejection)),
+        }
+    }
+}
+
+fn refuse_query(rejection: &QueryRejection) -> ApiProblem {
+    let title = "the query is not what is expected here";
+    let text = rejection.body_text();
+    ApiProblem::new(StatusCode::BAD_REQUEST, "bad_query", title).detail(reason(&text))
+}
+
+impl<T> FromRequestParts<Gateway> for PathId<T>
+where
+    T: FromStr<Err: Display>,
+{
+    type Rejection = ApiProblem;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, ApiProblem> {
+        let params = read_params(parts, gateway).await?;
+        let (name, text) = params.iter().next().unwrap_or_default();
+        let refuse = |error: T::Err| {
+            let title = format!("`{text}` names no {name}");
+            ApiProblem::new(StatusCode::BAD_REQUEST, "bad_id", title).detail(error.to_string())
+        };
+        text.parse().map(PathId).map_err(refuse)
+    }
+}
+
+impl FromRequestParts<Gateway> for PathName {
+    type Rejection = ApiProblem;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, ApiProblem> {
+        let params = read_params(parts, gateway).await?;
+        let (_, text) = params.iter().last().unwrap_or_default();
+        Ok(PathName(text.to_owned()))
+    }
+}
+
+async fn read_params(parts: &mut Parts, gateway: &Gateway) -> Result<RawPathParams, ApiProblem> {
+    RawPathParams::from_request_parts(parts, gateway).await.map_err(|rejection| {
+        let title = "the path can't be read";
+        ApiProblem::new(StatusCode::BAD_REQUEST, "bad_path", title).detail(rejection.body_text())
+    })
+}
