@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use jiff::tz::TimeZone;
 use maud::{Markup, html};
 use recto_agent::{AgentInventory, ListedItem, list_items};
 use recto_context::{ContentHash, ContentSource, IncludeMode, ItemId, ItemKind, Tokens};
@@ -13,6 +12,7 @@ use recto_workspace::IncludeSource;
 use crate::pages::context::{include_badge, include_word, kind_title};
 use crate::pages::files::file_address;
 use crate::pages::layout::post_form;
+use crate::pages::times::short;
 
 /// All modes, in the order of the switch.
 const MODES: [IncludeMode; 3] = [IncludeMode::Always, IncludeMode::Manual, IncludeMode::Agent];
@@ -212,7 +212,7 @@ fn last_use(usage: Option<&ItemUsage>) -> Markup {
         @match last {
             Some(last) => {
                 a href={ "/turns/" (last.turn) } title={ "turn " (last.turn) } {
-                    (last.at.timestamp().to_zoned(TimeZone::system()).strftime("%-d %b").to_string())
+                    (short(last.at))
                 }
             },
             None => span.q { "never" },
