@@ -51,4 +51,6 @@ pub enum Remedy {
     InitWorkspace,
     /// Send a message again whose turn was not finished.
     AskAgain,
+    /// Make a token that lets somebody in.
+    CreateToken,
 }

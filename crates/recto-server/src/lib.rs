@@ -10,6 +10,7 @@
 
 mod access;
 mod api;
+mod connections;
 mod events;
 mod gateway;
 mod health;
@@ -18,7 +19,11 @@ mod problem;
 mod router;
 mod serve;
 
+pub use access::{
+    AccessControl, AccessOptions, AllowedHost, ConnectionAddress, OwnerAccess, ParseHostError,
+    TokenSecret,
+};
+pub use connections::ConnectionLimits;
 pub use gateway::{Gateway, GatewayParts};
 pub use host::{HostHandle, HostRequest};
-pub use router::router;
 pub use serve::{ServeOptions, serve};

@@ -52,7 +52,10 @@ impl IntoResponse for ApiProblem {
     fn into_response(self) -> Response {
         let body = serde_json::to_vec(&self).unwrap_or_default();
         let form = HeaderValue::from_static("application/problem+json");
-        (self.status(), [(header::CONTENT_TYPE, form)], body).into_response()
+        let mut answer = (self.status(), [(header::CONTENT_TYPE, form)], body).into_response();
+        // For the front doors, which tell of it in a form of their own.
+        answer.extensions_mut().insert(self);
+        answer
     }
 }
 

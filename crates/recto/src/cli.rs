@@ -4,6 +4,7 @@ mod files;
 mod sampling;
 mod serve;
 mod shell;
+mod token;
 
 use std::path::PathBuf;
 
@@ -18,6 +19,7 @@ pub use files::{AttachArgs, ProjectArgs};
 pub use sampling::SamplingArgs;
 pub use serve::ServeArgs;
 pub use shell::{CompletionArgs, ManArgs};
+pub use token::{TokenCommand, TokenCreateArgs, TokenLifetime};
 
 /// Turns what is typed into the domain's own enum, whose variants have the same names.
 macro_rules! same_variants {
@@ -74,6 +76,9 @@ pub enum CliCommand {
     Search(SearchArgs),
     /// Answer over HTTP: the web page, the API, and the front doors of OpenAI and Ollama
     Serve(ServeArgs),
+    /// Make, list and revoke the tokens that let programs and people in over the network
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// Tell why an item was or was not on the page of a turn
     Why(WhyArgs),
     /// Count how the context was used over time, and list the items that nothing uses

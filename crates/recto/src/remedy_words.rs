@@ -40,6 +40,7 @@ pub(crate) fn command(remedy: &Remedy) -> String {
         Remedy::ListServers => "`recto mcp list`",
         Remedy::InitWorkspace => "`recto init`",
         Remedy::AskAgain => "`/retry` in `recto chat`",
+        Remedy::CreateToken => "`recto token create NAME`",
     };
     fixed.to_owned()
 }
@@ -77,6 +78,7 @@ mod tests {
             Remedy::CheckServer { server: name() },
             Remedy::InitWorkspace,
             Remedy::AskAgain,
+            Remedy::CreateToken,
         ];
         for remedy in remedies {
             let advice = with_command("do it", Some(&remedy));

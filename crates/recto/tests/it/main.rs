@@ -41,6 +41,7 @@ mod storage;
 mod support;
 mod taken_up;
 mod terminal;
+mod tokens;
 mod tools;
 mod transfer;
 mod why;
