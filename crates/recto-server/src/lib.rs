@@ -11,6 +11,7 @@
 mod access;
 mod api;
 mod assets;
+mod connections;
 mod events;
 mod extract;
 mod front_door;
@@ -26,8 +27,12 @@ mod router;
 mod serve;
 mod session_feed;
 
+pub use access::{
+    AccessControl, AccessOptions, AllowedHost, ConnectionAddress, OwnerAccess, ParseHostError,
+    TokenSecret,
+};
 pub use api::write_openapi;
+pub use connections::ConnectionLimits;
 pub use gateway::{Gateway, GatewayParts};
 pub use host::{HostHandle, HostProblem, HostRequest, IncludeChange, IncludeTarget};
-pub use router::router;
 pub use serve::{ServeOptions, serve};

@@ -3,5 +3,6 @@
 mod api;
 mod doors;
 mod pages;
+mod security;
 mod support;
 mod turns;

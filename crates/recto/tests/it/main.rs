@@ -45,6 +45,7 @@ mod support;
 mod taken_up;
 mod telemetry;
 mod terminal;
+mod tokens;
 mod tools;
 mod transfer;
 mod web_pages;
