@@ -71,12 +71,20 @@ impl Drop for Telemetry {
     }
 }
 
+/// What lines are written of: events. They say all themselves, and spans are for collectors.
+fn told_in(log: &LogSettings) -> FilterFn<impl Fn(&Metadata<'_>) -> bool + use<>> {
+    let contents = log.contents;
+    FilterFn::new(move |about: &Metadata<'_>| about.is_event() && is_wanted(about, contents))
+}
+
 /// What is passed on: Recto's own, and contents only where they are wanted.
 fn wanted(log: &LogSettings) -> FilterFn<impl Fn(&Metadata<'_>) -> bool + use<>> {
     let contents = log.contents;
-    FilterFn::new(move |about: &Metadata<'_>| {
-        about.target().starts_with("recto") && (contents || about.target() != CONTENTS)
-    })
+    FilterFn::new(move |about: &Metadata<'_>| is_wanted(about, contents))
+}
+
+fn is_wanted(about: &Metadata<'_>, contents: bool) -> bool {
+    about.target().starts_with("recto") && (contents || about.target() != CONTENTS)
 }
 
 /// The layer that writes lines, if any are to be written.
@@ -97,8 +105,8 @@ fn log_layer(log: &LogSettings, usual: UsualLog) -> CliResult<Option<BoxedLayer>
     let lines = fmt::layer().with_writer(writer).with_target(false).with_ansi(false);
     let level = level_filter(log.level);
     Ok(Some(match log.format {
-        LogFormat::Text => lines.with_filter(level).with_filter(wanted(log)).boxed(),
-        LogFormat::Json => lines.json().with_filter(level).with_filter(wanted(log)).boxed(),
+        LogFormat::Text => lines.with_filter(level).with_filter(told_in(log)).boxed(),
+        LogFormat::Json => lines.json().with_filter(level).with_filter(told_in(log)).boxed(),
     }))
 }
 
