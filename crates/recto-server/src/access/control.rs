@@ -30,6 +30,8 @@ pub struct AccessOptions {
     pub hosts: Vec<AllowedHost>,
     /// The most bytes of a request's body.
     pub max_body_bytes: usize,
+    /// The same at the front doors, whose clients send all of a conversation each time.
+    pub max_door_bytes: usize,
     /// How long a body may take to arrive.
     pub body_timeout: Duration,
     /// How many wrong tokens are looked up for an address.
@@ -47,6 +49,7 @@ impl Default for AccessOptions {
             owner: OwnerAccess::ByPlace,
             hosts: Vec::new(),
             max_body_bytes: 1 << 20,
+            max_door_bytes: 16 << 20,
             body_timeout: Duration::from_secs(30),
             guesses: 10,
             guess_refill: Duration::from_secs(60),

@@ -1,7 +1,7 @@
 //! The door before all routes: it finds out who sent a request, refuses what must not come in, and
 //! hands on the rest with its sender.
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, header};
@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::arrival::RequestArrival;
 use super::body::{BodyLimits, read_body};
+use super::control::AccessOptions;
 use super::forgery::{FormToken, check_forgery, form_binding};
 use super::headers::set_security_headers;
 use super::identity::{CallerCredential, CallerIdentity, identify};
@@ -53,31 +54,39 @@ async fn admit(
     let stranger = CallerKey::Stranger(arrival.peer());
     let permit = access.permit(identity.as_ref().map_or(stranger, |identity| identity.key))?;
     let (parts, body) = request.into_parts();
-    Ok((take_in(gateway, arrival, identity, parts, body).await?, permit))
+    let limits = body_limits(access.options(), class, identity.as_ref());
+    let bytes = read_body(&parts.headers, body, limits).await?;
+    Ok((take_in(gateway, arrival, identity, parts, bytes)?, permit))
 }
 
-/// Reads the body of a request, checks that its sender meant it, and puts all that is known of
-/// them on it.
-async fn take_in(
+/// How much somebody may send, and how slowly.
+fn body_limits(
+    options: &AccessOptions,
+    class: RouteClass,
+    identity: Option<&CallerIdentity>,
+) -> BodyLimits {
+    let max_bytes = match (identity, class) {
+        (None, _) => options.max_body_bytes.min(STRANGER_BYTES),
+        (Some(_), RouteClass::Door) => options.max_door_bytes,
+        (Some(_), _) => options.max_body_bytes,
+    };
+    BodyLimits { max_bytes, max_time: options.body_timeout }
+}
+
+/// Checks that the sender of a request meant it, and puts all that is known of them on it.
+fn take_in(
     gateway: &Gateway,
     arrival: RequestArrival,
     identity: Option<CallerIdentity>,
     mut parts: Parts,
-    body: Body,
+    body: Bytes,
 ) -> Result<Request, AccessRefusal> {
     let access = gateway.access();
-    let options = access.options();
-    let max_bytes = match &identity {
-        Some(_) => options.max_body_bytes,
-        None => options.max_body_bytes.min(STRANGER_BYTES),
-    };
-    let limits = BodyLimits { max_bytes, max_time: options.body_timeout };
-    let bytes = read_body(&parts.headers, body, limits).await?;
     let credential =
         identity.as_ref().map_or(CallerCredential::Nothing, |identity| identity.credential);
     let binding = form_binding(&parts.headers, &arrival, access.is_owner_place(&arrival));
     let token = binding.map_or_else(FormToken::default, |binding| access.form_key().token(binding));
-    let bytes = check_forgery(&parts, &arrival, credential, &token, bytes)?;
+    let bytes = check_forgery(&parts, &arrival, credential, &token, body)?;
     if parts.headers.contains_key(header::CONTENT_LENGTH) {
         parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes.len()));
     }

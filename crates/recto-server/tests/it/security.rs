@@ -103,6 +103,11 @@ async fn read_to_end(stream: &mut TcpStream, patience: Duration) -> String {
 async fn outcome(request: reqwest::RequestBuilder) -> String {
     let response = request.send().await.unwrap();
     let status = response.status().as_u16();
+    let kind = response.headers().get("content-type").map(|kind| kind.as_bytes());
+    if kind == Some(b"text/event-stream") {
+        // It would not end.
+        return status.to_string();
+    }
     let text = response.text().await.unwrap();
     let problem: Option<Value> = serde_json::from_str(&text).ok();
     match problem.as_ref().and_then(|problem| problem["code"].as_str()) {

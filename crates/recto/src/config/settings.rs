@@ -312,7 +312,9 @@ settings_tables! {
         require_token: bool = default("false").example("true");
         /// The most bytes of a request. Messages with images need more than is usual: a picture
         /// takes a third more than its file.
-        max_body_bytes: u32 = range(1_024, 256 * 1024 * 1024).default("1048576").example("16777216");
+        max_body_bytes: u32 = range(1_024, 256 * 1024 * 1024).default("1048576").example("8388608");
+        /// The same below `/v1` and `/ollama`, where clients send all of a conversation each time.
+        max_door_bytes: u32 = range(1_024, 256 * 1024 * 1024).default("16777216").example("67108864");
         /// The most connections at once. When there are more, those without a request make room.
         max_connections: u32 = range(16, 65_536).default("512").example("128");
         /// How many seconds turns that run may take to end when the server is told to.

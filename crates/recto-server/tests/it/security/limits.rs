@@ -15,6 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 async fn start_small() -> TestServer {
     let access = AccessOptions {
         max_body_bytes: 2_048,
+        max_door_bytes: 4_096,
         body_timeout: Duration::from_millis(300),
         ..AccessOptions::default()
     };
@@ -45,6 +46,15 @@ async fn a_body_has_a_size() {
     let chunked = format!("{head}transfer-encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n", body.len());
     let answer = server.send_raw(chunked.as_bytes(), PATIENCE).await;
     assert!(answer.starts_with("HTTP/1.1 413") && answer.contains("body_too_large"), "{answer}");
+}
+
+/// Promise: `no-request-holds-the-server`
+#[tokio::test(flavor = "multi_thread")]
+async fn the_front_doors_have_a_size_of_their_own() {
+    let server = start_small().await;
+    let post = |length: usize| server.request("POST", "/v1/nothing").body("x".repeat(length));
+    assert!(outcome(post(4_096)).await.starts_with("404"));
+    assert_eq!(outcome(post(4_097)).await, "413 body_too_large");
 }
 
 /// Promise: `no-request-holds-the-server`

@@ -80,6 +80,23 @@ async fn a_person_logs_in_and_out() {
 
 /// Promise: `logins-are-for-one-browser`
 #[tokio::test(flavor = "multi_thread")]
+async fn who_logs_in_again_is_logged_in_once() {
+    let server = start_closed().await;
+    let (_, token) = server.token("phone", OWNER).await;
+    let page = open_login(&server).await;
+    let first = set_cookie(&send_login(&server, &page, &token).send().await.unwrap());
+    let again = server.request("GET", "/login").header("cookie", &first).send().await.unwrap();
+    assert!(!again.headers().contains_key("set-cookie"));
+    let form_token = form_token(&again.text().await.unwrap());
+    let page = LoginPage { cookie: first.clone(), form_token };
+    let second = set_cookie(&send_login(&server, &page, &token).send().await.unwrap());
+    let get = |cookie: &str| server.request("GET", "/nothing").header("cookie", cookie);
+    assert!(outcome(get(&second)).await.starts_with("404"));
+    assert_eq!(outcome(get(&first)).await, "401 unauthorized");
+}
+
+/// Promise: `logins-are-for-one-browser`
+#[tokio::test(flavor = "multi_thread")]
 async fn a_cookie_ends_with_its_token() {
     let server = start_closed().await;
     let (id, token) = server.token("phone", OWNER).await;

@@ -37,7 +37,14 @@ impl ListenPlan {
         let hosts = hosts
             .map_err(|error| CliFailure::new("`server.hosts` can't be used").because(&error))?;
         let max_body_bytes = server.max_body_bytes as usize;
-        let access = AccessOptions { owner, hosts, max_body_bytes, ..AccessOptions::default() };
+        let max_door_bytes = server.max_door_bytes as usize;
+        let access = AccessOptions {
+            owner,
+            hosts,
+            max_body_bytes,
+            max_door_bytes,
+            ..AccessOptions::default()
+        };
         Ok(ListenPlan { address, access })
     }
 
