@@ -35,7 +35,7 @@ use columns::{ColumnOptions, item_columns};
 use view::RequestView;
 
 pub(crate) use columns::kind_title;
-pub(crate) use view::{badge_text, include_word};
+pub(crate) use view::{include_badge, include_word};
 
 /// What ids begin with inside the dialog, so that they are not those of the page below it.
 const DIALOG_PREFIX: &str = "v-";
@@ -123,7 +123,7 @@ async fn load_turn(
     let models = gateway.agent(&session.agent).map(|agent| agent.models()).unwrap_or_default();
     Ok(ContextView {
         requests: request_sizes(gateway, &record).await?,
-        comparison: reader.compare_turns(record, None).await.ok(),
+        comparison: compare_with_before(reader, record).await,
         neighbours: neighbours(gateway, &turn).await?,
         models: models.iter().map(|model| model.name.to_string()).collect(),
         turn,
@@ -132,6 +132,15 @@ async fn load_turn(
         nothing,
         verified,
     })
+}
+
+/// How far a turn agrees with the one before it; nothing for the first of a session.
+async fn compare_with_before<'a>(
+    reader: RecordReader<'a>,
+    record: TurnRecord<'a>,
+) -> Option<TurnComparison> {
+    let before = record.turn_before().await.ok()?;
+    reader.compare_turns(before, Some(record)).await.ok()
 }
 
 /// The turn's requests with what each took, by the server's count or else our own.
@@ -179,7 +188,8 @@ async fn download_record(
 ) -> PageResult<Response> {
     let reader = RecordReader::new(gateway.store(), &actor);
     let record = reader.find_turn(&turn).await?;
-    let json = record.json(None).await?;
+    let all_requests = None;
+    let json = record.json(all_requests).await?;
     let bytes = serde_json::to_vec_pretty(&json).unwrap_or_default();
     Ok(attachment(&format!("turn-{}.json", record.id()), bytes))
 }

@@ -8,7 +8,7 @@ use recto_agent::{
 use recto_context::{Catalog, ItemKind, Priority};
 use recto_workspace::Horizon;
 
-use super::context::badge_text;
+use super::context::include_badge;
 use crate::gateway::Gateway;
 
 /// The most items of each group that are shown.
@@ -115,7 +115,7 @@ fn found_row(row: &ItemSearchRow, catalog: &Catalog) -> Markup {
             td.what {
                 (item_name(row, catalog))
                 @if let Some(include) = row.include {
-                    " " span class={ "badge " (include) } { (badge_text(include, None)) }
+                    " " span class={ "badge " (include) } { (include_badge(include)) }
                 }
                 @if let Some(chunk) = &row.pick.best_chunk { p.cut { (chunk) } }
             }

@@ -179,8 +179,7 @@ impl MemoryList<'_> {
             textarea id="new-memory" name="text" rows="2" required
                 placeholder="a fact or a wish, in one sentence" {}
             div.acts {
-                (mark_box("important", "Important", "on the page of every session", false))
-                (mark_box("shared", "Shared", "guests and groups may see it", false))
+                (mark_boxes(MemoryMarks::default()))
                 button.btn.first type="submit" { "Remember" }
             }
         };
@@ -231,9 +230,7 @@ impl MemoryList<'_> {
             label.vh for={ (id) "-text" } { "Text" }
             textarea id={ (id) "-text" } name="text" rows="3" required { (memory.text.as_str()) }
             div.acts {
-                (mark_box("important", "Important", "on the page of every session",
-                    memory.marks.important))
-                (mark_box("shared", "Shared", "guests and groups may see it", memory.marks.shared))
+                (mark_boxes(memory.marks))
                 button.btn type="submit" { "Save" }
             }
         };
@@ -267,11 +264,18 @@ impl MemoryList<'_> {
     }
 }
 
-fn mark_box(name: &str, label: &str, meaning: &str, is_set: bool) -> Markup {
+/// The marks of a memory, to be set and taken off.
+fn mark_boxes(marks: MemoryMarks) -> Markup {
+    let boxes = [
+        ("important", "Important", "on the page of every session", marks.important),
+        ("shared", "Shared", "guests and groups may see it", marks.shared),
+    ];
     html! {
-        label.tick title=(meaning) {
-            input type="checkbox" name=(name) value="yes" checked[is_set];
-            " " (label)
+        @for (name, label, meaning, is_set) in boxes {
+            label.tick title=(meaning) {
+                input type="checkbox" name=(name) value="yes" checked[is_set];
+                " " (label)
+            }
         }
     }
 }

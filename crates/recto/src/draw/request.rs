@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use recto_context::{
-    AlikeItem, DroppedEntry, Image, IncludeMode, ItemId, ItemKind, ItemStanding, ItemStatus, ItemUse,
-    Layer, OfferedTool, Part, PartReason, Pick, RequestContext, Tokens,
+    AlikeItem, DroppedEntry, Image, IncludeMode, ItemId, ItemKind, ItemStanding, ItemStatus,
+    ItemUse, Layer, OfferedTool, Part, PartReason, Pick, RequestContext, Tokens,
 };
 
 use super::TextTable;

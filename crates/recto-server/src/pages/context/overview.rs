@@ -1,7 +1,6 @@
 //! The top of *View context*: which turn it is, what can be done with it, the facts of a request
 //! and its layers.
 
-use jiff::tz::TimeZone;
 use maud::{Markup, html};
 use recto_agent::{ReplayCheck, RequestPurpose};
 use recto_context::{CountKind, RequestContext, Tokens, grouped_digits, visible_text};
@@ -11,6 +10,7 @@ use super::ContextView;
 use super::layer_bar::{cached_word, layer_figure, layer_list, whole_percent};
 use super::replay::replay_form;
 use super::view::{CacheWitness, RequestView};
+use crate::pages::times::local;
 
 /// Which turn it is, with the ways to its neighbours and what can be done with it.
 pub(crate) fn head(view: &ContextView, may_replay: bool, prefix: &str) -> Markup {
@@ -23,7 +23,7 @@ pub(crate) fn head(view: &ContextView, may_replay: bool, prefix: &str) -> Markup
                 p.crumbs {
                     a href={ "/sessions/" (session.id) } { (session.label()) }
                     span aria-hidden="true" { "/" }
-                    span { (ordinal(turn.number.0)) " turn, " (local_time(turn.accepted)) }
+                    span { (ordinal(turn.number.0)) " turn, " (local(turn.accepted).strftime("%-d %B %Y at %H:%M")) }
                     @if let Some(before) = before {
                         a href={ "/turns/" (before) } rel="prev" title={ "turn " (before) } {
                             "← " (before)
@@ -235,12 +235,6 @@ fn count_words(shown: &RequestView) -> String {
         share if share > 0.0 => format!("{share:.1} % above the server's {served}"),
         share => format!("{:.1} % below the server's {served}", -share),
     }
-}
-
-/// A time as people where the server runs read it.
-pub(crate) fn local_time(moment: Moment) -> String {
-    let zoned = moment.timestamp().to_zoned(TimeZone::system());
-    zoned.strftime("%-d %B %Y at %H:%M").to_string()
 }
 
 /// A number in its order: 1st, 2nd, 11th, 23rd.

@@ -166,6 +166,11 @@ pub(crate) fn badge_text(include: IncludeMode, scores: Option<&Scores>) -> Strin
     }
 }
 
+/// The text of the badge of an item's own include mode.
+pub(crate) fn include_badge(include: IncludeMode) -> String {
+    format!("[{}]", include_word(include))
+}
+
 /// An include mode as badges and switches write it.
 pub(crate) fn include_word(include: IncludeMode) -> &'static str {
     match include {

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use jiff::tz::TimeZone;
 use maud::{Markup, html};
 use recto_agent::{AgentInventory, ListedItem, list_items};
 use recto_context::{ContentHash, ContentSource, IncludeMode, ItemId, ItemKind, Tokens};
@@ -10,9 +9,10 @@ use recto_store::ItemUsage;
 use recto_tools::ServerStatus;
 use recto_workspace::IncludeSource;
 
-use crate::pages::context::{include_word, kind_title};
+use crate::pages::context::{include_badge, include_word, kind_title};
 use crate::pages::files::file_address;
 use crate::pages::layout::post_form;
+use crate::pages::times::short;
 
 /// All modes, in the order of the switch.
 const MODES: [IncludeMode; 3] = [IncludeMode::Always, IncludeMode::Manual, IncludeMode::Agent];
@@ -160,23 +160,17 @@ impl ItemTable<'_> {
             input type="hidden" name="kind" value="server";
             input type="hidden" name="name" value=(server);
         };
-        self.switch(server, include, &fields, None)
+        self.switch(server, include, &fields, "for all tools of the server")
     }
 
     /// A button for each mode; the one that holds is pressed. Each sends the form by itself.
-    fn switch(
-        &self,
-        name: &str,
-        include: IncludeMode,
-        fields: &Markup,
-        said_by: Option<&'static str>,
-    ) -> Markup {
+    fn switch(&self, name: &str, include: IncludeMode, fields: &Markup, said_by: &str) -> Markup {
         if !self.may_change {
-            return html! { span class={ "badge " (include) } { "[" (include_word(include)) "]" } };
+            return html! { span class={ "badge " (include) } { (include_badge(include)) } };
         }
         let content = html! {
             (fields)
-            span.pick role="group" aria-label={ (name) ": include" } title=[said_by] {
+            span.pick role="group" aria-label={ (name) ": include" } title=(said_by) {
                 @for mode in MODES {
                     button class=(mode) type="submit" name="include" value=(mode)
                         aria-pressed=(mode == include) { (include_word(mode)) }
@@ -187,17 +181,18 @@ impl ItemTable<'_> {
     }
 
     /// What says when an item is included.
-    fn said_by(&self, item: &ListedItem<'_>) -> Option<&'static str> {
-        let source = self.inventory.snapshot.include_sources.get(&item.id)?;
-        Some(match source {
-            IncludeSource::Config { .. } => "set in the config",
-            IncludeSource::OwnFile => "as its own file has it",
-            IncludeSource::Kind => "as the config has it for all of its kind",
-            IncludeSource::Usual => "as is usual for its kind",
-            IncludeSource::TooLong => {
+    fn said_by(&self, item: &ListedItem<'_>) -> &'static str {
+        match self.inventory.snapshot.include_sources.get(&item.id) {
+            Some(IncludeSource::Config { .. }) => "set in the config",
+            Some(IncludeSource::OwnFile) => "as its own file has it",
+            Some(IncludeSource::Kind) => "as the config has it for all of its kind",
+            Some(IncludeSource::Usual) => "as is usual for its kind",
+            Some(IncludeSource::TooLong) => {
                 "as skills are of which nothing is said, together too long for every page"
             }
-        })
+            // Of tools nothing else is known.
+            None => "when it is included",
+        }
     }
 }
 
@@ -217,7 +212,7 @@ fn last_use(usage: Option<&ItemUsage>) -> Markup {
         @match last {
             Some(last) => {
                 a href={ "/turns/" (last.turn) } title={ "turn " (last.turn) } {
-                    (last.at.timestamp().to_zoned(TimeZone::system()).strftime("%-d %b").to_string())
+                    (short(last.at))
                 }
             },
             None => span.q { "never" },
