@@ -5,7 +5,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help chat test build lint docs bench clean cargo
+.PHONY: help chat serve test build lint docs bench clean cargo
 
 BENCH ?= context
 MESSAGE ?=
@@ -19,6 +19,9 @@ help: ## list these targets
 
 chat: cargo ## build, set up a home, pull a model, and talk: MESSAGE, a pipe, or you type
 	@scripts/chat
+
+serve: cargo ## build, set up a home, pull a model, and open the web page
+	@scripts/serve
 
 test: cargo ## run every test suite, and say which ran
 	@scripts/test

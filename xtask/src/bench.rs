@@ -5,9 +5,11 @@
 mod agent;
 mod calls;
 mod context;
+mod daemon;
 mod embed;
 mod embedded;
 mod files;
+mod http;
 mod machine;
 mod memory;
 mod model;
@@ -15,10 +17,12 @@ mod pair;
 mod prefix;
 mod report;
 mod select;
+mod served;
 mod stats;
 mod synthetic;
 mod talk;
 mod tools;
+mod turns;
 mod usage;
 
 use std::fs;
@@ -48,6 +52,10 @@ pub(crate) enum BenchName {
     Stats,
     /// Calls of declared tools beside their programs alone, and turns with idle MCP servers.
     Tools,
+    /// Turns through HTTP: 64 sessions of `recto serve` at once.
+    Turns,
+    /// `recto serve` as it starts and stands by: time, memory, and memory after 10,000 turns.
+    Daemon,
     /// Sessions of 50 turns on the embedded model: how much of each prompt it has read before.
     Prefix,
     /// The embedded model's speed, beside llama-cpp-python's on the same file.
@@ -85,6 +93,8 @@ impl BenchName {
             BenchName::Memory => "memory",
             BenchName::Stats => "stats",
             BenchName::Tools => "tools",
+            BenchName::Turns => "turns",
+            BenchName::Daemon => "daemon",
             BenchName::Prefix => "prefix",
             BenchName::Embedded => "embedded",
             BenchName::Calls => "calls",
@@ -99,7 +109,9 @@ impl BenchName {
             | BenchName::Select
             | BenchName::Memory
             | BenchName::Stats
-            | BenchName::Tools => BenchNeeds::Nothing,
+            | BenchName::Tools
+            | BenchName::Turns
+            | BenchName::Daemon => BenchNeeds::Nothing,
             BenchName::Prefix | BenchName::Embedded | BenchName::Calls | BenchName::Talk => {
                 BenchNeeds::Model
             }
@@ -115,6 +127,8 @@ impl BenchName {
             BenchName::Memory => memory::run(folder, files),
             BenchName::Stats => usage::run(),
             BenchName::Tools => tools::run(),
+            BenchName::Turns => turns::run(),
+            BenchName::Daemon => daemon::run(),
             BenchName::Prefix => prefix::run(&model::find()?),
             BenchName::Embedded => embedded::run(&model::find()?, folder),
             BenchName::Calls => calls::run(&model::find()?, project),

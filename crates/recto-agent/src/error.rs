@@ -1,6 +1,8 @@
 //! The errors between a message and its turn, with their codes and hints.
 
-use recto_context::{Layer, OverBudget, Remedy, RequestContext, SpeakerName, nearest_name};
+use recto_context::{
+    Layer, OverBudget, Remedy, RequestContext, SpeakerName, Tokens, TypedMemory, nearest_name,
+};
 use recto_llm::LlmError;
 use recto_store::{RequestId, SessionId, SessionNameError, StoreError, StoredSession, TurnId};
 use strum::EnumMessage;
@@ -87,6 +89,54 @@ pub enum AgentError {
     #[error("the last request knew no item `{name}`")]
     #[strum(message = "look at those that there are; what is new comes with the next message")]
     UnknownToRequest { name: String, nearest: Option<String> },
+    /// No turn that the actor may know of has this number.
+    #[error("there is no turn `{name}`")]
+    #[strum(message = "a turn is named by its number, or `last`; look at those of a session")]
+    NoSuchTurn { name: String },
+    /// Nothing was said yet.
+    #[error("there is no turn yet")]
+    #[strum(message = "say something first")]
+    NoTurnYet,
+    /// A turn that made no request; `sent` is the last that did.
+    #[error("turn {turn} sent nothing")]
+    SentNothing { turn: TurnId, why: String, sent: Option<TurnId> },
+    /// A turn whose requests, of which this is the last, are no pages.
+    #[error("turn {turn} only asked for a summary: it sent no page")]
+    #[strum(message = "look at that request")]
+    OnlySummary { turn: TurnId, request: u32 },
+    /// A request that the turn has not made.
+    #[error("turn {turn} has no request {number}")]
+    NoSuchRequest { turn: TurnId, number: u32, count: usize },
+    /// A turn that is to be compared with itself.
+    #[error("turn {turn} was named twice")]
+    #[strum(message = "name two turns, or one to compare it with the turn before it")]
+    SameTurn { turn: TurnId },
+    /// A turn that has none before it to be compared with.
+    #[error("turn {turn} is the first of its session that sent something")]
+    #[strum(message = "name two turns to compare")]
+    NoTurnBefore { turn: TurnId },
+    /// A page of a turn knew no item of this name.
+    #[error("turn {turn} knew no item `{name}`")]
+    #[strum(message = "look at what it knew")]
+    UnknownToTurn { turn: TurnId, name: String, nearest: Option<String> },
+    /// Recorded bytes for a model that is asked in another way now.
+    #[error("the request went out by the {sent} wire, and model `{model}` speaks {now} now")]
+    #[strum(message = "name the model to send the same page to it")]
+    OtherWire { sent: String, model: String, now: String },
+    /// A page with tools for a model that would not see them.
+    #[error("model `{model}` takes tools as text, and this page has them as schemas")]
+    #[strum(message = "choose a model whose template knows tools")]
+    ToolsAsText { model: String },
+    /// A page that is too long for another model.
+    #[error(
+        "the prompt of {prompt} tokens does not fit model `{model}`: its window is {window} \
+         tokens, {reply} of them kept for the reply"
+    )]
+    #[strum(message = "choose a model with a larger window")]
+    NarrowWindow { prompt: Tokens, model: String, window: Tokens, reply: Tokens },
+    /// A setting that is not there, or does not take this value.
+    #[error("the setting `{key}` can't be set so: {problem}")]
+    BadSetting { key: String, problem: String },
     /// A session of the name that another one is to have.
     #[error("there is a session `{name}` already")]
     #[strum(message = "go on with it, or choose another name")]
@@ -169,8 +219,22 @@ impl AgentError {
                 known.join(", ")
             )),
             AgentError::NoSuchItem { nearest: Some(nearest), .. }
-            | AgentError::UnknownToRequest { nearest: Some(nearest), .. } => {
+            | AgentError::UnknownToRequest { nearest: Some(nearest), .. }
+            | AgentError::UnknownToTurn { nearest: Some(nearest), .. } => {
                 Some(format!("did you mean `{nearest}`?"))
+            }
+            AgentError::UnknownToTurn { name, .. } if TypedMemory::new(name).is_name() => Some(
+                "no memory has this id now, and the turn did not come across it; \
+                 `memory/archive` in the workspace has what was forgotten; look at those that \
+                 there are"
+                    .to_owned(),
+            ),
+            AgentError::SentNothing { why, sent, .. } => Some(match sent {
+                Some(_) => format!("{why}\nlook at the last turn that did"),
+                None => why.clone(),
+            }),
+            AgentError::NoSuchRequest { count, .. } => {
+                Some(format!("its requests are numbered from 1 to {count}"))
             }
             AgentError::AmbiguousItem { meant, .. } => {
                 Some(format!("say which: {}", meant.join(", ")))
@@ -191,6 +255,22 @@ impl AgentError {
             | AgentError::UnknownToRequest { nearest: None, .. } => Some(Remedy::ListItems),
             AgentError::SessionOpen { name } => Some(Remedy::OpenSession { name: name.clone() }),
             AgentError::NothingAsked => Some(Remedy::ListApprovals),
+            AgentError::NoSuchTurn { .. } => Some(Remedy::ListTurns),
+            AgentError::NoTurnYet => Some(Remedy::Talk),
+            AgentError::SentNothing { sent: Some(turn), .. } => {
+                Some(Remedy::ShowTurn { turn: turn.get() })
+            }
+            AgentError::OnlySummary { turn, request } => {
+                Some(Remedy::ShowOneRequest { turn: turn.get(), request: *request })
+            }
+            AgentError::NoTurnBefore { .. } => Some(Remedy::CompareTurns),
+            AgentError::UnknownToTurn { turn, name, nearest: None } => {
+                Some(match TypedMemory::new(name).is_name() {
+                    true => Remedy::ListMemories,
+                    false => Remedy::ShowTurn { turn: turn.get() },
+                })
+            }
+            AgentError::OtherWire { .. } => Some(Remedy::ReplayOnModel),
             AgentError::NoEmbedding(why) => why.remedy(),
             AgentError::Remember(error) => error.remedy(),
             AgentError::Llm(error) | AgentError::Model { error, .. } => error.remedy(),

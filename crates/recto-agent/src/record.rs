@@ -13,8 +13,8 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use recto_context::{
-    ContextRecord, Message, MessageId, MessageRef, RecordBundle, RecordContents, RequestContext,
-    Text,
+    ContextRecord, Message, MessageId, MessageRef, RecordBundle, RecordContents, RecordOutline,
+    RequestContext, Text,
 };
 use recto_llm::{CallOptions, Wire};
 use recto_store::{RequestId, RequestRecord, SessionId, Store};
@@ -81,6 +81,14 @@ pub async fn restore_request(
     let messages = transcript.into_iter().map(|message| message.message).chain(stored.forms);
     let contents = RecordContents { texts, messages: by_reference(&wanted, messages) };
     record.restore(&contents).map_err(damaged(request.id))
+}
+
+/// What a recorded request says without its texts, which are not read for it.
+pub fn outline_request(request: &RequestRecord) -> AgentResult<RecordOutline> {
+    let stored: StoredRecord<'_> =
+        serde_json::from_str(&request.context).map_err(damaged(request.id))?;
+    let record = ContextRecord::from_json(stored.record.get().as_bytes());
+    Ok(record.map_err(damaged(request.id))?.outline())
 }
 
 /// The messages that a record names. One whose hash is another than it should be

@@ -20,7 +20,8 @@ use crate::plan::Plan;
 /// the same bytes. When what may not be cut does not fit, nothing is sent and
 /// the error says what each layer needs.
 pub fn assemble(inputs: &AssemblyInputs<'_>) -> Result<RequestContext, OverBudget> {
-    let FittedPlan { plan, parts, budget } = fit_plan(inputs)?;
+    let FittedPlan { mut plan, parts, budget } = fit_plan(inputs)?;
+    plan.note_images();
     Ok(RequestContext {
         model: inputs.model.clone(),
         day: inputs.bootstrap.day.clone(),

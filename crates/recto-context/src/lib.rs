@@ -48,7 +48,7 @@ mod word_list;
 
 pub use assemble::assemble;
 pub use budget::{Budget, OverBudget, Window, WindowSource};
-pub use cached::{CachedPrefix, ServedTokens};
+pub use cached::{CachedPrefix, CachedShare, CachedShares, ServedTokens};
 pub use carry::{Carry, FoundTool, TargetModel, TrimTotals};
 pub use catalog::{
     Catalog, CatalogDocument, FileNotice, OffReason, OffTool, Skill, SystemFiles, ToolSpec,
@@ -73,7 +73,8 @@ pub use item::{
 };
 pub use layer::Layer;
 pub use layout::{
-    LayoutPreset, PageLayout, PickMessages, PickPlacement, SkillRender, SystemMessages, ToolCalls,
+    ImageRender, LayoutPreset, PageLayout, PickMessages, PickPlacement, SkillRender,
+    SystemMessages, ToolCalls,
 };
 pub use memory::{
     Audience, AudienceKind, Memory, MemoryMarks, MemoryPool, MemoryScope, MemorySnapshot,
@@ -94,12 +95,13 @@ pub use page::{
 };
 pub use plan::has_tools;
 pub use record::{
-    ContentRef, ContextRecord, MessageRef, RecordBundle, RecordContents, RestoreError,
+    ContentRef, ContextRecord, MessageRef, RecordBundle, RecordContents, RecordOutline,
+    RestoreError,
 };
 pub use remedy::Remedy;
 pub use standing::{AlikeItem, ItemForm, ItemPlacement, ItemStanding, ItemStatus};
 pub use summary::{HistorySummary, SummaryBy, summary_room};
-pub use text::{ContentHash, ParseHashError, Text};
+pub use text::{ContentHash, ParseHashError, Text, first_chars, one_line};
 pub use tokens::{
     Calibration, ObservationOutcome, TextProfile, TokenClass, TokenRates, Tokens, grouped_digits,
 };

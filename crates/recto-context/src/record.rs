@@ -12,6 +12,7 @@
 //!
 //! Not here: where records are kept, and the body that went over the wire.
 
+mod outline;
 mod restore;
 mod rows;
 mod write;
@@ -34,6 +35,7 @@ use crate::mode::ModeDecision;
 use crate::standing::AlikeItem;
 use crate::text::{ContentHash, Text};
 
+pub use outline::RecordOutline;
 use rows::{CandidateRow, ContentRow, DroppedRow, PartRow, RowCounts, SentRow, TextRef, ToolRow};
 
 /// The form of today's records. A change that older versions could not read, or

@@ -51,4 +51,18 @@ pub enum Remedy {
     InitWorkspace,
     /// Send a message again whose turn was not finished.
     AskAgain,
+    /// Say something to the agent.
+    Talk,
+    /// Look at the turns of a session.
+    ListTurns,
+    /// Look at a turn.
+    ShowTurn { turn: i64 },
+    /// Look at one request of a turn.
+    ShowOneRequest { turn: i64, request: u32 },
+    /// Name two turns to compare them.
+    CompareTurns,
+    /// Send the page of a turn to a model of one's choice.
+    ReplayOnModel,
+    /// Make a token that lets somebody in.
+    CreateToken,
 }

@@ -7,7 +7,8 @@
 //!
 //! A line of the file is an answer, `{"content": "…"}`, with `"tool_calls"` or
 //! these alone; or `{"error": {"status": 503, "body": "…"}}`. Every attempt takes
-//! the next line. When there is none left, the model repeats what the user said.
+//! the next line. When there is none left, the model repeats what the user said. `"delay_ms"` says
+//! how long it thinks before it answers, `"pace_ms"` how long it takes for each word.
 //! Token counts are sent only where the file gives them: made-up ones would
 //! mislead whoever learns from them.
 
@@ -42,6 +43,8 @@ struct ScriptLine {
     tool_calls: Vec<ScriptCall>,
     /// How long the model thinks before it answers.
     delay_ms: u64,
+    /// How long it takes from one word to the next.
+    pace_ms: u64,
     error: Option<ScriptFailure>,
     usage: Option<ScriptUsage>,
 }
@@ -73,15 +76,21 @@ struct ScriptUsage {
 
 /// The bytes of a reply, in the pieces in which a server would send them.
 #[derive(Debug, Default)]
-pub(crate) struct ScriptChunks(VecDeque<Vec<u8>>);
+pub(crate) struct ScriptChunks {
+    pieces: VecDeque<Vec<u8>>,
+    pace: Duration,
+}
 
 impl ScriptChunks {
-    pub(crate) fn next(&mut self) -> Option<Vec<u8>> {
-        self.0.pop_front()
+    pub(crate) async fn next(&mut self) -> Option<Vec<u8>> {
+        if !self.pace.is_zero() {
+            sleep(self.pace).await;
+        }
+        self.pieces.pop_front()
     }
 
     fn event(&mut self, data: &Value) {
-        self.0.push_back(format!("data: {data}\n\n").into_bytes());
+        self.pieces.push_back(format!("data: {data}\n\n").into_bytes());
     }
 
     fn piece(&mut self, delta: &Value) {
@@ -170,7 +179,8 @@ fn without_place(error: &serde_json::Error) -> String {
 /// A reply as an OpenAI server streams it: the text word by word, calls without
 /// ids, which the decoder then makes unique.
 fn chunks(line: &ScriptLine) -> ScriptChunks {
-    let mut chunks = ScriptChunks::default();
+    let pace = Duration::from_millis(line.pace_ms);
+    let mut chunks = ScriptChunks { pace, ..ScriptChunks::default() };
     chunks.piece(&json!({ "role": "assistant" }));
     let content = line.content.as_deref().unwrap_or_default();
     for word in content.split_inclusive(char::is_whitespace) {
@@ -186,7 +196,7 @@ fn chunks(line: &ScriptLine) -> ScriptChunks {
     if let Some(counts) = &line.usage {
         chunks.event(&json!({ "choices": [], "usage": usage(counts) }));
     }
-    chunks.0.push_back(b"data: [DONE]\n\n".to_vec());
+    chunks.pieces.push_back(b"data: [DONE]\n\n".to_vec());
     chunks
 }
 

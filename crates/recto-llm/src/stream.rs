@@ -114,7 +114,7 @@ impl ByteSource {
     async fn chunk(&mut self) -> Result<Option<Vec<u8>>, LlmError> {
         match self {
             ByteSource::Http(answer) => answer.chunk().await,
-            ByteSource::Script(chunks) => Ok(chunks.next()),
+            ByteSource::Script(chunks) => Ok(chunks.next().await),
             // The last line says that it is the last: who just falls silent is gone.
             ByteSource::Embedded(replies) => {
                 replies.recv().await.unwrap_or_else(|| Err(stopped())).map(Some)

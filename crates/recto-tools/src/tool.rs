@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{ActionFields, CallFields};
 use crate::arguments::CallArguments;
+use crate::clip::clip_name;
 
 /// Something that a model can call.
 pub trait Tool: Send + Sync {
@@ -216,5 +217,33 @@ impl ToolOutcome {
             ToolOutcome::Refused => "refused",
             ToolOutcome::Denied => "denied",
         }
+    }
+
+    /// The outcome of a call whose result is read again later. A transcript keeps what the model
+    /// was told, which says so in words that only Recto writes in front.
+    pub fn from_result(name: &str, text: &str) -> Self {
+        let told = text.strip_prefix(clip_name(name)).unwrap_or_default();
+        let begins = |words: &[&str]| words.iter().any(|words| told.starts_with(words));
+        if begins(&[" failed: ", " broke off by a fault", " was stopped: ", " can't be run: "]) {
+            ToolOutcome::Failed
+        } else if begins(&[" was not run: "]) || text.starts_with("there is no tool `") {
+            ToolOutcome::Refused
+        } else {
+            ToolOutcome::Done
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outcome_is_known_by_what_the_model_was_told() {
+        let outcome = |text: &str| ToolOutcome::from_result("read_file", text);
+        assert_eq!(outcome("read_file failed: no such file"), ToolOutcome::Failed);
+        assert_eq!(outcome("read_file was not run: nobody allowed it"), ToolOutcome::Refused);
+        assert_eq!(outcome("there is no tool `read`; did you mean `x`?"), ToolOutcome::Refused);
+        assert_eq!(outcome("it failed: so says the file"), ToolOutcome::Done);
     }
 }

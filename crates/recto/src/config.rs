@@ -46,17 +46,18 @@ use std::path::PathBuf;
 
 pub use choices::{
     ApprovalMode, ContextMode, HistoryCompaction, IncludeMode, ItemGroup, ItemKind, LayoutPreset,
-    PickMessages, PickPlacement, Provider, Reload, SandboxPolicy, SearchPreset, SkillRender,
-    SystemMessages, ToolCalls, ToolPermission, ToolTurnContext, UncertainMode,
+    LogFormat, LogLevel, PickMessages, PickPlacement, Provider, Reload, SandboxPolicy,
+    SearchPreset, SkillRender, SystemMessages, ToolCalls, ToolPermission, ToolTurnContext,
+    UncertainMode,
 };
-pub use edit::{IncludeScope, ItemsTable, set_include};
+pub use edit::{IncludeScope, IncludeTable, set_include};
 pub use env::ConfigFlag;
 pub use problem::{ConfigProblem, ConfigProblems, SettingOrigin};
 pub use settings::{
     AgentSettings, BindingSettings, ContextSettings, GatewaySettings, GrantSettings,
-    HistorySettings, ItemSettings, MemorySettings, ModelSettings, PlacedValue, SearchGroupSettings,
-    SearchSettings, ServerSettings, Settings, SkillSettings, StoreSettings, ToolSettings,
-    TranscriptSettings, TransportSettings,
+    HistorySettings, ItemSettings, LogSettings, MemorySettings, ModelSettings, PlacedValue,
+    SearchGroupSettings, SearchSettings, ServerSettings, Settings, SkillSettings, StoreSettings,
+    TelemetrySettings, ToolSettings, TranscriptSettings, TransportSettings,
 };
 
 use keys::KeyKind;

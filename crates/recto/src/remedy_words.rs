@@ -24,6 +24,10 @@ pub(crate) fn command(remedy: &Remedy) -> String {
         Remedy::TrustSkill { skill } => return format!("`recto tools trust {skill}`"),
         Remedy::OpenSession { name } => return format!("`recto chat --session {name}`"),
         Remedy::CheckServer { server } => return format!("`recto mcp check {server}`"),
+        Remedy::ShowTurn { turn } => return format!("`recto show {turn}`"),
+        Remedy::ShowOneRequest { turn, request } => {
+            return format!("`recto show {turn} --request {request}`");
+        }
         Remedy::CheckModels => "`recto models check`",
         Remedy::PullModel => "`recto models pull NAME`",
         Remedy::PullModelFile => "`recto models pull PATH`",
@@ -40,6 +44,11 @@ pub(crate) fn command(remedy: &Remedy) -> String {
         Remedy::ListServers => "`recto mcp list`",
         Remedy::InitWorkspace => "`recto init`",
         Remedy::AskAgain => "`/retry` in `recto chat`",
+        Remedy::Talk => "`recto chat`",
+        Remedy::ListTurns => "`recto sessions show NAME`",
+        Remedy::CompareTurns => "`recto diff TURN TURN`",
+        Remedy::ReplayOnModel => "`recto replay TURN --model NAME`",
+        Remedy::CreateToken => "`recto token create NAME`",
     };
     fixed.to_owned()
 }
@@ -77,6 +86,13 @@ mod tests {
             Remedy::CheckServer { server: name() },
             Remedy::InitWorkspace,
             Remedy::AskAgain,
+            Remedy::Talk,
+            Remedy::ListTurns,
+            Remedy::ShowTurn { turn: 3 },
+            Remedy::ShowOneRequest { turn: 3, request: 1 },
+            Remedy::CompareTurns,
+            Remedy::ReplayOnModel,
+            Remedy::CreateToken,
         ];
         for remedy in remedies {
             let advice = with_command("do it", Some(&remedy));

@@ -6,6 +6,7 @@ use futures_util::StreamExt;
 use recto_context::{ContentPart, Layer, MessageBody, TokenCounter, Tokens, ToolSpec};
 use recto_tools::{CallContext, CallPermit, Caller, ToolOutcome, ToolResult};
 use recto_workspace::Horizon;
+use tracing::Span;
 
 use super::TurnRun;
 use super::approvals::RoundVerdict;
@@ -15,6 +16,7 @@ use crate::event::{EventKind, RunningCall};
 use crate::notice::NoticeFacts;
 use crate::shared::counter_from;
 use crate::step::{StepEffect, StepInput};
+use crate::trace;
 
 impl TurnRun<'_> {
     /// Stores the reply, then runs its calls, unless a person has to be asked
@@ -87,6 +89,9 @@ impl TurnRun<'_> {
         let tools = &self.shared.parts.tools;
         let mut running = tools.run_each(&self.calls, permits, &offered, &context);
         let mut results: Vec<Option<ToolResult>> = self.calls.iter().map(|_| None).collect();
+        // Each ends with its result, or with the round.
+        let spans = self.calls.iter().map(|call| trace::call_span(&call.name, &call.id.0));
+        let mut spans: Vec<Span> = spans.collect();
         loop {
             let next = tokio::select! {
                 biased;
@@ -101,6 +106,7 @@ impl TurnRun<'_> {
                 outcome: result.outcome,
                 text: result.text.clone(),
             });
+            trace::end_call(std::mem::replace(&mut spans[index], Span::none()), result.outcome);
             results[index] = Some(result);
         }
     }

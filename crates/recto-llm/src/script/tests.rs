@@ -24,7 +24,7 @@ fn script(text: &str) -> Script {
 async fn reply(script: &Script, body: &[u8]) -> ModelReply {
     let mut chunks = script.answer(body).await.unwrap();
     let mut decoder = ReplyDecoder::new(Wire::OpenAi, body);
-    while let Some(chunk) = chunks.next() {
+    while let Some(chunk) = chunks.next().await {
         decoder.push(&chunk, &mut Vec::new()).unwrap();
     }
     decoder.finish().unwrap()
@@ -51,7 +51,7 @@ async fn lines_are_played_in_order_and_then_the_user_is_repeated() {
 #[tokio::test]
 async fn text_comes_word_by_word() {
     let chunks = script(r#"{"content":"one two"}"#).answer(BODY).await.unwrap();
-    let chunks = chunks.0.into_iter().map(|chunk| String::from_utf8(chunk).unwrap());
+    let chunks = chunks.pieces.into_iter().map(|chunk| String::from_utf8(chunk).unwrap());
     expect![[r#"
         data: {"choices":[{"index":0,"delta":{"role":"assistant"},"finish_reason":null}]}
 

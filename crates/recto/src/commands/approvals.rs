@@ -8,13 +8,13 @@ use std::process::ExitCode;
 
 use recto_agent::{
     Actor, ActorRole, Agent, AnsweredApproval, ApprovalQuestion, EventCursor, EventKind,
-    FinishedTurn, Right, TurnContinues,
+    FinishedTurn, Right, TurnContinues, approval_json,
 };
 use recto_store::{
-    ApprovalAnswer, ApprovalDecision, ApprovalExtent, ApprovalId, Moment, RowId, Store, StoreError,
-    StoredApproval, StoredSession, TurnEnding, TurnOwner,
+    ApprovalAnswer, ApprovalDecision, ApprovalId, Moment, RowId, Store, StoreError, StoredApproval,
+    StoredSession, TurnEnding, TurnOwner,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::sessions::local;
 use crate::cli::{AnswerArg, ApprovalCommand};
@@ -131,28 +131,6 @@ fn drawn(open: &[(StoredApproval, Option<StoredSession>)]) -> String {
         format!("\n{}: {}\n{detail}", approval.id, tame(&approval.question.tool.key()))
     });
     table.draw(PageWidth::of_stdout()) + &details.collect::<String>()
-}
-
-pub(crate) fn approval_json(approval: &StoredApproval, session: Option<&StoredSession>) -> Value {
-    let question = &approval.question;
-    let decision = approval.answer.as_ref();
-    json!({
-        "id": approval.id,
-        "session": approval.session,
-        "session_name": session.map(StoredSession::label),
-        "agent": session.map(|session| &session.agent),
-        "turn": approval.turn,
-        "tool": question.tool.key(),
-        "title": question.title,
-        "detail": question.detail,
-        "action": question.fields,
-        "only_once": question.extent == ApprovalExtent::Call,
-        "asked": question.asked,
-        "expires": question.expires,
-        "answer": decision.map(|decision| decision.answer),
-        "answered": decision.map(|decision| decision.at),
-        "answered_by": decision.and_then(|decision| decision.by.as_ref()),
-    })
 }
 
 /// The result of an answer: the question, and what became of its turn.

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use recto_agent::{OpenTurn, SearchParts, list_open_turns};
+use recto_agent::{OpenTurn, SearchParts, list_open_turns, turn_json};
 use recto_llm::IS_BUILT_IN;
 use recto_models::ByteSize;
 use recto_search::{Encoder, EncoderError};
@@ -21,7 +21,6 @@ use serde_json::{Value, json};
 
 use crate::check_report::severity_name;
 use crate::commands::config::unknown_item_words;
-use crate::commands::sessions::turn_json;
 use crate::config::{self, ConfigProblem, LoadedConfig, Settings};
 use crate::draw::{self, PageWidth, wrap_words};
 use crate::failure::{CliFailure, CliResult};

@@ -9,13 +9,16 @@ mod transfer;
 
 use std::fmt::Write as _;
 
-use recto_agent::{find_standing, list_open_turns};
+use recto_agent::{
+    compaction_json, list_open_turns, message_hit_json, session_json, summary_json,
+    transcript_json, turn_json,
+};
 use recto_context::{ContentPart, Message, MessageBody, visible_text};
 use recto_store::{
-    MessageHit, Moment, SessionFilter, SessionName, SessionSummary, Store, StoredApproval,
-    StoredMessage, StoredRetraction, StoredSession, StoredTurn,
+    MessageHit, Moment, SessionFilter, SessionName, SessionSummary, Store, StoredMessage,
+    StoredRetraction, StoredSession, StoredTurn,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::cli::{AgentArg, SessionArgs, SessionCommand};
 use crate::config::LoadedConfig;
@@ -26,6 +29,7 @@ use crate::output::{list_json, print, print_json, tame, tame_lines, tell};
 use crate::setup;
 
 use delete::Confirmation;
+pub(crate) use delete::forget_elsewhere;
 pub(crate) use effective::{EffectiveSetting, EffectiveSettings, SettingSource};
 use status::SessionDescriber;
 pub(crate) use status::effective_settings;
@@ -205,27 +209,6 @@ pub(crate) fn local(moment: Moment) -> String {
     zoned.strftime("%Y-%m-%d %H:%M").to_string()
 }
 
-pub(crate) fn session_json(session: &StoredSession) -> Value {
-    json!({
-        "id": session.id,
-        "name": session.label(),
-        "agent": session.agent,
-        "surface": session.surface,
-        "created": session.created,
-        "archived": session.archived,
-        "settings": session.settings,
-    })
-}
-
-pub(crate) fn summary_json(summary: &SessionSummary) -> Value {
-    let mut json = session_json(&summary.session);
-    json["messages"] = summary.messages.into();
-    json["turns"] = summary.turns.into();
-    json["last"] = json!(summary.last);
-    json["opening"] = json!(summary.opening);
-    json
-}
-
 async fn show(
     store: &Store,
     config: &LoadedConfig,
@@ -244,7 +227,7 @@ async fn show(
         return print_json(&json!({
             "session": described,
             "messages": transcript_json(&messages, &retractions),
-            "compactions": compactions.iter().map(summaries::json).collect::<Vec<_>>(),
+            "compactions": compactions.iter().map(compaction_json).collect::<Vec<_>>(),
             "turns": turns.iter().map(|turn| turn_json(turn, question(turn))).collect::<Vec<_>>(),
         }));
     }
@@ -323,64 +306,12 @@ fn shown_lines(message: &Message) -> Vec<String> {
     notes.into_iter().chain(parts).chain(calls).collect()
 }
 
-/// A message in the form of a history file, with its time and turn.
-pub(crate) fn message_json(stored: &StoredMessage) -> Value {
-    let mut json = serde_json::to_value(&*stored.message).unwrap_or_default();
-    json["at"] = json!(stored.at);
-    if let Some(turn) = stored.turn {
-        json["turn"] = json!(turn);
-    }
-    if let Some(turn) = stored.brought_by {
-        json["brought_by"] = json!(turn);
-    }
-    json
-}
-
-/// The messages of a session, those that were taken back marked.
-fn transcript_json(messages: &[StoredMessage], retractions: &[StoredRetraction]) -> Vec<Value> {
-    let marked = messages.iter().map(|stored| {
-        let mut json = message_json(stored);
-        if let Some(retraction) = find_retraction(stored, retractions) {
-            json["taken_back"] = json!({
-                "reason": retraction.reason,
-                "at": retraction.at,
-                "first": retraction.first,
-                "replaced_by": retraction.replaced_by,
-            });
-        }
-        json
-    });
-    marked.collect()
-}
-
 /// What took a message back, if anything did.
 fn find_retraction<'a>(
     stored: &StoredMessage,
     retractions: &'a [StoredRetraction],
 ) -> Option<&'a StoredRetraction> {
     retractions.iter().find(|retraction| retraction.range().contains(&stored.message.id))
-}
-
-/// A turn for programs, with the question of it that is open.
-pub(crate) fn turn_json(turn: &StoredTurn, question: Option<&StoredApproval>) -> Value {
-    json!({
-        "id": turn.id,
-        "session": turn.session,
-        "number": turn.number,
-        "status": turn.status,
-        // How it stands while it is open.
-        "standing": find_standing(turn, question),
-        // The turn whose calls a client has run for this one to go on.
-        "continues": turn.continues,
-        "message": turn.first_message,
-        // What never came into the transcript, or has not yet.
-        "inbound": turn.inbound.as_deref().map(visible_text),
-        "actor": turn.actor,
-        "accepted": turn.accepted,
-        "started": turn.started,
-        "ended": turn.ended,
-        "detail": turn.detail,
-    })
 }
 
 async fn rename(store: &Store, session: StoredSession, new: &str) -> CliResult {
@@ -408,7 +339,7 @@ async fn archive(store: &Store, session: StoredSession) -> CliResult {
 async fn search(store: &Store, query: &str, limit: usize, json: bool) -> CliResult {
     let hits = store.search(query, limit).await?;
     if json {
-        return print_json(&list_json("messages", hits.iter().map(hit_json)));
+        return print_json(&list_json("messages", hits.iter().map(message_hit_json)));
     }
     if hits.is_empty() {
         tell(&"no message has all of these words");
@@ -443,21 +374,4 @@ fn snippet(hit: &MessageHit) -> String {
 /// The name of the session of a hit, or its number.
 fn hit_label(hit: &MessageHit) -> String {
     hit.name.as_ref().map_or_else(|| hit.session.to_string(), ToString::to_string)
-}
-
-/// A hit for programs: where words were found, and what stands around them.
-pub(crate) fn hit_json(hit: &MessageHit) -> Value {
-    let mut json = json!({
-        "session": hit.session,
-        "name": hit_label(hit),
-        "message": hit.message,
-        "role": hit.role,
-        "at": hit.at,
-        "snippet": hit.snippet,
-        "match": {"start": hit.found.start, "end": hit.found.end},
-    });
-    if let Some(reason) = hit.taken_back {
-        json["taken_back"] = json!(reason);
-    }
-    json
 }

@@ -28,6 +28,26 @@ pub(super) trait NamedChoice: Sized {
     fn from_name(name: &str) -> Option<Self>;
 }
 
+/// How much is written to logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the variants say it")]
+pub enum LogLevel {
+    Off,
+    Error,
+    Warn,
+    Info,
+    Debug,
+}
+
+/// For whom logs are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
 /// Who makes a summary of messages that leave; nobody, where it is off.
 pub type HistoryCompaction = Option<SummaryBy>;
 
@@ -88,6 +108,14 @@ names! {
     ToolPermission { "ask" => Ask, "allow" => Allow, }
     SandboxPolicy { "best_effort" => BestEffort, "required" => Required, }
     IncludeMode { "always" => Always, "manual" => Manual, "agent" => Agent, }
+    LogLevel {
+        "off" => Off,
+        "error" => Error,
+        "warn" => Warn,
+        "info" => Info,
+        "debug" => Debug,
+    }
+    LogFormat { "text" => Text, "json" => Json, }
     SearchPreset {
         "conservative" => Conservative,
         "normal" => Normal,

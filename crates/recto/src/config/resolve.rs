@@ -21,10 +21,10 @@ use super::problem::{ConfigProblem, SettingOrigin, ValueMismatch, listed, quoted
 use super::raw::NamedTable;
 use super::setting::{KeyPath, LayerSetting};
 use super::settings::{
-    AgentSettings, ContextSettings, GatewaySettings, HistorySettings, MemorySettings,
+    AgentSettings, ContextSettings, GatewaySettings, HistorySettings, LogSettings, MemorySettings,
     ModelSettings, PlacedValue, SearchGroupSettings, SearchKeys, SearchSettings, SessionKeys,
-    Settings, SkillSettings, StoreSettings, ToolSettings, TopLevelKeys, TranscriptSettings,
-    WindowKeys,
+    Settings, SkillSettings, StoreSettings, TelemetrySettings, ToolSettings, TopLevelKeys,
+    TranscriptSettings, WindowKeys,
 };
 use super::tables::SettingType;
 use super::value::{self, SettingValue};
@@ -89,6 +89,8 @@ impl<'a> SettingsResolver<'a> {
         let search = self.search();
         let store = StoreSettings::read(self, &[]);
         let server = GatewaySettings::read(self, &[]);
+        let log = LogSettings::read(self, &[]);
+        let telemetry = TelemetrySettings::read(self, &[]);
         let window = WindowKeys::read(self, &[]);
         let models = self.models();
         let item_kinds = self.item_kinds();
@@ -112,6 +114,8 @@ impl<'a> SettingsResolver<'a> {
             search: search?,
             store: store?,
             server: server?,
+            log: log?,
+            telemetry: telemetry?,
             window_cap: window?.cap,
             models: models?,
             model_files: self.sources.home.join(MODEL_FILES),

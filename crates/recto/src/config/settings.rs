@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use super::choices::{
     ApprovalMode, ContextMode, HistoryCompaction, IncludeMode, ItemGroup, ItemKind, LayoutPreset,
-    PickMessages, PickPlacement, Provider, Reload, SandboxPolicy, SearchPreset, SkillRender,
-    SystemMessages, ToolCalls, ToolPermission, ToolTurnContext, UncertainMode,
+    LogFormat, LogLevel, PickMessages, PickPlacement, Provider, Reload, SandboxPolicy,
+    SearchPreset, SkillRender, SystemMessages, ToolCalls, ToolPermission, ToolTurnContext,
+    UncertainMode,
 };
 use super::keys::{ConfigKey, KeyKind};
 use super::problem::{ConfigProblem, SettingOrigin, quoted};
@@ -52,6 +53,10 @@ pub struct Settings {
     pub store: StoreSettings,
     /// How the server answers.
     pub server: GatewaySettings,
+    /// What is written down of what happens.
+    pub log: LogSettings,
+    /// What collectors are told.
+    pub telemetry: TelemetrySettings,
     /// The most tokens that are used of what a model was trained for, when
     /// neither the person nor the server says how large its window is.
     pub window_cap: u32,
@@ -298,8 +303,44 @@ settings_tables! {
         /// The address and port that it listens on. Beyond this machine it listens only where
         /// there is a token, and asks for one: `recto token create`.
         listen: String = default("127.0.0.1:7411").example("\"127.0.0.1:8080\"");
+        /// Other names by which it may be called, such as that of a proxy in front of it; with a
+        /// port, only with that one. Requests that name another host are refused, so that no web
+        /// site can let its own name point here.
+        hosts: Vec<String> = default("").example("[\"recto.example.org\"]");
+        /// Whether everybody shows a token, also on this machine. Without it, all who use this
+        /// machine are the owner; a server that listens beyond it always asks.
+        require_token: bool = default("false").example("true");
+        /// The most bytes of a request. Messages with images need more than is usual: a picture
+        /// takes a third more than its file.
+        max_body_bytes: u32 = range(1_024, 256 * 1024 * 1024).default("1048576").example("16777216");
+        /// The most connections at once. When there are more, those without a request make room.
+        max_connections: u32 = range(16, 65_536).default("512").example("128");
         /// How many seconds turns that run may take to end when the server is told to.
         grace: Duration = range(0, MAX_SECONDS).default("10").example("60");
+    }
+
+    /// `[log]`: what is written down of what happens.
+    ///
+    /// A line for each turn and each problem, with names, numbers and times. `recto serve` writes
+    /// it to standard error; every other command only where `log.file` names a file.
+    pub struct LogSettings: Eq in "log." {
+        /// How much is written: nothing, or all from this weight on.
+        level: LogLevel = default("info").example("\"warn\"");
+        /// Lines for people, or JSON for programs.
+        format: LogFormat = default("text").example("\"json\"");
+        /// The file that lines are added to.
+        file: Option<PathBuf> =
+            prose("standard error, for `recto serve` alone").example("\"~/recto.log\"");
+        /// Whether what people and models say is written, too: to logs, and to a collector.
+        contents: bool = default("false").example("true");
+    }
+
+    /// `[telemetry]`: what collectors are told.
+    pub struct TelemetrySettings: Eq in "telemetry." {
+        /// The address of a collector that takes OTLP over HTTP: it is sent a span for each turn,
+        /// request and call of a tool, by OpenTelemetry's conventions for generative AI.
+        otlp: Option<String> =
+            kind(KeyKind::Address).prose("nothing is sent").example("\"http://127.0.0.1:4318\"");
     }
 
     /// `[window]` as it is written.

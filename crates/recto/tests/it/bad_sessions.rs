@@ -123,7 +123,7 @@ fn a_message_of_five_megabytes_fails_with_a_breakdown_and_is_kept() {
     for arguments in [&["show"][..], &["show", "--text"], &["show", "--request", "1"]] {
         let run = served.home.run(arguments);
         run.fails_with("turn 2 sent nothing");
-        assert!(run.err.contains("`recto show 1` shows the last turn that did"), "{}", run.err);
+        assert!(run.err.contains("look at the last turn that did (`recto show 1`)"), "{}", run.err);
     }
     assert_eq!(served.last_turn()["requests"], serde_json::json!([]));
 

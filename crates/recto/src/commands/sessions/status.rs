@@ -1,10 +1,11 @@
 //! How a session stands: what waits for an answer in it, which items it has, and
 //! which settings hold, each with where it comes from.
 
-use recto_agent::{ApprovalQuestion, SearchSetting, SessionSettings, session_setting_names};
-use recto_context::ItemId;
+use recto_agent::{
+    SearchSetting, SessionSettings, question_json, session_item_json, session_setting_names,
+};
 use recto_context::mode::{ModeSetting, ModeSource, ResolvedMode};
-use recto_store::{ItemState, Moment, Store, StoredApproval, StoredSession};
+use recto_store::{Moment, Store, StoredApproval, StoredSession};
 use serde_json::{Value, json};
 
 use super::effective::{EffectiveSetting, EffectiveSettings, SettingSource};
@@ -57,29 +58,10 @@ impl<'a> SessionDescriber<'a> {
         let items = self.store.items(session.id).await?;
         let waiting = self.open.iter().filter(|approval| approval.session == session.id);
         json["waiting"] = waiting.map(question_json).collect();
-        json["items"] = items.iter().map(item_json).collect();
+        json["items"] = items.iter().map(session_item_json).collect();
         json["effective_settings"] = effective_settings(self.config, session).json();
         Ok(())
     }
-}
-
-fn question_json(approval: &StoredApproval) -> Value {
-    let mut json = json!(ApprovalQuestion::from_approval(approval));
-    json["turn"] = json!(approval.turn);
-    json
-}
-
-fn item_json((item, state): &(ItemId, ItemState)) -> Value {
-    let joined = match state {
-        ItemState::In(origin) => json!(origin),
-        ItemState::Removed => Value::Null,
-    };
-    json!({
-        "kind": item.kind,
-        "name": item.key(),
-        "state": if joined.is_null() { "removed" } else { "in" },
-        "joined": joined,
-    })
 }
 
 /// The settings that hold in a session: each with its value and where that comes from.

@@ -3,7 +3,6 @@
 
 use recto_context::{MessageId, SummaryBy};
 use recto_store::{Store, StoredCompaction, StoredSession};
-use serde_json::{Value, json};
 
 use super::local;
 use crate::config::Settings;
@@ -67,22 +66,4 @@ fn drawn(compaction: &StoredCompaction, stands: bool) -> String {
         ),
         false => format!("{head}\nwas replaced by a later one\n"),
     }
-}
-
-pub(super) fn json(compaction: &StoredCompaction) -> Value {
-    let StoredCompaction { summary, model, tokens_before, tokens_after, made, .. } = compaction;
-    json!({
-        "id": compaction.id,
-        "parent": compaction.parent,
-        "first": summary.first,
-        "last": summary.last,
-        "messages": summary.messages,
-        "how": summary.how,
-        "model": model,
-        "text": summary.text.as_str(),
-        "tokens_before": tokens_before,
-        "tokens_after": tokens_after,
-        "made": made,
-        "undone": compaction.undone,
-    })
 }

@@ -1,7 +1,5 @@
-//! Sessions out of the store and into it: as JSON, a line for the session, one for
-//! each message and, where they are asked for, one for each request; or as Markdown.
-//! Requests are not taken in: what another Recto sent was not sent by this one. A message is data in either, so whatever it says,
-//! headings and all, comes back as it was.
+//! Sessions out of the store into files, and back. How they are written is `recto-agent`'s to say.
+//! Requests are not taken in: what another Recto sent was not sent by this one.
 
 mod incoming;
 
@@ -9,28 +7,21 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use recto_agent::{Conversation, SOLE_ACCOUNT};
-use recto_context::{Audience, MarkdownHeader, MarkdownRetraction, TimedMessage, to_markdown};
+use recto_agent::{Conversation, RecordReader, SOLE_ACCOUNT, SessionExportForm};
+use recto_context::Audience;
 use recto_store::{
     BindingKey, Moment, NewSession, NewTranscript, SessionFilter, SessionName, SessionSummary,
-    Store, StoreError, StoreResult, StoredMessage, StoredRetraction, StoredSession,
+    Store, StoreError, StoreResult, StoredSession,
 };
 use serde_json::json;
 
-use super::{local, session_json, session_name, transcript_json};
+use super::session_name;
 use crate::cli::SessionFormat;
-use crate::commands::turns::show;
 use crate::config::Settings;
 use crate::failure::{CliFailure, CliResult};
 use crate::output::{print_text, tame, tell};
 use crate::setup::{self, TERMINAL};
 use incoming::ImportedSession;
-
-/// Says what a file is, so that a reader need not guess.
-const FORMAT: &str = "recto-session";
-
-/// The version of the form in which sessions are written.
-const VERSION: u32 = 1;
 
 /// What of a session is exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,21 +39,17 @@ pub(super) async fn export(
     format: Option<SessionFormat>,
     content: ExportContent,
 ) -> CliResult {
-    let messages = store.messages(session.id, None).await?;
-    let retractions = store.retractions(session.id).await?;
-    let text = match (format.unwrap_or_else(|| format_of(out)), content) {
-        (SessionFormat::Jsonl, ExportContent::Talk) => jsonl(&session, &messages, &retractions),
-        (SessionFormat::Jsonl, ExportContent::Records) => {
-            jsonl(&session, &messages, &retractions) + &request_lines(store, &session).await?
-        }
-        (SessionFormat::Markdown, ExportContent::Talk) => {
-            markdown(&session, &messages, &retractions)
-        }
+    let form = match (format.unwrap_or_else(|| format_of(out)), content) {
+        (SessionFormat::Jsonl, ExportContent::Talk) => SessionExportForm::Jsonl,
+        (SessionFormat::Jsonl, ExportContent::Records) => SessionExportForm::JsonlWithRecords,
+        (SessionFormat::Markdown, ExportContent::Talk) => SessionExportForm::Markdown,
         (SessionFormat::Markdown, ExportContent::Records) => {
             return Err(CliFailure::new("records can't be written as Markdown")
                 .hint("write them with `--format jsonl`"));
         }
     };
+    let actor = setup::actor();
+    let text = RecordReader::new(store, &actor).export_session(session.id, form).await?;
     match out {
         None => print_text(&text),
         Some(path) => {
@@ -74,7 +61,8 @@ pub(super) async fn export(
                     _ => failure,
                 }
             })?;
-            tell(&format_args!("{} messages written to {}", messages.len(), path.display()));
+            let count = store.messages(session.id, None).await?.len();
+            tell(&format_args!("{count} messages written to {}", path.display()));
             Ok(())
         }
     }
@@ -87,51 +75,6 @@ fn format_of(path: Option<&Path>) -> SessionFormat {
         true => SessionFormat::Markdown,
         false => SessionFormat::Jsonl,
     }
-}
-
-fn jsonl(
-    session: &StoredSession,
-    messages: &[StoredMessage],
-    retractions: &[StoredRetraction],
-) -> String {
-    let header = json!({"format": FORMAT, "version": VERSION, "session": session_json(session)});
-    let lines = std::iter::once(header).chain(transcript_json(messages, retractions));
-    lines.map(|line| format!("{line}\n")).collect()
-}
-
-/// A line for each request of the session, in the order in which they were sent.
-async fn request_lines(store: &Store, session: &StoredSession) -> CliResult<String> {
-    let mut lines = String::new();
-    for turn in store.turns(session.id).await? {
-        for request in store.requests(turn.id).await? {
-            // As it was sent, byte for byte: another program may write JSON otherwise.
-            let body = store.body(request.id).await?;
-            let body = String::from_utf8_lossy(&body).into();
-            let mut record = show::request_json(store, &request, body).await?;
-            record["turn"] = json!(turn.id);
-            record["notes"] = request.notes.clone();
-            lines += &format!("{}\n", json!({"request": record}));
-        }
-    }
-    Ok(lines)
-}
-
-fn markdown(
-    session: &StoredSession,
-    messages: &[StoredMessage],
-    retractions: &[StoredRetraction],
-) -> String {
-    let times: Vec<(String, String)> =
-        messages.iter().map(|stored| (stored.at.to_string(), local(stored.at))).collect();
-    let messages: Vec<TimedMessage<'_>> = messages
-        .iter()
-        .zip(&times)
-        .map(|(stored, (at, shown))| TimedMessage { message: &stored.message, at, shown })
-        .collect();
-    let (title, session) = (session.label(), session_json(session));
-    let marks: Vec<MarkdownRetraction> =
-        retractions.iter().map(StoredRetraction::to_markdown).collect();
-    to_markdown(&MarkdownHeader { title: &title, session: &session }, &messages, &marks)
 }
 
 /// Writes a new file, never over one that is there: it may be the only copy of something.

@@ -1,19 +1,12 @@
 //! `recto diff`: the first byte in which two turns' requests differ, what caused
 //! it, and what has to be read again for it.
 
-use std::cmp::Ordering;
+use recto_agent::{RecordReader, RequestPair, TurnComparison};
+use recto_context::{ChangeExcerpt, Comparison, ItemId, PromptChange, Tokens, grouped_digits};
 
-use recto_agent::restore_request;
-use recto_context::{
-    ChangeExcerpt, Comparison, ItemId, PromptChange, Tokens, compare_requests, grouped_digits,
-};
-use recto_store::{RequestRecord, Store, StoredTurn};
-use serde_json::json;
-
-use super::{find, find_page, request_of, sent_no_page};
 use crate::cli::DiffArgs;
 use crate::draw::{PageWidth, labelled};
-use crate::failure::{CliFailure, CliResult};
+use crate::failure::CliResult;
 use crate::home::RectoHome;
 use crate::output::{print_as, tame};
 use crate::setup;
@@ -22,68 +15,20 @@ pub(crate) fn run(home: &RectoHome, args: &DiffArgs) -> CliResult {
     let settings = setup::load(home, Vec::new())?;
     setup::runtime()?.block_on(async {
         let store = setup::settled_store(&settings).await?;
-        let (before, after) = requests(&store, args).await?;
-        let (old, new) =
-            (restore_request(&store, &before).await?, restore_request(&store, &after).await?);
-        let comparison = compare_requests(&old, &new);
-        let place =
-            |request: &RequestRecord| json!({"turn": request.turn, "request": request.number});
-        print_as(
-            args.json,
-            || json!({"before": place(&before), "after": place(&after), "comparison": comparison}),
-            || describe(&before, &after, &comparison, PageWidth::of_stdout()),
-        )
+        let actor = setup::actor();
+        let reader = RecordReader::new(&store, &actor);
+        let first = reader.find_turn(&args.first).await?;
+        let second = match &args.second {
+            Some(second) => Some(reader.find_turn(second).await?),
+            None => None,
+        };
+        let compared = reader.compare_turns(first, second).await?;
+        print_as(args.json, || compared.json(), || describe(&compared, PageWidth::of_stdout()))
     })
 }
 
-/// The last page of the earlier turn, and the first of the later: that is
-/// where a server's cache could go on.
-async fn requests(store: &Store, args: &DiffArgs) -> CliResult<(RequestRecord, RequestRecord)> {
-    let first = find(store, &args.first).await?;
-    let (before, after) = match &args.second {
-        Some(second) => in_order(first, find(store, second).await?)?,
-        None => (turn_before(store, &first).await?, first),
-    };
-    let before = request_of(store, &before, None).await?;
-    let of_turn = store.request_ids(after.id).await?;
-    let first = find_page(store, of_turn.iter().map(|(_, id)| *id)).await?;
-    match first {
-        Some(first) => Ok((before, first)),
-        None => Err(sent_no_page(store, &after, of_turn.len()).await?),
-    }
-}
-
-/// Two turns, the earlier one first, however they were named.
-fn in_order(first: StoredTurn, second: StoredTurn) -> CliResult<(StoredTurn, StoredTurn)> {
-    match first.id.cmp(&second.id) {
-        Ordering::Less => Ok((first, second)),
-        Ordering::Greater => Ok((second, first)),
-        Ordering::Equal => Err(CliFailure::new(format!("turn {} was named twice", first.id))
-            .hint("name two turns, or one to compare it with the turn before it")),
-    }
-}
-
-async fn turn_before(store: &Store, turn: &StoredTurn) -> CliResult<StoredTurn> {
-    let turns = store.turns(turn.session).await?;
-    for earlier in turns.into_iter().rev().filter(|earlier| earlier.number < turn.number) {
-        let requests = store.request_ids(earlier.id).await?;
-        if find_page(store, requests.iter().rev().map(|(_, id)| *id)).await?.is_some() {
-            return Ok(earlier);
-        }
-    }
-    Err(CliFailure::new(format!(
-        "turn {} is the first of its session that sent something",
-        turn.id
-    ))
-    .hint("name two turns to compare: recto diff TURN TURN"))
-}
-
-fn describe(
-    before: &RequestRecord,
-    after: &RequestRecord,
-    comparison: &Comparison,
-    width: PageWidth,
-) -> String {
+fn describe(compared: &TurnComparison, width: PageWidth) -> String {
+    let TurnComparison { requests: RequestPair { before, after }, comparison } = compared;
     let Comparison { agreed_tokens, fresh_tokens, reread_tokens, change, .. } = comparison;
     let reread = match *reread_tokens {
         Tokens::ZERO => String::new(),

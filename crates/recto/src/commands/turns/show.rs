@@ -1,22 +1,24 @@
 //! `recto show`: a turn's request by layer, the page as the model reads it, its exact bytes, or
 //! all as JSON.
 
-use recto_agent::{Actor, ActorRole, RequestPurpose, find_open_turn, restore_request};
-use recto_context::{CachedPrefix, MessageId, ServedTokens, Tokens, grouped_digits};
+use recto_agent::{
+    Actor, ActorRole, RecordReader, RequestPurpose, TurnRecord, find_open_turn, restore_request,
+};
+use recto_context::{ChangeCause, MessageId, grouped_digits};
 use recto_store::{
     RequestRecord, RequestUsage, Store, StoredRetraction, StoredSession, StoredTurn,
     TurnRetractions,
 };
-use serde_json::{Value, json};
+use serde::Deserialize;
 
-use super::{find, request_of, text};
+use super::text;
 use crate::cli::ShowArgs;
-use crate::commands::approvals::{answer_text, approval_json};
-use crate::commands::sessions::{local, message_json, turn_json};
+use crate::commands::approvals::answer_text;
+use crate::commands::sessions::local;
 use crate::draw::{self, PageWidth, labelled, wrap_words};
 use crate::failure::CliResult;
 use crate::home::RectoHome;
-use crate::output::{print, print_bytes, print_json, tame, usage_words};
+use crate::output::{print_bytes, print_json, tame, usage_words};
 use crate::setup;
 use crate::terminal::pager::{self, PagerChoice};
 
@@ -24,34 +26,42 @@ pub(crate) fn run(home: &RectoHome, args: &ShowArgs) -> CliResult {
     let settings = setup::load(home, Vec::new())?;
     setup::runtime()?.block_on(async {
         let store = setup::settled_store(&settings).await?;
-        let turn = find(&store, &args.turn).await?;
+        let actor = setup::actor();
+        let record = RecordReader::new(&store, &actor).find_turn(&args.turn).await?;
         if args.json {
-            let only = match args.request {
-                Some(_) => Some(request_of(&store, &turn, args.request).await?),
-                None => None,
-            };
-            return print_json(&record_json(&store, &turn, only).await?);
+            return print_json(&record.json(args.request).await?);
         }
+        let choice = if args.no_pager { PagerChoice::Never } else { PagerChoice::Usual };
         if args.text {
-            let choice = if args.no_pager { PagerChoice::Never } else { PagerChoice::Usual };
-            let text = text::draw(&store, &turn, args.request, PageWidth::of_stdout()).await?;
+            let text = text::draw(&store, &record, args.request, PageWidth::of_stdout()).await?;
             return pager::show(&text, choice);
         }
-        let request = request_of(&store, &turn, args.request).await?;
         if args.body {
-            return print_bytes(&store.body(request.id).await?);
+            return print_bytes(&record.body(args.request).await?);
         }
-        let context = restore_request(&store, &request).await?;
-        let width = PageWidth::of_stdout();
-        let session = store.session(turn.session).await?;
-        let mut out = heading(&turn, session.as_ref(), &request, width);
-        out.push_str(&standing(&store, &turn, width).await?);
-        out.push_str(&retraction_lines(&store.retractions_of_turn(turn.id).await?, width));
-        out.push_str(&approvals(&store, &turn, width).await?);
-        out.push_str(&draw::request(&context, width));
-        out.push_str(&reply(&store, &turn, &request, width).await?);
-        print(&out)
+        let drawn = draw_turn(&store, &record, args.request).await?;
+        pager::show(&wrap_words(&drawn, 2, PageWidth::of_stdout()), choice)
     })
+}
+
+/// Draws a turn with one of its requests: that of the number, or the last page.
+async fn draw_turn(
+    store: &Store,
+    record: &TurnRecord<'_>,
+    number: Option<u32>,
+) -> CliResult<String> {
+    let request = record.request_or_page(number).await?;
+    let turn = record.turn();
+    let context = restore_request(store, &request).await?;
+    let width = PageWidth::of_stdout();
+    let session = store.session(turn.session).await?;
+    let mut out = heading(turn, session.as_ref(), &request, width);
+    out.push_str(&standing(store, turn, width).await?);
+    out.push_str(&retraction_lines(&store.retractions_of_turn(turn.id).await?, width));
+    out.push_str(&approvals(store, turn, width).await?);
+    out.push_str(&draw::request(&context, width));
+    out.push_str(&reply(store, turn, &request, width).await?);
+    Ok(out)
 }
 
 /// Draws what a turn was and how it ended, and how its request came about.
@@ -109,8 +119,8 @@ fn prefix_words(request: &RequestRecord) -> Option<String> {
     let prefix = &request.notes["prefix"];
     let same = prefix["agreed_tokens"].as_u64()?;
     let fresh = prefix["fresh_tokens"].as_u64().unwrap_or_default();
-    let cause = prefix["cause"].as_str().map(|cause| cause.replace('_', " "));
-    let cause = cause.map(|cause| format!("; cause: {cause}")).unwrap_or_default();
+    let cause = ChangeCause::deserialize(&prefix["cause"]).ok();
+    let cause = cause.map(|cause| format!("; cause: {}", cause.describe())).unwrap_or_default();
     let [same, fresh] = [same, fresh].map(grouped_digits);
     Some(format!("same beginning as the request before: {same} tokens; new: {fresh}{cause}"))
 }
@@ -174,7 +184,9 @@ async fn reply(
         out.push_str("ended: the model repeated the same words over and over\n");
     }
     if let Some(stamp) = answer.result["stamp_taken_off"].as_str() {
-        out.push_str(&format!("taken off its beginning: {}\n", tame(stamp.trim_end())));
+        let stamps: Vec<&str> =
+            stamp.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        out.push_str(&format!("taken off its beginning: {}\n", tame(&stamps.join(" "))));
     }
     if let Some(id) = answer.reply
         && let Some(text) = message_text(store, turn, id).await?
@@ -191,93 +203,4 @@ async fn message_text(
 ) -> CliResult<Option<String>> {
     let messages = store.messages_within(turn.session, id..=id).await?;
     Ok(messages.first().map(|stored| crate::commands::sessions::body_text(&stored.message)))
-}
-
-/// The record of a turn: of all its requests, or of one of them.
-pub(crate) async fn record(store: &Store, turn: &str, request: Option<u32>) -> CliResult<Value> {
-    let turn = find(store, turn).await?;
-    let only = match request {
-        Some(_) => Some(request_of(store, &turn, request).await?),
-        None => None,
-    };
-    record_json(store, &turn, only).await
-}
-
-/// The bytes that one of a turn's requests, the last page unless another is named, sent.
-pub(crate) async fn body(store: &Store, turn: &str, request: Option<u32>) -> CliResult<Vec<u8>> {
-    let turn = find(store, turn).await?;
-    let request = request_of(store, &turn, request).await?;
-    Ok(store.body(request.id).await?)
-}
-
-/// Collects all that is known of a turn, or of one of its requests.
-async fn record_json(
-    store: &Store,
-    turn: &StoredTurn,
-    only: Option<RequestRecord>,
-) -> CliResult<Value> {
-    let made = match only {
-        Some(request) => vec![request],
-        None => store.requests(turn.id).await?,
-    };
-    let mut requests = Vec::new();
-    for request in made {
-        let body = store.body(request.id).await?;
-        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-        requests.push(request_json(store, &request, body).await?);
-    }
-    let messages = store.messages_of_turn(turn).await?;
-    let approvals = store.approvals_of(turn.id).await?;
-    let session = store.session(turn.session).await?;
-    let approvals = approvals.iter().map(|approval| approval_json(approval, session.as_ref()));
-    let TurnRetractions { taken_back, replaces } = store.retractions_of_turn(turn.id).await?;
-    let question = find_open_turn(store, turn).await?.and_then(|open| open.question);
-    let mut described = turn_json(turn, question.as_ref());
-    described["taken_back"] = json!(taken_back);
-    described["replaces"] = json!(replaces);
-    Ok(json!({
-        "turn": described,
-        "approvals": approvals.collect::<Vec<_>>(),
-        "messages": messages.iter().map(message_json).collect::<Vec<_>>(),
-        "requests": requests,
-    }))
-}
-
-/// What is known of the server's cache: by the request before, and by its own count.
-fn cached_prefix(request: &RequestRecord) -> CachedPrefix {
-    let agreed = request.notes["prefix"]["agreed_bytes"].as_u64();
-    let usage = request.answer.as_ref().map(|answer| &answer.usage);
-    let served = usage.and_then(|usage| Some((usage.prompt?, usage.cached?)));
-    CachedPrefix {
-        agreed_bytes: agreed.and_then(|bytes| usize::try_from(bytes).ok()),
-        served: served.map(|(prompt, cached)| ServedTokens {
-            prompt: Tokens::new(prompt),
-            cached: Tokens::new(cached),
-        }),
-    }
-}
-
-/// All that is known of a request, with its body in the form that the reader wants.
-pub(crate) async fn request_json(
-    store: &Store,
-    request: &RequestRecord,
-    body: Value,
-) -> CliResult<Value> {
-    let context = restore_request(store, request).await?;
-    Ok(json!({
-        "id": request.id,
-        "number": request.number,
-        "at": request.at,
-        "model": request.model,
-        "wire": request.wire,
-        "options": request.options,
-        "fidelity": request.fidelity,
-        "purpose": RequestPurpose::from_record(request).name(),
-        "chosen": request.notes["chosen"],
-        "prefix": request.notes["prefix"],
-        "search": request.notes["search"],
-        "context": context.report_cached(&cached_prefix(request)),
-        "body": body,
-        "answer": request.answer,
-    }))
 }

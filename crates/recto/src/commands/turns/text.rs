@@ -1,11 +1,10 @@
 //! `recto show --text`: the pages of a turn as the model reads them. The first is there as a whole;
 //! of each later one what it adds, unless one is asked for by its number.
 
-use recto_agent::restore_request;
+use recto_agent::{TurnRecord, restore_request};
 use recto_context::{ChatMessage, ContentHash, RequestContext, grouped_digits};
-use recto_store::{RequestRecord, Store, StoredTurn};
+use recto_store::{RequestRecord, Store};
 
-use super::{is_page, request_of, sent_no_page};
 use crate::draw::{PageWidth, added_page, whole_page, wrap_words};
 use crate::failure::CliResult;
 use crate::output::tame;
@@ -15,13 +14,13 @@ const LEGEND: &str = "in the margin: layer · source; │ a line, ┊ goes on wi
 
 pub(super) async fn draw(
     store: &Store,
-    turn: &StoredTurn,
+    record: &TurnRecord<'_>,
     number: Option<u32>,
     width: PageWidth,
 ) -> CliResult<String> {
     let requests = match number {
-        Some(_) => vec![request_of(store, turn, number).await?],
-        None => pages(store, turn).await?,
+        Some(number) => vec![record.request(number).await?],
+        None => record.pages().await?,
     };
     let mut out = String::new();
     let mut before: Option<RequestContext> = None;
@@ -39,14 +38,6 @@ pub(super) async fn draw(
         before = Some(context);
     }
     Ok(out)
-}
-
-/// The requests of a turn that show a page.
-async fn pages(store: &Store, turn: &StoredTurn) -> CliResult<Vec<RequestRecord>> {
-    let requests = store.requests(turn.id).await?;
-    let count = requests.len();
-    let pages: Vec<RequestRecord> = requests.into_iter().filter(is_page).collect();
-    if pages.is_empty() { Err(sent_no_page(store, turn, count).await?) } else { Ok(pages) }
 }
 
 /// The first message that a request adds to the one before it; `None` where it does not go on

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use recto_agent::{Inbound, RecallQuery, RecalledContent, SearchPatience, SessionSettings};
+use recto_agent::{
+    AgentError, Inbound, ItemSearch, ItemSearchRow, RecallQuery, RecalledContent, RecordReader,
+    SearchPatience, SessionSettings, preview_json, search_items, tool_text,
+};
 use recto_context::{Catalog, ContentPart, ItemId, ItemKind, MessageId};
-use recto_store::{SessionId, Store, TurnId};
+use recto_store::{SessionId, TurnId};
 use recto_tools::shorten;
 use serde_json::json;
 use tokio::time::timeout;
@@ -15,11 +18,8 @@ use super::handler::{CallHandler, ServeState};
 use super::offer::OfferedCall;
 use crate::cli::SamplingArgs;
 use crate::commands::context;
-use crate::commands::items::entry::tool_text;
 use crate::commands::memory::recollection_json;
-use crate::commands::search::{self, SearchRequest, SearchRow};
 use crate::commands::sessions;
-use crate::commands::turns::show;
 use crate::config::Settings;
 use crate::failure::{CliFailure, CliResult};
 use crate::output::tame;
@@ -53,15 +53,15 @@ async fn search(handler: &CallHandler, arguments: &OfferArguments) -> CliResult<
     let state = handler.state().await?;
     let catalog = handler.catalog(&state).await?;
     let query = arguments.text("query").unwrap_or_default();
-    let asked = SearchRequest {
+    let asked = ItemSearch {
         query,
         kind: arguments.text("kind").and_then(kind),
         limit: arguments.whole("limit").map(|limit| limit as usize),
     };
-    let found = in_time(|patience| search::find(&state.searcher, &catalog, &asked, patience)).await;
+    let found = in_time(|patience| search_items(&state.searcher, &catalog, &asked, patience)).await;
     let mut answer = found.json(query);
     if arguments.flag("text") {
-        let text = |row: &SearchRow| {
+        let text = |row: &ItemSearchRow| {
             let mut row_json = row.json();
             row_json["text"] = json!(text_of(&catalog, &row.pick.item));
             row_json
@@ -166,7 +166,7 @@ async fn context(handler: &CallHandler, arguments: &OfferArguments) -> CliResult
             let settings = SessionSettings { model, ..SessionSettings::default() };
             let inbound = Inbound { content, settings, ..Inbound::text(&setup::actor(), "") };
             let (model, preview) = context::preview(&agent, session.id, inbound).await?;
-            let report = context::report(&preview);
+            let report = preview_json(&preview);
             (model, preview.request, report)
         }
         None => {
@@ -206,30 +206,25 @@ fn check_model(settings: &Settings, name: &str) -> CliResult {
 async fn show(handler: &CallHandler, arguments: &OfferArguments) -> CliResult<String> {
     let state = handler.state().await?;
     let store = state.store.as_ref().ok_or_else(nothing_yet)?;
+    let actor = setup::actor();
+    let reader = RecordReader::new(store, &actor);
     let turn = match arguments.whole("turn") {
-        Some(number) => known_turn(store, number).await?,
-        None => "last".to_owned(),
+        Some(number) => {
+            reader.find_turn(&number.to_string()).await.map_err(|error| match error {
+                AgentError::NoSuchTurn { .. } => CliFailure::from(error).hint(
+                    "`recall` tells the turns of what it finds; without `turn` it is the last one",
+                ),
+                error => error.into(),
+            })?
+        }
+        None => reader.last_turn().await?,
     };
     let request = arguments.whole("request");
     if arguments.flag("body") {
-        let body = show::body(store, &turn, request).await?;
+        let body = turn.body(request).await?;
         return Ok(String::from_utf8_lossy(&body).into_owned());
     }
-    Ok(show::record(store, &turn, request).await?.to_string())
-}
-
-/// The turn of that number, as commands name it.
-async fn known_turn(store: &Store, number: u32) -> CliResult<String> {
-    let name = number.to_string();
-    let found = match name.parse() {
-        Ok(id) => store.turn(id).await?,
-        Err(_) => None,
-    };
-    let unknown = || {
-        CliFailure::new(format!("there is no turn `{name}`"))
-            .hint("`recall` tells the turns of what it finds; without `turn` it is the last one")
-    };
-    found.map(|turn| turn.id.to_string()).ok_or_else(unknown)
+    Ok(turn.json(request).await?.to_string())
 }
 
 /// The failure of a call that needs a session or a turn while there is none.

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
+use recto_agent::SessionExportForm;
 use recto_context::{
     ContentPart, HistoryProblem, MarkdownRetraction, MarkdownSession, Message, MessageBody,
     MessageId, ToolCall, from_markdown, read_jsonl,
@@ -14,7 +15,6 @@ use recto_store::{
 use serde_json::Value;
 
 use super::super::session_name;
-use super::{FORMAT, VERSION};
 use crate::commands::history_failure;
 use crate::failure::{CliFailure, CliResult};
 use crate::input;
@@ -170,7 +170,7 @@ fn parse_jsonl(file: &Path, text: &str) -> CliResult<ImportedSession> {
     let end = lines.find("\n{\"request\":").map_or(lines.len(), |end| end + 1);
     let lines = &lines[..end];
     if let Some(version) = header.as_ref().map(|header| &header["version"])
-        && *version != VERSION
+        && *version != SessionExportForm::VERSION
     {
         let what = format!("cannot import `{}`: it has version {version}", file.display());
         return Err(CliFailure::new(what).hint("use the newer Recto that wrote it"));
@@ -195,7 +195,7 @@ fn parse_jsonl(file: &Path, text: &str) -> CliResult<ImportedSession> {
 fn split_header(text: &str) -> (Option<Value>, &str) {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     let header = serde_json::from_str::<Value>(first).ok();
-    match header.filter(|header| header["format"] == FORMAT) {
+    match header.filter(|header| header["format"] == SessionExportForm::FORMAT) {
         Some(header) => (Some(header), rest),
         None => (None, text),
     }

@@ -1,0 +1,126 @@
+// Where a message is written: Enter sends it, a draft is kept, and a bar shows what would be sent.
+
+import { completeWhileTyping } from "./completion.js";
+import { ask, conversation, parseFragment } from "./dom.js";
+import { clearAnswer, sendForm, showOutcome, showProblem } from "./forms.js";
+import { openTurns } from "./turns.js";
+
+/** How long one has to have stopped typing before it is looked what would be sent. */
+const PREVIEW_AFTER = 400;
+
+const state = { timer: 0, asked: 0 };
+
+/** @returns {HTMLFormElement | null} */
+const form = () => document.querySelector("form.composer");
+
+/** @returns {HTMLTextAreaElement | null} */
+const field = () => document.querySelector("#draft");
+
+const draftKey = () => `recto-draft-${conversation.session ?? "new"}`;
+
+/** Makes the composer live. */
+export function liveComposer() {
+  const [box, text] = [form(), field()];
+  if (!box || !text) return;
+  if (!text.value) text.value = localStorage.getItem(draftKey()) ?? "";
+  const completion = completeWhileTyping(text);
+  text.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || completion.isOpen()) return;
+    event.preventDefault();
+    if (text.value.trim()) box.requestSubmit();
+  });
+  text.addEventListener("input", () => {
+    keepDraft(text.value);
+    previewSoon();
+  });
+  box.addEventListener("change", previewSoon);
+  box.addEventListener("submit", (event) => {
+    event.preventDefault();
+    send(box, text);
+  });
+  previewSoon();
+}
+
+/**
+ * Puts a text into the composer, to be changed and sent.
+ * @param {string} draft
+ */
+export function writeDraft(draft) {
+  const text = field();
+  if (!text) return;
+  text.value = draft;
+  keepDraft(draft);
+  text.focus();
+  text.setSelectionRange(draft.length, draft.length);
+}
+
+/** @param {string} draft */
+function keepDraft(draft) {
+  if (draft) localStorage.setItem(draftKey(), draft);
+  else localStorage.removeItem(draftKey());
+}
+
+/**
+ * @param {HTMLFormElement} box
+ * @param {HTMLTextAreaElement} text
+ */
+async function send(box, text) {
+  const said = text.value;
+  const button = box.querySelector("button[type=submit]");
+  button?.setAttribute("disabled", "");
+  try {
+    const outcome = await sendForm(box, null);
+    clearAnswer();
+    // What was typed meanwhile stays.
+    writeDraft(text.value === said ? "" : text.value);
+    if (outcome.draft) writeDraft(outcome.draft);
+    showOutcome(outcome);
+    chooseUsualMode(box);
+    scrollToEnd();
+  } catch (problem) {
+    showProblem(problem);
+  }
+  button?.removeAttribute("disabled");
+  previewSoon();
+}
+
+/** A mode that was chosen for one message holds for that one alone. @param {HTMLFormElement} box */
+function chooseUsualMode(box) {
+  for (const mode of box.querySelectorAll("input[name=mode]")) {
+    if (mode instanceof HTMLInputElement) mode.checked = mode.defaultChecked;
+  }
+}
+
+function scrollToEnd() {
+  const scroll = document.getElementById("scroll");
+  if (scroll) scroll.scrollTop = 0;
+}
+
+/** Looks what would be sent, once nothing was typed for a moment and while no turn runs. */
+export function previewSoon() {
+  clearTimeout(state.timer);
+  state.timer = window.setTimeout(preview, PREVIEW_AFTER);
+}
+
+async function preview() {
+  const [box, meter] = [form(), document.getElementById("meter")];
+  const text = field()?.value ?? "";
+  if (!box || !meter || !conversation.session) return;
+  if (!text.trim() || text.startsWith("/") || openTurns().length > 0) {
+    meter.replaceChildren();
+    return;
+  }
+  const asked = ++state.asked;
+  const mode = new FormData(box).get("mode");
+  try {
+    const response = await ask(`/sessions/${conversation.session}/preview`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ text, mode }),
+    });
+    const fresh = parseFragment(await response.text());
+    if (asked === state.asked) meter.replaceChildren(...fresh);
+  } catch {
+    if (asked === state.asked) meter.replaceChildren();
+  }
+}

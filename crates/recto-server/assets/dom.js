@@ -1,0 +1,92 @@
+// Parts of pages: fetched from the server, which alone draws them, and put into place.
+
+/** An answer of the server that says what went wrong. */
+export class ServerProblem extends Error {
+  /** @param {{title?: string, hint?: string}} told */
+  constructor(told) {
+    super(told.title ?? "The server can't be reached.");
+    /** @type {string | undefined} */
+    this.hint = told.hint;
+  }
+}
+
+/**
+ * The elements of a fragment of HTML. Scripts in it never run.
+ * @param {string} html
+ * @returns {Element[]}
+ */
+export function parseFragment(html) {
+  const parsed = new DOMParser().parseFromString(html, "text/html");
+  return [...parsed.body.children].map((element) => document.importNode(element, true));
+}
+
+/**
+ * Asks the server, and says what went wrong where it does not answer.
+ * @param {string} path
+ * @param {RequestInit} [options]
+ * @returns {Promise<Response>}
+ */
+export async function ask(path, options) {
+  const response = await fetch(path, options).catch(() => {
+    throw new ServerProblem({});
+  });
+  if (response.ok) return response;
+  const told = await response.json().catch(() => ({ title: `The server answered ${response.status}.` }));
+  throw new ServerProblem(told);
+}
+
+/**
+ * A part of a page, as the server draws it.
+ * @param {string} path
+ * @returns {Promise<Element[]>}
+ */
+export async function fetchFragment(path) {
+  return parseFragment(await (await ask(path)).text());
+}
+
+/**
+ * An element with a class and a text in it.
+ * @param {string} tag
+ * @param {string} className
+ * @param {string} text
+ */
+export function element(tag, className, text) {
+  const made = document.createElement(tag);
+  made.className = className;
+  made.textContent = text;
+  return made;
+}
+
+/**
+ * A problem as a block of the page.
+ * @param {unknown} problem
+ */
+export function problemBlock(problem) {
+  const block = element("div", "block error", "");
+  block.setAttribute("role", "alert");
+  block.append(element("h3", "", problem instanceof Error ? problem.message : String(problem)));
+  if (problem instanceof ServerProblem && problem.hint) {
+    const hint = element("p", "", "");
+    hint.append(element("b", "", "Hint:"), ` ${problem.hint}`);
+    block.append(hint);
+  }
+  return block;
+}
+
+/**
+ * Puts new children into an element, and the focus back to where it was.
+ * @param {Element} target
+ * @param {Element} source
+ */
+export function replaceInside(target, source) {
+  const active = document.activeElement;
+  const id = active && target.contains(active) ? active.id : "";
+  target.replaceChildren(...source.childNodes);
+  if (id) document.getElementById(id)?.focus();
+}
+
+/** The conversation that the page shows; nothing where it shows none yet. */
+export const conversation = {
+  /** @type {string | undefined} */
+  session: document.querySelector("main")?.dataset.session,
+};

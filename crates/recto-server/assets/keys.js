@@ -1,0 +1,70 @@
+// The keys of the page. Single keys work outside of fields alone.
+
+import { openTurns } from "./turns.js";
+
+/** Listens to the keys. */
+export function listenToKeys() {
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (event.key === "Escape") return escape(event);
+    if (isField(event.target) || document.querySelector("dialog[open]")) return;
+    const act = KEYS[event.key] ?? answer(event.key);
+    if (act && act() !== false) event.preventDefault();
+  });
+}
+
+/** @type {Record<string, () => boolean | void>} */
+const KEYS = {
+  j: () => step(1),
+  k: () => step(-1),
+  c: () => press(currentTurn()?.querySelector(".view-context button")),
+  ".": () => document.getElementById("in-session")?.togglePopover() !== undefined,
+  "/": () => document.getElementById("draft")?.focus(),
+};
+
+/** @param {EventTarget | null} target */
+function isField(target) {
+  return target instanceof HTMLElement && target.matches("input:not([type=radio]), select, textarea");
+}
+
+/** The turn that has the focus, or else the last. */
+function currentTurn() {
+  const focused = document.activeElement?.closest("article.turn");
+  return focused ?? [...document.querySelectorAll("article.turn")].at(-1) ?? null;
+}
+
+/** @param {number} by */
+function step(by) {
+  const turns = [...document.querySelectorAll("article.turn")];
+  const focused = document.activeElement?.closest("article.turn");
+  const at = focused ? turns.indexOf(focused) + by : turns.length - 1;
+  const next = turns[Math.max(0, Math.min(turns.length - 1, at))];
+  if (next instanceof HTMLElement) {
+    next.focus({ preventScroll: true });
+    next.scrollIntoView({ block: "nearest" });
+  }
+}
+
+/**
+ * The answer to a question of the turn that has the focus, by its key.
+ * @param {string} key
+ */
+function answer(key) {
+  const question = document.activeElement?.closest("article.turn")?.querySelector(".ask");
+  const button = question?.querySelector(`button[data-key="${CSS.escape(key)}"]`);
+  return button ? () => press(button) : undefined;
+}
+
+/** @param {Element | null | undefined} button */
+function press(button) {
+  if (!(button instanceof HTMLElement)) return false;
+  button.click();
+  return true;
+}
+
+/** Esc closes what is open by itself; where nothing is, it stops the turn that runs. @param {KeyboardEvent} event */
+function escape(event) {
+  if (document.querySelector("dialog[open], :popover-open")) return;
+  const stop = openTurns().map((turn) => turn.querySelector("button.stop")).find(Boolean);
+  if (stop && press(stop)) event.preventDefault();
+}

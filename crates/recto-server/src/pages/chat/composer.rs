@@ -1,0 +1,152 @@
+//! Where a message is written: the text, the mode of its turn, and what would be sent for it.
+
+use maud::{Markup, html};
+use recto_agent::{COMMANDS, RequestPreview, typed_name};
+use recto_context::{Catalog, ContextMode, ItemKind, Tokens};
+use serde::Serialize;
+
+use crate::pages::layer_bar::LayerBar;
+use crate::pages::layout::PageChrome;
+
+/// The modes that a message can be given, in their order.
+const MODES: [ContextMode; 3] = [ContextMode::Auto, ContextMode::Full, ContextMode::Minimal];
+
+/// A composer: where it sends to, and what stands in it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Composer<'a> {
+    /// The address that takes the message.
+    pub(crate) action: &'a str,
+    /// What the text begins as.
+    pub(crate) draft: &'a str,
+    /// The mode that holds where the message says none.
+    pub(crate) mode: Option<ContextMode>,
+    /// What stands above it.
+    pub(crate) lead: &'a Markup,
+}
+
+impl Composer<'_> {
+    /// The composer as a form.
+    pub(crate) fn render(&self, chrome: &PageChrome) -> Markup {
+        html! {
+            form.composer #composer method="post" action=(self.action) aria-label="Message" {
+                (chrome.form_field)
+                (self.lead)
+                div.box {
+                    label.vh for="draft" { "Message" }
+                    textarea #draft name="text" rows="2" required maxlength="400000"
+                        placeholder="Message" autocomplete="off" { (self.draft) }
+                    ul.mentions #mentions role="listbox" aria-label="What can be named" hidden {}
+                    div.row {
+                        (self.mode_switch())
+                        span.q.grow.wide { code { "@" } " mention · " code { "/" } " command" }
+                        button.btn.first.send type="submit" { "Send " kbd { "⏎" } }
+                    }
+                }
+                div.meter #meter aria-live="off" {}
+            }
+        }
+    }
+
+    fn mode_switch(&self) -> Markup {
+        let current = self.mode.unwrap_or(ContextMode::Auto);
+        html! {
+            fieldset.pick {
+                legend.vh { "Mode of this message" }
+                @for mode in MODES {
+                    label {
+                        input type="radio" name="mode" value=(mode.name()) checked[mode == current];
+                        span { (mode.name()) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What can be named in a message, for the lists that open while one types.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct CompletionList {
+    items: Vec<CompletionEntry>,
+    commands: Vec<CompletionEntry>,
+}
+
+/// Something that can be typed.
+#[derive(Debug, Clone, Serialize)]
+struct CompletionEntry {
+    /// What is put into the text.
+    insert: String,
+    /// What is shown of it.
+    label: String,
+    /// The include mode of an item.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    include: Option<&'static str>,
+    about: String,
+}
+
+impl CompletionList {
+    /// All items of a catalog that can be mentioned, and all commands.
+    pub(crate) fn new(catalog: &Catalog) -> Self {
+        let items = catalog.items().filter(|(id, _)| id.kind != ItemKind::Memory);
+        let items = items.map(|(id, include)| CompletionEntry {
+            insert: format!("@{} ", typed_name(&id)),
+            label: format!("@{}", typed_name(&id)),
+            include: Some(include.name()),
+            about: describe(catalog, id.kind, &id.name),
+        });
+        let commands = COMMANDS.iter().map(|help| CompletionEntry {
+            insert: format!("{} ", help.name),
+            label: help.usage(),
+            include: None,
+            about: help.about.to_owned(),
+        });
+        CompletionList { items: items.collect(), commands: commands.collect() }
+    }
+}
+
+/// What an item says of itself.
+pub(crate) fn describe(catalog: &Catalog, kind: ItemKind, name: &str) -> String {
+    let document = |documents: &[recto_context::CatalogDocument]| {
+        let found = documents.iter().find(|document| *document.name == *name);
+        found
+            .and_then(|document| document.description.as_ref())
+            .map(|text| text.as_str().to_owned())
+    };
+    let described = match kind {
+        ItemKind::Rule => document(&catalog.rules),
+        ItemKind::Reference => document(&catalog.references),
+        ItemKind::Skill => {
+            let found = catalog.skills.iter().find(|skill| *skill.name == *name);
+            found.and_then(|skill| skill.description.as_ref()).map(|text| text.as_str().to_owned())
+        }
+        ItemKind::Tool => {
+            let found = catalog.all_tools().find(|tool| *tool.id.name == *name);
+            found.and_then(|tool| tool.description.as_deref()).map(str::to_owned)
+        }
+        ItemKind::Memory => None,
+    };
+    described.unwrap_or_default()
+}
+
+/// What would be sent for the text that stands in the composer.
+pub(crate) fn preview_meter(preview: &RequestPreview) -> Markup {
+    let request = &preview.request;
+    let agreed = preview.comparison.as_ref().map(|comparison| comparison.agreed_tokens);
+    let cached = agreed.unwrap_or(Tokens::ZERO);
+    let (total, window) = (request.prompt_tokens(), request.budget.window);
+    let fresh = total - cached;
+    let label = format!("{total} of {window} tokens, {cached} cached");
+    let reason = request.mode.reason.describe();
+    html! {
+        (LayerBar::from_request(request, cached).render(Some(&label)))
+        p.cut title=(reason) {
+            "Would be sent as " b { (request.mode.chosen.name()) } ": " (reason)
+            @if !request.mode.matched.is_empty() {
+                " (" @for (at, word) in request.mode.matched.iter().enumerate() {
+                    @if at > 0 { ", " } q { (word) }
+                } ")"
+            }
+            @if !request.tools.is_empty() { ", " (request.tools.len()) " tools" }
+        }
+        span.n { (total) " of " (window) " · " (fresh) " fresh" }
+    }
+}

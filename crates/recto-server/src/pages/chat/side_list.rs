@@ -1,0 +1,176 @@
+//! The sessions at the side of the chat, with where each is held and what waits in it.
+
+use std::collections::HashMap;
+
+use jiff::Zoned;
+use maud::{Markup, html};
+use recto_agent::Actor;
+use recto_store::{Moment, SessionFilter, SessionId, SessionSummary, StoreResult, TurnStatus};
+
+use crate::gateway::{Gateway, can_reach};
+use crate::pages::layout::{PageChrome, icon, mute_icon, waiting_mark};
+use crate::pages::times;
+
+/// The most sessions that are listed; the others can be reached by their address.
+const MOST_SESSIONS: usize = 200;
+
+/// The sessions that somebody can reach, newest first.
+#[derive(Debug)]
+pub(crate) struct SideList {
+    sessions: Vec<SessionSummary>,
+    /// How many questions wait in each.
+    waiting: HashMap<SessionId, usize>,
+    /// Those in which a turn runs.
+    running: Vec<SessionId>,
+}
+
+impl SideList {
+    /// Reads the list for somebody.
+    pub(crate) async fn load(gateway: &Gateway, actor: &Actor) -> StoreResult<Self> {
+        let store = gateway.store();
+        let mut sessions = store.sessions(SessionFilter::Open).await?;
+        sessions.retain(|summary| {
+            can_reach(actor, &summary.session) && gateway.agent(&summary.session.agent).is_some()
+        });
+        sessions.sort_by_key(|summary| std::cmp::Reverse(summary.last));
+        sessions.truncate(MOST_SESSIONS);
+        let mut waiting = HashMap::new();
+        for approval in store.open_approvals(Moment::now()).await? {
+            *waiting.entry(approval.session).or_default() += 1;
+        }
+        let open = store.open_turns().await?.turns;
+        let running = open.iter().filter(|turn| turn.status == TurnStatus::Running);
+        let running = running.map(|turn| turn.session).collect();
+        Ok(SideList { sessions, waiting, running })
+    }
+
+    /// The session in which something was last said.
+    pub(crate) fn newest(&self) -> Option<SessionId> {
+        self.sessions.first().map(|summary| summary.session.id)
+    }
+
+    /// What tells one state of the list from another.
+    pub(crate) fn stamp(&self) -> String {
+        let mut stamp = String::new();
+        for SessionSummary { session, last, turns, .. } in &self.sessions {
+            let waiting = self.waiting.get(&session.id).copied().unwrap_or_default();
+            let runs = self.running.contains(&session.id);
+            stamp.push_str(&format!(
+                "{} {} {last} {turns} {waiting} {runs};",
+                session.id,
+                session.label()
+            ));
+        }
+        recto_context::ContentHash::of_bytes(stamp.as_bytes()).short()
+    }
+
+    /// The list as the page shows it, with one of them current.
+    pub(crate) fn render(&self, chrome: &PageChrome, current: Option<SessionId>) -> Markup {
+        let now = Zoned::now();
+        let day = |summary: &SessionSummary| DayGroup::find(&times::local(summary.last), &now);
+        html! {
+            nav.side.sessions #sessions popover aria-label="Sessions" data-stamp=(self.stamp()) {
+                div.row {
+                    h2.grow { "Sessions" }
+                    a.btn.plain.x href="/new" aria-label="New session" title="New session" {
+                        (mute_icon("plus"))
+                    }
+                }
+                @for group in self.sessions.chunk_by(|a, b| day(a) == day(b)) {
+                    @if let Some(first) = group.first() { h3 { (day(first).name()) } }
+                    ul {
+                        @for summary in group { (self.row(chrome, summary, current)) }
+                    }
+                }
+                @if self.sessions.is_empty() { p.q.none { "No session yet." } }
+            }
+        }
+    }
+
+    fn row(
+        &self,
+        chrome: &PageChrome,
+        summary: &SessionSummary,
+        current: Option<SessionId>,
+    ) -> Markup {
+        let session = &summary.session;
+        let waiting = self.waiting.get(&session.id).copied().unwrap_or_default();
+        let is_current = current == Some(session.id);
+        html! {
+            li {
+                a href={ "/sessions/" (session.id) } aria-current=[is_current.then_some("page")] {
+                    (surface_icon(&session.surface))
+                    span.cut title=(title(summary)) {
+                        (title(summary))
+                        @if session.agent != chrome.agent { " " span.q { (session.agent) } }
+                    }
+                    @if waiting > 0 {
+                        (waiting_mark(waiting))
+                    } @else if self.running.contains(&session.id) {
+                        span.runs title="a turn runs" { span.vh { "a turn runs" } }
+                    } @else {
+                        (times::short(summary.last))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a session is called: by its name, or by what was first said in it.
+pub(crate) fn title(summary: &SessionSummary) -> String {
+    match (&summary.session.name, &summary.opening) {
+        (Some(name), _) => name.to_string(),
+        (None, Some(opening)) if !opening.trim().is_empty() => opening.clone(),
+        _ => format!("Session {}", summary.session.id),
+    }
+}
+
+/// Where a session is held, in words.
+pub(crate) fn surface_words(surface: &str) -> &str {
+    match surface {
+        "web" => "web page",
+        "telegram" => "Telegram",
+        "discord" => "Discord",
+        "openai" | "ollama" | "api" => "API",
+        other => other,
+    }
+}
+
+fn surface_icon(surface: &str) -> Markup {
+    let name = match surface {
+        "terminal" => "terminal",
+        "telegram" => "telegram",
+        "discord" => "discord",
+        "schedule" => "schedule",
+        "web" => "web",
+        _ => "api",
+    };
+    icon(name, surface_words(surface))
+}
+
+/// The headings under which sessions stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DayGroup {
+    Today,
+    LastWeek,
+    Earlier,
+}
+
+impl DayGroup {
+    fn find(last: &Zoned, now: &Zoned) -> Self {
+        match times::days_between(last, now) {
+            ..=0 => DayGroup::Today,
+            1..=7 => DayGroup::LastWeek,
+            _ => DayGroup::Earlier,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            DayGroup::Today => "Today",
+            DayGroup::LastWeek => "Last week",
+            DayGroup::Earlier => "Earlier",
+        }
+    }
+}

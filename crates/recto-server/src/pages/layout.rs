@@ -1,0 +1,180 @@
+//! The frame of every page: head, top line, icons and patterns.
+//!
+//! Pages give their title and their body; what stands around them is the same everywhere.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use recto_agent::Actor;
+use recto_store::Moment;
+
+use crate::access::FormToken;
+use crate::assets::asset_path;
+use crate::gateway::{Gateway, can_reach};
+use crate::problem::ApiResult;
+
+/// The pages that the top line leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NavPage {
+    /// Sessions and conversations; *View context* of a turn belongs to it, too.
+    Chat,
+    /// Items of the workspace.
+    Workspace,
+    /// What the agent remembers.
+    Memories,
+    /// Models, and the state of the setup.
+    Models,
+}
+
+impl NavPage {
+    const ALL: [NavPage; 4] =
+        [NavPage::Chat, NavPage::Workspace, NavPage::Memories, NavPage::Models];
+
+    fn path(self) -> &'static str {
+        match self {
+            NavPage::Chat => "/",
+            NavPage::Workspace => "/workspace",
+            NavPage::Memories => "/memories",
+            NavPage::Models => "/models",
+        }
+    }
+
+    fn label(self) -> &'static str {
+        match self {
+            NavPage::Chat => "Chat",
+            NavPage::Workspace => "Items",
+            NavPage::Memories => "Memories",
+            NavPage::Models => "Models",
+        }
+    }
+}
+
+/// What stands around a page, as it is for one person at one moment.
+#[derive(Debug, Clone)]
+pub(crate) struct PageChrome {
+    /// The agent that is shown.
+    pub(crate) agent: String,
+    /// How many questions wait for an answer, in all sessions that the person can reach.
+    pub(crate) waiting: usize,
+    /// The hidden field by which the server knows its own forms.
+    pub(crate) form_field: Markup,
+}
+
+/// A page to be framed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PageFrame<'a> {
+    /// What the browser's tab says, before the name of the program.
+    pub(crate) title: &'a str,
+    /// The page of the top line that it belongs to.
+    pub(crate) page: NavPage,
+    /// The class of the body; empty for pages that scroll as a whole.
+    pub(crate) body_class: &'static str,
+    /// The modules that it begins with, by their names in `assets/`.
+    pub(crate) scripts: &'a [&'static str],
+}
+
+impl PageChrome {
+    /// The chrome of a page that shows this agent to somebody.
+    pub(crate) async fn load(
+        gateway: &Gateway,
+        actor: &Actor,
+        form: &FormToken,
+        agent: &str,
+    ) -> ApiResult<Self> {
+        let mut waiting = 0;
+        for approval in gateway.store().open_approvals(Moment::now()).await? {
+            let session = gateway.store().session(approval.session).await?;
+            waiting += usize::from(session.is_some_and(|session| can_reach(actor, &session)));
+        }
+        Ok(PageChrome { agent: agent.to_owned(), waiting, form_field: form.field() })
+    }
+
+    /// A whole page. Its body has everything below the top line, with a `main` whose id is `main`.
+    pub(crate) fn render(&self, frame: PageFrame<'_>, body: &Markup) -> Markup {
+        html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    title { (frame.title) " · Recto" }
+                    link rel="icon" type="image/svg+xml" href=(asset_path("icon.svg"));
+                    link rel="stylesheet" href=(asset_path("style.css"));
+                    @for script in frame.scripts {
+                        script type="module" src=(asset_path(script)) {}
+                    }
+                }
+                body class=[Some(frame.body_class).filter(|class| !class.is_empty())] {
+                    a.skip href="#main" { "Skip to the content" }
+                    (sprites())
+                    (self.top_line(frame.page))
+                    (body)
+                }
+            }
+        }
+    }
+
+    /// A form that changes something: all such forms of all pages are made here. Scripts send those
+    /// that have `data-live` themselves, and show what comes back.
+    pub(crate) fn post_form(&self, action: &str, class: &str, content: &Markup) -> Markup {
+        html! {
+            form class=[Some(class).filter(|class| !class.is_empty())] method="post" action=(action)
+                data-live {
+                (self.form_field)
+                (content)
+            }
+        }
+    }
+
+    fn top_line(&self, current: NavPage) -> Markup {
+        html! {
+            header.top {
+                a.brand href="/" aria-label="Recto" { (brand()) span { "Recto" } }
+                nav aria-label="Pages" {
+                    ul {
+                        @for page in NavPage::ALL {
+                            li {
+                                a href=(page.path()) aria-current=[(page == current).then_some("page")] {
+                                    (page.label())
+                                    @if page == NavPage::Chat && self.waiting > 0 {
+                                        " " (waiting_mark(self.waiting))
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+                span.q.agent-name { "agent " b { (self.agent) } }
+            }
+        }
+    }
+}
+
+/// The number of questions that wait for a person.
+pub(crate) fn waiting_mark(waiting: usize) -> Markup {
+    html! {
+        span.mark title="waiting for an answer" { (waiting) span.vh { " waiting" } }
+    }
+}
+
+/// An icon of the sprite sheet, which stands for these words.
+pub(crate) fn icon(name: &str, words: &str) -> Markup {
+    html! { svg.i role="img" aria-label=(words) { use href={ "#i-" (name) } {} } }
+}
+
+/// An icon of the sprite sheet beside words that say the same.
+pub(crate) fn mute_icon(name: &str) -> Markup {
+    html! { svg.i aria-hidden="true" { use href={ "#i-" (name) } {} } }
+}
+
+fn brand() -> Markup {
+    PreEscaped(BRAND.to_owned())
+}
+
+/// Patterns of the bars, and icons. They stand in the page, since a style sheet can't bring them.
+fn sprites() -> Markup {
+    PreEscaped(SPRITES.to_owned())
+}
+
+const BRAND: &str = r#"<svg width="20" height="16" viewBox="0 0 20 16" aria-hidden="true"><path d="M10 2v12M10 2H2.5A1 1 0 0 0 1.5 3v10a1 1 0 0 0 1 1H10" fill="none" stroke="currentColor" stroke-width="1.4"/><path d="M10 1.3h7.5A1.7 1.7 0 0 1 19.2 3v10a1.7 1.7 0 0 1-1.7 1.7H10Z" fill="currentColor"/></svg>"#;
+
+const SPRITES: &str = r##"<svg class="vh" aria-hidden="true" focusable="false"><pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="hatch" width="2.5" height="5"/></pattern><pattern id="dots" width="4" height="4" patternUnits="userSpaceOnUse"><rect class="dot" x="1" y="1" width="1.2" height="1.2"/></pattern><symbol id="i-terminal" viewBox="0 0 16 16"><path d="M3 4.5 6.5 8 3 11.5M8.5 12H13"/></symbol><symbol id="i-web" viewBox="0 0 16 16"><rect x="1.75" y="2.75" width="12.5" height="10.5" rx="1.5"/><path d="M2 6h12"/></symbol><symbol id="i-telegram" viewBox="0 0 16 16"><path d="M14 2.5 1.8 7.3l4 1.6L14 2.5 7.3 10v3.4l2-2.2 2.6 2.2L14 2.5Z"/></symbol><symbol id="i-discord" viewBox="0 0 16 16"><path d="M5.2 3.6c1.9-.5 3.7-.5 5.6 0 1.6 0 3.2 5.2 2.9 8.1-.9.7-1.9 1.1-2.9 1.3l-.8-1.4c-1.3.3-2.7.3-4 0l-.8 1.4c-1-.2-2-.6-2.9-1.3-.3-2.9 1.3-8.1 2.9-8.1Z"/><path d="M6 8.4v.6M10 8.4v.6"/></symbol><symbol id="i-api" viewBox="0 0 16 16"><path d="M6 2.5c-2 0-2 1-2 2.7C4 7 3.5 8 2 8c1.5 0 2 1 2 2.8 0 1.7 0 2.7 2 2.7M10 2.5c2 0 2 1 2 2.7C12 7 12.5 8 14 8c-1.5 0-2 1-2 2.8 0 1.7 0 2.7-2 2.7"/></symbol><symbol id="i-schedule" viewBox="0 0 16 16"><circle cx="8" cy="8" r="5.75"/><path d="M8 4.8V8l2.2 1.6"/></symbol><symbol id="i-x" viewBox="0 0 16 16"><path d="m4.5 4.5 7 7m0-7-7 7"/></symbol><symbol id="i-plus" viewBox="0 0 16 16"><path d="M8 3.5v9M3.5 8h9"/></symbol></svg>"##;

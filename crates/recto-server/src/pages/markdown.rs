@@ -1,0 +1,224 @@
+//! Markdown of models and people as HTML that can do nothing.
+//!
+//! Every tag in the output is one of the few that are written here; everything else is text and
+//! is escaped. HTML in the source is text, too. Links lead to `http`, `https` and `mailto` alone,
+//! and images become links: a page loads nothing from elsewhere.
+
+use std::fmt::Write as _;
+
+use maud::{Escaper, Markup, PreEscaped};
+use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+
+/// Renders a text.
+pub(crate) fn render_markdown(source: &str) -> Markup {
+    let options =
+        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let mut writer = MarkdownWriter::default();
+    for event in Parser::new_ext(source, options) {
+        writer.write_event(event);
+    }
+    PreEscaped(writer.html)
+}
+
+/// The HTML of what was read so far.
+#[derive(Debug, Default)]
+struct MarkdownWriter {
+    html: String,
+    /// For each link that is open, whether it leads somewhere.
+    links: Vec<LinkTarget>,
+    /// How the columns of the table are aligned, and which one is next.
+    columns: Vec<Alignment>,
+    column: usize,
+    /// The tag of the table's cells.
+    cell: &'static str,
+}
+
+/// Whether a link leads somewhere that a page may lead to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LinkTarget {
+    Safe,
+    Unsafe,
+}
+
+impl MarkdownWriter {
+    fn write_event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.open(tag),
+            Event::End(tag) => self.close(tag),
+            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => self.escape(&text),
+            Event::InlineMath(text) | Event::DisplayMath(text) => self.escape(&text),
+            Event::Code(text) => {
+                self.html.push_str("<code>");
+                self.escape(&text);
+                self.html.push_str("</code>");
+            }
+            Event::FootnoteReference(name) => {
+                self.escape("[");
+                self.escape(&name);
+                self.escape("]");
+            }
+            Event::SoftBreak => self.html.push('\n'),
+            Event::HardBreak => self.html.push_str("<br>"),
+            Event::Rule => self.html.push_str("<hr>"),
+            Event::TaskListMarker(done) => self.escape(if done { "☑ " } else { "☐ " }),
+        }
+    }
+
+    fn escape(&mut self, text: &str) {
+        // Writing into a string can't fail.
+        let _ = Escaper::new(&mut self.html).write_str(text);
+    }
+
+    fn open(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Paragraph => self.html.push_str("<p>"),
+            Tag::Heading { level, .. } => {
+                let _ = write!(self.html, "<{}>", heading(level));
+            }
+            Tag::BlockQuote(_) => self.html.push_str("<blockquote>"),
+            Tag::CodeBlock(kind) => self.open_code(&kind),
+            Tag::List(Some(1)) => self.html.push_str("<ol>"),
+            Tag::List(Some(start)) => {
+                let _ = write!(self.html, "<ol start=\"{start}\">");
+            }
+            Tag::List(None) => self.html.push_str("<ul>"),
+            Tag::Item => self.html.push_str("<li>"),
+            Tag::Table(columns) => {
+                self.columns = columns;
+                self.html.push_str("<div class=\"table\" tabindex=\"0\"><table>");
+            }
+            Tag::TableHead => self.open_row("th", "<thead><tr>"),
+            Tag::TableRow => self.open_row("td", "<tr>"),
+            Tag::TableCell => self.open_cell(),
+            Tag::Emphasis => self.html.push_str("<em>"),
+            Tag::Strong => self.html.push_str("<strong>"),
+            Tag::Strikethrough => self.html.push_str("<del>"),
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => self.open_link(&dest_url),
+            // Everything else is not switched on; its text stands where it would.
+            _ => {}
+        }
+    }
+
+    fn open_code(&mut self, kind: &CodeBlockKind<'_>) {
+        self.html.push_str("<pre class=\"code\" tabindex=\"0\"");
+        if let CodeBlockKind::Fenced(language) = kind
+            && let Some(word) = language.split_whitespace().next()
+        {
+            self.html.push_str(" data-language=\"");
+            self.escape(word);
+            self.html.push('"');
+        }
+        self.html.push('>');
+    }
+
+    fn open_row(&mut self, cell: &'static str, row: &str) {
+        self.cell = cell;
+        self.column = 0;
+        self.html.push_str(row);
+    }
+
+    fn open_cell(&mut self) {
+        let is_right = self.columns.get(self.column) == Some(&Alignment::Right);
+        let class = if is_right { " class=\"n\"" } else { "" };
+        let _ = write!(self.html, "<{}{class}>", self.cell);
+        self.column += 1;
+    }
+
+    fn open_link(&mut self, target: &str) {
+        let safety = judge_link(target);
+        self.links.push(safety);
+        if safety == LinkTarget::Safe {
+            self.html.push_str("<a href=\"");
+            self.escape(target);
+            self.html.push_str("\" rel=\"noopener noreferrer nofollow\" target=\"_blank\">");
+        }
+    }
+
+    fn close(&mut self, tag: TagEnd) {
+        let end = match tag {
+            TagEnd::Paragraph => "</p>",
+            TagEnd::Heading(level) => {
+                let _ = write!(self.html, "</{}>", heading(level));
+                ""
+            }
+            TagEnd::BlockQuote(_) => "</blockquote>",
+            TagEnd::CodeBlock => "</pre>",
+            TagEnd::List(true) => "</ol>",
+            TagEnd::List(false) => "</ul>",
+            TagEnd::Item => "</li>",
+            TagEnd::Table => "</tbody></table></div>",
+            TagEnd::TableHead => "</tr></thead><tbody>",
+            TagEnd::TableRow => "</tr>",
+            TagEnd::TableCell => {
+                let _ = write!(self.html, "</{}>", self.cell);
+                ""
+            }
+            TagEnd::Emphasis => "</em>",
+            TagEnd::Strong => "</strong>",
+            TagEnd::Strikethrough => "</del>",
+            TagEnd::Link | TagEnd::Image => match self.links.pop() {
+                Some(LinkTarget::Safe) => "</a>",
+                _ => "",
+            },
+            _ => "",
+        };
+        self.html.push_str(end);
+    }
+}
+
+/// Headings of a reply stand below those of the page.
+fn heading(level: HeadingLevel) -> &'static str {
+    match level {
+        HeadingLevel::H1 | HeadingLevel::H2 => "h3",
+        _ => "h4",
+    }
+}
+
+/// Whether a page may lead there: to the web, or to a letter.
+fn judge_link(target: &str) -> LinkTarget {
+    let scheme = target.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
+    match scheme.as_deref() {
+        Some("http" | "https" | "mailto") => LinkTarget::Safe,
+        _ => LinkTarget::Unsafe,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn check(source: &str, expected: &Expect) {
+        expected.assert_eq(&render_markdown(source).into_string());
+    }
+
+    #[test]
+    fn what_people_write_becomes_what_they_mean() {
+        check(
+            "# Title\n\nA *word*, **two**, `code <b>`.\n\n1. one\n2. two\n\n- [x] done\n",
+            &expect![[r#""#]],
+        );
+        check("```rust\nlet x = \"<&>\";\n```", &expect![[r#""#]]);
+        check("| a | b |\n|---|--:|\n| 1 | 2 |\n", &expect![[r#""#]]);
+    }
+
+    /// Promise: `page-text-stays-text`
+    #[test]
+    fn nothing_of_it_can_run_or_load_anything() {
+        check("<script>alert(1)</script>\n\n<img src=x onerror=alert(1)>", &expect![[r#""#]]);
+        check(
+            "[a](javascript:alert(1)) [b](JaVaScRiPt:x) [c](/local) [d](data:text/html,x)",
+            &expect![[r#""#]],
+        );
+        check(
+            "[x](https://a.example/\"onmouseover=alert(1)) ![i](https://b.example/i.png)",
+            &expect![[r#""#]],
+        );
+        check("```\"><script>\nx\n```", &expect![[r#""#]]);
+        check(
+            "[a]: javascript:alert(1)\n\n[a] <javascript:alert(1)> <https://c.example>",
+            &expect![[r#""#]],
+        );
+    }
+}

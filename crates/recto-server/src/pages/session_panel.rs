@@ -1,0 +1,346 @@
+//! The panel beside a conversation: the items in the session, with add and remove, and its settings.
+
+use maud::{Markup, html};
+use recto_agent::{Agent, ModelEntry, SessionSettings, session_setting_names, typed_name};
+use recto_context::mode::ModeSetting;
+use recto_context::{
+    Catalog, CatalogDocument, ContextMode, IncludeMode, ItemId, ItemKind, Priority, TokenCounter,
+    Tokens,
+};
+use recto_store::{ItemState, StoredSession};
+use serde_json::Value;
+
+use crate::pages::layout::{PageChrome, mute_icon};
+
+/// The kinds of items that a session has, under their headings.
+const KINDS: [(ItemKind, &str); 4] = [
+    (ItemKind::Rule, "Rules"),
+    (ItemKind::Reference, "References"),
+    (ItemKind::Tool, "Tools"),
+    (ItemKind::Skill, "Skills"),
+];
+
+/// What is in a session, and how it is set.
+#[derive(Debug)]
+pub(crate) struct SessionPanel<'a> {
+    pub(crate) session: &'a StoredSession,
+    pub(crate) agent: &'a Agent,
+    pub(crate) catalog: &'a Catalog,
+    /// The items that the session has, and those that a person removed.
+    pub(crate) items: &'a [(ItemId, ItemState)],
+}
+
+/// An item as a row of the panel.
+#[derive(Debug)]
+struct PanelItem {
+    id: ItemId,
+    include: IncludeMode,
+    priority: Option<Priority>,
+    description: Option<String>,
+    tokens: Tokens,
+}
+
+impl SessionPanel<'_> {
+    /// The panel as it stands in the page.
+    pub(crate) fn render(&self, chrome: &PageChrome) -> Markup {
+        html! {
+            aside.side.panel #in-session popover aria-label="In this session" {
+                section { (self.items_section(chrome)) }
+                section { (self.settings_section(chrome)) }
+                section { (self.session_section(chrome)) }
+            }
+        }
+    }
+
+    fn items_section(&self, chrome: &PageChrome) -> Markup {
+        let (inside, outside) = self.split_items();
+        let total: Tokens = inside.iter().map(|item| item.tokens).sum();
+        html! {
+            div.row {
+                h2.grow { "In this session" }
+                span.q.n title="estimated" { (total) " tokens" }
+            }
+            (self.add_form(chrome, &outside))
+            @for (kind, heading) in KINDS {
+                (self.kind_list(chrome, heading, inside.iter().filter(|item| item.id.kind == kind)))
+            }
+            @if inside.is_empty() { p.q.kind { "Nothing yet. What is added here stays." } }
+        }
+    }
+
+    /// The items in the session, in the order in which they are shown, and those that are not.
+    fn split_items(&self) -> (Vec<PanelItem>, Vec<ItemId>) {
+        let (mut inside, mut outside) = (Vec::new(), Vec::new());
+        for (id, include) in self.catalog.items().filter(|(id, _)| id.kind != ItemKind::Memory) {
+            let state = self.items.iter().find(|(known, _)| *known == id).map(|(_, state)| state);
+            match (state, include) {
+                (Some(ItemState::In(origin)), _) => inside.push(self.item(id, origin.include())),
+                (None, IncludeMode::Always) => inside.push(self.item(id, include)),
+                (Some(ItemState::Removed), _) | (None, _) => outside.push(id),
+            }
+        }
+        inside.sort_by(|a, b| {
+            let key = |item: &PanelItem| {
+                (
+                    item.priority.map_or(u16::MAX, Priority::get),
+                    item.id.server.clone(),
+                    item.id.name.clone(),
+                )
+            };
+            key(a).cmp(&key(b))
+        });
+        (inside, outside)
+    }
+
+    fn item(&self, id: ItemId, include: IncludeMode) -> PanelItem {
+        let counter = TokenCounter::estimated();
+        let document = |documents: &[CatalogDocument]| {
+            let found = documents.iter().find(|document| document.name == id.name);
+            found.map(|document| {
+                let said = document.description.as_ref().map(|text| text.as_str().to_owned());
+                (Some(document.priority), said, counter.text(&document.text))
+            })
+        };
+        let known = match id.kind {
+            ItemKind::Rule => document(&self.catalog.rules),
+            ItemKind::Reference => document(&self.catalog.references),
+            ItemKind::Skill => {
+                let found = self.catalog.skills.iter().find(|skill| skill.name == id.name);
+                found.map(|skill| {
+                    let said = skill.description.as_ref().map(|text| text.as_str().to_owned());
+                    (None, said, counter.text(&skill.body))
+                })
+            }
+            ItemKind::Tool => {
+                let found = self.catalog.all_tools().find(|tool| tool.id == id);
+                found.map(|tool| {
+                    let said = tool.description.as_deref().map(str::to_owned);
+                    (None, said, counter.text(&tool.schema))
+                })
+            }
+            ItemKind::Memory => None,
+        };
+        let (priority, description, tokens) = known.unwrap_or((None, None, Tokens::ZERO));
+        PanelItem { id, include, priority, description, tokens }
+    }
+
+    fn add_form(&self, chrome: &PageChrome, outside: &[ItemId]) -> Markup {
+        let action = format!("/sessions/{}/items", self.session.id);
+        let content = html! {
+            label.vh for="add" { "Add an item" }
+            input #add type="search" name="add" list="addable" autocomplete="off"
+                placeholder="Add a rule, reference, skill or tool";
+            datalist #addable { @for id in outside { option value=(typed_name(id)) {} } }
+        };
+        chrome.post_form(&action, "", &content)
+    }
+
+    fn kind_list<'b>(
+        &self,
+        chrome: &PageChrome,
+        heading: &str,
+        items: impl Iterator<Item = &'b PanelItem>,
+    ) -> Markup {
+        let items: Vec<&PanelItem> = items.collect();
+        if items.is_empty() {
+            return html! {};
+        }
+        let total: Tokens = items.iter().map(|item| item.tokens).sum();
+        html! {
+            div.kind {
+                h3 { (heading) " " span.q.n { (total) } }
+                ul {
+                    @for group in items.chunk_by(|a, b| a.id.server == b.id.server) {
+                        @if let Some(server) = group.first().and_then(|item| item.id.server.as_ref()) {
+                            li.srv.id { (server) "." }
+                        }
+                        @for item in group { (self.item_row(chrome, item)) }
+                    }
+                }
+            }
+        }
+    }
+
+    fn item_row(&self, chrome: &PageChrome, item: &PanelItem) -> Markup {
+        let action = format!("/sessions/{}/items", self.session.id);
+        let tip =
+            format!("tip-{}", typed_name(&item.id).replace(|c: char| !c.is_alphanumeric(), "-"));
+        let name = &item.id.name;
+        let remove = html! {
+            button.btn.plain.x name="remove" value=(typed_name(&item.id))
+                aria-label={ "Remove " (name) " from this session" } { (mute_icon("x")) }
+        };
+        html! {
+            li.item {
+                span {
+                    @if let Some(priority) = item.priority {
+                        span.id { (format!("{:03}", priority.get())) } " • "
+                    }
+                    span.tip {
+                        a.name href={ "/workspace#" (item.id.kind.name()) "s" }
+                            aria-describedby=[item.description.as_ref().map(|_| &tip)] {
+                            @if item.id.kind == ItemKind::Tool { code { (name) } } @else { (name) }
+                        }
+                        @if let Some(description) = &item.description {
+                            span role="tooltip" id=(tip) { (description) }
+                        }
+                    }
+                }
+                " " (include_badge(item.include)) " "
+                span.n.q { (item.tokens) }
+                (chrome.post_form(&action, "", &remove))
+            }
+        }
+    }
+
+    fn settings_section(&self, chrome: &PageChrome) -> Markup {
+        let settings = SessionSettings::from_store(&self.session.settings);
+        let model = settings.model.as_deref().and_then(|name| self.agent.model(name).ok());
+        let model = model.or(self.agent.models().first());
+        let own = serde_json::to_value(&settings).unwrap_or_default();
+        let fields = SettingFields { own: &own, agent: self.agent, model };
+        let action = format!("/sessions/{}/settings", self.session.id);
+        let content = html! {
+            (fields.model())
+            (fields.choice("context_mode", "Mode", &["auto", "full", "minimal"]))
+            (fields.choice("approval", "Approval", &["per_tool", "always", "never"]))
+            (fields.number("max_rounds", "Max rounds", "1"))
+            (fields.number("max_output_tokens", "Reply tokens", "1"))
+            (fields.number("temperature", "Temperature", "any"))
+            (fields.number("top_p", "Top P", "any"))
+            (fields.choice("search", "Search", &["off", "conservative", "normal", "aggressive"]))
+            button.btn.save { "Save" }
+        };
+        html! {
+            div.row { h2 { "Settings of this session" } }
+            (chrome.post_form(&action, "form", &content))
+        }
+    }
+
+    fn session_section(&self, chrome: &PageChrome) -> Markup {
+        let id = self.session.id;
+        let rename = html! {
+            label for="s-name" { "Name" }
+            input #s-name name="name" value=[self.session.name.as_ref().map(ToString::to_string)]
+                autocomplete="off" maxlength="64";
+        };
+        let archive = html! { button.btn { "Archive this session" } };
+        html! {
+            div.row { h2 { "This session" } }
+            (chrome.post_form(&format!("/sessions/{id}/rename"), "form", &rename))
+            div.acts.below {
+                (chrome.post_form(&format!("/sessions/{id}/archive"), "", &archive))
+                a.btn href={ "/sessions/" (id) "/chart" } { "Context over time" }
+            }
+        }
+    }
+}
+
+/// An include mode as a badge.
+pub(crate) fn include_badge(include: IncludeMode) -> Markup {
+    let word = match include {
+        IncludeMode::Always => "Always",
+        IncludeMode::Manual => "Manual",
+        IncludeMode::Agent => "Agent",
+    };
+    html! { span class={ "badge " (include.name()) } { "[" (word) "]" } }
+}
+
+/// The mode that holds in a session where a message says none.
+pub(crate) fn effective_mode(
+    settings: &SessionSettings,
+    model: Option<&ModelEntry>,
+) -> Option<ContextMode> {
+    settings.context_mode.or(match model?.mode {
+        ModeSetting::Auto => Some(ContextMode::Auto),
+        ModeSetting::Fixed(mode) | ModeSetting::Pair(mode) if mode.is_minimal() => {
+            Some(ContextMode::Minimal)
+        }
+        ModeSetting::Unset | ModeSetting::Fixed(_) | ModeSetting::Pair(_) => {
+            Some(ContextMode::Full)
+        }
+    })
+}
+
+/// The fields of the settings, each with the value that holds and where it comes from.
+struct SettingFields<'a> {
+    /// What the session sets itself.
+    own: &'a Value,
+    agent: &'a Agent,
+    model: Option<&'a ModelEntry>,
+}
+
+impl SettingFields<'_> {
+    /// What the session sets, as it is typed.
+    fn set(&self, name: &str) -> Option<String> {
+        debug_assert!(session_setting_names().any(|known| known == name), "{name}");
+        match &self.own[name] {
+            Value::Null => None,
+            Value::String(text) => Some(text.clone()),
+            other => Some(other.to_string()),
+        }
+    }
+
+    /// What holds where the session sets nothing, as far as the agent says it.
+    fn inherited(&self, name: &str) -> Option<String> {
+        let model = self.model?;
+        match name {
+            "temperature" => model.call.temperature.map(|value| value.to_string()),
+            "top_p" => model.call.top_p.map(|value| value.to_string()),
+            "max_output_tokens" => Some(model.limits.reply.get().to_string()),
+            "context_mode" => effective_mode(&SessionSettings::default(), self.model)
+                .map(|mode| mode.name().to_owned()),
+            _ => None,
+        }
+    }
+
+    fn model(&self) -> Markup {
+        let set = self.set("model");
+        let first = self.agent.models().first().map(|entry| entry.name.to_string());
+        html! {
+            label for="s-model" { "Model" }
+            select #s-model name="model" data-set=[set.as_ref()] {
+                option value="default" selected[set.is_none()] {
+                    @if let Some(first) = first { (first) " (agent)" } @else { "none" }
+                }
+                @for entry in self.agent.models() {
+                    option value=(entry.name) selected[set.as_deref() == Some(&*entry.name)] {
+                        (entry.name)
+                    }
+                }
+            }
+        }
+    }
+
+    fn choice(&self, name: &str, label: &str, words: &[&str]) -> Markup {
+        let set = self.set(name);
+        let inherited = self.inherited(name).unwrap_or_else(|| "as the agent".to_owned());
+        html! {
+            label for={ "s-" (name) } { (label) }
+            select id={ "s-" (name) } name=(name) {
+                option value="default" selected[set.is_none()] {
+                    (inherited.replace('_', " "))
+                    @if inherited != "as the agent" { " (agent)" }
+                }
+                @for word in words {
+                    option value=(word) selected[set.as_deref() == Some(*word)] {
+                        (word.replace('_', " "))
+                    }
+                }
+            }
+        }
+    }
+
+    fn number(&self, name: &str, label: &str, step: &str) -> Markup {
+        let inherited = self.inherited(name);
+        let placeholder = match &inherited {
+            Some(value) => format!("{value} (agent)"),
+            None => "as the agent".to_owned(),
+        };
+        html! {
+            label for={ "s-" (name) } { (label) }
+            input id={ "s-" (name) } type="number" min="0" step=(step) name=(name)
+                value=[self.set(name)] placeholder=(placeholder);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+// The keyboard alone, the panel, and what can be named while one types.
+
+import { assert, lastTurn, say } from "./support.mjs";
+
+export async function story(stage) {
+  const page = await stage.tab();
+  await stage.go(page, "/");
+  // Tab leads past everything to the composer.
+  const visited = [];
+  for (let step = 0; step < 40; step += 1) {
+    await page.keyboard.press("Tab");
+    visited.push(await page.evaluate(() => document.activeElement.id || document.activeElement.className));
+    if (visited.at(-1) === "draft") break;
+  }
+  assert.equal(visited[0], "skip");
+  assert.equal(visited.at(-1), "draft", visited.join(", "));
+  await page.keyboard.type("First");
+  await page.keyboard.press("Shift+Enter");
+  await page.keyboard.type("message");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/sessions/);
+  assert.match(await (await lastTurn(page)).locator(".words").innerText(), /First\nmessage/);
+  await say(page, "Second");
+  await lastTurn(page);
+  await page.locator("#scroll").focus();
+  await page.keyboard.press("j");
+  await page.keyboard.press("k");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "turn-1");
+  await mentions(page);
+  await panel(page);
+}
+
+async function mentions(page) {
+  await page.focus("#draft");
+  await page.keyboard.type("Be @ton");
+  await page.waitForSelector("#mentions li");
+  assert.match(await page.innerText("#mentions li"), /@rule:tone.*\[Manual\].*How to sound/s);
+  await page.keyboard.press("Enter");
+  assert.equal(await page.inputValue("#draft"), "Be @rule:tone ");
+  await page.keyboard.type("kind");
+  await page.waitForSelector("#meter svg");
+  assert.match(await page.innerText("#meter"), /Would be sent as full/);
+  // A draft outlives the page.
+  await page.reload();
+  assert.equal(await page.inputValue("#draft"), "Be @rule:tone kind");
+  await page.press("#draft", "Enter");
+  await lastTurn(page);
+  await page.waitForFunction(() => /tone/.test(document.querySelector("#in-session .kind")?.textContent ?? ""));
+  await page.fill("#draft", "");
+  await page.keyboard.type("/mo");
+  await page.waitForSelector("#mentions li");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Tab");
+  assert.equal(await page.inputValue("#draft"), "/mode ");
+  await page.fill("#draft", "");
+}
+
+async function panel(page) {
+  const kinds = page.locator("#in-session");
+  await kinds.getByRole("button", { name: "Remove tone from this session" }).click();
+  await page.waitForFunction(() => !/tone/.test(document.querySelector("#in-session ul")?.textContent ?? ""));
+  await page.fill("#add", "rule:tone");
+  await page.press("#add", "Enter");
+  await page.waitForFunction(() => /tone/.test(document.querySelector("#in-session ul")?.textContent ?? ""));
+  await page.selectOption("#s-context_mode", "minimal");
+  await page.waitForTimeout(300);
+  await page.reload();
+  assert.equal(await page.inputValue("#s-context_mode"), "minimal");
+  assert(await page.isChecked("input[name=mode][value=minimal]"));
+  await page.fill("#s-temperature", "9");
+  await page.press("#s-temperature", "Enter");
+  await page.waitForSelector("#answers .error");
+  assert.match(await page.innerText("#answers"), /from 0 to 2/);
+  await page.fill("#s-name", "kindness");
+  await page.press("#s-name", "Enter");
+  await page.waitForFunction(() => document.querySelector("h1").textContent === "kindness");
+}

@@ -1,0 +1,94 @@
+//! `recto serve` as it stands by: how soon it is ready, what it holds when nobody talks, and what
+//! it holds after many turns.
+
+use std::path::Path;
+use std::time::Duration;
+
+use futures_util::future::try_join_all;
+use tokio::time::sleep;
+
+use super::report::{BenchReport, Figure, FigureGoal, FigureRow, FigureUnit};
+use super::served::ServedHome;
+use super::stats::Samples;
+use super::turns::Talker;
+use crate::Result;
+use crate::project::build_recto;
+
+/// How often it is started.
+const STARTS: usize = 20;
+const SESSIONS: usize = 16;
+/// Turns until everything that is kept between turns is there.
+const FIRST_TURNS: usize = 1_000;
+const TURNS: usize = 10_000;
+/// Milliseconds from its start until it answers that it is ready.
+const READY: f64 = 50.0;
+/// Bytes that it may hold when nobody has talked yet.
+const IDLE: f64 = 30e6;
+/// How much more it may hold after all turns than after the first.
+const GROWTH: f64 = 1.1;
+/// For a moment after the work, so that what is let go is gone.
+const REST: Duration = Duration::from_secs(2);
+
+/// Starts servers, and talks to the last of them.
+pub(super) fn run() -> Result<BenchReport> {
+    let recto = build_recto()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(measure(&recto))
+}
+
+async fn measure(recto: &Path) -> Result<BenchReport> {
+    let mut ready = Vec::new();
+    let mut server = ServedHome::start(recto).await?;
+    for _ in 0..STARTS {
+        server = ServedHome::start(recto).await?;
+        ready.push(server.ready_after.as_secs_f64() * 1_000.0);
+    }
+    sleep(REST).await;
+    let idle = server.resident_bytes()? as f64;
+    let mut talkers =
+        try_join_all((0..SESSIONS).map(|number| Talker::begin(server.address, number))).await?;
+    let first = talk(&server, &mut talkers, FIRST_TURNS).await?;
+    let last = talk(&server, &mut talkers, TURNS - FIRST_TURNS).await?;
+    let ready = Samples::new(ready).ok_or("nothing was started")?;
+    let milliseconds = |name, value| Figure { name, value, unit: FigureUnit::Milliseconds };
+    let bytes = |name: &'static str, value| {
+        FigureRow::new(name, vec![Figure { name: "resident", value, unit: FigureUnit::Bytes }])
+    };
+    let started = FigureRow::new(
+        "from its start until it is ready",
+        vec![milliseconds("p50", ready.percentile(50)), milliseconds("max", ready.max())],
+    );
+    let setup = format!(
+        "`recto serve` with the scripted model and an empty home, started {STARTS} times; then \
+         {TURNS} turns in {SESSIONS} sessions of the last one."
+    );
+    let goals = vec![
+        FigureGoal::at_most("ready (p50)", READY, ready.percentile(50), FigureUnit::Milliseconds),
+        FigureGoal::at_most("resident when idle", IDLE, idle, FigureUnit::Bytes),
+        FigureGoal::at_most(
+            "resident after all turns, by after the first thousand",
+            GROWTH,
+            last / first,
+            FigureUnit::Ratio,
+        ),
+    ];
+    let mut report = BenchReport::new(setup, vec![started], goals);
+    report.details.push(super::report::FigureTable {
+        name: "memory".to_owned(),
+        rows: vec![
+            bytes("before anybody talks", idle),
+            bytes("after 1,000 turns", first),
+            bytes("after 10,000 turns", last),
+        ],
+    });
+    Ok(report)
+}
+
+/// Takes so many turns in all sessions, and gives the memory behind them.
+async fn talk(server: &ServedHome, talkers: &mut [Talker], turns: usize) -> Result<f64> {
+    for _ in 0..turns / SESSIONS {
+        try_join_all(talkers.iter_mut().map(Talker::take_turn)).await?;
+    }
+    sleep(REST).await;
+    Ok(server.resident_bytes()? as f64)
+}
