@@ -70,7 +70,9 @@ impl DoorRequest {
     /// The conversation of that name at this door.
     fn conversation(&self, name: &str) -> Conversation {
         let account = account_name(&self.actor);
-        Conversation::in_private(self.form.surface(), &account, name, &self.actor)
+        let user = self.user.clone();
+        let surface = self.form.surface();
+        Conversation { user, ..Conversation::in_private(surface, &account, name, &self.actor) }
     }
 }
 

@@ -114,7 +114,7 @@ fn reply_hashes(request: &DoorRequest) -> Vec<ContentHash> {
 /// Whose conversation it is: what one client says is not another's.
 fn owner_hash(request: &DoorRequest) -> ContentHash {
     let place = request.conversation("").scope();
-    let owner = json!([request.agent.name(), place, &*request.actor.id, request.user]);
+    let owner = json!([request.agent.name(), place, &*request.actor.id]);
     ContentHash::of_bytes(owner.to_string().as_bytes())
 }
 

@@ -43,7 +43,7 @@ pub(super) async fn complete_chat(
         list: body.take_list()?,
         settings,
         session: named_session(&headers),
-        user: body.user.take(),
+        user: body.user.take().filter(|user| !user.is_empty()),
     };
     let turn = DoorTurn::begin(gateway.store(), &conversations, request).await?;
     let head = ReplyHead::new(turn.id(), &body.model);

@@ -40,8 +40,9 @@ async fn a_reply_streams_as_lines_unless_the_client_says_otherwise() {
     body["keep_alive"] = "5m".into();
     body["options"] =
         json!({"temperature": 0.25, "num_predict": 77, "num_ctx": 4096, "mirostat": 1});
+    server.fake.push(FakeAnswer::text("Ahoy."));
     let reply = post(&server, CHAT, &[], &body).await;
-    assert_eq!(reply.body["message"], json!({"role": "assistant", "content": "You said: hi"}));
+    assert_eq!(reply.body["message"], json!({"role": "assistant", "content": "Ahoy."}));
     assert_eq!(server.fake.chats().last().unwrap()["temperature"], 0.25);
 }
 
@@ -54,6 +55,7 @@ async fn calls_without_ids_find_their_turn_and_are_stored_once() {
     let call = |city: &str| FakeCall::new("weather", json!({ "city": city }));
     server.fake.push(FakeAnswer::calls([call("Oslo"), call("Rome")]));
     server.fake.push(FakeAnswer::text("Snow, and sun."));
+    server.fake.push(FakeAnswer::text("Gladly."));
     let mut body = said("How is it?");
     body["stream"] = false.into();
     body["tools"] = weather_tool();
@@ -86,7 +88,7 @@ async fn calls_without_ids_find_their_turn_and_are_stored_once() {
         "sun",
         "Snow, and sun.",
         "Thanks.",
-        "You said: Thanks.",
+        "Gladly.",
     ];
     assert_eq!(transcript(&server, session).await, expected);
     assert_eq!(server.fake.rejections(), [""; 0]);
@@ -95,10 +97,11 @@ async fn calls_without_ids_find_their_turn_and_are_stored_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_prompt_by_itself_is_answered_and_an_empty_one_loads_nothing() {
     let server = TestServer::start().await;
+    server.fake.push(FakeAnswer::text("A blue one."));
     let body =
         json!({"model": "main", "prompt": "A boat?", "system": "You sell boats.", "stream": false});
     let reply = post(&server, "/ollama/api/generate", &[], &body).await;
-    assert_eq!(reply.body["response"], "You said: A boat?", "{}", reply.body);
+    assert_eq!(reply.body["response"], "A blue one.", "{}", reply.body);
     let sent = last_sent(&server);
     assert!(sent[0].1.contains("You sell boats."), "{sent:?}");
     let empty = post(&server, "/ollama/api/generate", &[], &json!({"model": "main"})).await;

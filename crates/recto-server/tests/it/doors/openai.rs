@@ -265,7 +265,8 @@ async fn a_client_can_choose_whether_its_tools_are_called() {
     for (choice, sent) in [
         (json!("auto"), None),
         (json!("required"), Some(json!("required"))),
-        (named.clone(), Some(named)),
+        // Not every model's server takes a name; all know the word.
+        (named, Some(json!("required"))),
     ] {
         server.fake.push(FakeAnswer::calls([FakeCall::new("weather", json!({"city": "Oslo"}))]));
         let mut body = said("main", "How is it?");

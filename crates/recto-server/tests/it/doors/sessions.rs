@@ -1,5 +1,6 @@
 //! In which session a conversation goes on.
 
+use recto_fakes::FakeAnswer;
 use recto_store::SessionId;
 use serde_json::{Value, json};
 
@@ -21,6 +22,7 @@ async fn say(
     user: &str,
     headers: &[(&str, &str)],
 ) -> DoorReply {
+    server.fake.push(FakeAnswer::text(format!("Re: {}", texts.last().unwrap())));
     let body = json!({"model": "main", "messages": list(texts), "user": user});
     let reply = post(server, CHAT, headers, &body).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
@@ -36,19 +38,19 @@ async fn session_of(server: &TestServer, texts: &[&str]) -> SessionId {
 async fn a_conversation_goes_on_in_its_session_wherever_it_is_edited() {
     let server = TestServer::start().await;
     let first = session_of(&server, &["hi"]).await;
-    let on = session_of(&server, &["hi", "You said: hi", "one"]).await;
+    let on = session_of(&server, &["hi", "Re: hi", "one"]).await;
     assert_eq!(on, first);
-    assert_eq!(transcript(&server, first).await, ["hi", "You said: hi", "one", "You said: one"]);
+    assert_eq!(transcript(&server, first).await, ["hi", "Re: hi", "one", "Re: one"]);
     // White space around a text is nobody's, and an edit of the last message is a branch.
-    let edited = session_of(&server, &["hi", " You said: hi\n", "two"]).await;
+    let edited = session_of(&server, &["hi", " Re: hi\n", "two"]).await;
     assert_eq!(edited, first);
     let sent = last_sent(&server);
-    assert!(!sent.iter().any(|(_, text)| text.contains("one")), "{sent:?}");
+    assert!(!sent.iter().any(|(_, text)| text.ends_with("\none")), "{sent:?}");
     // Half a reply, as a client has it that stopped the last turn.
-    let half = session_of(&server, &["hi", "You said: hi", "one", "You said", "more"]).await;
+    let half = session_of(&server, &["hi", "Re: hi", "one", "Re:", "more"]).await;
     assert_eq!(half, first);
     // What another said, and what was never said here, is another conversation.
-    let other = say(&server, &["hi", "You said: hi", "one"], "bo", &[]).await.session.unwrap();
+    let other = say(&server, &["hi", "Re: hi", "one"], "bo", &[]).await.session.unwrap();
     let foreign = session_of(&server, &["hi", "Ahoy.", "one"]).await;
     let again = session_of(&server, &["hi"]).await;
     let all = [first, other, foreign, again];

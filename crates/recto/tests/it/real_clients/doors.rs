@@ -68,7 +68,7 @@ fn ollamas_own_client_works_unchanged() {
 
 fn post(url: &str, body: &Value) -> (String, Value) {
     let body = body.to_string();
-    let text = curl(&["--dump-header", "/dev/stderr", "--json", &body, url, "--stderr", "-"]);
+    let text = curl(&["--include", "--json", &body, url]);
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
     let session = head.lines().find_map(|line| line.strip_prefix("x-recto-session: "));
     (session.unwrap_or_default().trim().to_owned(), parse(body))
