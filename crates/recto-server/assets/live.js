@@ -65,7 +65,7 @@ function hear(event) {
     case "retrying":
       return addNotice(turn, `${event.error}: asked again in ${(event.after_ms / 1000).toFixed(1)} s`);
     case "snapshot":
-      beginReply(turn, event);
+      beginReply(turn, { text: event.text, thinking: event.thinking });
       break;
     case "requested":
     case "call":
