@@ -118,10 +118,15 @@ async function axeText() {
   return readFile(axeSource, "utf8");
 }
 
-/** Says something in the composer of a page. */
+/** Says something in the composer of a page, and waits until it stands in the conversation. */
 export async function say(page, text) {
+  const before = await page.locator("article.turn").count();
   await page.fill("#draft", text);
   await page.press("#draft", "Enter");
+  if (text.startsWith("/")) return;
+  await page.waitForFunction((before) => document.querySelectorAll("article.turn").length > before, before);
+  // The composer is ready for the next one.
+  await page.waitForFunction(() => document.querySelector("#draft").value === "");
 }
 
 /** Waits for the last turn to have ended, and gives its article. */

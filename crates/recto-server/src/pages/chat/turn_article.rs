@@ -197,6 +197,7 @@ fn call_line(
         (Some(ToolOutcome::Failed), _) => ("✗", "no-ok", "failed"),
         (Some(_), _) => ("✗", "no-ok", "not run"),
         (None, _) if view.standing.is_none() => ("✗", "no-ok", "not run"),
+        (None, None) if view.questions().next().is_some() => ("…", "wait", "waits"),
         (None, _) => ("…", "wait", "under way"),
     };
     html! {
