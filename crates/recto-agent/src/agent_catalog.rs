@@ -49,12 +49,15 @@ pub(crate) enum CatalogPurpose {
 #[derive(Debug, Default)]
 pub(crate) struct CatalogCache {
     cached: Mutex<Option<CachedCatalog>>,
+    /// The built-in tools, where their include modes are others than at the start.
+    built_in: Mutex<Option<Arc<[ToolSpec]>>>,
 }
 
 #[derive(Debug)]
 struct CachedCatalog {
     snapshot: Arc<WorkspaceSnapshot>,
     servers: Arc<ServerTools>,
+    built_in: Option<Arc<[ToolSpec]>>,
     current: AgentCatalog,
     /// The same as search sees it, once it was asked for.
     entries: Option<Arc<[SearchEntry]>>,
@@ -65,6 +68,7 @@ impl CatalogCache {
     pub(crate) async fn get(&self, parts: &AgentParts, purpose: CatalogPurpose) -> AgentCatalog {
         let snapshot = parts.workspace.catalog().await;
         let servers = parts.tools.servers().tools();
+        let built_in = self.built_in.lock().clone();
         let trusted = match snapshot.catalog.skills.iter().any(|skill| !skill.tools.is_empty()) {
             true => trusted(parts).await,
             false => BTreeMap::new(),
@@ -72,18 +76,31 @@ impl CatalogCache {
         if let Some(cached) = &*self.cached.lock()
             && Arc::ptr_eq(&cached.snapshot, &snapshot)
             && cached.servers.revision == servers.revision
+            && cached.built_in.as_ref().map(Arc::as_ptr) == built_in.as_ref().map(Arc::as_ptr)
             && *cached.current.trusted == trusted
         {
             return cached.current.clone();
         }
-        let (current, new) = build_catalog(parts, &snapshot, &servers, trusted).await;
+        let sources = CatalogSources {
+            snapshot: &snapshot,
+            servers: &servers,
+            built_in: built_in.as_deref().unwrap_or(&parts.options.built_in),
+        };
+        let (current, new) = build_catalog(parts, sources, trusted).await;
         if !new.is_empty() && (purpose == CatalogPurpose::Look || !store_trust(parts, new).await) {
             // What nobody has stored is found anew next time.
             return current;
         }
-        let cached = CachedCatalog { snapshot, servers, current: current.clone(), entries: None };
+        let current_copy = current.clone();
+        let cached =
+            CachedCatalog { snapshot, servers, built_in, current: current_copy, entries: None };
         *self.cached.lock() = Some(cached);
         current
+    }
+
+    /// Replaces the built-in tools, with other include modes than before.
+    pub(crate) fn replace_built_in(&self, tools: Vec<ToolSpec>) {
+        *self.built_in.lock() = Some(tools.into());
     }
 
     /// What search can find in a catalog.
@@ -114,10 +131,16 @@ impl AgentCatalog {
     }
 }
 
+/// What a catalog is made of.
+struct CatalogSources<'a> {
+    snapshot: &'a WorkspaceSnapshot,
+    servers: &'a ServerTools,
+    built_in: &'a [ToolSpec],
+}
+
 async fn build_catalog(
     parts: &AgentParts,
-    snapshot: &WorkspaceSnapshot,
-    servers: &ServerTools,
+    CatalogSources { snapshot, servers, built_in }: CatalogSources<'_>,
     trusted: BTreeMap<PathBuf, ContentHash>,
 ) -> (AgentCatalog, Vec<(String, ContentHash)>) {
     let mut catalog = snapshot.catalog.clone();
@@ -125,7 +148,7 @@ async fn build_catalog(
     let project = parts.options.folder.as_ref().and_then(SessionFolder::project);
     let (trusted, new) = check_skills(&mut catalog, trusted, project).await;
     remove_disabled(&mut catalog, &parts.options.disabled_tools);
-    add_tools(&mut catalog, &parts.options.built_in, servers);
+    add_tools(&mut catalog, built_in, servers);
     let AgentOptions { configured_items, disabled_tools, .. } = &parts.options;
     let unknown = configured_items.find_unknown(&catalog, snapshot, disabled_tools);
     let unknown: Vec<FileNotice> = unknown.iter().map(UnknownItem::notice).collect();

@@ -18,6 +18,7 @@ use tokio::sync::watch;
 
 use crate::event::{EventKind, EventNumber, TurnEvent};
 use crate::event_log::EventLog;
+use crate::turn_counters::TurnCounters;
 
 /// Where a listener begins to listen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +78,9 @@ enum StreamPhase {
 impl EventStream {
     /// Adds an event, for whoever listens or comes back.
     pub(crate) fn publish(&self, turn: TurnId, event: EventKind) {
+        if matches!(event, EventKind::Requested { .. } | EventKind::Finished(_)) {
+            self.registry.lock().counters.count(turn, &event);
+        }
         self.log.lock().push(turn, event);
         self.phase.send_modify(|_| {});
     }
@@ -130,6 +134,7 @@ struct StreamRegistry {
     /// The highest number of all streams that are gone.
     highest: EventNumber,
     phase: StreamPhase,
+    counters: TurnCounters,
 }
 
 impl EventStreams {
@@ -147,6 +152,16 @@ impl EventStreams {
         });
         registry.streams.insert(session, Arc::downgrade(&stream));
         stream
+    }
+
+    /// What the turns of all sessions came to so far.
+    pub(crate) fn counters(&self) -> TurnCounters {
+        self.0.lock().counters.clone()
+    }
+
+    /// Whether they have ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.lock().phase == StreamPhase::Closed
     }
 
     /// Ends all streams: their listeners read what is there, and no more will come.

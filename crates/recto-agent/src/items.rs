@@ -75,6 +75,11 @@ pub fn bare_item_name(typed: &str) -> &str {
     ItemName::parse(typed).bare()
 }
 
+/// Whether a name as people write it, with the kind in front or without it, means this item.
+pub fn name_means_item(typed: &str, id: &ItemId) -> bool {
+    ItemName::parse(typed).means(id)
+}
+
 /// An item's name with its kind, as it can be typed.
 pub fn typed_name(id: &ItemId) -> String {
     format!("{}:{}", id.kind, id.key())

@@ -19,13 +19,17 @@ mod approvals;
 mod bindings;
 mod commands;
 mod conversation;
+mod embedding;
 mod error;
 mod event;
 mod event_log;
 mod event_stream;
 mod exact_counts;
 mod inbound;
+mod inventory;
+mod item_search;
 mod items;
+mod listed_items;
 mod mailbox;
 mod mailboxes;
 mod memories;
@@ -40,6 +44,7 @@ mod rights;
 mod search;
 mod selection;
 mod session_cache;
+mod session_changes;
 mod session_files;
 mod session_names;
 mod shared;
@@ -52,13 +57,14 @@ mod take_back;
 mod tally;
 mod trace;
 mod turn;
+mod turn_counters;
 mod turn_gate;
 mod unknown_items;
 mod views;
 mod why;
 
 pub use actor::{Actor, ActorRole, TokenAccess, TokenHolder, TokenRights};
-pub use agent::{Agent, Conversation, InboundIntake, Submission};
+pub use agent::{Agent, Conversation, InboundIntake, SessionRenewal, Submission};
 pub use agent_catalog::{add_tools, remove_disabled, skill_changed_notice, skill_untrusted_notice};
 pub use approvals::{AnsweredApproval, TurnContinues};
 pub use bindings::{
@@ -66,9 +72,11 @@ pub use bindings::{
 };
 pub use commands::{
     ApprovalScope, COMMANDS, ChatCommand, CommandHelp, CommandProblem, CommandReply,
-    read_setting_value, session_setting_names,
+    SURFACE_COMMANDS, SurfaceCommand, SurfaceCommandHelp, read_setting_value,
+    session_setting_names,
 };
 pub use conversation::SOLE_ACCOUNT;
+pub use embedding::EmbeddedText;
 pub use error::{AgentError, AgentResult};
 pub use event::{
     ApprovalQuestion, ClientCall, EventKind, EventNumber, FinishedTurn, RunningCall, TurnError,
@@ -77,13 +85,16 @@ pub use event::{
 pub use event_stream::{EventCursor, EventListener};
 pub use exact_counts::assemble_for;
 pub use inbound::{Inbound, InboundReading, SurfaceMessage};
+pub use inventory::{AgentInventory, IncludeSettings, SourceFileView};
+pub use item_search::{ItemSearch, ItemSearchReport, ItemSearchRow, by_probability, search_items};
 pub use items::{
-    ItemChange, ItemOutcome, MentionedItems, bare_item_name, join_mentioned, typed_name,
-    without_mentions,
+    ItemChange, ItemOutcome, MentionedItems, bare_item_name, join_mentioned, name_means_item,
+    typed_name, without_mentions,
 };
+pub use listed_items::{ListedItem, list_items, tool_text};
 pub use memories::{
-    AgentMemories, ChosenMemories, KnownMessages, MemoryCriteria, RecallOutcome, RecallQuery,
-    RecalledContent, Recollection, RememberError, memory_tools, runnable_tools,
+    AgentMemories, ChosenMemories, KnownMessages, MemoryCriteria, MemoryEdit, RecallOutcome,
+    RecallQuery, RecalledContent, Recollection, RememberError, memory_tools, runnable_tools,
 };
 pub use notice::{DroppedFact, NoticeFacts, TurnNotice};
 pub use open_turns::{
@@ -113,13 +124,16 @@ pub use stats::{
     session_usage_json, usage_json,
 };
 pub use stop_requests::{StopOutcome, StopReport, stop_session};
-pub use take_back::{ReplacedExchange, StandingCall, TakenBackEvent, UndoneExchange};
+pub use take_back::{
+    ReplacedExchange, StandingCall, TakenBackEvent, UndoneExchange, describe_arguments,
+};
 pub use trace::CONTENTS;
+pub use turn_counters::{ModelTokens, TurnCounters};
 pub use unknown_items::{ConfiguredItems, UnknownItem};
 pub use views::{
     RecordReader, ReplayCheck, ReplayPlan, ReplayTarget, RequestPair, SessionExportForm,
     TurnComparison, TurnExplanation, TurnRecord, approval_json, cached_prefix, compaction_json,
-    message_hit_json, message_json, question_json, request_json, session_item_json, session_json,
-    summary_json, transcript_json, turn_json,
+    message_hit_json, message_json, page_text_json, preview_json, question_json, request_json,
+    session_item_json, session_json, summary_json, transcript_json, turn_json,
 };
-pub use why::{ItemExplanation, ItemReason, explain_item};
+pub use why::{ItemChangeSince, ItemExplanation, ItemReason, explain_item};

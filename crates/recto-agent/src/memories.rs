@@ -6,6 +6,7 @@
 //! by `recto_context`, where files are read and where sessions are chosen, and nowhere
 //! in between.
 
+mod keeping;
 mod one_fact;
 mod past_messages;
 mod recall;
@@ -32,6 +33,7 @@ use recto_workspace::{MemoryFiles, MemoryView};
 use crate::search::{IndexContent, IsCandidate, RankingBasis, SearchPatience, Searcher, is_dense};
 use past_messages::PastMessages;
 
+pub use keeping::MemoryEdit;
 pub use past_messages::KnownMessages;
 pub use recall::{RecallOutcome, RecallQuery, RecalledContent, Recollection};
 pub use tools::{RememberError, memory_tools, runnable_tools};

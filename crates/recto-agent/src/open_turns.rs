@@ -1,7 +1,7 @@
 //! Turns that are open: how each of them stands, in one word for all who tell of it, and what it
 //! is about.
 
-use recto_context::{ContentPart, Text};
+use recto_context::{ContentPart, Text, first_chars, one_line};
 use recto_store::{
     Moment, Store, StoreResult, StoredApproval, StoredSession, StoredTurn, TurnOwner, TurnStatus,
 };
@@ -102,12 +102,7 @@ pub async fn first_words(store: &Store, turn: &StoredTurn) -> StoreResult<String
 /// The first words of a text, on one line.
 pub fn shorten_words(content: &[ContentPart]) -> String {
     let texts = content.iter().filter_map(|part| part.as_text().map(Text::as_str));
-    let words: Vec<&str> = texts.flat_map(str::split_whitespace).collect();
-    let line = words.join(" ");
-    match line.char_indices().nth(MOST_WORDS) {
-        Some((end, _)) => format!("{}…", line[..end].trim_end()),
-        None => line,
-    }
+    first_chars(&one_line(&texts.collect::<Vec<_>>().join(" ")), MOST_WORDS)
 }
 
 #[cfg(test)]

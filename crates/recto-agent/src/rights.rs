@@ -28,6 +28,9 @@ pub enum Right {
     /// Put a session into the archive and begin another.
     #[strum(serialize = "begin new sessions")]
     BeginSession,
+    /// Take a session away for good.
+    #[strum(serialize = "delete sessions")]
+    DeleteSession,
     /// Look at what was sent, why, and with which settings.
     #[strum(serialize = "look at what was sent")]
     Inspect,
@@ -59,6 +62,12 @@ pub enum Right {
     /// Send a recorded request again.
     #[strum(serialize = "replay turns")]
     Replay,
+    /// Look at the agent's files, items and memories, whoever's they are.
+    #[strum(serialize = "see the workspace")]
+    SeeWorkspace,
+    /// Change when items are included, and what is remembered of anybody.
+    #[strum(serialize = "change the workspace")]
+    ChangeWorkspace,
 }
 
 impl Right {
@@ -82,7 +91,7 @@ pub fn is_allowed(role: ActorRole, right: Right) -> bool {
         ActorRole::Token(TokenRights { holder, access }) => match (holder, access) {
             (TokenHolder::Owner, TokenAccess::Write) => true,
             (TokenHolder::Owner, TokenAccess::Read) => {
-                matches!(right, Right::Inspect | Right::SeeSessions)
+                matches!(right, Right::Inspect | Right::SeeSessions | Right::SeeWorkspace)
             }
             (TokenHolder::Guest, TokenAccess::Write) => {
                 is_for_guests(right) || right == Right::BringContext
@@ -193,6 +202,7 @@ mod tests {
             stop turns              yes      yes      yes      yes      -        yes      -        -
             take back exchanges     yes      yes      -        yes      -        yes      -        -
             begin new sessions      yes      yes      -        yes      -        yes      -        -
+            delete sessions         yes      -        -        yes      -        -        -        -
             look at what was sent   yes      yes      -        yes      yes      yes      yes      -
             see sessions of others  yes      -        -        yes      yes      -        -        -
             change settings         yes      yes      -        yes      -        yes      -        -
@@ -202,7 +212,9 @@ mod tests {
             approve tools           yes      -        -        yes      -        -        -        -
             have things remembered  yes      yes      yes      yes      -        yes      -        -
             share memories          yes      -        -        yes      -        -        -        -
-            replay turns            yes      -        -        yes      -        -        -        -"#]].assert_eq(&table.join("\n"));
+            replay turns            yes      -        -        yes      -        -        -        -
+            see the workspace       yes      -        -        yes      yes      -        -        -
+            change the workspace    yes      -        -        yes      -        -        -        -"#]].assert_eq(&table.join("\n"));
     }
 
     fn audience(who: AudienceKind, person: Option<&str>, conversation: &str) -> Audience {

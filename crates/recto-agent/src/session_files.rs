@@ -211,7 +211,7 @@ pub fn delete_session_files(folder: &Path, session: &StoredSession) -> io::Resul
     for entry in entries {
         let path = entry?.path();
         let Some(mut file) = open(&path)? else { continue };
-        if is_of_session(&mut file, session) {
+        if is_of_session(&path, &mut file, session) {
             fs::remove_file(&path)?;
             deleted += 1;
         }
@@ -219,11 +219,27 @@ pub fn delete_session_files(folder: &Path, session: &StoredSession) -> io::Resul
     Ok(deleted)
 }
 
-/// Whether a file says that it is this session's.
-fn is_of_session(file: &mut File, session: &StoredSession) -> bool {
+/// Whether a file says that it is this session's: by its header, or by its name where a person
+/// took the header away.
+fn is_of_session(path: &Path, file: &mut File, session: &StoredSession) -> bool {
     let mut text = String::new();
     let is_read = file.take(MOST_BYTES).read_to_string(&mut text).is_ok();
-    is_read && from_markdown(&text).is_ok_and(|found| has_header_of(&found.session, session))
+    let found = is_read.then(|| from_markdown(&text).ok()).flatten();
+    match found.and_then(|found| found.session) {
+        Some(header) => has_header_of(&Some(header), session),
+        None => has_name_of(path, session),
+    }
+}
+
+/// Whether a file has the name that a file of this session is given, whatever its topic and number.
+fn has_name_of(path: &Path, session: &StoredSession) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let stem = name.and_then(|name| name.strip_prefix(FILE_PREFIX)?.strip_suffix(".md"));
+    stem.is_some_and(|stem| {
+        let end = name_end(session);
+        let counter = stem.rsplit_once('-').filter(|(_, counter)| counter.parse::<u32>().is_ok());
+        stem.ends_with(&end) || counter.is_some_and(|(rest, _)| rest.ends_with(&end))
+    })
 }
 
 fn has_header_of(header: &Option<Value>, session: &StoredSession) -> bool {
@@ -336,8 +352,16 @@ fn local(moment: Moment) -> String {
 fn file_name(session: &StoredSession, messages: &[StoredMessage]) -> String {
     let first = messages.iter().find(|stored| stored.message.is_user()).or(messages.first());
     let topic = first.map_or_else(String::new, |stored| topic(&message_text(&stored.message)));
+    format!("{FILE_PREFIX}{topic}{}", name_end(session))
+}
+
+/// What the names of all files of sessions begin with.
+const FILE_PREFIX: &str = "session-memory-";
+
+/// What the names of a session's files end with, but for a number where there are several.
+fn name_end(session: &StoredSession) -> String {
     let begun = session.created.timestamp().strftime("%Y%m%dT%H%M%SZ");
-    format!("session-memory-{topic}-{}-{begun}", session.id)
+    format!("-{}-{begun}", session.id)
 }
 
 fn message_text(message: &Message) -> String {

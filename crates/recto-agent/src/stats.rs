@@ -149,6 +149,15 @@ impl Agent {
     }
 }
 
+impl Agent {
+    /// How the agent's context was used in all sessions, for those who may see all of them.
+    pub async fn usage_report(&self, actor: &Actor, query: UsageQuery) -> AgentResult<UsageReport> {
+        actor.must_have(Right::SeeSessions)?;
+        let catalog = self.shared.catalog(CatalogPurpose::Look).await.catalog;
+        report_usage(self.store(), self.name(), &catalog, query).await
+    }
+}
+
 /// Reports how the context of an agent was used that has this catalog.
 pub async fn report_usage(
     store: &Store,

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use recto_context::{ContentPart, Message, MessageId, PartReason, visible_text};
+use recto_context::{ContentPart, Message, MessageId, PartReason, first_chars, visible_text};
 use recto_store::{
     ApprovalAnswer, Moment, NewRetraction, RetractionReason, SessionCursor, SessionId,
     SessionState, StoreError, StoredRetraction, StoredTurn, TurnEnding, TurnId, TurnOwner,
@@ -272,8 +272,8 @@ fn standing_messages(state: &SessionState) -> Vec<Arc<Message>> {
     messages.filter(|message| !is_within(retracted, message.id)).cloned().collect()
 }
 
-/// What a call is about, in a line.
-fn describe_arguments(arguments: &str) -> String {
+/// What a call is about: its arguments, short enough for a line.
+pub fn describe_arguments(arguments: &str) -> String {
     let line = match serde_json::from_str(arguments) {
         Ok(serde_json::Value::Object(fields)) => {
             let texts = fields.values().map(|value| match value.as_str() {
@@ -284,6 +284,5 @@ fn describe_arguments(arguments: &str) -> String {
         }
         _ => arguments.to_owned(),
     };
-    let short: String = line.chars().take(MOST_ARGUMENTS).collect();
-    if short.len() < line.len() { format!("{short}…") } else { short }
+    first_chars(&line, MOST_ARGUMENTS)
 }

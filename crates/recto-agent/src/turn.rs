@@ -20,9 +20,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use recto_context::{
-    CallId, ContentPart, Framing, LeadingStamp, Message, MessageBody, MessageId, MessageStamp,
-    OpaqueKind, RequestContext, Text, Tokens, ToolCall, ToolCalls, TurnNumber, UserMessage,
-    read_calls, visible_text,
+    CallId, ContentPart, Framing, Message, MessageBody, MessageId, MessageStamp, OpaqueKind,
+    RequestContext, Text, Tokens, ToolCall, ToolCalls, TurnNumber, UserMessage, read_calls,
+    visible_text,
 };
 use recto_llm::{LlmError, ModelReply, TokenUsage};
 use recto_store::{
@@ -150,6 +150,7 @@ impl TurnRun<'_> {
         self.tell_notices();
         self.tell_of_search();
         self.tell_of_cuts(&request);
+        self.tell_of_images(&request);
         let span = trace::request_span(self.entry(), id);
         let outcome = self.call_in_turn(&text, requested).instrument(span.clone()).await;
         outcome.tell(&span);
@@ -195,7 +196,7 @@ impl TurnRun<'_> {
         let cut = self.learn(request, &reply.usage);
         self.tell_of_finish(&reply.finish);
         let ModelReply { content, calls, finish, usage } = reply;
-        let (content, imitated) = take_off_stamp(content, &self.reply_stamps());
+        let (content, imitated) = take_off_stamps(content, &self.reply_stamps());
         let (content, calls) = match request.tool_calls {
             ToolCalls::Native => (content, calls),
             ToolCalls::Text => calls_from_text(content, calls, self.next_message()),
@@ -229,7 +230,7 @@ impl TurnRun<'_> {
     /// Stores the text that had come before a call ended early: it was shown to the
     /// person, so the transcript has it, too.
     fn keep_partial(&mut self, id: RequestId, streamed: &StreamedReply, error: Option<&LlmError>) {
-        let (imitated, text) = streamed.split_stamp();
+        let (imitated, text) = streamed.split_stamps();
         let message = (!text.trim().is_empty()).then(|| {
             self.reply_text = Some(text.to_owned());
             let content = vec![ContentPart::Text(text.into())];
@@ -443,9 +444,9 @@ impl EndReason {
     }
 }
 
-/// A reply without the stamp of the page that it begins with, and that stamp: what stands in the history is
-/// imitated, so it must not stand there. The tokens of the reply no longer say what it says.
-fn take_off_stamp(
+/// A reply without the stamps of the page that it begins with, and these: what stands in the history is
+/// imitated, so they must not stand there. The tokens of the reply no longer say what it says.
+fn take_off_stamps(
     mut content: Vec<ContentPart>,
     stamps: &ReplyStamps,
 ) -> (Vec<ContentPart>, Option<String>) {
@@ -454,13 +455,15 @@ fn take_off_stamp(
         _ => None,
     });
     let Some(text) = first else { return (content, None) };
-    let split = LeadingStamp::split(text.as_str()).filter(|(stamp, _)| stamps.has(stamp));
-    let Some((stamp, rest)) = split else { return (content, None) };
-    let (stamp, rest) = (stamp.to_owned(), Text::from(rest));
+    let (imitated, rest) = stamps.split(text.as_str());
+    if imitated.is_empty() {
+        return (content, None);
+    }
+    let (imitated, rest) = (imitated.to_owned(), Text::from(rest));
     *text = rest;
     let is_echo = |part: &ContentPart| matches!(part, ContentPart::Opaque(opaque) if opaque.kind == OpaqueKind::Echo);
     content.retain(|part| !is_echo(part));
-    (content, Some(stamp))
+    (content, Some(imitated))
 }
 
 /// The calls of a model that writes them into its text, and the text without them.

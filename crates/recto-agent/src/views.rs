@@ -8,6 +8,7 @@ mod comparison;
 mod export;
 mod item_reasons;
 mod json;
+mod page_text;
 mod reader;
 mod replay;
 mod turn_record;
@@ -16,9 +17,11 @@ pub use comparison::{RequestPair, TurnComparison};
 pub use export::SessionExportForm;
 pub use item_reasons::TurnExplanation;
 pub use json::{
-    approval_json, cached_prefix, compaction_json, message_hit_json, message_json, question_json,
-    request_json, session_item_json, session_json, summary_json, transcript_json, turn_json,
+    approval_json, cached_prefix, compaction_json, message_hit_json, message_json, preview_json,
+    question_json, request_json, session_item_json, session_json, summary_json, transcript_json,
+    turn_json,
 };
+pub use page_text::page_text_json;
 pub use reader::RecordReader;
 pub use replay::{ReplayCheck, ReplayPlan, ReplayTarget};
 pub use turn_record::TurnRecord;

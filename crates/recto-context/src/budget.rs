@@ -62,6 +62,18 @@ impl Window {
         Window { tokens, source, trained: None, cap: None }
     }
 
+    /// Where its size comes from, in words, with what else is known: the model may have been
+    /// trained for more.
+    pub fn describe_source(&self) -> String {
+        let trained = self.trained.map(|tokens| format!("trained for {tokens}"));
+        let cap = self.cap.map(|tokens| format!("window.cap {tokens}"));
+        let known: Vec<String> = [trained, cap].into_iter().flatten().collect();
+        match known.is_empty() {
+            true => self.source.describe().to_owned(),
+            false => format!("{} ({})", self.source.describe(), known.join(", ")),
+        }
+    }
+
     /// A window that the person set.
     pub fn from_config(tokens: Tokens) -> Self {
         Window::new(tokens, WindowSource::Config)

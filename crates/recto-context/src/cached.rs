@@ -4,7 +4,6 @@
 //! could reach. The server says how many tokens it took from its own; which ones they are
 //! follows from their being the first.
 
-use crate::compare::text_bytes;
 use crate::context::RequestContext;
 use crate::layout::ToolCalls;
 use crate::page::ChatMessage;
@@ -30,18 +29,18 @@ pub struct ServedTokens {
 
 /// What was cached of a part or a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct CachedShare {
+pub struct CachedShare {
     /// Bytes that agree with the request before; a part's join not counted.
-    pub(crate) bytes: usize,
+    pub bytes: usize,
     /// Its tokens, if all of it agrees.
-    pub(crate) agreed: Tokens,
+    pub agreed: Tokens,
     /// Its tokens that lie within what the server had cached, by our own counts.
-    pub(crate) served: Tokens,
+    pub served: Tokens,
 }
 
 impl CachedShare {
     /// The sum of two.
-    pub(crate) fn add(self, other: &CachedShare) -> Self {
+    pub fn add(self, other: &CachedShare) -> Self {
         CachedShare {
             bytes: self.bytes + other.bytes,
             agreed: self.agreed + other.agreed,
@@ -52,14 +51,16 @@ impl CachedShare {
 
 /// What was cached of each tool and each part, in their orders.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct CachedShares {
-    pub(crate) tools: Vec<CachedShare>,
-    pub(crate) parts: Vec<CachedShare>,
+pub struct CachedShares {
+    /// Of the offered tools.
+    pub tools: Vec<CachedShare>,
+    /// Of the parts of the page.
+    pub parts: Vec<CachedShare>,
 }
 
 impl RequestContext {
     /// Lays what was cached over the tools and parts, in the order in which servers read them.
-    pub(crate) fn cached_shares(&self, prefix: &CachedPrefix) -> CachedShares {
+    pub fn cached_shares(&self, prefix: &CachedPrefix) -> CachedShares {
         let mut shares = CachedShares {
             tools: vec![CachedShare::default(); self.tools.len()],
             parts: vec![CachedShare::default(); self.parts.len()],
@@ -86,7 +87,7 @@ impl RequestContext {
         let places = self.part_places();
         for message in &self.messages {
             // Whether one without a byte agrees, bytes can't tell.
-            let whole = agreed > 0 && text_bytes(message) <= agreed;
+            let whole = agreed > 0 && message.compared_bytes() <= agreed;
             for (at, span) in message.spans.iter().enumerate() {
                 let (Some(part), Some(place)) = (self.parts.get(span.part), places.get(span.part))
                 else {
@@ -106,7 +107,7 @@ impl RequestContext {
             if !whole {
                 break;
             }
-            agreed -= text_bytes(message);
+            agreed -= message.compared_bytes();
         }
     }
 

@@ -133,7 +133,8 @@ fn message_divergence(
     let pairs = before.messages.iter().zip(&after.messages);
     let agreed = pairs.take_while(|(a, b)| same_message(a, b)).count();
     let agreed_texts = before.messages[..agreed].iter();
-    let mut agreed_bytes = tool_bytes + agreed_texts.map(text_bytes).sum::<usize>();
+    let mut agreed_bytes =
+        tool_bytes + agreed_texts.map(ChatMessage::compared_bytes).sum::<usize>();
     let mut place = None;
     let (mut before_part, mut after_part) = (first_part(before, agreed), first_part(after, agreed));
     if agreed < before.messages.len() {
@@ -164,9 +165,12 @@ fn count_from_one<S: Serializer>(
     message.map(|message| message + 1).serialize(serializer)
 }
 
-pub(crate) fn text_bytes(message: &ChatMessage) -> usize {
-    let texts = message.content.iter().filter_map(ContentPiece::as_text).map(str::len);
-    texts.chain(message.calls.iter().map(|call| call.name.len() + call.arguments.len())).sum()
+impl ChatMessage {
+    /// How many bytes it has where requests are compared: those of its texts and calls.
+    pub fn compared_bytes(&self) -> usize {
+        let texts = self.content.iter().filter_map(ContentPiece::as_text).map(str::len);
+        texts.chain(self.calls.iter().map(|call| call.name.len() + call.arguments.len())).sum()
+    }
 }
 
 fn first_text(message: &ChatMessage) -> &str {

@@ -66,6 +66,22 @@ impl Layer {
             Layer::Rounds => "rounds",
         }
     }
+
+    /// A letter that tells it without colour.
+    pub fn letter(self) -> char {
+        match self {
+            Layer::System => 'S',
+            Layer::Bootstrap => 'B',
+            Layer::Memory => 'M',
+            Layer::Skills => 'K',
+            Layer::Tools => 'T',
+            Layer::Items => 'I',
+            Layer::History => 'H',
+            Layer::Picks => 'P',
+            Layer::Message => 'U',
+            Layer::Rounds => 'R',
+        }
+    }
 }
 
 impl fmt::Display for Layer {

@@ -48,15 +48,15 @@ mod word_list;
 
 pub use assemble::assemble;
 pub use budget::{Budget, OverBudget, Window, WindowSource};
-pub use cached::{CachedPrefix, ServedTokens};
+pub use cached::{CachedPrefix, CachedShare, CachedShares, ServedTokens};
 pub use carry::{Carry, FoundTool, TargetModel, TrimTotals};
 pub use catalog::{
     Catalog, CatalogDocument, FileNotice, OffReason, OffTool, Skill, SystemFiles, ToolSpec,
     WorkspaceFile,
 };
 pub use client::{
-    CLIENT, ClientContext, ClientMessage, ClientResult, ClientTool, ReconciledHistory,
-    reconcile_history,
+    CLIENT, ClientContext, ClientMessage, ClientResult, ClientTool, ClientToolChoice,
+    ReconciledHistory, reconcile_history,
 };
 pub use compact::{
     CompactionInput, Fact, FactKind, complete_summary, extract_summary, find_facts, lost_facts,
@@ -73,7 +73,8 @@ pub use item::{
 };
 pub use layer::Layer;
 pub use layout::{
-    LayoutPreset, PageLayout, PickMessages, PickPlacement, SkillRender, SystemMessages, ToolCalls,
+    ImageRender, LayoutPreset, PageLayout, PickMessages, PickPlacement, SkillRender,
+    SystemMessages, ToolCalls,
 };
 pub use memory::{
     Audience, AudienceKind, Memory, MemoryMarks, MemoryPool, MemoryScope, MemorySnapshot,
@@ -100,7 +101,7 @@ pub use record::{
 pub use remedy::Remedy;
 pub use standing::{AlikeItem, ItemForm, ItemPlacement, ItemStanding, ItemStatus};
 pub use summary::{HistorySummary, SummaryBy, summary_room};
-pub use text::{ContentHash, ParseHashError, Text};
+pub use text::{ContentHash, ParseHashError, Text, first_chars, one_line};
 pub use tokens::{
     Calibration, ObservationOutcome, TextProfile, TokenClass, TokenRates, Tokens, grouped_digits,
 };

@@ -289,6 +289,22 @@ impl ModeDecision {
         ModeDecision { chosen, reason, matched: Vec::new(), source: None, wanted_call: None }
     }
 
+    /// Why it was chosen, in words: the reason, the words that decided, and the setting that
+    /// held where the reason does not say it already.
+    pub fn describe(&self) -> String {
+        let matched = match &self.matched[..] {
+            [] => String::new(),
+            words => format!(" ({})", words.join(", ")),
+        };
+        let setting = match (&self.reason, self.source) {
+            (_, None)
+            | (ModeReason::Default, _)
+            | (ModeReason::Configured, Some(ModeSource::Model(_))) => String::new(),
+            (_, Some(source)) => format!("; {}", source.describe()),
+        };
+        format!("{}{matched}{setting}", self.reason.describe())
+    }
+
     /// Full, because nothing can be called.
     pub fn without_tools() -> Self {
         ModeDecision::new(Mode::Full, ModeReason::NoTools)

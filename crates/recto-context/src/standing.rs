@@ -146,6 +146,18 @@ impl ItemStatus {
         }
     }
 
+    /// What keeps an item out that nobody wanted for the page, in a word or two.
+    pub fn absence_name(&self) -> Option<&'static str> {
+        match self {
+            ItemStatus::NotJoined => Some(IncludeMode::Always.name()),
+            ItemStatus::NotAdded => Some(IncludeMode::Manual.name()),
+            ItemStatus::NotRanked => Some(IncludeMode::Agent.name()),
+            ItemStatus::Removed | ItemStatus::RemovedWithSkill { .. } => Some("removed"),
+            ItemStatus::ToolsOffered { .. } => Some("its tools are offered"),
+            _ => None,
+        }
+    }
+
     /// Whether the item was wanted for the page, and did not come.
     pub fn is_passed_over(&self) -> bool {
         matches!(

@@ -165,6 +165,28 @@ impl<'de> Deserialize<'de> for ContentHash {
     }
 }
 
+/// The first characters of a text, with a mark where it goes on.
+///
+/// ```
+/// assert_eq!(recto_context::first_chars("naïve", 3), "naï…");
+/// assert_eq!(recto_context::first_chars("naïve", 5), "naïve");
+/// ```
+pub fn first_chars(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text[..end].trim_end()),
+        None => text.to_owned(),
+    }
+}
+
+/// The words of a text on one line, with one blank between them.
+///
+/// ```
+/// assert_eq!(recto_context::one_line(" one\n\ntwo\tthree "), "one two three");
+/// ```
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

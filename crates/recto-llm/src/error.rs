@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use recto_context::Remedy;
+use recto_context::{Remedy, first_chars};
 use strum::EnumMessage;
 
 use crate::api_key::{ApiKey, ApiKeyState};
@@ -294,15 +294,7 @@ fn in_seconds(wait: Duration) -> String {
 
 /// The beginning of a text from a server, long enough to recognise it by.
 fn excerpt(text: &str) -> String {
-    shortened(text.trim(), 500)
-}
-
-/// The first characters of a text, and a mark where it goes on.
-pub(crate) fn shortened(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    first_chars(text.trim(), 500)
 }
 
 #[cfg(test)]

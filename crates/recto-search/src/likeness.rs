@@ -3,15 +3,15 @@
 //! "Ran 3 km" and "Ran 9 km" have nearly the same vector, and are two facts. So what tells
 //! them apart is read: names, numbers, dates, references and quotations (as
 //! [`find_facts`] finds them), numbers in words, and whether something is denied. Each of them
-//! has to stand in the other text, too, in whatever case and with whatever else around it.
+//! has to stand in the other text, too, in whatever case and with whatever else around it, and
+//! those of one kind in the same order: "Ann owes Bob" and "Bob owes Ann" have the same words.
 //!
 //! In doubt two texts are two facts: a fact that comes twice costs a line, one that does not
 //! come is lost. No meaning is read here: that is the vectors' part.
 
 mod words;
 
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
+use std::collections::{BTreeMap, BTreeSet};
 
 use recto_context::{FactKind, find_facts};
 
@@ -21,43 +21,80 @@ use words::{WORDS, singular};
 /// What tells a text apart from others that sound like it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TextFacts {
-    /// All words of the text in one form, with a blank around each.
-    words: String,
+    /// All words of the text in one form, and behind them what machines read.
+    words: Vec<String>,
     /// Those that another text must have, too.
     telling: BTreeSet<String>,
+    /// Of these, what has to stand in the same order among its kind.
+    ordered: BTreeMap<String, OrderedKind>,
     /// How often something is denied.
     denials: usize,
+}
+
+/// The kinds of words whose order among each other tells. A date may stand before a name or
+/// behind it, and a month before its day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum OrderedKind {
+    Name,
+    Digits,
+    Reference,
+}
+
+impl OrderedKind {
+    const ALL: [OrderedKind; 3] = [OrderedKind::Name, OrderedKind::Digits, OrderedKind::Reference];
+
+    /// The kind that a word of a fact has, if its order tells.
+    fn of_word(word: &str, fact: FactKind) -> Option<OrderedKind> {
+        match fact {
+            FactKind::Name => Some(OrderedKind::Name),
+            _ if word.contains(|c: char| c.is_ascii_digit()) => Some(OrderedKind::Digits),
+            _ => None,
+        }
+    }
 }
 
 impl TextFacts {
     /// Reads the facts of a text.
     pub(crate) fn read(text: &str) -> TextFacts {
-        let forms = word_forms(text);
-        let denials = forms.iter().filter(|word| WORDS.denies(word)).count();
-        let numbers = bare_words(text).filter_map(|word| WORDS.number_parts(&word));
-        let mut telling: BTreeSet<String> = numbers.flatten().map(str::to_owned).collect();
-        let mut words = format!(" {} ", forms.join(" "));
+        let words = word_forms(text);
+        let denials = words.iter().filter(|word| WORDS.denies(word)).count();
+        let (telling, ordered) = (BTreeSet::new(), BTreeMap::new());
+        let mut facts = TextFacts { words, telling, ordered, denials };
+        for number in bare_words(text).filter_map(|word| WORDS.number_parts(&word)) {
+            facts.add_words(number.into_iter().map(str::to_owned), FactKind::Number);
+        }
         for fact in find_facts(text) {
             match fact.kind {
                 FactKind::Name | FactKind::Number | FactKind::Quote => {
-                    telling.extend(word_forms(&fact.text));
+                    facts.add_words(word_forms(&fact.text), fact.kind);
                 }
                 // A word and its number: `EC 213`.
                 FactKind::Reference if fact.text.contains(' ') => {
-                    telling.extend(word_forms(&fact.text));
+                    facts.add_words(word_forms(&fact.text), fact.kind);
                 }
-                // What machines read has one form only.
-                FactKind::Reference => {
-                    let reference = format!("={}", fact.text.to_lowercase());
-                    // Writing to a string can't fail.
-                    let _ = write!(words, " {reference} ");
-                    telling.insert(reference);
-                }
+                FactKind::Reference => facts.add_reference(&fact.text),
                 FactKind::Decision | FactKind::Question => {}
             }
         }
-        telling.extend(opening_names(text));
-        TextFacts { words, telling, denials }
+        facts.telling.extend(opening_names(text));
+        facts
+    }
+
+    fn add_words(&mut self, words: impl IntoIterator<Item = String>, fact: FactKind) {
+        for word in words {
+            if let Some(kind) = OrderedKind::of_word(&word, fact) {
+                self.ordered.insert(word.clone(), kind);
+            }
+            self.telling.insert(word);
+        }
+    }
+
+    /// Adds what machines read, which has one form only.
+    fn add_reference(&mut self, text: &str) {
+        let reference = format!("={}", text.to_lowercase());
+        self.words.push(reference.clone());
+        self.ordered.insert(reference.clone(), OrderedKind::Reference);
+        self.telling.insert(reference);
     }
 
     /// Whether the two tell the same, as far as that can be read from their words.
@@ -65,6 +102,7 @@ impl TextFacts {
         self.denials == other.denials
             && self.is_covered_by(other)
             && other.is_covered_by(self)
+            && self.has_order_of(other)
             && !self.is_contrary_to(other)
             && !other.is_contrary_to(self)
     }
@@ -73,17 +111,33 @@ impl TextFacts {
         self.telling.iter().all(|word| other.has(word))
     }
 
+    /// Whether what has an order in either of the two has the same order in both. A name that is
+    /// said twice in a row is said once.
+    fn has_order_of(&self, other: &TextFacts) -> bool {
+        let kind = |word: &String| {
+            let kinds = [self.ordered.get(word), other.ordered.get(word)];
+            kinds.into_iter().flatten().min().copied()
+        };
+        let in_order = |facts: &TextFacts, wanted: OrderedKind| {
+            let words = facts.words.iter().filter(|word| kind(word) == Some(wanted));
+            let mut words: Vec<String> = words.cloned().collect();
+            words.dedup();
+            words
+        };
+        OrderedKind::ALL.iter().all(|wanted| in_order(self, *wanted) == in_order(other, *wanted))
+    }
+
     /// Whether one says "unlocked" where the other says "locked".
     fn is_contrary_to(&self, other: &TextFacts) -> bool {
         let is_contrary = |word: &str| {
             let mut denied = WORDS.contraries(word).filter(|rest| rest.len() > 2);
             !other.has(word) && denied.any(|rest| other.has(rest))
         };
-        self.words.split_whitespace().any(is_contrary)
+        self.words.iter().any(|word| is_contrary(word))
     }
 
     fn has(&self, word: &str) -> bool {
-        self.words.contains(&format!(" {word} "))
+        self.words.iter().any(|known| known == word)
     }
 }
 
@@ -208,6 +262,29 @@ mod tests {
             ("The door is locked", "The door is unlocked"),
         ] {
             check(a, b, false);
+        }
+    }
+
+    /// Promise: `differing-facts-both-come`
+    #[test]
+    fn texts_that_name_the_same_in_another_order_are_two_facts() {
+        for (a, b) in [
+            ("Ann owes Bob", "Bob owes Ann"),
+            ("The train from Rome to Oslo is late", "The train from Oslo to Rome is late"),
+            ("I saw that Ann told Bob that Ann is ill", "I saw that Ann told Bob that Bob is ill"),
+            ("Ann has 3 and Bob has 9", "Ann has 9 and Bob has 3"),
+            ("Moved src/a.rs to src/b.rs", "Moved src/b.rs to src/a.rs"),
+        ] {
+            check(a, b, false);
+        }
+        for (a, b) in [
+            ("On 18 July we met Ann and Bob", "We met Ann and Bob on July 18"),
+            (
+                "I know that Ann likes tea. Ann lives in Rome",
+                "I know that Ann likes tea, lives in Rome",
+            ),
+        ] {
+            check(a, b, true);
         }
     }
 

@@ -1,16 +1,118 @@
 //! `/api`: everything that Recto's own pages and programs need, as JSON and as streams of events.
+//!
+//! Handlers are thin: they read a request, ask the agent or the record, and answer. Each says what
+//! it takes and gives, and the description at `/api/openapi.json` is made of that.
 
-mod turns;
+#![allow(unused_qualifications, reason = "the macros of utoipa write them")]
 
-use axum::Router;
-use axum::routing::{get, post};
+mod approvals;
+mod attachments;
+mod description;
+mod live_events;
+mod messages;
+mod overview;
+mod paging;
+mod preview;
+mod records;
+mod replays;
+mod session_context;
+mod sessions;
+mod shapes;
+
+use axum::extract::Request;
+use axum::http::{Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Router, middleware};
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::gateway::Gateway;
+use crate::problem::{ApiProblem, describe_remedies};
 
-/// The routes below `/api`.
-pub(crate) fn routes() -> Router<Gateway> {
-    Router::new()
-        .route("/sessions/{session}/messages", post(turns::submit_message))
-        .route("/sessions/{session}/events", get(turns::follow_session))
-        .route("/sessions/{session}/stop", post(turns::stop_turn))
+use description::{ApiDescription, add_problems};
+
+/// The routes of `/api`, with the description of them.
+pub(crate) fn routes(gateway: &Gateway) -> Router<Gateway> {
+    let (router, described) = described_routes().split_for_parts();
+    let description: &'static str = description::write(described).leak();
+    let api_only = Router::new()
+        .merge(router)
+        .route("/api/openapi.json", get(move || async move { json_text(description) }))
+        .route("/api", get(refuse_path))
+        .route("/api/", get(refuse_path))
+        .route("/api/{*path}", axum::routing::any(refuse_path))
+        .method_not_allowed_fallback(refuse_method);
+    api_only.layer(middleware::from_fn_with_state(gateway.clone(), describe_remedies))
+}
+
+/// The description of the API as text, in the form in which it is kept beside the code.
+pub fn write_openapi() -> String {
+    let (_, described) = described_routes().split_for_parts();
+    description::write(described)
+}
+
+fn described_routes() -> OpenApiRouter<Gateway> {
+    let mut described = ApiDescription::openapi();
+    described.info.version = env!("CARGO_PKG_VERSION").to_owned();
+    let mut router = OpenApiRouter::with_openapi(described)
+        .merge(session_routes())
+        .merge(turn_routes())
+        .routes(routes!(live_events::follow_all))
+        .routes(routes!(approvals::list_approvals))
+        .routes(routes!(approvals::show_approval, approvals::answer_approval))
+        .routes(routes!(overview::list_agents))
+        .routes(routes!(overview::list_models))
+        .routes(routes!(overview::show_stats))
+        .routes(routes!(overview::show_doctor));
+    add_problems(router.get_openapi_mut());
+    router
+}
+
+fn session_routes() -> OpenApiRouter<Gateway> {
+    OpenApiRouter::new()
+        .routes(routes!(sessions::list_sessions, sessions::begin_session))
+        .routes(routes!(sessions::show_session, sessions::change_session, sessions::delete_session))
+        .routes(routes!(sessions::export_session))
+        .routes(routes!(messages::list_messages, messages::submit_message))
+        .routes(routes!(messages::search_messages))
+        .routes(routes!(messages::stop_turn))
+        .routes(routes!(messages::undo_exchange))
+        .routes(routes!(live_events::follow_session))
+        .routes(routes!(preview::preview_message))
+        .routes(routes!(session_context::list_items, session_context::add_item))
+        .routes(routes!(session_context::remove_item))
+        .routes(routes!(session_context::show_settings, session_context::change_settings))
+}
+
+fn turn_routes() -> OpenApiRouter<Gateway> {
+    OpenApiRouter::new()
+        .routes(routes!(records::list_turns))
+        .routes(routes!(records::show_turn))
+        .routes(routes!(records::show_context))
+        .routes(routes!(records::show_body))
+        .routes(routes!(records::show_text))
+        .routes(routes!(records::compare_turns))
+        .routes(routes!(records::explain_item))
+        .routes(routes!(replays::verify_turn))
+        .routes(routes!(replays::replay_turn))
+}
+
+fn json_text(text: &'static str) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+}
+
+/// Answers for a path that nothing has.
+async fn refuse_path(uri: Uri) -> ApiProblem {
+    let title = format!("there is nothing at `{}`", uri.path());
+    ApiProblem::new(StatusCode::NOT_FOUND, "no_such_path", title)
+        .hint("`/api/openapi.json` says what there is")
+}
+
+/// Answers for a method that a path does not have.
+async fn refuse_method(method: Method, request: Request) -> ApiProblem {
+    let title = format!("`{}` can't be asked by {method}", request.uri().path());
+    ApiProblem::new(StatusCode::METHOD_NOT_ALLOWED, "wrong_method", title)
+        .hint("`/api/openapi.json` says how it can")
 }

@@ -34,6 +34,7 @@ const ASSETS: &[EmbeddedAsset] = &[
     asset!("chat.js"),
     asset!("completion.js"),
     asset!("composer.js"),
+    asset!("context.js"),
     asset!("dom.js"),
     asset!("forms.js"),
     asset!("keys.js"),

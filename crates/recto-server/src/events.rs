@@ -9,8 +9,12 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
-use futures_util::{Stream, stream};
+use futures_util::{Stream, StreamExt, stream};
 use recto_agent::{EventCursor, EventListener, EventNumber, TurnEvent};
+use serde::Serialize;
+
+use crate::metrics::OpenStream;
+use crate::session_feed::FeedListener;
 
 /// How often a comment says that the line still stands, where nothing else does.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -24,12 +28,31 @@ pub(crate) fn cursor_after(last_event: Option<&str>) -> EventCursor {
 /// The events that a listener hears, until the agent is shut down or the client leaves.
 pub(crate) fn stream_events(
     listener: EventListener,
+    open: OpenStream,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let events = stream::unfold(listener, async |mut listener| {
+    let events = stream::unfold((listener, open), async |(mut listener, open)| {
         let event = listener.next().await?;
-        Some((Ok(write_event(&event)), listener))
+        Some((Ok(write_event(&event)), (listener, open)))
     });
     Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
+}
+
+/// What changes in the list of sessions, until the agents are shut down or the client leaves.
+pub(crate) fn stream_feed(
+    listener: FeedListener,
+    open: OpenStream,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let changes = stream::unfold((listener, open), async |(mut listener, open)| {
+        let events = listener.next().await?;
+        let events = events.iter().map(write_data).collect::<Vec<_>>();
+        Some((stream::iter(events), (listener, open)))
+    });
+    Sse::new(changes.flatten()).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
+}
+
+/// Data without a number: whoever comes back reads the list again.
+pub(crate) fn write_data(data: &impl Serialize) -> Result<Event, Infallible> {
+    Ok(Event::default().data(serde_json::to_string(data).unwrap_or_default()))
 }
 
 /// An event as it goes over the line. All are of the one kind that every client hears; what

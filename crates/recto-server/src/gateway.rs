@@ -2,13 +2,18 @@
 
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use recto_agent::{
     Actor, Agent, AgentError, Conversation, SOLE_ACCOUNT, SessionSettings, may_reach,
 };
 use recto_context::Remedy;
 use recto_store::{RowId, SessionId, Store, StoreError, StoredSession};
 
+use crate::access::AccessControl;
 use crate::host::HostHandle;
+use crate::metrics::ServerMetrics;
+use crate::problem::{ApiProblem, ApiResult};
+use crate::session_feed::SessionFeed;
 
 /// The surface of those who talk in the web pages or through the API.
 pub(crate) const WEB: &str = "web";
@@ -22,6 +27,8 @@ pub struct GatewayParts {
     pub store: Store,
     /// The person on whose machine it runs, as callers on loopback are known.
     pub owner: Actor,
+    /// Who is let in, and how much is taken from each.
+    pub access: AccessControl,
     /// The program around it, for what only that can do.
     pub host: HostHandle,
     /// How people are told what can be done about a problem.
@@ -30,12 +37,19 @@ pub struct GatewayParts {
 
 /// The state of the server. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Gateway(Arc<GatewayParts>);
+pub struct Gateway(Arc<GatewayParts>, Arc<ServerState>);
+
+/// What the server itself keeps while it runs.
+#[derive(Debug, Default)]
+struct ServerState {
+    feed: SessionFeed,
+    metrics: ServerMetrics,
+}
 
 impl Gateway {
     /// A gateway to these agents.
     pub fn new(parts: GatewayParts) -> Self {
-        Gateway(Arc::new(parts))
+        Gateway(Arc::new(parts), Arc::default())
     }
 
     /// The agents, the default first.
@@ -61,8 +75,36 @@ impl Gateway {
         &self.0.owner
     }
 
+    pub(crate) fn access(&self) -> &AccessControl {
+        &self.0.access
+    }
+
     pub(crate) fn host(&self) -> &HostHandle {
         &self.0.host
+    }
+
+    /// What changes in the list of sessions.
+    pub(crate) fn feed(&self) -> &SessionFeed {
+        &self.1.feed
+    }
+
+    /// What the server counts of its own work.
+    pub(crate) fn metrics(&self) -> &ServerMetrics {
+        &self.1.metrics
+    }
+
+    /// The agent of that name, or the one that answers those who name none.
+    pub(crate) fn agent_or_default(&self, name: Option<&str>) -> ApiResult<&Agent> {
+        let Some(name) = name else { return Ok(self.default_agent()?) };
+        self.agent(name).ok_or_else(|| {
+            let names: Vec<&str> = self.agents().iter().map(Agent::name).collect();
+            ApiProblem::new(
+                StatusCode::NOT_FOUND,
+                "no_such_agent",
+                format!("there is no agent `{name}`"),
+            )
+            .hint(format!("the agents are: {}", names.join(", ")))
+        })
     }
 
     /// What can be done about a problem, in words.

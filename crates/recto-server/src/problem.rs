@@ -2,25 +2,53 @@
 //!
 //! The front doors have forms of their own, made from the same [`ApiProblem`].
 
+use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use recto_agent::AgentError;
+use recto_agent::{AgentError, RememberError};
+use recto_context::Remedy;
 use recto_store::StoreError;
-use serde::Serialize;
+use recto_workspace::MemoryError;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::gateway::Gateway;
+
 /// An error as a client is told of it.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub(crate) struct ApiProblem {
+    /// Which problem it is, as an address: `urn:recto:problem:` and its code.
+    #[serde(rename = "type")]
+    kind: String,
     /// The status of the answer.
+    #[schema(minimum = 400, maximum = 599)]
     pub(crate) status: u16,
     /// What programs tell problems apart by; it never changes.
     pub(crate) code: String,
     /// What happened, to what.
     pub(crate) title: String,
+    /// More about this one, such as the place in a body that can't be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) detail: Option<String>,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hint: Option<String>,
+    /// What Recto itself can do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) remedy: Option<RemedyAdvice>,
+}
+
+/// What Recto itself can do about a problem.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct RemedyAdvice {
+    /// What can be done, by its code, with what it is done to.
+    #[serde(flatten)]
+    #[schema(value_type = Object)]
+    pub(crate) remedy: Remedy,
+    /// How it is done, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) words: String,
 }
 
 /// The result of a handler.
@@ -30,16 +58,24 @@ impl ApiProblem {
     /// A problem with this status, code and text.
     pub(crate) fn new(status: StatusCode, code: &str, title: impl Into<String>) -> Self {
         ApiProblem {
+            kind: format!("urn:recto:problem:{code}"),
             status: status.as_u16(),
             code: code.to_owned(),
             title: title.into(),
+            detail: None,
             hint: None,
+            remedy: None,
         }
     }
 
     /// The same problem, with what to do about it.
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         ApiProblem { hint: Some(hint.into()), ..self }
+    }
+
+    /// The same problem, with more about it.
+    pub(crate) fn detail(self, detail: impl Into<String>) -> Self {
+        ApiProblem { detail: Some(detail.into()), ..self }
     }
 
     /// Its status as HTTP has it.
@@ -52,14 +88,36 @@ impl IntoResponse for ApiProblem {
     fn into_response(self) -> Response {
         let body = serde_json::to_vec(&self).unwrap_or_default();
         let form = HeaderValue::from_static("application/problem+json");
-        (self.status(), [(header::CONTENT_TYPE, form)], body).into_response()
+        let mut answer = (self.status(), [(header::CONTENT_TYPE, form)], body).into_response();
+        // For the front doors, which tell of it in a form of their own.
+        answer.extensions_mut().insert(self);
+        answer
     }
+}
+
+/// Adds to a problem how its remedy is applied, in the words of the program around the server.
+pub(crate) async fn describe_remedies(
+    State(gateway): State<Gateway>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let mut answer = next.run(request).await;
+    let with_remedy = answer.extensions().get::<ApiProblem>().filter(|it| it.remedy.is_some());
+    let Some(mut problem) = with_remedy.cloned() else { return answer };
+    if let Some(advice) = &mut problem.remedy {
+        advice.words = gateway.describe_remedy(&advice.remedy);
+    }
+    let described = problem.into_response();
+    *answer.body_mut() = described.into_body();
+    answer.headers_mut().remove(header::CONTENT_LENGTH);
+    answer
 }
 
 impl From<AgentError> for ApiProblem {
     fn from(error: AgentError) -> Self {
         let problem = ApiProblem::new(status_of(&error), error.code(), error.to_string());
-        ApiProblem { hint: error.hint(), ..problem }
+        let advise = |remedy| RemedyAdvice { remedy, words: String::new() };
+        ApiProblem { hint: error.hint(), remedy: error.remedy().map(advise), ..problem }
     }
 }
 
@@ -82,13 +140,20 @@ fn status_of(error: &AgentError) -> StatusCode {
         | AgentError::MissingResults { .. }
         | AgentError::AmbiguousItem { .. }
         | AgentError::NoSuchModel { .. }
-        | AgentError::Remember(_)
+        | AgentError::BadSetting { .. }
+        | AgentError::SameTurn { .. }
         | AgentError::Name(_)
         | AgentError::OverBudget(_) => StatusCode::BAD_REQUEST,
         AgentError::NoSuchSession { .. }
         | AgentError::NoSuchItem { .. }
-        | AgentError::UnknownToRequest { .. }
-        | AgentError::Store(StoreError::NotFound(_)) => StatusCode::NOT_FOUND,
+        | AgentError::NoSuchTurn { .. }
+        | AgentError::NoTurnYet
+        | AgentError::SentNothing { .. }
+        | AgentError::OnlySummary { .. }
+        | AgentError::NoSuchRequest { .. }
+        | AgentError::NoTurnBefore { .. }
+        | AgentError::UnknownToTurn { .. }
+        | AgentError::UnknownToRequest { .. } => StatusCode::NOT_FOUND,
         AgentError::NotAllowed { .. } => StatusCode::FORBIDDEN,
         AgentError::SessionOpen { .. }
         | AgentError::NothingToTakeBack
@@ -97,11 +162,45 @@ fn status_of(error: &AgentError) -> StatusCode {
         | AgentError::NothingAsked
         | AgentError::OtherAgent { .. }
         | AgentError::OtherFolder { .. }
+        | AgentError::OtherWire { .. }
+        | AgentError::ToolsAsText { .. }
+        | AgentError::NarrowWindow { .. }
         | AgentError::StateLost { .. } => StatusCode::CONFLICT,
+        AgentError::Remember(error) => status_of_memory(error),
+        AgentError::Store(error) => status_of_store(error),
         AgentError::Llm(_) | AgentError::Model { .. } => StatusCode::BAD_GATEWAY,
-        AgentError::NoModel | AgentError::ShuttingDown | AgentError::Ended => {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
+        AgentError::NoModel
+        | AgentError::NoEmbedding(_)
+        | AgentError::ShuttingDown
+        | AgentError::Ended => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+fn status_of_memory(error: &RememberError) -> StatusCode {
+    match error {
+        RememberError::File(MemoryError::Unknown { .. }) => StatusCode::NOT_FOUND,
+        _ => StatusCode::BAD_REQUEST,
+    }
+}
+
+fn status_of_store(error: &StoreError) -> StatusCode {
+    match error {
+        StoreError::NotFound(_) => StatusCode::NOT_FOUND,
+        StoreError::Busy { .. }
+        | StoreError::NotOurs { .. }
+        | StoreError::WrongStatus { .. }
+        | StoreError::OutOfOrder { .. }
+        | StoreError::Changed { .. }
+        | StoreError::Summarised { .. }
+        | StoreError::Answered { .. }
+        | StoreError::Decided { .. }
+        | StoreError::Delivered { .. }
+        | StoreError::NameTaken { .. } => StatusCode::CONFLICT,
+        StoreError::ReadOnly { .. }
+        | StoreError::Full { .. }
+        | StoreError::Locked { .. }
+        | StoreError::Closed => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

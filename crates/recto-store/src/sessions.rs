@@ -164,6 +164,11 @@ impl Store {
         self.read(move |db| list(db, filter)).await
     }
 
+    /// A session with what a list shows of it.
+    pub async fn session_summary(&self, id: SessionId) -> StoreResult<SessionSummary> {
+        self.read(move |db| summarise(db, must_exist(db, id)?)).await
+    }
+
     /// All sessions, oldest first, without what a list shows of each. One that is
     /// damaged is left out.
     pub async fn sessions_brief(&self) -> StoreResult<Vec<StoredSession>> {

@@ -34,6 +34,18 @@ pub struct StoredMessage {
     pub brought_by: Option<TurnId>,
 }
 
+/// The place in a session from which a page of its messages is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MessageCursor {
+    /// The newest messages.
+    #[default]
+    Newest,
+    /// Those right before a message.
+    Before(MessageId),
+    /// Those right behind a message.
+    After(MessageId),
+}
+
 /// How far a caller has read a session already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SessionCursor {
@@ -78,6 +90,20 @@ impl Store {
         self.read(move |db| {
             sessions::must_exist(db, session)?;
             messages_behind(db, session, from.and_then(before), LAST)
+        })
+        .await
+    }
+
+    /// A page of a session's messages, the newest first: at most `limit`, however many there are.
+    pub async fn messages_page(
+        &self,
+        session: SessionId,
+        cursor: MessageCursor,
+        limit: u32,
+    ) -> StoreResult<Vec<StoredMessage>> {
+        self.read(move |db| {
+            sessions::must_exist(db, session)?;
+            messages_page(db, session, cursor, limit)
         })
         .await
     }
@@ -168,6 +194,29 @@ fn messages_behind(
                WHERE session = ?1 AND id > ?2 AND id <= ?3 ORDER BY id";
     let mut unpacker = Unpacker::default();
     rows::all(db, sql, [session.0, known, column(last)], |row| read(row, &mut unpacker))
+}
+
+fn messages_page(
+    db: &Connection,
+    session: SessionId,
+    cursor: MessageCursor,
+    limit: u32,
+) -> DbResult<Vec<StoredMessage>> {
+    let column = |id: MessageId| i64::try_from(id.0).unwrap_or(i64::MAX);
+    let (range, number) = match cursor {
+        MessageCursor::Newest => ("id <= ?2 ORDER BY id DESC", i64::MAX),
+        MessageCursor::Before(id) => ("id < ?2 ORDER BY id DESC", column(id)),
+        MessageCursor::After(id) => ("id > ?2 ORDER BY id", column(id)),
+    };
+    let sql = format!(
+        "SELECT id, turn, brought_by, at, body FROM messages
+         WHERE session = ?1 AND {range} LIMIT ?3"
+    );
+    let mut unpacker = Unpacker::default();
+    let params = [session.0, number, i64::from(limit)];
+    let mut page = rows::all(db, &sql, params, |row| read(row, &mut unpacker))?;
+    page.sort_by_key(|stored| std::cmp::Reverse(stored.message.id));
+    Ok(page)
 }
 
 fn messages_at(

@@ -325,6 +325,32 @@ impl Store {
         self.read(move |db| find(db, &owners, id)).await
     }
 
+    /// The turn that has a number within its session.
+    pub async fn turn_at(
+        &self,
+        session: SessionId,
+        number: TurnNumber,
+    ) -> StoreResult<Option<TurnId>> {
+        self.read(move |db| {
+            let sql = "SELECT id FROM turns WHERE session = ?1 AND number = ?2";
+            let of_number = params![session.0, number.0];
+            rows::first(db, sql, of_number, |row| Ok(TurnId(row.get("id")?)))
+        })
+        .await
+    }
+
+    /// The last turns of a session, oldest first.
+    pub async fn last_turns(&self, session: SessionId, most: u32) -> StoreResult<Vec<StoredTurn>> {
+        let owners = self.owners();
+        self.read(move |db| {
+            let sql = "SELECT * FROM turns WHERE session = ?1 ORDER BY number DESC LIMIT ?2";
+            let mut turns = rows::all(db, sql, params![session.0, most], |row| read(row, &owners))?;
+            turns.reverse();
+            Ok(turns)
+        })
+        .await
+    }
+
     /// A session's turns, oldest first.
     pub async fn turns(&self, session: SessionId) -> StoreResult<Vec<StoredTurn>> {
         let owners = self.owners();

@@ -43,8 +43,8 @@ pub use mcp::{
     ServerError, ServerProblem, ServerRegistry, ServerReport, ServerStatus, ServerTools,
 };
 pub use options::{
-    CallLimits, Grants, NetworkAccess, ProgramOptions, SandboxPolicy, ScriptPolicy, ServerKey,
-    ServerOptions, ServerTransport, ToolOptions,
+    CallLimits, Grants, NetworkAccess, ProgramOptions, SandboxPolicy, ScriptPolicy, ServerIncludes,
+    ServerKey, ServerOptions, ServerTransport, ToolOptions,
 };
 pub use policy::{ApprovalMode, ToolPermission, ToolPolicy};
 pub use sandbox::{Guards, ProgramReach, guards};

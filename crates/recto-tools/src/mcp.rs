@@ -21,7 +21,7 @@ mod session;
 mod stdio;
 mod tool;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
@@ -30,14 +30,14 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use parking_lot::Mutex;
-use recto_context::{ContentSource, FileNotice, ItemId, ToolSpec, nearest_name};
+use recto_context::{ContentSource, FileNotice, IncludeMode, ItemId, ToolSpec, nearest_name};
 
 pub use self::error::{ServerError, ServerProblem};
 use self::listing::{ListedTool, ServerListing};
 use self::names::model_name;
 use self::server::{McpServer, ServerEnvironment};
 use self::tool::ServerTool;
-use crate::options::ServerOptions;
+use crate::options::{ServerIncludes, ServerOptions};
 use crate::process::Keeper;
 use crate::tool::Tool;
 
@@ -50,6 +50,8 @@ pub struct ServerRegistry {
 /// The servers, and the tools of all of them together.
 struct ServerSet {
     servers: Vec<Arc<McpServer>>,
+    /// How their tools come into sessions, by server.
+    includes: Mutex<BTreeMap<String, ServerIncludes>>,
     tools: Mutex<Arc<ServerTools>>,
 }
 
@@ -110,6 +112,8 @@ impl ServerRegistry {
         keeper: Keeper,
     ) -> Self {
         let environment = ServerEnvironment { cache, logs, search_path, keeper };
+        let includes = |server: &ServerOptions| (server.name.clone(), server.includes.clone());
+        let includes = Mutex::new(servers.iter().map(includes).collect());
         let set = Arc::new_cyclic(|set: &Weak<ServerSet>| {
             let new = |options| {
                 let set = set.clone();
@@ -120,7 +124,8 @@ impl ServerRegistry {
                 });
                 Arc::new(McpServer::new(options, environment.clone(), on_change))
             };
-            ServerSet { servers: servers.into_iter().map(new).collect(), tools: Mutex::default() }
+            let servers = servers.into_iter().map(new).collect();
+            ServerSet { servers, includes, tools: Mutex::default() }
         });
         set.refresh();
         ServerRegistry { set }
@@ -130,6 +135,17 @@ impl ServerRegistry {
     /// for nothing.
     pub fn tools(&self) -> Arc<ServerTools> {
         self.set.tools.lock().clone()
+    }
+
+    /// Replaces how tools come into sessions, by server. Servers that are not named keep theirs.
+    pub fn set_includes(&self, includes: BTreeMap<String, ServerIncludes>) {
+        self.set.includes.lock().extend(includes);
+        self.set.refresh();
+    }
+
+    /// How the tools of a server come into sessions, where nothing is set for one of them.
+    pub fn server_include(&self, name: &str) -> Option<IncludeMode> {
+        Some(self.set.includes.lock().get(name)?.include)
     }
 
     /// Starts the servers whose tools are not known yet, side by side, and asks
@@ -235,14 +251,23 @@ impl ServerSet {
         let (name, options) = (server.name().clone(), server.options().clone());
         listing.tools.into_iter().filter_map(move |tool| {
             let is_off = options.disabled_tools.contains(&tool.name);
-            (!is_off).then(|| self.spec(&name, &options, tool))
+            (!is_off).then(|| self.spec(&name, tool))
         })
     }
 
-    fn spec(&self, server: &Arc<str>, options: &ServerOptions, tool: ListedTool) -> ToolSpec {
+    /// How a tool of a server comes into sessions.
+    fn include(&self, server: &str, tool: &str) -> IncludeMode {
+        let includes = self.includes.lock();
+        let of_server = includes.get(server);
+        let own = of_server.and_then(|includes| includes.tools.get(tool));
+        let include = own.copied().or(of_server.map(|includes| includes.include));
+        include.unwrap_or(IncludeMode::Always)
+    }
+
+    fn spec(&self, server: &Arc<str>, tool: ListedTool) -> ToolSpec {
         let servers = self.servers.iter().map(|server| &**server.name());
         let called = model_name(server, &tool.name, servers);
-        let include = options.tool_includes.get(&tool.name).copied().unwrap_or(options.include);
+        let include = self.include(server, &tool.name);
         let id = ItemId::tool(Some(server.clone()), tool.name);
         // So that a model and a person see whose words these are.
         let description = tool.description.map(|words| format!("[server {server}] {words}"));

@@ -140,16 +140,23 @@ pub struct ServerOptions {
     pub name: String,
     /// How it is reached.
     pub transport: ServerTransport,
-    /// How its tools come into a session, unless the tool is set otherwise.
-    pub include: IncludeMode,
-    /// How single tools of it come into a session, by their names.
-    pub tool_includes: BTreeMap<String, IncludeMode>,
+    /// How its tools come into a session, at first.
+    pub includes: ServerIncludes,
     /// Tools of it that are left out, by their names.
     pub disabled_tools: Vec<String>,
     /// How long it may take to start.
     pub start_limit: Duration,
     /// How long a call may take.
     pub time_limit: Duration,
+}
+
+/// How the tools of one MCP server come into a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerIncludes {
+    /// All of them, unless the tool is set otherwise.
+    pub include: IncludeMode,
+    /// Single tools, by their names.
+    pub tools: BTreeMap<String, IncludeMode>,
 }
 
 /// How an MCP server is reached.

@@ -93,6 +93,15 @@ pub(crate) fn read_file(job: &ReadJob, options: &WorkspaceOptions) -> ReadResult
     ReadResult { slot: job.slot, seen, at, outcome }
 }
 
+/// The text of a file as it stands there, under the same conditions as [`read_file`].
+pub(crate) fn read_source(file: &SourceFile, options: &WorkspaceOptions) -> Option<String> {
+    if leads_out_of_project(file, options) {
+        return None;
+    }
+    let (_, content) = read(&file.path);
+    String::from_utf8(content.ok()??).ok()
+}
+
 /// Whether a file that a project brings is in truth another one of this machine: whoever wrote
 /// the project may not choose what of that is sent to a model.
 fn leads_out_of_project(file: &SourceFile, options: &WorkspaceOptions) -> bool {

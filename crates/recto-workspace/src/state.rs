@@ -34,6 +34,8 @@ pub(crate) struct WorkspaceState {
     folders: Vec<Folder>,
     slots: Vec<FileSlot>,
     snapshot: Option<Arc<WorkspaceSnapshot>>,
+    /// The options that the snapshot was made with.
+    made_with: Option<Arc<WorkspaceOptions>>,
     /// The snapshot does not show what is known.
     outdated: bool,
 }
@@ -70,9 +72,14 @@ pub(crate) enum SlotContent {
 }
 
 impl WorkspaceState {
-    /// The last snapshot, if there is one.
-    pub(crate) fn snapshot(&self) -> Option<Arc<WorkspaceSnapshot>> {
-        self.snapshot.clone()
+    /// Whether the files were read once.
+    pub(crate) fn has_read(&self) -> bool {
+        self.snapshot.is_some()
+    }
+
+    /// The file at a path, if it is one of those that are read.
+    pub(crate) fn source_file(&self, path: &Path) -> Option<SourceFile> {
+        self.slots.iter().map(|slot| &slot.file).find(|file| *file.path == *path).cloned()
     }
 
     /// Looks at the workspace, its folders and its files, and gives the files
@@ -115,12 +122,16 @@ impl WorkspaceState {
     }
 
     /// Takes in what was read, and gives the snapshot: the last one as long as
-    /// it shows all that is known.
+    /// it shows all that is known, with these options.
     pub(crate) fn settle(
         &mut self,
         results: Vec<ReadResult>,
-        options: &WorkspaceOptions,
+        options: &Arc<WorkspaceOptions>,
     ) -> Arc<WorkspaceSnapshot> {
+        if !self.made_with.as_ref().is_some_and(|known| Arc::ptr_eq(known, options)) {
+            self.made_with = Some(options.clone());
+            self.outdated = true;
+        }
         for result in results {
             let slot = result.slot;
             if self.slots[slot].accept(result) == Refresh::Changed {

@@ -1,14 +1,18 @@
 //! The door of the crate: an agent's files behind one async call. Files are
 //! looked at and read on tokio's blocking threads; everything else is sync.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use parking_lot::RwLock;
+use recto_context::{IncludeMode, ItemKind};
 use recto_fs::blocking;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
-use crate::options::{Reload, WorkspaceOptions};
+use crate::options::{Override, Reload, WorkspaceOptions};
 use crate::read::{self, ReadJob, ReadResult};
 use crate::snapshot::WorkspaceSnapshot;
 use crate::state::WorkspaceState;
@@ -19,7 +23,8 @@ const FILES_A_THREAD: usize = 8;
 /// The files of one agent, and what is known of them.
 #[derive(Debug)]
 pub struct Workspace {
-    options: Arc<WorkspaceOptions>,
+    /// Replaced as a whole when settings change.
+    options: RwLock<Arc<WorkspaceOptions>>,
     /// Held by the call that is under way.
     state: Arc<Mutex<WorkspaceState>>,
 }
@@ -27,7 +32,20 @@ pub struct Workspace {
 impl Workspace {
     /// A workspace of which nothing has been read yet.
     pub fn new(options: WorkspaceOptions) -> Self {
-        Workspace { options: Arc::new(options), state: Arc::default() }
+        Workspace { options: RwLock::new(Arc::new(options)), state: Arc::default() }
+    }
+
+    /// Replaces the settings that are made for items from outside. The next catalog has them.
+    pub fn replace_overrides(
+        &self,
+        overrides: BTreeMap<(ItemKind, String), Override>,
+        kind_includes: BTreeMap<ItemKind, IncludeMode>,
+    ) {
+        let mut options = self.options.write();
+        if options.overrides != overrides || options.kind_includes != kind_includes {
+            let before = WorkspaceOptions::clone(&options);
+            *options = Arc::new(WorkspaceOptions { overrides, kind_includes, ..before });
+        }
     }
 
     /// The agent's catalog as the files are now. The same `Arc` as before when
@@ -36,21 +54,31 @@ impl Workspace {
     /// Must be called within a tokio runtime.
     pub async fn catalog(&self) -> Arc<WorkspaceSnapshot> {
         let mut state = self.state.clone().lock_owned().await;
-        if self.options.reload == Reload::Startup
-            && let Some(snapshot) = state.snapshot()
-        {
-            return snapshot;
+        let options = self.options.read().clone();
+        if options.reload == Reload::Startup && state.has_read() {
+            return state.settle(Vec::new(), &options);
         }
         // One job for all looks: a stat is so short that handing out hundreds of
         // them would cost more than it saves, above all on a busy machine.
-        let options = self.options.clone();
+        let survey_options = options.clone();
         let (mut state, jobs) = blocking(move || {
-            let jobs = state.survey(&options);
+            let jobs = state.survey(&survey_options);
             (state, jobs)
         })
         .await;
-        let results = read_all(jobs, &self.options).await;
-        state.settle(results, &self.options)
+        let results = read_all(jobs, &options).await;
+        state.settle(results, &options)
+    }
+}
+
+impl Workspace {
+    /// The text of a file that the catalog was read from, as it is now. `None` for every other
+    /// file, whatever its path, and for one that can't be read.
+    pub async fn source_text(&self, path: &Path) -> Option<String> {
+        self.catalog().await;
+        let file = self.state.lock().await.source_file(path)?;
+        let options = self.options.read().clone();
+        blocking(move || read::read_source(&file, &options)).await
     }
 }
 

@@ -1,23 +1,37 @@
 //! The command line: what can be typed. What it does is in `commands`.
 
+mod approvals;
 mod files;
+mod items;
+mod memory;
+mod models;
 mod sampling;
 mod serve;
+mod sessions;
 mod shell;
+mod tools;
+mod turns;
+mod token;
 
 use std::path::PathBuf;
 
-use clap::builder::{NonEmptyStringValueParser, RangedU64ValueParser};
-use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use recto_agent::{UsageQuery, UsageSpan};
-use recto_context::{AudienceKind, ContextMode, IncludeMode, ItemKind};
-use recto_models::Checksum;
-use recto_store::ApprovalId;
+use recto_context::ContextMode;
 
+pub use approvals::{AnswerArg, ApprovalCommand};
 pub use files::{AttachArgs, ProjectArgs};
+pub use items::{IncludeArg, ItemArgs, ItemCommand, KindArg, SearchArgs, SetArgs, WhyArgs};
+pub use memory::{AudienceArgs, MarkArgs, MemoryArgs, MemoryCommand, ScopeArgs, WhoArg};
+pub use models::ModelCommand;
 pub use sampling::SamplingArgs;
 pub use serve::ServeArgs;
+pub use sessions::{SessionArgs, SessionCommand, SessionFormat};
 pub use shell::{CompletionArgs, ManArgs};
+pub use tools::{CallArgs, McpCommand, ToolArgs, ToolCommand};
+pub use turns::{DiffArgs, ReplayArgs, ShowArgs};
+pub use token::{TokenCommand, TokenCreateArgs, TokenLifetime};
 
 /// Turns what is typed into the domain's own enum, whose variants have the same names.
 macro_rules! same_variants {
@@ -31,6 +45,7 @@ macro_rules! same_variants {
         }
     };
 }
+use same_variants;
 
 /// A local-first agent gateway that shows exactly what its models are sent.
 #[derive(Debug, Parser)]
@@ -74,6 +89,9 @@ pub enum CliCommand {
     Search(SearchArgs),
     /// Answer over HTTP: the web page, the API, and the front doors of OpenAI and Ollama
     Serve(ServeArgs),
+    /// Make, list and revoke the tokens that let programs and people in over the network
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// Tell why an item was or was not on the page of a turn
     Why(WhyArgs),
     /// Count how the context was used over time, and list the items that nothing uses
@@ -204,72 +222,6 @@ pub enum ModeArg {
 
 same_variants!(ModeArg => ContextMode: Full, Minimal, Auto);
 
-/// The arguments of `recto show`.
-#[derive(Debug, Args)]
-pub struct ShowArgs {
-    /// The turn, by number, or `last`
-    #[arg(default_value = "last")]
-    pub turn: String,
-    /// Which of the turn's requests, from 1 [default: its last page; with --text all of them]
-    #[arg(long, value_name = "N")]
-    pub request: Option<u32>,
-    /// Print the page as the model reads it, with the source of each part in the margin
-    #[arg(long, conflicts_with_all = ["body", "json"])]
-    pub text: bool,
-    /// Print to the terminal even what is longer than the screen, instead of opening a pager
-    #[arg(long, requires = "text")]
-    pub no_pager: bool,
-    /// Print the request's body, the exact bytes that were sent
-    #[arg(long, conflicts_with = "json")]
-    pub body: bool,
-    /// Print all of it as JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// The arguments of `recto diff`.
-#[derive(Debug, Args)]
-pub struct DiffArgs {
-    /// A turn, by number, or `last`
-    #[arg(default_value = "last")]
-    pub first: String,
-    /// Another turn [default: the one before it in its session]
-    pub second: Option<String>,
-    /// Print as JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// The arguments of `recto replay`.
-#[derive(Debug, Args)]
-pub struct ReplayArgs {
-    /// The turn, by number, or `last`; with --verify alone, every turn
-    pub turn: Option<String>,
-    /// Which of the turn's requests, from 1 [default: its last page; with --verify all]
-    #[arg(long, value_name = "N")]
-    pub request: Option<u32>,
-    /// Ask another model entry than the one that was asked
-    #[arg(long, value_name = "NAME", conflicts_with = "verify")]
-    pub model: Option<String>,
-    /// Write the body anew from its parts and options, and fail unless it is the one sent
-    #[arg(long)]
-    pub verify: bool,
-    /// Print as JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// The arguments of `recto sessions`.
-#[derive(Debug, Args)]
-pub struct SessionArgs {
-    /// Whose sessions.
-    #[command(flatten)]
-    pub agent: AgentArg,
-    /// What to do with them.
-    #[command(subcommand)]
-    pub command: SessionCommand,
-}
-
 /// The commands of `recto agents`.
 #[derive(Debug, Subcommand)]
 pub enum AgentCommand {
@@ -293,199 +245,6 @@ pub struct AgentArg {
     /// The agent, by its name in the config
     #[arg(long, global = true, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub agent: Option<String>,
-}
-
-/// The commands of `recto sessions`.
-#[derive(Debug, Subcommand)]
-pub enum SessionCommand {
-    /// List the sessions, newest first
-    List {
-        /// List those in the archive, too
-        #[arg(long)]
-        all: bool,
-        /// How to print them
-        #[command(flatten)]
-        json: JsonArg,
-    },
-    /// Show what was said in a session
-    Show {
-        /// The session's name or number
-        name: String,
-        /// How to print it
-        #[command(flatten)]
-        json: JsonArg,
-    },
-    /// Give a session another name
-    Rename {
-        /// The session's name or number
-        name: String,
-        /// The new name
-        new: String,
-    },
-    /// Put a session into the archive; nothing is deleted
-    Archive {
-        /// The session's name or number
-        name: String,
-    },
-    /// Delete a session for good: what was said, what was sent, its file, and what was typed in it
-    ///
-    /// Its messages also leave the history of what was typed; commands such as `/remember` stay
-    /// there. What was counted of it stays in `recto stats`. You are asked twice.
-    Delete {
-        /// The session's name or number
-        name: String,
-        /// Ask nothing
-        #[arg(long)]
-        yes: bool,
-    },
-    /// Write a session to a file, with all that was said
-    Export {
-        /// The session's name or number
-        name: String,
-        /// The file to write [default: standard output]
-        #[arg(short, long, value_name = "FILE")]
-        out: Option<PathBuf>,
-        /// How to write it [default: by the file's name; jsonl unless that ends in .md]
-        #[arg(long)]
-        format: Option<SessionFormat>,
-        /// Behind the messages, a line of JSON for each request that was sent: the exact body, all
-        /// that was on its page and why, what came back and what it cost; not as Markdown
-        #[arg(long)]
-        records: bool,
-    },
-    /// Read a session that was exported, a history of one JSON message a line, or Markdown with a
-    /// heading for each message
-    Import {
-        /// The file; `-` is standard input
-        file: PathBuf,
-        /// What to call the session [default: the exported name]
-        #[arg(long)]
-        name: Option<String>,
-    },
-    /// Put the messages back on the page that a summary stands for
-    Expand {
-        /// The session's name or number
-        name: String,
-    },
-    /// Stop what runs or waits in a session, in whichever process; what was said stays
-    Stop {
-        /// The session's name or number
-        name: String,
-        /// How to print it
-        #[command(flatten)]
-        json: JsonArg,
-    },
-    /// Find messages that have all of these words
-    Search {
-        /// The words
-        query: String,
-        /// The most messages to list
-        #[arg(long, value_name = "N", default_value_t = 20)]
-        limit: usize,
-        /// How to print them
-        #[command(flatten)]
-        json: JsonArg,
-    },
-}
-
-/// How a session is written.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum SessionFormat {
-    /// A line of JSON for the session, and one for each message
-    Jsonl,
-    /// To be read by people, too
-    #[value(alias = "md")]
-    Markdown,
-}
-
-/// The commands of `recto models`.
-#[derive(Debug, Subcommand)]
-pub enum ModelCommand {
-    /// List the model entries of the config, and the models on disk
-    List(JsonArg),
-    /// Ask servers whether they have the models, with what window, and whether they take tools
-    Check {
-        /// The entry [default: all]
-        name: Option<String>,
-        /// How to print it
-        #[command(flatten)]
-        json: JsonArg,
-    },
-    /// Get models that run without a server, and print where their files are
-    Pull {
-        /// Names that Recto knows, or the addresses or paths of files [default: smollm2 minilm]
-        #[arg(value_name = "NAME|URL|PATH")]
-        names: Vec<String>,
-        /// The SHA-256 that the file must have
-        #[arg(long, value_name = "HEX")]
-        sha256: Option<Checksum>,
-        /// What to call the model here [default: the name of its file]
-        #[arg(long, value_name = "NAME")]
-        name: Option<String>,
-        /// Tell nothing but errors
-        #[arg(short, long)]
-        quiet: bool,
-        /// How to print what was pulled
-        #[command(flatten)]
-        json: JsonArg,
-    },
-    /// Remove a model from disk
-    Remove {
-        /// The model's name, as `recto models list` shows it
-        name: String,
-    },
-}
-
-/// The arguments of `recto search`.
-#[derive(Debug, Args)]
-pub struct SearchArgs {
-    /// What is searched for, as a message would say it; `-` reads standard input
-    pub query: String,
-    /// Whose items.
-    #[command(flatten)]
-    pub agent: AgentArg,
-    /// Find only items of this kind
-    #[arg(long)]
-    pub kind: Option<KindArg>,
-    /// The most items of each group to list [default: `search.top_k`]
-    #[arg(long, value_name = "N")]
-    pub limit: Option<usize>,
-    /// Say how the search was made, and where each item fits best
-    #[arg(long)]
-    pub explain: bool,
-    /// Print as JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// The kinds of items that can be searched.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum KindArg {
-    /// Rules
-    Rule,
-    /// References
-    Reference,
-    /// Skills
-    Skill,
-    /// Tools, those of skills included
-    Tool,
-    /// Memories
-    Memory,
-}
-
-same_variants!(KindArg => ItemKind: Rule, Reference, Skill, Tool, Memory);
-
-/// The arguments of `recto why`.
-#[derive(Debug, Args)]
-pub struct WhyArgs {
-    /// The item's name
-    pub name: String,
-    /// The turn, by number, or `last`
-    #[arg(default_value = "last")]
-    pub turn: String,
-    /// Print as JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// The arguments of `recto stats`.
@@ -533,333 +292,6 @@ pub enum BenchCommand {
         scope: bool,
     },
 }
-
-/// The arguments of `recto skills`, `recto rules` and `recto references`.
-#[derive(Debug, Args)]
-pub struct ItemArgs {
-    /// Whose items.
-    #[command(flatten)]
-    pub agent: AgentArg,
-    /// What to do with them.
-    #[command(subcommand)]
-    pub command: ItemCommand,
-}
-
-/// `recto skills`, `recto rules`, `recto references`, and half of `recto tools`.
-#[derive(Debug, Subcommand)]
-pub enum ItemCommand {
-    /// List them, with include mode and token cost
-    List(JsonArg),
-    /// Show the text of an item
-    Show {
-        /// The item's name
-        name: String,
-        /// How to print it
-        #[command(flatten)]
-        json: JsonArg,
-    },
-    /// Report what is wrong with their files
-    Check(JsonArg),
-    /// Write into the config how an item comes into sessions
-    Set(SetArgs),
-}
-
-/// The arguments of `recto tools`.
-#[derive(Debug, Args)]
-pub struct ToolArgs {
-    /// Whose tools.
-    #[command(flatten)]
-    pub agent: AgentArg,
-    /// What to do with them.
-    #[command(subcommand)]
-    pub command: ToolCommand,
-}
-
-/// The commands of `recto tools`.
-#[derive(Debug, Subcommand)]
-pub enum ToolCommand {
-    /// What there is for all items.
-    #[command(flatten)]
-    Items(ItemCommand),
-    /// Show what a call would run, and with what rights, without running it
-    DryRun(CallArgs),
-    /// Call a tool as a turn would, without asking; exits with 1 if it fails, 2 if the call does not fit
-    Run(CallArgs),
-    /// Trust a skill's tools.json and scripts as they are now
-    Trust {
-        /// The skill's name
-        name: String,
-        /// How to print it
-        #[command(flatten)]
-        json: JsonArg,
-    },
-}
-
-/// A call of a tool by hand.
-#[derive(Debug, Args)]
-pub struct CallArgs {
-    /// The tool's name; one of a skill or an MCP server is `SKILL.TOOL` or `SERVER.TOOL`
-    pub name: String,
-    /// The arguments as a JSON object; `-` reads standard input
-    #[arg(long, value_name = "JSON", default_value = "{}")]
-    pub args: String,
-    /// Print as JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// The commands of `recto mcp`.
-#[derive(Debug, Subcommand)]
-pub enum McpCommand {
-    /// List the servers of the config, and what is known of their tools; none is started
-    List(JsonArg),
-    /// Start servers, or reach them, and say how they are
-    Check {
-        /// The server [default: all]
-        name: Option<String>,
-        /// How to print it
-        #[command(flatten)]
-        json: JsonArg,
-    },
-    /// List the tools of servers; those that were never asked for them are started
-    Tools {
-        /// The server [default: all]
-        name: Option<String>,
-        /// How to print it
-        #[command(flatten)]
-        json: JsonArg,
-    },
-    /// Serve the index and the record to other agents, over standard input and output
-    Serve(AgentArg),
-}
-
-/// The arguments of `recto memory`.
-#[derive(Debug, Args)]
-pub struct MemoryArgs {
-    /// Whose memories.
-    #[command(flatten)]
-    pub agent: AgentArg,
-    /// What to do with them.
-    #[command(subcommand)]
-    pub command: MemoryCommand,
-}
-
-/// The commands of `recto memory`.
-#[derive(Debug, Subcommand)]
-pub enum MemoryCommand {
-    /// List what is remembered, newest first
-    List {
-        /// Who would see it
-        #[command(flatten)]
-        audience: AudienceArgs,
-        /// List daily notes of more than 30 days ago, too
-        #[arg(long)]
-        all: bool,
-        /// List what was forgotten, of everybody
-        #[arg(long, conflicts_with_all = ["all", "who", "person", "conversation", "sub_agent"])]
-        forgotten: bool,
-        /// How to print it
-        #[command(flatten)]
-        json: JsonArg,
-    },
-    /// Remember something, and print its id
-    Add {
-        /// What to remember; `-` reads standard input
-        text: String,
-        /// Put it on the page of every session that may see it
-        #[arg(long)]
-        important: bool,
-        /// Let guests and groups see it, too
-        #[arg(long)]
-        shared: bool,
-        /// To whom it belongs
-        #[command(flatten)]
-        scope: ScopeArgs,
-    },
-    /// Find memories and what was said in past sessions, by meaning and words
-    Search {
-        /// What is searched for, as a message would say it; `-` reads standard input
-        query: String,
-        /// The most to list
-        #[arg(long, value_name = "N", default_value_t = 10, value_parser = at_least_one())]
-        limit: usize,
-        /// Who would see it
-        #[command(flatten)]
-        audience: AudienceArgs,
-        /// How to print it
-        #[command(flatten)]
-        json: JsonArg,
-    },
-    /// Change the text or the marks of a memory, whoever it belongs to
-    Edit {
-        /// The memory's id, or the beginning of what stands behind the `#`
-        id: String,
-        /// The new text; `-` reads standard input [default: with marks, the old text; otherwise
-        /// what an editor makes of it]
-        text: Option<String>,
-        /// What is said of it beside its text
-        #[command(flatten)]
-        marks: MarkArgs,
-        /// To whom it belongs
-        #[command(flatten)]
-        scope: ScopeArgs,
-    },
-    /// Take memories out, whoever they belong to, and keep them in an archive beside the others
-    Forget {
-        /// The memories' ids, or the beginnings of what stands behind the `#`
-        #[arg(required = true, value_name = "ID")]
-        ids: Vec<String>,
-        /// To whom they belong
-        #[command(flatten)]
-        scope: ScopeArgs,
-    },
-    /// Bring back what was forgotten
-    Restore {
-        /// Their ids, as `recto memory list --forgotten` shows them
-        #[arg(required = true, value_name = "ID")]
-        ids: Vec<String>,
-        /// To whom they belong
-        #[command(flatten)]
-        scope: ScopeArgs,
-    },
-    /// Report everything about the files of memories that a person should know
-    Check(JsonArg),
-}
-
-fn at_least_one() -> RangedU64ValueParser<usize> {
-    RangedU64ValueParser::new().range(1..)
-}
-
-/// For whom memories are looked at.
-#[derive(Debug, Args)]
-pub struct AudienceArgs {
-    /// Show what these would see: the owner, a guest in private, or a group
-    #[arg(long = "as", value_name = "WHO", default_value = "owner")]
-    pub who: WhoArg,
-    /// With the memories of this person, as far as these may see them
-    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
-    pub person: Option<String>,
-    /// With the memories of this conversation, such as `telegram@bot-4711`
-    #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
-    pub conversation: Option<String>,
-    /// With the memories of this sub-agent in place of the agent's own
-    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
-    pub sub_agent: Option<String>,
-}
-
-/// Who can talk to an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum WhoArg {
-    /// Its owner, in private
-    Owner,
-    /// Another person, in private
-    Guest,
-    /// Several people
-    Group,
-}
-
-same_variants!(WhoArg => AudienceKind: Owner, Guest, Group);
-
-/// What is said of a memory beside its text, where that changes.
-#[derive(Debug, Clone, Copy, Args)]
-pub struct MarkArgs {
-    /// Put it on the page of every session that may see it
-    #[arg(long, conflicts_with = "not_important")]
-    pub important: bool,
-    /// Put it on a page only where it fits
-    #[arg(long)]
-    pub not_important: bool,
-    /// Let guests and groups see it, too
-    #[arg(long, conflicts_with = "not_shared")]
-    pub shared: bool,
-    /// Keep it from guests and groups
-    #[arg(long)]
-    pub not_shared: bool,
-}
-
-/// To whom a memory belongs. If nobody is named, what is new is the owner's, and what
-/// is there may be anybody's.
-#[derive(Debug, Args)]
-#[group(multiple = false)]
-pub struct ScopeArgs {
-    /// It belongs to this person
-    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
-    pub person: Option<String>,
-    /// It belongs to this conversation, such as `telegram@bot-4711`
-    #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
-    pub conversation: Option<String>,
-    /// It belongs to this sub-agent, or to the agent itself
-    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
-    pub sub_agent: Option<String>,
-}
-
-/// The commands of `recto approvals`.
-#[derive(Debug, Subcommand)]
-pub enum ApprovalCommand {
-    /// List the questions that wait for an answer, oldest first
-    List(JsonArg),
-    /// Show a question, with all that would be done, and who answered it
-    Show {
-        /// The question's number
-        id: ApprovalId,
-        /// Print as JSON: what would be done is `action`, field by field
-        #[arg(long)]
-        json: bool,
-    },
-    /// Answer a question; where no Recto runs any more that waits for it, its turn goes on here
-    Answer {
-        /// The question's number
-        id: ApprovalId,
-        /// The answer
-        answer: AnswerArg,
-        /// Print as JSON
-        #[arg(long)]
-        json: bool,
-    },
-}
-
-/// What can be said to a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum AnswerArg {
-    /// Allow this call
-    #[value(alias = "once")]
-    Allow,
-    /// Allow every call of the tool in this session
-    Session,
-    /// Deny the call
-    Deny,
-}
-
-/// `recto rules set` and its like.
-#[derive(Debug, Args)]
-#[command(group = ArgGroup::new("mode").required(true))]
-pub struct SetArgs {
-    /// The item's name; a skill's tool is `SKILL.TOOL`
-    #[arg(required_unless_present = "all")]
-    pub name: Option<String>,
-    /// Set it for all of the kind of which nothing else is said, in their own files or the config
-    #[arg(long, conflicts_with = "name")]
-    pub all: bool,
-    /// How it comes: into every session, by hand, or for a turn when search finds that it fits
-    #[arg(long, value_name = "MODE", group = "mode")]
-    pub include: Option<IncludeArg>,
-    /// Take the setting out: what its own file says holds, or what is usual for its kind
-    #[arg(long, group = "mode")]
-    pub default: bool,
-}
-
-/// The include modes that can be set.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum IncludeArg {
-    /// Joins every session
-    Always,
-    /// Joins a session when a person adds it
-    Manual,
-    /// Comes for a turn when search finds that it fits
-    Agent,
-}
-
-same_variants!(IncludeArg => IncludeMode: Always, Manual, Agent);
 
 /// The commands of `recto config`.
 #[derive(Debug, Subcommand)]

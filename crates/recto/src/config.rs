@@ -50,7 +50,7 @@ pub use choices::{
     SearchPreset, SkillRender, SystemMessages, ToolCalls, ToolPermission, ToolTurnContext,
     UncertainMode,
 };
-pub use edit::{IncludeScope, ItemsTable, set_include};
+pub use edit::{IncludeScope, IncludeTable, set_include};
 pub use env::ConfigFlag;
 pub use problem::{ConfigProblem, ConfigProblems, SettingOrigin};
 pub use settings::{

@@ -27,36 +27,37 @@ use clap::Parser;
 use cli::{Cli, CliCommand};
 use failure::{CliFailure, CliResult};
 use home::RectoHome;
+use output::ErrorReader;
 use recto_context::ItemKind;
 
 /// Parses the command line, does what it says, and tells of failures.
 pub fn run() -> ExitCode {
-    let wants_json = wants_json(std::env::args_os());
+    let reader = find_error_reader(std::env::args_os());
+    output::set_error_reader(reader);
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // Help and the version are no failures, whatever they are printed for.
-        Err(usage) if wants_json && usage.use_stderr() => return refuse_usage(&usage),
+        Err(usage) if reader == ErrorReader::Program && usage.use_stderr() => {
+            return refuse_usage(&usage);
+        }
         Err(usage) => usage.exit(),
     };
     match dispatch(&cli) {
         Ok(code) => code,
         Err(failure) => {
-            tell_failure(&failure, wants_json);
+            output::tell_failure(&failure);
             ExitCode::FAILURE
         }
     }
 }
 
-/// Whether the command line asks for JSON, also one that is wrong otherwise.
-fn wants_json(arguments: impl Iterator<Item = OsString>) -> bool {
-    arguments.take_while(|argument| argument != "--").any(|argument| argument == "--json")
-}
-
-/// Tells of a failure on standard error, in the form that was asked for.
-fn tell_failure(failure: &CliFailure, as_json: bool) {
-    match as_json {
-        true => output::tell_json(&failure.json()),
-        false => output::tell(failure),
+/// Who reads standard error: a program where the command line asks for JSON, also one that is
+/// wrong otherwise.
+fn find_error_reader(arguments: impl Iterator<Item = OsString>) -> ErrorReader {
+    let mut options = arguments.take_while(|argument| argument != "--");
+    match options.any(|argument| argument == "--json") {
+        true => ErrorReader::Program,
+        false => ErrorReader::Person,
     }
 }
 
@@ -65,7 +66,7 @@ fn refuse_usage(usage: &clap::Error) -> ExitCode {
     let text = usage.render().to_string();
     let (message, rest) = text.split_once("\n\n").unwrap_or((&text, ""));
     let message = message.strip_prefix("error: ").unwrap_or(message);
-    tell_failure(&CliFailure::new(message).hint(rest.trim()).code("usage"), true);
+    output::tell_failure(&CliFailure::new(message).hint(rest.trim()).code("usage"));
     ExitCode::from(2)
 }
 
@@ -95,6 +96,7 @@ fn dispatch(cli: &Cli) -> CliResult<ExitCode> {
         CliCommand::Diff(args) => commands::turns::diff::run(&home, args)?,
         CliCommand::Sessions(args) => commands::sessions::run(&home, args)?,
         CliCommand::Search(args) => commands::search::run(&home, args)?,
+        CliCommand::Token(command) => commands::token::run(&home, command)?,
         CliCommand::Why(args) => commands::turns::why::run(&home, args)?,
         CliCommand::Stats(args) => commands::stats::run(&home, args)?,
         CliCommand::Completions(args) => commands::shell::completions(args)?,

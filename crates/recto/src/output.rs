@@ -7,6 +7,7 @@
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
 
 use recto_context::grouped_digits;
 use serde_json::{Value, json};
@@ -92,16 +93,47 @@ pub(crate) fn print_text(text: &str) -> CliResult {
     if io::stdout().is_terminal() { print_data(&tame_lines(text)) } else { print_data(text) }
 }
 
-/// Tells a person something that is not data.
+/// Who reads standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ErrorReader {
+    /// A person, who gets lines of text.
+    Person,
+    /// A program, which gets an object on each line.
+    Program,
+}
+
+/// Who reads standard error, as the command line says. It is the process that has one standard
+/// error, so this is said once for all that is told.
+static ERROR_READER: OnceLock<ErrorReader> = OnceLock::new();
+
+/// Says for the rest of the process who reads standard error.
+pub(crate) fn set_error_reader(reader: ErrorReader) {
+    // Said once, by whoever reads the command line.
+    let _ = ERROR_READER.set(reader);
+}
+
+/// Tells something that is not data: a person as text, a program as a note.
 pub(crate) fn tell(what: &dyn Display) {
-    let text = wrap_words(&tame_lines(&what.to_string()), 2, PageWidth::of_stderr());
+    let text = match ERROR_READER.get() {
+        Some(ErrorReader::Program) => {
+            json!({"note": {"message": what.to_string().trim()}}).to_string()
+        }
+        Some(ErrorReader::Person) | None => {
+            wrap_words(&tame_lines(&what.to_string()), 2, PageWidth::of_stderr())
+        }
+    };
     // Nobody is left to be told when standard error is gone.
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Tells a program something that is not data.
-pub(crate) fn tell_json(what: &Value) {
-    let _ = writeln!(io::stderr(), "{what}");
+/// Tells of the failure of a command, in the form for whoever reads it.
+pub(crate) fn tell_failure(failure: &CliFailure) {
+    match ERROR_READER.get() {
+        Some(ErrorReader::Program) => {
+            let _ = writeln!(io::stderr(), "{}", failure.json());
+        }
+        Some(ErrorReader::Person) | None => tell(failure),
+    }
 }
 
 /// A name or path on one line, with everything visible that is not text.
@@ -116,7 +148,7 @@ pub(crate) fn tame_lines(text: &str) -> String {
 
 /// As much of a text as fits into so many columns, on one line.
 pub(crate) fn one_line(text: &str, columns: usize) -> String {
-    cut_to(&text.split_whitespace().collect::<Vec<_>>().join(" "), columns)
+    cut_to(&recto_context::one_line(text), columns)
 }
 
 /// What a model's server read, in words: `945 prompt tokens (578 from cache)`.

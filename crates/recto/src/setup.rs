@@ -16,13 +16,13 @@ use std::time::Duration;
 
 use jiff::Zoned;
 use recto_agent::{
-    Actor, Agent, AgentMemories, AgentOptions, AgentParts, ConfiguredItems, ModelEntry, Searcher,
-    UnknownItem, add_tools, remove_disabled,
+    Actor, Agent, AgentMemories, AgentOptions, AgentParts, ConfiguredItems, IncludeSettings,
+    ModelEntry, Searcher, UnknownItem, add_tools, remove_disabled,
 };
 use recto_context::mode::{self, ModeSetting, OlderPair, ResolvedMode};
 use recto_context::{
-    Audience, Catalog, ContextLimits, ItemKind, LayoutPreset, PageLayout, Priority, SkillRender,
-    Tokens, ToolCalls,
+    Audience, Catalog, ContextLimits, IncludeMode, ItemKind, LayoutPreset, PageLayout, Priority,
+    SkillRender, Tokens, ToolCalls,
 };
 use recto_llm::{
     ApiKey, CallOptions, ChatTemplate, ClientOptions, FeatureSupport, ModelClient, Provider,
@@ -165,15 +165,26 @@ fn workspace_options(settings: &Settings) -> WorkspaceOptions {
         extra_skill_dirs: settings.skills.extra_dirs.clone(),
         disabled_skills: settings.skills.disabled.iter().cloned().collect(),
         overrides: overrides(&settings.items),
-        kind_includes: settings
-            .item_kinds
-            .iter()
-            .filter_map(|kind| Some((kind.kind, kind.include?)))
-            .collect(),
+        kind_includes: kind_includes(settings),
         always_tokens: always_tokens(settings),
         reload: settings.reload,
         search_path: env::var_os("PATH"),
     }
+}
+
+/// When the agent's items are included, as the config has it now.
+pub(crate) fn include_settings(home: &RectoHome, settings: &Settings) -> IncludeSettings {
+    IncludeSettings {
+        overrides: overrides(&settings.items),
+        kind_includes: kind_includes(settings),
+        built_in: built_in(&toolbox(home, settings), settings),
+        servers: tools::server_includes(settings),
+    }
+}
+
+fn kind_includes(settings: &Settings) -> BTreeMap<ItemKind, IncludeMode> {
+    let kinds = settings.item_kinds.iter();
+    kinds.filter_map(|kind| Some((kind.kind, kind.include?))).collect()
 }
 
 /// What skills of which nothing is said may cost together. No limit where bodies are not shown,
@@ -445,6 +456,8 @@ fn layout(
         system_messages: model.system_messages.unwrap_or(preset.system_messages),
         pick_messages: model.pick_messages.unwrap_or(preset.pick_messages),
         tool_calls: tool_calls(model, template),
+        // Known only where an image is about to be sent.
+        images: preset.images,
     }
 }
 

@@ -8,7 +8,8 @@ use futures_util::future::{BoxFuture, FutureExt};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use recto_context::{
-    Audience, ItemId, ItemKind, Memory, MemoryMarks, MemoryScope, Remedy, ToolSpec, may_remember,
+    Audience, ItemId, ItemKind, Memory, MemoryMarks, MemoryScope, Remedy, ToolSpec, first_chars,
+    may_remember, one_line,
 };
 use recto_store::SessionId;
 use recto_tools::{
@@ -345,9 +346,5 @@ fn local(at: Timestamp, form: &str) -> String {
 
 /// A message on one line, as much of it as helps.
 fn shortened(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
+    first_chars(&one_line(text), SHOWN)
 }

@@ -254,3 +254,37 @@ async fn what_is_taken_back_is_marked_once_in_a_file_that_only_grows() {
     assert_eq!(found.retractions.len(), 2);
     assert!(found.messages.iter().all(|found| found.untouched));
 }
+
+/// Promise: `deleted-for-good`
+#[tokio::test]
+async fn files_go_with_their_session_also_where_a_person_took_the_header_away() {
+    let test = TestFiles::new();
+    let session = test.session(&["One?", "two", "three", "four"]).await;
+    test.files().update(&test.store, session).await.unwrap();
+    let folder = test.sessions();
+    let text = fs::read_to_string(folder.join(NAME)).unwrap();
+    // Nothing is left of the first but what was said; the second begins where it was.
+    fs::write(folder.join(NAME), "just what was said\n").unwrap();
+    test.files().update(&test.store, session).await.unwrap();
+    fs::write(folder.join("my copy.md"), &text).unwrap();
+    let others = [
+        ("session-memory-one-11-20261115T100300Z.md", "of another session"),
+        ("session-memory-one-1-20261115T100301Z.md", "of another beginning"),
+        ("notes.md", "of a person"),
+    ];
+    for (name, text) in others {
+        fs::write(folder.join(name), text).unwrap();
+    }
+    let stored = test.store.session(session).await.unwrap().unwrap();
+    assert_eq!(delete_session_files(&folder, &stored).unwrap(), 3, "{:?}", test.listed());
+    let left: Vec<String> =
+        test.listed().iter().map(|file| file.split(" ").next().unwrap().to_owned()).collect();
+    let mut expected: Vec<&str> = others.iter().map(|(name, _)| *name).collect();
+    expected.sort_unstable();
+    assert_eq!(left, expected);
+    // A name counts for nothing where the header says whose it is.
+    fs::write(folder.join("session-memory-one-2-20261115T100300Z.md"), &text).unwrap();
+    let other = test.session(&["Six?", "seven", "eight", "nine"]).await;
+    let other = test.store.session(other).await.unwrap().unwrap();
+    assert_eq!(delete_session_files(&folder, &other).unwrap(), 0);
+}

@@ -59,8 +59,34 @@ pub(super) struct StreamedReply {
 pub(super) struct ReplyStamps(Vec<MessageStamp>);
 
 impl ReplyStamps {
-    /// Whether the stamp that a reply begins with is one of them.
-    pub(super) fn has(&self, lead: &str) -> bool {
+    /// The stamps that a whole reply begins with, which may be several, and the rest.
+    pub(super) fn split<'a>(&self, reply: &'a str) -> (&'a str, &'a str) {
+        let length = self.length_in(reply, StreamProgress::Over);
+        reply.split_at(length.unwrap_or_default())
+    }
+
+    /// How much of a reply is stamps at its beginning, with the blanks behind them. `None` while
+    /// that can't be told. A stamp that nothing follows is the reply itself.
+    fn length_in(&self, reply: &str, progress: StreamProgress) -> Option<usize> {
+        if self.0.is_empty() {
+            return Some(0);
+        }
+        let (mut length, mut rest) = (0, reply);
+        loop {
+            match LeadingStamp::find(rest) {
+                LeadingStamp::Whole(end) if self.has(&rest[..end]) => {
+                    length += end;
+                    rest = &rest[end..];
+                }
+                LeadingStamp::Unfinished if progress == StreamProgress::Running => return None,
+                LeadingStamp::Whole(_) | LeadingStamp::Unfinished | LeadingStamp::None => {
+                    return Some(length);
+                }
+            }
+        }
+    }
+
+    fn has(&self, lead: &str) -> bool {
         self.0.iter().any(|stamp| stamp.stands_in(lead))
     }
 }
@@ -73,19 +99,14 @@ enum StreamProgress {
 }
 
 impl StreamedReply {
-    /// Where the reply's own words begin: behind a stamp that is taken off. `None` while that
+    /// Where the reply's own words begin: behind the stamps that are taken off. `None` while that
     /// can't be told.
     fn words_from(&self) -> Option<usize> {
-        match LeadingStamp::find(&self.text) {
-            _ if self.stamps.0.is_empty() => Some(0),
-            LeadingStamp::Whole(length) if self.stamps.has(&self.text[..length]) => Some(length),
-            LeadingStamp::Unfinished if self.progress == StreamProgress::Running => None,
-            LeadingStamp::Whole(_) | LeadingStamp::Unfinished | LeadingStamp::None => Some(0),
-        }
+        self.stamps.length_in(&self.text, self.progress)
     }
 
-    /// The stamp that is taken off, and what the model said behind it.
-    pub(super) fn split_stamp(&self) -> (&str, &str) {
+    /// The stamps that are taken off, and what the model said behind them.
+    pub(super) fn split_stamps(&self) -> (&str, &str) {
         self.text.split_at(self.words_from().unwrap_or_default())
     }
 

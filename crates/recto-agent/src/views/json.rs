@@ -2,14 +2,15 @@
 
 use recto_context::{CachedPrefix, ItemId, ServedTokens, Tokens, visible_text};
 use recto_store::{
-    ApprovalExtent, ItemState, MessageHit, RequestRecord, SessionSummary, Store, StoredApproval,
-    StoredCompaction, StoredMessage, StoredRetraction, StoredSession, StoredTurn,
+    ApprovalExtent, ItemState, MessageHit, NewCompaction, RequestRecord, SessionSummary, Store,
+    StoredApproval, StoredCompaction, StoredMessage, StoredRetraction, StoredSession, StoredTurn,
 };
 use serde_json::{Value, json};
 
 use crate::error::AgentResult;
 use crate::event::ApprovalQuestion;
 use crate::open_turns::find_standing;
+use crate::preview::RequestPreview;
 use crate::record::{RequestPurpose, restore_request};
 
 /// A session, without what was said in it.
@@ -193,6 +194,24 @@ pub async fn request_json(
         "body": body,
         "answer": request.answer,
     }))
+}
+
+/// The request that a model would be sent, with how far it begins as the one before it.
+pub fn preview_json(preview: &RequestPreview) -> Value {
+    let agreed_bytes = preview.comparison.as_ref().map(|comparison| comparison.agreed_bytes);
+    let mut report = preview.request.report_cached(&CachedPrefix { agreed_bytes, served: None });
+    report["prefix"] = json!(preview.comparison);
+    if let Some(NewCompaction { summary, tokens_before, tokens_after, .. }) = &preview.compaction {
+        report["compaction"] = json!({
+            "first": summary.first,
+            "last": summary.last,
+            "tokens_before": tokens_before,
+            "tokens_after": tokens_after,
+            // What is shown is an extract all the same: no model is asked for a preview.
+            "by": preview.summary_by,
+        });
+    }
+    report
 }
 
 /// What is known of the server's cache: by the request before, and by its own count.

@@ -26,4 +26,5 @@ mod taken_up;
 mod trouble;
 mod truth;
 mod usage;
+mod views;
 mod why;

@@ -52,6 +52,22 @@ fn a_stamp_that_a_reply_imitates_is_taken_off_and_recorded() {
 
 /// Promise: `stamps-are-not-imitated`
 #[test]
+fn all_stamps_that_a_reply_begins_with_are_taken_off() {
+    runtime().block_on(async {
+        let twice = |minute: &str| format!("Sent {minute}:\nSent {minute}: \n\nHello, Kim.");
+        let (heard, kept, taken_off) = heard_of("so?", twice).await;
+        assert_eq!((heard.as_str(), kept.as_str()), ("Hello, Kim.", "Hello, Kim."));
+        assert_eq!(taken_off.as_str().unwrap().matches("Sent 20").count(), 2, "{taken_off}");
+        // The second is none of the page's.
+        let quoting = |minute: &str| format!("Sent {minute}:\nSent 2020-11-15 08:07:\ndisk full");
+        let (heard, kept, taken_off) = heard_of("so?", quoting).await;
+        assert_eq!((heard.as_str(), &*heard), ("Sent 2020-11-15 08:07:\ndisk full", &*kept));
+        assert_eq!(taken_off.as_str().unwrap().matches("Sent 20").count(), 1, "{taken_off}");
+    });
+}
+
+/// Promise: `stamps-are-not-imitated`
+#[test]
 fn a_time_that_a_reply_quotes_stays() {
     runtime().block_on(async {
         for (message, reply) in [

@@ -74,7 +74,11 @@ fn lines(message: &Message, length: usize) -> Vec<String> {
         let arguments = shortened(&call.arguments, length.min(4000) / 2);
         format!("Call of {}: {}", call.name, indented(&arguments))
     });
-    spoken.into_iter().chain(calls).collect()
+    let files = message.files().map(|file| {
+        let text = shortened(file.text(), length.min(4000) / 2);
+        format!("File {}: {}", file.name(), indented(&text))
+    });
+    spoken.into_iter().chain(files).chain(calls).collect()
 }
 
 /// The beginning and the end of a text that is too long.

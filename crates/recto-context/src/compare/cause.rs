@@ -1,7 +1,7 @@
 //! Names why two prompts part. Only these causes exist; a break that has none
 //! of them would be a broken promise.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::item_id;
 use crate::context::{OfferedTool, RequestContext};
@@ -10,7 +10,7 @@ use crate::layer::Layer;
 use crate::page::{Part, PartReason};
 
 /// The reason why two prompts stop to agree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeCause {
     /// Another model reads it.

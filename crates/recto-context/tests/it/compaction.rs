@@ -8,9 +8,9 @@ use std::sync::Arc;
 use expect_test::expect;
 use proptest::prelude::*;
 use recto_context::{
-    CallId, CompactionInput, ContentPart, Fact, FactKind, Message, MessageBody, MessageId, Text,
-    TokenCounter, Tokens, ToolCall, complete_summary, extract_summary, find_facts, lost_facts,
-    summary_prompt,
+    AttachedFile, CallId, CompactionInput, ContentPart, Fact, FactKind, Image, Message,
+    MessageBody, MessageId, Text, TokenCounter, Tokens, ToolCall, complete_summary,
+    extract_summary, find_facts, lost_facts, summary_prompt,
 };
 
 const CODING: &str = include_str!("../fixtures/compaction/coding.txt");
@@ -256,6 +256,37 @@ fn what_is_not_smaller_is_no_summary() {
     assert_eq!(extract_summary(&CompactionInput { messages: &chatter, ..all }), None);
     assert_eq!(complete_summary(&"and so on ".repeat(40), &all), None);
     assert_eq!(extract_summary(&CompactionInput { messages: &[], ..all }), None);
+}
+
+#[test]
+fn files_that_came_along_are_named() {
+    let counter = TokenCounter::estimated();
+    let long = "and so it goes on in the usual way, line by line. ".repeat(20);
+    let file = ContentPart::File(AttachedFile::new("plans/garden shed.md", long));
+    let image = ContentPart::Image(Image {
+        media_type: "image/png".into(),
+        data: "AAAA".into(),
+        name: Some("photos/wall.png".into()),
+    });
+    let piped = AttachedFile::new(AttachedFile::STANDARD_INPUT, "some lines");
+    let text = ContentPart::Text("What do you think of it?".into());
+    let mut first = Message::user(1, "");
+    let MessageBody::User(user) = &mut first.body else { panic!("no user's message") };
+    user.content = vec![text, file, image, ContentPart::File(piped)];
+    let messages = [Arc::new(first), Arc::new(Message::assistant(2, "It looks fine to me."))];
+    let input = compaction(None, &messages, 4, &counter);
+    let summary = extract_summary(&input).unwrap();
+    let list = summary.lines().last().unwrap();
+    assert_eq!(list, "Also references: plans/garden shed.md; photos/wall.png", "{summary}");
+    // A model's summary that does not name them gets them, too.
+    let lost = lost_facts(&input, "User: What do you think of it?");
+    let is_there = |name: &str| lost.iter().any(|fact| fact.text == name);
+    assert!(is_there("plans/garden shed.md") && is_there("photos/wall.png"), "{lost:?}");
+    let again = CompactionInput { before: Some(&summary), messages: &[], ..input };
+    let again = lost_facts(&again, "");
+    assert!(again.iter().any(|fact| fact.text == "plans/garden shed.md"), "{again:?}");
+    let prompt = summary_prompt(&input, Tokens::new(2000)).unwrap();
+    assert!(prompt.contains("\nFile plans/garden shed.md: and so it goes"), "{prompt}");
 }
 
 #[test]

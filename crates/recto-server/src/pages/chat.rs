@@ -29,6 +29,7 @@ use self::composer::{CompletionList, Composer, preview_meter};
 use self::side_list::{SideList, surface_words};
 use self::talk_page::{TalkPage, TurnView};
 use self::turn_article::{TurnAudience, state_name, turn_article};
+use super::context::CONTEXT_SCRIPT;
 use super::layout::{NavPage, PageChrome, PageFrame};
 use super::page_problem::PageResult;
 use super::session_panel::{SessionPanel, effective_mode};
@@ -90,7 +91,7 @@ async fn welcome(gateway: &Gateway, actor: &Actor, side: &SideList) -> PageResul
         title: "New session",
         page: NavPage::Chat,
         body_class: "chat alone",
-        scripts: &["chat.js"],
+        scripts: &["chat.js", CONTEXT_SCRIPT],
     };
     let lead = agent_choice(gateway);
     let mode = effective_mode(&SessionSettings::default(), agent.models().first());
@@ -192,7 +193,7 @@ impl<'a> ChatPage<'a> {
             title: &self.title,
             page: NavPage::Chat,
             body_class: "chat",
-            scripts: &["chat.js"],
+            scripts: &["chat.js", CONTEXT_SCRIPT],
         };
         let settings = SessionSettings::from_store(&self.session.settings);
         let model = settings.model.as_deref().and_then(|name| self.agent.model(name).ok());

@@ -110,14 +110,13 @@ mod tests {
     use recto_context::IncludeMode;
 
     use super::*;
-    use crate::options::ServerKey;
+    use crate::options::{ServerIncludes, ServerKey};
 
     fn server(name: &str, transport: ServerTransport) -> ServerOptions {
         ServerOptions {
             name: name.to_owned(),
             transport,
-            include: IncludeMode::Always,
-            tool_includes: BTreeMap::new(),
+            includes: ServerIncludes { include: IncludeMode::Always, tools: BTreeMap::new() },
             disabled_tools: Vec::new(),
             start_limit: Duration::from_secs(1),
             time_limit: Duration::from_secs(1),

@@ -5,12 +5,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use recto_context::Remedy;
+use recto_context::{Remedy, first_chars};
 use rmcp::model::ErrorData;
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
-use super::listing::{cleaned, shortened};
+use super::listing::cleaned;
 use super::log::Redactor;
 
 /// As much of a server's own words as an error repeats.
@@ -251,7 +251,7 @@ impl ServerProblem {
 
 /// A server's words as an error repeats them.
 fn words(text: &str, redact: &Redactor) -> String {
-    shortened(&cleaned(&redact.apply(text)), MAX_WORDS)
+    first_chars(&cleaned(&redact.apply(text)), MAX_WORDS)
 }
 
 /// What stands at the end of a chain of errors.

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use recto_context::first_chars;
 use rmcp::model;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -88,7 +89,7 @@ impl ListedTool {
     fn new(tool: &model::Tool) -> Result<Self, String> {
         let name = tool.name.to_string();
         if name.is_empty() || name.len() > MAX_NAME || name.chars().any(is_hidden) {
-            let shown = shortened(&cleaned(&name), 60);
+            let shown = first_chars(&cleaned(&name), 60);
             return Err(format!("a tool is left out: `{shown}` is no name for one"));
         }
         let length = serde_json::to_string(&*tool.input_schema).map_or(usize::MAX, |s| s.len());
@@ -110,7 +111,7 @@ impl ListedTool {
         }
         let words = tool.description.as_deref().map(cleaned).filter(|words| !words.is_empty());
         let title = || tool.title.as_deref().map(cleaned).filter(|title| !title.is_empty());
-        let description = words.or_else(title).map(|words| shortened(&words, MAX_DESCRIPTION));
+        let description = words.or_else(title).map(|words| first_chars(&words, MAX_DESCRIPTION));
         Ok(ListedTool { name, description, parameters })
     }
 }
@@ -119,14 +120,6 @@ impl ListedTool {
 pub(super) fn cleaned(text: &str) -> String {
     let seen = |c: &char| matches!(c, '\n' | '\t') || !is_hidden(*c);
     text.chars().filter(seen).collect::<String>().trim().to_owned()
-}
-
-/// At most so many characters of a text.
-pub(super) fn shortened(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 /// Control characters, and those that hide or turn around what stands beside

@@ -39,8 +39,7 @@ fn options(name: &str, transport: ServerTransport) -> ServerOptions {
     ServerOptions {
         name: name.to_owned(),
         transport,
-        include: IncludeMode::Always,
-        tool_includes: BTreeMap::new(),
+        includes: ServerIncludes { include: IncludeMode::Always, tools: BTreeMap::new() },
         disabled_tools: Vec::new(),
         start_limit: Duration::from_secs(60),
         time_limit: Duration::from_secs(60),

@@ -9,10 +9,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::civil::Date;
-use recto_context::{Audience, Memory};
+use recto_context::{Audience, ContentSource, Memory};
 use recto_fs::blocking;
 
 use super::layout::{MemoryLayout, decoded};
+use super::load::{LoadReach, LoadedContent, load};
 use super::{Horizon, MemoryFiles};
 
 /// All memories of all scopes, for the owner who looks after them.
@@ -47,6 +48,19 @@ impl MemoryFiles {
         }
         let view = self.read(owner, Horizon::All).await;
         AllMemories { memories: view.everything.clone(), has_gaps: has_gaps || view.has_gaps() }
+    }
+
+    /// The text of a file that memories were read from, as it is now. `None` for every other
+    /// file, whatever its path, and for one that can't be read.
+    pub async fn source_text(&self, path: &Path, owner: &Audience) -> Option<String> {
+        let source = ContentSource::file(path);
+        let all = self.read_everything(owner).await;
+        all.memories.iter().find(|memory| memory.source == source)?;
+        let path = path.to_owned();
+        match blocking(move || load(&path, LoadReach::Whole).content).await {
+            LoadedContent::Bytes { bytes, .. } => String::from_utf8(bytes).ok(),
+            LoadedContent::Missing | LoadedContent::Unusable(_) => None,
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is read again, and when: the same `Arc` as long as nothing changed.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::pin::pin;
 use std::sync::Arc;
@@ -7,7 +8,8 @@ use std::task::{Context, Waker};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
-use recto_workspace::{Reload, Workspace, WorkspaceOptions, WorkspaceSnapshot};
+use recto_context::{IncludeMode, ItemKind};
+use recto_workspace::{Override, Reload, Workspace, WorkspaceOptions, WorkspaceSnapshot};
 use tokio::task::JoinSet;
 
 use crate::WorkspaceHome;
@@ -159,6 +161,40 @@ async fn reload_at_startup_reads_once() {
     home.write("workspace/SOUL.md", "changed");
     fs::remove_dir_all(home.path("workspace/rules")).unwrap();
     assert!(Arc::ptr_eq(&first, &workspace.catalog().await));
+}
+
+#[tokio::test]
+async fn replaced_settings_hold_from_the_next_call_on() {
+    let home = sample();
+    let always = Override { include: Some(IncludeMode::Always), priority: None };
+    let overrides = BTreeMap::from([((ItemKind::Rule, "r".to_owned()), always)]);
+    for reload in [Reload::Turn, Reload::Startup] {
+        let workspace = Workspace::new(WorkspaceOptions { reload, ..home.options() });
+        let first = workspace.catalog().await;
+        assert_eq!(first.catalog.rules[0].include, IncludeMode::Manual, "{reload:?}");
+        workspace.replace_overrides(overrides.clone(), BTreeMap::new());
+        let second = workspace.catalog().await;
+        assert_eq!(second.catalog.rules[0].include, IncludeMode::Always, "{reload:?}");
+        // The same once more changes nothing.
+        workspace.replace_overrides(overrides.clone(), BTreeMap::new());
+        assert!(Arc::ptr_eq(&second, &workspace.catalog().await), "{reload:?}");
+        let kinds = BTreeMap::from([(ItemKind::Rule, IncludeMode::Agent)]);
+        workspace.replace_overrides(BTreeMap::new(), kinds);
+        assert_eq!(workspace.catalog().await.catalog.rules[0].include, IncludeMode::Agent);
+    }
+}
+
+#[tokio::test]
+async fn only_files_that_are_read_can_be_looked_at() {
+    let home = sample();
+    home.write("workspace/notes.md", "not one of them");
+    let workspace = home.open();
+    let text = async |path: &str| workspace.source_text(&home.path(path)).await;
+    assert_eq!(text("workspace/SOUL.md").await.as_deref(), Some("aaaa"));
+    assert_eq!(text("workspace/rules/broken.md").await.as_deref(), Some("---\na: [\n---\n"));
+    for other in ["workspace/notes.md", "workspace/rules/../notes.md", "workspace/rules", ""] {
+        assert_eq!(text(other).await, None, "{other}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

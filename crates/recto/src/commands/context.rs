@@ -8,18 +8,17 @@ use jiff::Zoned;
 use recto_agent::{
     Agent, AgentMemories, Inbound, InboundReading, ItemQuery, MemoryCriteria, MentionedItems,
     ModelEntry, RankingBasis, RequestPreview, SearchOutcome, Searcher, SessionSettings,
-    WordsOnlyReason, assemble_for, join_mentioned, model_window, without_mentions,
+    WordsOnlyReason, assemble_for, join_mentioned, model_window, preview_json, without_mentions,
 };
 use recto_context::mode::{self, ModeMark, ModeQuestion, ModeSetting};
 use recto_context::{
-    AssemblyInputs, Bootstrap, CachedPrefix, Carry, Catalog, ContentPart, ContextMode,
-    MemorySnapshot, Message, MessageId, MessageStamp, RequestContext, SessionItem, SummaryBy,
-    TokenCounter, Tokens, Window, WindowSource, has_tools, read_jsonl,
+    AssemblyInputs, Bootstrap, Carry, Catalog, ContentPart, ContextMode, MemorySnapshot, Message,
+    MessageId, MessageStamp, RequestContext, SessionItem, SummaryBy, TokenCounter, Tokens, Window,
+    WindowSource, has_tools, read_jsonl,
 };
 use recto_search::SearchEntry;
 use recto_store::{NewCompaction, SessionId, Store};
 use recto_workspace::MemoryView;
-use serde_json::{Value, json};
 
 use crate::attach::{FileMentions, MessageAttachments};
 use crate::cli::{ContextArgs, SamplingArgs};
@@ -212,7 +211,7 @@ fn show_in_session(
         let inbound = Inbound { content, settings, client, ..Inbound::text(&setup::actor(), "") };
         let (model, preview) = preview(&agent, session.id, inbound).await?;
         if args.json {
-            print_json(&report(&preview))?;
+            print_json(&preview_json(&preview))?;
         } else {
             show(args, &model, &preview.request)?;
         }
@@ -231,24 +230,6 @@ pub(crate) async fn preview(
     let preview = agent.preview(session, inbound).await?;
     let model = agent.model(&preview.request.model)?;
     Ok((model.clone(), preview))
-}
-
-/// A preview for programs: the request, and the summary that would be made for it.
-pub(crate) fn report(preview: &RequestPreview) -> Value {
-    let agreed_bytes = preview.comparison.as_ref().map(|comparison| comparison.agreed_bytes);
-    let mut report = preview.request.report_cached(&CachedPrefix { agreed_bytes, served: None });
-    report["prefix"] = json!(preview.comparison);
-    if let Some(NewCompaction { summary, tokens_before, tokens_after, .. }) = &preview.compaction {
-        report["compaction"] = json!({
-            "first": summary.first,
-            "last": summary.last,
-            "tokens_before": tokens_before,
-            "tokens_after": tokens_after,
-            // What is shown is an extract all the same: no model is asked for a preview.
-            "by": preview.summary_by,
-        });
-    }
-    report
 }
 
 /// Says what would be summarised: the page shows it as if that had been done.

@@ -2,13 +2,14 @@
 //! in common with them.
 
 pub(crate) mod entry;
-mod set;
+pub(in crate::commands) mod set;
 pub(super) mod usage;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use recto_agent::{ListedItem, bare_item_name, list_items, name_means_item};
 use recto_context::{Catalog, ItemId, ItemKind};
 use recto_workspace::{
     IncludeSource, ProblemEffect, SkipReason, SkippedItem, WorkspaceProblem, WorkspaceSnapshot,
@@ -25,7 +26,7 @@ use crate::output::{counted, list_json, print_json, print_list, print_text, tame
 use crate::project::FOLDER;
 use crate::remedy_words::with_command;
 use crate::setup;
-use entry::{ItemMatch, ListedItem};
+use entry::ItemMatch;
 use usage::UsageTable;
 
 pub(crate) fn run(home: &RectoHome, kind: ItemKind, args: &ItemArgs) -> CliResult<ExitCode> {
@@ -73,7 +74,7 @@ impl ItemView {
     }
 
     pub(super) fn entries(&self) -> Vec<ListedItem<'_>> {
-        entry::list_items(&self.catalog, self.kind)
+        list_items(&self.catalog, self.kind)
     }
 
     /// Whether an item's include mode is the one that the config has for all of its kind.
@@ -200,8 +201,13 @@ pub(super) fn find<'e, 'c>(
 /// Names the nearest item, or says why the one that was asked for is left out.
 fn not_there(view: &ItemView, entries: &[ListedItem<'_>], name: &str) -> CliFailure {
     let ItemView { kind, snapshot, .. } = view;
-    let is_it = |skipped: &&SkippedItem| skipped.item.kind == *kind && *skipped.item.name == *name;
+    let is_it = |skipped: &&SkippedItem| {
+        skipped.item.kind == *kind
+            && (*skipped.item.name == *name || name_means_item(name, &skipped.item))
+    };
     let failure = CliFailure::new(format!("there is no {kind} `{}`", tame(name)));
+    // What else can be said goes by the name alone.
+    let name = bare_item_name(name);
     if let Some(skipped) = snapshot.skipped.iter().find(is_it) {
         let path = tame(&skipped.path.to_string_lossy());
         return failure.hint(format!("{path}: {}", why_skipped(skipped)));

@@ -29,6 +29,7 @@ use crate::output::{list_json, print, print_json, tame, tame_lines, tell};
 use crate::setup;
 
 use delete::Confirmation;
+pub(crate) use delete::forget_elsewhere;
 pub(crate) use effective::{EffectiveSetting, EffectiveSettings, SettingSource};
 use status::SessionDescriber;
 pub(crate) use status::effective_settings;

@@ -21,11 +21,14 @@ const INCLUDE: &str = "include";
 /// The table of items.
 const ITEMS: &str = "items";
 
+/// The table of MCP servers.
+const SERVERS: &str = "mcp";
+
 /// The text of a config with the include mode of an item, or of all of its kind, set, or with
 /// `None` no longer set. `None` when the text can't be changed.
 pub fn set_include(
     text: &str,
-    table: ItemsTable<'_>,
+    table: IncludeTable<'_>,
     scope: IncludeScope<'_>,
     include: Option<IncludeMode>,
 ) -> Option<String> {
@@ -49,7 +52,7 @@ pub fn set_include(
 pub enum IncludeScope<'a> {
     /// All items of the kind of which nothing else is said.
     Kind,
-    /// The item of this name.
+    /// The item or server of this name.
     Item(&'a str),
 }
 
@@ -71,37 +74,56 @@ impl IncludeScope<'_> {
     }
 }
 
-/// The table that items of a kind stand in: that for all agents, or an agent's own.
+/// The table in which include modes are set.
 #[derive(Debug, Clone, Copy)]
-pub struct ItemsTable<'a> {
-    /// The agent, where it is one's own.
-    pub agent: Option<&'a str>,
-    /// The kind of the items.
-    pub kind: ItemKind,
+pub enum IncludeTable<'a> {
+    /// That of the items of a kind: the one for all agents, or an agent's own.
+    Items {
+        /// The agent, where it is one's own.
+        agent: Option<&'a str>,
+        /// The kind of the items.
+        kind: ItemKind,
+    },
+    /// That of the MCP servers, each of which has a table of its name in it.
+    Servers,
 }
 
-impl<'a> ItemsTable<'a> {
-    /// The names of the tables down to the one that has a table for each kind.
+impl<'a> IncludeTable<'a> {
+    /// The names of the tables down to the one that it stands in.
     fn above(self) -> Vec<&'a str> {
-        match self.agent {
-            None => vec![ITEMS],
-            Some(agent) => vec!["agents", agent, ITEMS],
+        match self {
+            IncludeTable::Items { agent: None, .. } => vec![ITEMS],
+            IncludeTable::Items { agent: Some(agent), .. } => vec!["agents", agent, ITEMS],
+            IncludeTable::Servers => Vec::new(),
         }
+    }
+
+    /// Its own name.
+    fn name(self) -> &'static str {
+        match self {
+            IncludeTable::Items { kind, .. } => kind.name(),
+            IncludeTable::Servers => SERVERS,
+        }
+    }
+
+    /// The path of its own, from the top.
+    fn path(self) -> KeyPath {
+        let above = self.above().into_iter().fold(KeyPath::default(), |path, name| path.join(name));
+        above.join(self.name())
     }
 }
 
 /// The path as TOML spells it.
-impl fmt::Display for ItemsTable<'_> {
+impl fmt::Display for IncludeTable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let above = self.above().into_iter().fold(KeyPath::default(), |path, name| path.join(name));
-        write!(f, "{}", above.join(self.kind.name()))
+        write!(f, "{}", self.path())
     }
 }
 
 /// The setting that is changed.
 #[derive(Clone, Copy)]
 struct IncludeEntry<'a> {
-    table: ItemsTable<'a>,
+    table: IncludeTable<'a>,
     scope: IncludeScope<'a>,
 }
 
@@ -117,10 +139,13 @@ struct IncludeSpan {
 }
 
 impl IncludeEntry<'_> {
-    /// The names that the table of the kind can have.
+    /// The names that the table can have.
     fn tables(self) -> [String; 2] {
-        let kind = self.table.kind.name();
-        [kind.to_owned(), format!("{kind}s")]
+        let name = self.table.name().to_owned();
+        match self.table {
+            IncludeTable::Items { kind, .. } => [name, format!("{kind}s")],
+            IncludeTable::Servers => [name.clone(), name],
+        }
     }
 
     /// The table with a table for each kind, if it is there.
@@ -248,9 +273,7 @@ impl IncludeEntry<'_> {
     /// Whether the new text says the same as the old one, but for this setting,
     /// which is as it was meant to be.
     fn is_all_that_changed(self, old: &str, new: &str, include: Option<IncludeMode>) -> bool {
-        let above =
-            self.table.above().into_iter().fold(KeyPath::default(), |at, name| at.join(name));
-        let of_kind = above.join(self.table.kind.name());
+        let of_kind = self.table.path();
         let path = match self.scope {
             IncludeScope::Kind => of_kind.join(INCLUDE),
             IncludeScope::Item(name) => of_kind.join(name).join(INCLUDE),
@@ -357,7 +380,7 @@ mod tests {
     }
 
     fn check_in(
-        table: ItemsTable<'_>,
+        table: IncludeTable<'_>,
         text: &str,
         include: Option<IncludeMode>,
         expected: &Expect,
@@ -371,15 +394,34 @@ mod tests {
         );
     }
 
-    const RULES: ItemsTable<'static> = table(ItemKind::Rule);
+    const RULES: IncludeTable<'static> = table(ItemKind::Rule);
 
-    const fn table(kind: ItemKind) -> ItemsTable<'static> {
-        ItemsTable { agent: None, kind }
+    const fn table(kind: ItemKind) -> IncludeTable<'static> {
+        IncludeTable::Items { agent: None, kind }
+    }
+
+    #[test]
+    fn a_server_has_its_include_mode_in_its_own_table() {
+        let set = |text: &str, include| {
+            set_include(text, IncludeTable::Servers, IncludeScope::Item("docs"), include)
+        };
+        let text = "[mcp.docs]\ncommand = 'x' # why\n\n[mcp.docs.env]\nA = 'b'\n";
+        let edited = set(text, AGENT).unwrap();
+        expect![[r#"
+            [mcp.docs]
+            command = 'x' # why
+            include = "agent"
+
+            [mcp.docs.env]
+            A = 'b'
+        "#]]
+        .assert_eq(&edited);
+        assert_eq!(set(&edited, None).unwrap(), text);
     }
 
     #[test]
     fn an_agent_has_a_table_of_its_own() {
-        let table = ItemsTable { agent: Some("work"), kind: ItemKind::Rule };
+        let table = IncludeTable::Items { agent: Some("work"), kind: ItemKind::Rule };
         assert_eq!(table.to_string(), "agents.work.items.rule");
         check_in(
             table,

@@ -6,8 +6,7 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 use recto_context::{
     AlikeItem, DroppedEntry, Image, IncludeMode, ItemId, ItemKind, ItemStanding, ItemStatus,
-    ItemUse, Layer, ModeDecision, ModeReason, ModeSource, OfferedTool, Part, PartReason, Pick,
-    RequestContext, Tokens, Window,
+    ItemUse, Layer, OfferedTool, Part, PartReason, Pick, RequestContext, Tokens,
 };
 
 use super::TextTable;
@@ -29,13 +28,13 @@ pub(crate) fn request(request: &RequestContext, width: PageWidth) -> String {
         let _ = write!(out, "\n{}", dropped.draw(width));
     }
     let standings = request.item_standings();
-    let absent: Vec<String> = standings.iter().filter_map(absent).collect();
-    for (what, listed) in [
-        ("not taken", listed(&request.candidates, candidate)),
-        ("left for likeness", listed(&request.alike, alike)),
-        ("not in the session", listed(&absent, String::clone)),
+    for (what, describe) in [
+        ("not taken", not_taken as fn(&ItemStanding) -> Option<String>),
+        ("left for likeness", alike),
+        ("not in the session", absent),
     ] {
-        if let Some(listed) = listed {
+        let described: Vec<String> = standings.iter().filter_map(describe).collect();
+        if let Some(listed) = listed(&described) {
             out.push_str(&format!("\n{what}: {listed}\n"));
         }
     }
@@ -46,8 +45,8 @@ pub(crate) fn request(request: &RequestContext, width: PageWidth) -> String {
 const NAMED: usize = 12;
 
 /// The first of some things, and how many more there are; `None` for none.
-fn listed<T>(things: &[T], shown: impl Fn(&T) -> String) -> Option<String> {
-    let mut named: Vec<String> = things.iter().take(NAMED).map(shown).collect();
+fn listed(things: &[String]) -> Option<String> {
+    let mut named: Vec<String> = things.iter().take(NAMED).cloned().collect();
     let more = things.len().saturating_sub(NAMED);
     if more > 0 {
         named.push(format!("and {more} more"));
@@ -59,25 +58,21 @@ fn shown_id(id: &ItemId) -> String {
     tame(&id.to_string())
 }
 
-fn candidate(pick: &Pick) -> String {
-    format!("{} ({})", shown_id(&pick.item), pick.describe_refusal())
+/// An item that search looked at, with why it was not taken. What stands on the page by its
+/// name alone is told there.
+fn not_taken(standing: &ItemStanding) -> Option<String> {
+    let ItemStatus::NotTaken { candidate } = &standing.status else { return None };
+    Some(format!("{} ({})", shown_id(&standing.item), candidate.describe_refusal()))
 }
 
 /// An item that nobody wanted for the page, with what keeps it out.
 fn absent(standing: &ItemStanding) -> Option<String> {
-    let why = match standing.status {
-        ItemStatus::NotJoined => IncludeMode::Always.name(),
-        ItemStatus::NotAdded => IncludeMode::Manual.name(),
-        ItemStatus::NotRanked => IncludeMode::Agent.name(),
-        ItemStatus::Removed | ItemStatus::RemovedWithSkill { .. } => "removed",
-        ItemStatus::ToolsOffered { .. } => "its tools are offered",
-        _ => return None,
-    };
-    Some(format!("{} ({why})", shown_id(&standing.item)))
+    Some(format!("{} ({})", shown_id(&standing.item), standing.status.absence_name()?))
 }
 
-fn alike(alike: &AlikeItem) -> String {
-    format!("{} (says the same as {})", shown_id(&alike.item), shown_id(&alike.of))
+fn alike(standing: &ItemStanding) -> Option<String> {
+    let ItemStatus::SaysTheSame { of, .. } = &standing.status else { return None };
+    Some(format!("{} (says the same as {})", shown_id(&standing.item), shown_id(of)))
 }
 
 /// Why something is there; of what search brought, also how surely it fits.
@@ -93,20 +88,12 @@ fn why(reason: &PartReason, item: Option<&ItemUse>) -> String {
 
 fn heading(request: &RequestContext, width: PageWidth) -> String {
     let RequestContext { mode, window, budget, .. } = request;
-    let setting = setting(mode).map(|words| format!("; {words}")).unwrap_or_default();
-    let matched = match &mode.matched[..] {
-        [] => String::new(),
-        words => format!(" ({})", tame(&words.join(", "))),
-    };
     let used = request.prompt_tokens();
     let room = budget.messages + budget.tools;
     let lines = [
         ("model", tame(&request.model)),
-        ("mode", format!("{}: {}{matched}{setting}", mode.chosen.name(), mode.reason.describe())),
-        (
-            "window",
-            format!("{} tokens, {}{}", window.tokens, window.source.describe(), sizes(window)),
-        ),
+        ("mode", format!("{}: {}", mode.chosen.name(), tame(&mode.describe()))),
+        ("window", format!("{} tokens, {}", window.tokens, window.describe_source())),
         (
             "prompt",
             format!(
@@ -117,24 +104,6 @@ fn heading(request: &RequestContext, width: PageWidth) -> String {
         ),
     ];
     lines.iter().map(|(label, text)| labelled(label, text, width)).collect()
-}
-
-/// The setting that held, where the reason does not say it already.
-fn setting(mode: &ModeDecision) -> Option<String> {
-    match (&mode.reason, mode.source?) {
-        (ModeReason::Default, _) | (ModeReason::Configured, ModeSource::Model(_)) => None,
-        (_, source) => Some(source.describe()),
-    }
-}
-
-/// What else is known of a window: the model may have been trained for more.
-fn sizes(window: &Window) -> String {
-    let trained = window.trained.map(|tokens| format!("trained for {tokens}"));
-    let cap = window.cap.map(|tokens| format!("window.cap {tokens}"));
-    match [trained, cap].into_iter().flatten().collect::<Vec<_>>() {
-        none if none.is_empty() => String::new(),
-        known => format!(" ({})", known.join(", ")),
-    }
 }
 
 fn percent(part: Tokens, whole: Tokens) -> String {
@@ -184,19 +153,19 @@ fn columns(layers: &[(Layer, Tokens)], width: PageWidth) -> Vec<usize> {
 
 /// A letter that tells the layer without colour, and its colour.
 pub(super) fn layer_mark(layer: Layer) -> (char, Style) {
-    let (letter, colour) = match layer {
-        Layer::System => ('S', AnsiColor::Blue),
-        Layer::Bootstrap => ('B', AnsiColor::BrightBlack),
-        Layer::Memory => ('M', AnsiColor::Magenta),
-        Layer::Skills => ('K', AnsiColor::Cyan),
-        Layer::Tools => ('T', AnsiColor::BrightCyan),
-        Layer::Items => ('I', AnsiColor::Yellow),
-        Layer::History => ('H', AnsiColor::Green),
-        Layer::Picks => ('P', AnsiColor::BrightMagenta),
-        Layer::Message => ('U', AnsiColor::BrightGreen),
-        Layer::Rounds => ('R', AnsiColor::BrightYellow),
+    let colour = match layer {
+        Layer::System => AnsiColor::Blue,
+        Layer::Bootstrap => AnsiColor::BrightBlack,
+        Layer::Memory => AnsiColor::Magenta,
+        Layer::Skills => AnsiColor::Cyan,
+        Layer::Tools => AnsiColor::BrightCyan,
+        Layer::Items => AnsiColor::Yellow,
+        Layer::History => AnsiColor::Green,
+        Layer::Picks => AnsiColor::BrightMagenta,
+        Layer::Message => AnsiColor::BrightGreen,
+        Layer::Rounds => AnsiColor::BrightYellow,
     };
-    (letter, colour.on_default())
+    (layer.letter(), colour.on_default())
 }
 
 /// Every item with why it is there; the history as one line.
@@ -213,8 +182,20 @@ fn items(request: &RequestContext) -> TextTable {
                 part.images().for_each(|image| table.row(image_row(part, image)));
             }),
         }
+        heading_row(&mut table, request, layer);
     }
     table
+}
+
+/// What the headings of a layer cost, so that its rows add up to what it costs.
+fn heading_row(table: &mut TextTable, request: &RequestContext, layer: Layer) {
+    let headings = request.layer(layer).filter(|part| part.reason == PartReason::Heading);
+    let tokens: Tokens = headings.map(|part| part.tokens).sum();
+    if tokens > Tokens::ZERO {
+        let name = "headings".to_owned();
+        let why = "what stands above and between the items".to_owned();
+        table.row([layer.to_string(), name, String::new(), tokens.to_string(), why]);
+    }
 }
 
 /// Whether a part has a row of its own: tools that stand on the page as text have theirs among

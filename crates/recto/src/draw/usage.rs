@@ -17,6 +17,18 @@ use crate::output::{counted, prompt_words, tame};
 /// How many items are listed; all of them are in the JSON.
 const LISTED: usize = 40;
 
+/// What each table counts, in lines that fit a page.
+const LAYERS: &str = "What the pages were made of, in tokens as Recto counts them.";
+const PERIODS: &str = "Turns, the tokens of their prompts as the model's server counted them, and how\n\
+     many items they took, offered, left and used.";
+const ITEMS: &str = "In how many turns an item was taken (on the page with its text), offered (to be\n\
+     called, or read by its name), left (considered, and not on the page) and used\n\
+     (called, read or recalled; whether a rule or a reference was can't be seen).\n\
+     It was last used by the last turn that took it or used it.";
+
+/// What stands for tokens where the model's server told none.
+const NOT_COUNTED: &str = "not counted";
+
 /// Draws a report, or says why there is nothing to draw.
 pub(crate) fn usage(report: &UsageReport, width: PageWidth) -> String {
     let mut out = heading(report);
@@ -28,8 +40,12 @@ pub(crate) fn usage(report: &UsageReport, width: PageWidth) -> String {
     if let Some(session) = &report.session {
         out.push_str(&session_usage(session));
     }
-    for table in [layers(&report.totals.tokens), periods(report), items(report)] {
-        let _ = write!(out, "\n{}", table.draw(width));
+    for (caption, table) in [
+        (LAYERS, layers(&report.totals.tokens)),
+        (PERIODS, periods(report)),
+        (ITEMS, items(report)),
+    ] {
+        let _ = write!(out, "\n{caption}\n{}", table.draw(width));
     }
     if report.items.len() > LISTED {
         let _ = writeln!(out, "and {} more", report.items.len() - LISTED);
@@ -112,9 +128,17 @@ fn turns(endings: &EndingCounts, tokens: &TokenCounts) -> String {
 
 /// What servers have counted, in words.
 fn server_tokens(tokens: &TokenCounts) -> String {
+    if is_uncounted(tokens) {
+        return format!("tokens {NOT_COUNTED} by the model's server");
+    }
     let cached = tokens.cached_share().map(|_| tokens.cached);
     let written = grouped_digits(tokens.completion);
     format!("{}, {written} written", prompt_words(tokens.prompt, cached))
+}
+
+/// Whether requests were made to servers that tell no tokens, as the scripted model does.
+fn is_uncounted(tokens: &TokenCounts) -> bool {
+    tokens.requests > 0 && tokens.prompt == 0 && tokens.completion == 0
 }
 
 /// The line that tells of one session.
@@ -156,7 +180,7 @@ fn periods(report: &UsageReport) -> TextTable {
         table.row([
             label,
             short(turns),
-            short(tokens.prompt),
+            if is_uncounted(&tokens) { NOT_COUNTED.to_owned() } else { short(tokens.prompt) },
             cached.unwrap_or_default(),
             short(items.taken),
             short(items.offered),

@@ -131,7 +131,8 @@ pub(crate) fn cut_to(text: &str, columns: usize) -> String {
         column += char_width(*c);
         column < columns
     };
-    text.chars().take_while(is_within).chain(['…']).collect()
+    let mark = Some('…').filter(|_| columns > 0);
+    text.chars().take_while(is_within).chain(mark).collect()
 }
 
 /// The lines of a text that has to be seen exactly, such as what a tool would do. Where one is

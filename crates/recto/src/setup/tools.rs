@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use recto_agent::memory_tools;
 use recto_context::{IncludeMode, ItemKind, ToolSpec};
 use recto_tools::{
-    CallLimits, Grants, NetworkAccess, ProgramOptions, ScriptPolicy, ServerKey, ServerOptions,
-    ServerTransport, ToolOptions, ToolPolicy, Toolbox,
+    CallLimits, Grants, NetworkAccess, ProgramOptions, ScriptPolicy, ServerIncludes, ServerKey,
+    ServerOptions, ServerTransport, ToolOptions, ToolPolicy, Toolbox,
 };
 
 use crate::config::{GrantSettings, ItemSettings, ServerSettings, Settings, TransportSettings};
@@ -130,6 +130,11 @@ fn servers(settings: &Settings) -> Vec<ServerOptions> {
     on.map(|server| server_options(server, settings)).collect()
 }
 
+/// How the tools of each MCP server come into a session.
+pub(crate) fn server_includes(settings: &Settings) -> BTreeMap<String, ServerIncludes> {
+    servers(settings).into_iter().map(|server| (server.name, server.includes)).collect()
+}
+
 fn server_options(server: &ServerSettings, settings: &Settings) -> ServerOptions {
     // No name of a server has a dot, so the first one ends it.
     let own = |name: &str| match name.split_once('.') {
@@ -143,8 +148,10 @@ fn server_options(server: &ServerSettings, settings: &Settings) -> ServerOptions
     ServerOptions {
         name: server.name.clone(),
         transport: transport(&server.transport),
-        include: settings.server_include(server),
-        tool_includes: tools.filter_map(include).collect(),
+        includes: ServerIncludes {
+            include: settings.server_include(server),
+            tools: tools.filter_map(include).collect(),
+        },
         disabled_tools: settings.tools.disabled.iter().filter_map(|name| own(name)).collect(),
         start_limit: server.start_limit,
         time_limit: server.time_limit,
@@ -263,11 +270,11 @@ mod tests {
              [items.tool.\"a.four\"]\npermission = 'allow'\n",
         );
         let [a, b] = &options.servers[..] else { panic!("one of the three is off") };
-        assert_eq!((a.name.as_str(), a.include), ("a", IncludeMode::Agent));
+        assert_eq!((a.name.as_str(), a.includes.include), ("a", IncludeMode::Agent));
         assert_eq!(a.disabled_tools, ["one", "x.y"]);
-        assert_eq!(a.tool_includes, BTreeMap::from([("three".to_owned(), IncludeMode::Manual)]));
+        assert_eq!(a.includes.tools, BTreeMap::from([("three".to_owned(), IncludeMode::Manual)]));
         assert_eq!(b.disabled_tools, ["two"]);
-        assert_eq!(b.include, IncludeMode::Always);
+        assert_eq!(b.includes.include, IncludeMode::Always);
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //!
 //! With `RECTO_TEST_PICTURES` set, the stories leave pictures of the pages in that folder.
 
+mod pages;
+
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -92,3 +92,27 @@ fn show_says_what_is_wrong_with_a_file_that_was_left_out() {
     home.run(&["rules", "show", "zz"]).fails_with("zz.md:2");
     home.run(&["skills", "show", "yy"]).fails_with("SKILL.md:2");
 }
+
+#[test]
+fn a_name_may_have_its_kind_in_front_of_it() {
+    let home = Home::ready();
+    for (command, plain, full) in [
+        ("rules", "units", "rule:units"),
+        ("references", "recto", "ref:recto"),
+        ("references", "recto", "@reference:recto"),
+        ("skills", "clock", "skill:clock"),
+        ("tools", "clock.utc_time", "tool:clock.utc_time"),
+        ("tools", "clock.utc_time", "tool:utc_time"),
+    ] {
+        let shown = home.ok(&[command, "show", plain]);
+        assert_eq!(home.ok(&[command, "show", full]), shown, "{full}");
+    }
+    home.run(&["rules", "show", "skill:units"]).fails_with("there is no rule `skill:units`");
+    home.run(&["rules", "show", "rule:unitz"]).fails_with("did you mean `units`?");
+    let set = home.ok(&["rules", "set", "rule:units", "--include", "manual"]);
+    assert!(set.contains("units") && !set.contains("rule:units"), "{set}");
+    let told = home.ok(&["tools", "dry-run", "tool:list_files"]);
+    assert_eq!(told, home.ok(&["tools", "dry-run", "list_files"]));
+    let trusted = home.ok(&["tools", "trust", "skill:clock", "--json"]);
+    assert_eq!(json(&trusted)["skill"], "clock");
+}

@@ -5,8 +5,10 @@ use std::path::Path;
 
 use clap::{Command, CommandFactory};
 use recto::cli::Cli;
+use recto_fakes::FakeAnswer;
 use serde_json::Value;
 
+use crate::servers::{ServedHome, Wire};
 use crate::support::*;
 
 /// Commands whose output is described elsewhere: a stream of events, and a measurement.
@@ -36,6 +38,18 @@ fn check(name: &str, output: &Value) {
     assert!(problems.is_empty(), "recto {name} --json: {problems:#?}\n{output:#}");
 }
 
+/// Checks what a command told on standard error: notes, and behind them the one error of a
+/// command that failed.
+#[track_caller]
+fn check_told(told: &str) -> Vec<Value> {
+    let lines: Vec<Value> = told.lines().map(json).collect();
+    for (at, line) in lines.iter().enumerate() {
+        let is_last = at + 1 == lines.len();
+        check(if is_last && line["error"].is_object() { "error" } else { "note" }, line);
+    }
+    lines
+}
+
 /// The names of all commands that take `--json`.
 fn commands_with_json(command: &Command, path: &str, found: &mut BTreeSet<String>) {
     if command.get_arguments().any(|argument| argument.get_id() == "json") {
@@ -55,7 +69,7 @@ fn every_command_has_a_schema() {
     let described = all["commands"].as_object().unwrap().keys().cloned();
     let not_here = NOT_HERE.iter().map(|name| (*name).to_owned());
     let described: BTreeSet<String> =
-        described.filter(|name| name != "error").chain(not_here).collect();
+        described.filter(|name| !["error", "note"].contains(&&**name)).chain(not_here).collect();
     assert_eq!(commands, described);
 }
 
@@ -168,11 +182,15 @@ fn what_every_command_prints_fits_its_schema() {
         "diff last",
         "replay --verify",
         "sessions stop default",
+        "token create phone",
+        "token list",
+        "token revoke phone",
     ] {
         let words: Vec<&str> = line.split(' ').chain(["--json"]).collect();
         let run = home.run(&words);
         assert!(run.code <= 1, "recto {line}: {}{}", run.out, run.err);
         check(command_name(line), &json(&run.out));
+        check_told(&run.err);
     }
 }
 
@@ -209,7 +227,35 @@ fn what_failed_and_what_was_set_fits_its_schema() {
         let run = home.run(&words);
         assert_eq!(run.code, code, "recto {line}: {}{}", run.out, run.err);
         check(command_name(line), &json(&run.out));
+        check_told(&run.err);
     }
+}
+
+/// Promise: `json-has-schemas`
+#[test]
+fn what_is_told_beside_the_data_is_an_object_on_a_line() {
+    let home = home();
+    let message = |line: &Value| line["note"]["message"].as_str().unwrap().to_owned();
+    let told = check_told(&home.run(&["rules", "list", "--json"]).err);
+    assert!(told.iter().any(|line| message(line).contains("1 problem")), "{told:?}");
+    // A server that has to be asked again, and then answers or refuses.
+    let busy = || FakeAnswer::refusal(503, r#"{"error":"busy"}"#).header("retry-after", "0");
+    let fake = Wire::OpenAi.fake().answer(FakeAnswer::text("one"));
+    let served = ServedHome::new(Wire::OpenAi, fake);
+    served.say("first");
+    served.fake.push(busy());
+    served.fake.push(FakeAnswer::text("two"));
+    let run = served.home.run(&["replay", "--json"]);
+    assert_eq!(json(&run.out)["content"], "two", "{}", run.err);
+    let told = check_told(&run.err);
+    assert!(message(&told[0]).contains("asking again in"), "{told:?}");
+    served.fake.push(busy());
+    served.fake.push(FakeAnswer::refusal(400, r#"{"error":"no"}"#));
+    let run = served.home.run(&["replay", "--json"]);
+    assert_eq!(run.code, 1, "{}", run.out);
+    let told = check_told(&run.err);
+    assert!(message(&told[0]).contains("asking again in"), "{told:?}");
+    assert!(told.len() == 2 && told[1]["error"].is_object(), "{told:?}");
 }
 
 #[test]

@@ -169,6 +169,17 @@ fn people_read_it_within_80_columns_and_in_a_chat() {
 }
 
 #[test]
+fn tokens_that_no_server_counts_are_not_shown_as_none() {
+    let home = Home::scripted(&[r#"{"content":"Hello."}"#]);
+    home.ok(&["chat", "-m", "hi"]);
+    let text = home.ok(&["stats"]);
+    assert!(text.contains("requests  1; tokens not counted by the model's server\n"), "{text}");
+    assert!(!text.contains("0 prompt tokens"), "{text}");
+    let day = text.lines().find(|line| line.starts_with("20")).unwrap();
+    assert!(day.contains("not counted"), "{text}");
+}
+
+#[test]
 fn without_turns_it_says_what_begins_them() {
     let home = Home::ready();
     let text = home.ok(&["stats"]);

@@ -1,30 +1,22 @@
 //! The chat on a real terminal: what is typed while it answers is neither lost nor in the way.
 
-use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use rustix::fs::{Mode, OFlags, open};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+use rustix::termios::{LocalModes, tcgetattr};
 
+use crate::pty::{PATIENCE, Pty};
 use crate::screen::Screen;
 use crate::support::*;
-
-/// How long a test may wait for something that must happen.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A chat at a terminal, as a person has it before them.
 struct TerminalChat {
     child: Child,
-    master: File,
-    /// The other side, for a look at its modes.
-    terminal: OwnedFd,
+    pty: Pty,
     screen: Arc<Mutex<Screen>>,
 }
 
@@ -34,31 +26,17 @@ impl TerminalChat {
     }
 
     fn start_with(home: &Home, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap();
-        let terminal = open(&name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
-        let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&terminal, size).unwrap();
-        let plain = home.command(arguments);
-        // It makes the terminal the program's own, so that keys can be signals.
-        let mut command = Command::new("setsid");
-        command.args(["--ctty"]).arg(plain.get_program()).args(plain.get_args());
-        let set = plain.get_envs().filter_map(|(name, value)| Some((name, value?)));
-        command.env_clear().envs(set).env("TERM", "xterm-256color").envs(variables.iter().copied());
-        let side = || Stdio::from(terminal.try_clone().unwrap());
-        let child = command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap();
-        let master = File::from(master);
+        let pty = Pty::open(80, 24);
+        let child = pty.spawn(home, arguments, variables);
         let screen = Arc::new(Mutex::new(Screen::new(80, 24)));
-        let chat = TerminalChat { child, master, terminal, screen };
+        let chat = TerminalChat { child, pty, screen };
         chat.listen();
         chat
     }
 
     /// Draws what the program writes, and answers what it asks its terminal.
     fn listen(&self) {
-        let mut master = self.master.try_clone().unwrap();
+        let mut master = self.pty.master.try_clone().unwrap();
         let screen = self.screen.clone();
         thread::spawn(move || {
             let (mut bytes, mut held) = ([0; 4096], Vec::new());
@@ -81,7 +59,7 @@ impl TerminalChat {
 
     /// Presses these keys.
     fn press(&self, keys: &str) {
-        (&self.master).write_all(keys.as_bytes()).unwrap();
+        (&self.pty.master).write_all(keys.as_bytes()).unwrap();
     }
 
     fn text(&self) -> String {
@@ -127,7 +105,7 @@ impl TerminalChat {
 
     /// Whether the terminal shows what is typed.
     fn echoes(&self) -> bool {
-        let modes = tcgetattr(&self.terminal).unwrap().local_modes;
+        let modes = tcgetattr(&self.pty.terminal).unwrap().local_modes;
         modes.contains(LocalModes::ECHO | LocalModes::ICANON)
     }
 
@@ -209,8 +187,55 @@ fn stop_acts_at_once_and_what_was_queued_is_a_draft_again() {
     chat.press("later\r");
     chat.wait_for("1 queued");
     chat.press("/stop\r");
-    chat.wait_for("> later");
+    let shown = chat.wait_for("> later");
+    assert!(shown.contains("the line that waited is in the prompt again\n"), "{shown}");
     assert_eq!(sent(&home), ["one"]);
+}
+
+#[test]
+fn any_capitals_end_the_chat() {
+    for line in ["/EXIT\r", "/Quit\r"] {
+        let home = Home::scripted(&[]);
+        let mut chat = TerminalChat::start(&home, &["chat"]);
+        chat.wait_for_prompt();
+        chat.press(line);
+        assert_eq!(chat.wait(), Some(0), "{line}");
+    }
+}
+
+/// Promise: `notice-once`
+#[test]
+fn what_is_wrong_in_the_workspace_is_told_when_the_chat_begins_and_not_again() {
+    let home = Home::scripted(&[]);
+    home.write("workspace/rules/tone.md", "---\ninlcude: always\n---\nBe brief.\n");
+    let chat = TerminalChat::start(&home, &["chat"]);
+    let shown = chat.wait_until("the prompt", |shown| shown.lines().last() == Some(">"));
+    assert!(shown.contains("note: ") && shown.contains("inlcude"), "{shown}");
+    chat.press("one\r");
+    let shown = chat.wait_for("You said: one");
+    assert_eq!(shown.matches("inlcude").count(), 1, "{shown}");
+}
+
+/// Promise: `taken-up-makes-way`
+#[test]
+fn a_turn_in_the_background_that_asks_is_told_once() {
+    let home = Home::scripted(&[r#"{"content":"never","delay_ms":50000}"#]);
+    let mut killed = TerminalChat::start(&home, &["chat", "--session", "work", "-m", "write it"]);
+    killed.wait_for("reading");
+    killed.signal("-KILL");
+    killed.wait();
+    let call = CALL.replace("1000", "3000");
+    home.write("talk.jsonl", [&call, r#"{"content":"Written."}"#].join("\n"));
+    let chat = TerminalChat::start(&home, &["chat", "--session", "other"]);
+    let told = "session work: turn 1 waits for your word: write_file wants to run";
+    let flat = |shown: &str| shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    chat.wait_until("the question", |shown| flat(shown).contains(told));
+    chat.press("/mode\r");
+    let shown = chat.wait_for("change it with /mode full, minimal, auto or default");
+    assert_eq!(flat(&shown).matches(told).count(), 1, "{shown}");
+    assert!(!shown.contains("temperature"), "{shown}");
+    home.ok(&["approvals", "answer", "1", "allow"]);
+    chat.wait_for("session work: turn 1 is done: Written.");
 }
 
 #[test]
@@ -285,7 +310,7 @@ fn the_terminal_is_as_it_was_after_signals() {
         }
         assert!(!chat.echoes());
         chat.signal("-TERM");
-        assert_ne!(chat.wait(), Some(0));
+        assert_eq!(chat.wait(), Some(143));
         assert!(chat.echoes(), "{keys:?}");
     }
 }

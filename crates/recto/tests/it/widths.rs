@@ -2,11 +2,11 @@
 //! split, and what is shown of a page is what was sent.
 
 use std::collections::HashSet;
-use std::process::Stdio;
 
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 
+use crate::pty::Pty;
 use crate::support::*;
 
 const CALL: &str = r#"{"tool_calls":[{"name":"read_file","arguments":{"path":"SOUL.md"}}]}"#;
@@ -86,25 +86,9 @@ fn in_terminal(home: &Home, arguments: &[&str], columns: usize) -> String {
 
 /// The same, with this pager.
 fn in_terminal_with(home: &Home, arguments: &[&str], columns: usize, pager: &str) -> String {
-    let quoted: Vec<String> = arguments.iter().map(|word| format!("'{word}'")).collect();
-    let folder = home.path("").display().to_string();
-    let program = env!("CARGO_BIN_EXE_recto");
-    let line = format!(
-        "stty cols {columns} rows 24; exec '{program}' --home '{folder}' {}",
-        quoted.join(" ")
-    );
-    let output = std::process::Command::new("script")
-        .args(["-qec", &line, "/dev/null"])
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("OLLAMA_HOST", NOWHERE)
-        .env("NO_COLOR", "1")
-        .env("TERM", "xterm")
-        .env("PAGER", pager)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    String::from_utf8(output.stdout).unwrap().replace('\r', "")
+    let columns = u16::try_from(columns).unwrap();
+    let variables = [("NO_COLOR", "1"), ("TERM", "xterm"), ("PAGER", pager)];
+    Pty::open(columns, 24).run(home, arguments, &variables)
 }
 
 /// Checks that no line is wider than the terminal, unless it is one word that fits no line.
@@ -221,4 +205,10 @@ fn a_page_can_t_move_the_cursor_and_goes_through_the_pager() {
     assert_eq!(by_sed.replace('>', ""), plain.replace('>', ""));
     // One that is not there is no reason to show nothing.
     assert_eq!(paged(&["show", "--text"], "no-such-pager"), plain);
+    // The list of parts goes the same way.
+    home.write("workspace/rules/long.md", "---\ninclude: always\n---\nBe exact.\n");
+    let listed = paged(&["show"], "sed s/^/>/");
+    let plain = paged(&["show", "--no-pager"], "sed s/^/>/");
+    assert_eq!(listed.replace('>', ""), plain.replace('>', ""));
+    assert_eq!(listed.lines().all(|line| line.starts_with('>')), plain.lines().count() >= 24);
 }

@@ -5,7 +5,7 @@ use crate::compact::facts::{Fact, FactKind, details};
 use crate::compact::render::{ASSISTANT, LISTS, PARTED, USER};
 use crate::compact::sentences::sentences;
 use crate::compact::{CompactionInput, cues, lists};
-use crate::message::{ContentPart, Message, MessageBody, SpeakerName};
+use crate::message::{AttachedFile, ContentPart, Message, MessageBody, SpeakerName};
 
 use super::{KnownNames, TurnSpeaker};
 
@@ -114,9 +114,21 @@ fn message_turns(message: &Message) -> Vec<SpokenTurn> {
         SpokenTurn::new(TurnSpeaker::Tool, Vec::new(), listed, false)
     });
     let name = message.as_user().and_then(|user| user.speaker.clone());
-    let spoken = (!said.is_empty())
-        .then(|| SpokenTurn { name, ..SpokenTurn::new(speaker, said, Vec::new(), false) });
+    let brought: Vec<Fact> = brought_files(message).collect();
+    let spoken = (!said.is_empty() || !brought.is_empty())
+        .then(|| SpokenTurn { name, ..SpokenTurn::new(speaker, said, brought, false) });
     spoken.into_iter().chain(calls).collect()
+}
+
+/// The names of the files and images that came along with a message. What was piped in has none.
+fn brought_files(message: &Message) -> impl Iterator<Item = Fact> {
+    let names = message.content().iter().filter_map(|part| match part {
+        ContentPart::File(file) => Some(file.name()),
+        ContentPart::Image(image) => image.name.as_ref(),
+        ContentPart::Text(_) | ContentPart::Opaque(_) => None,
+    });
+    let names = names.filter(|name| &***name != AttachedFile::STANDARD_INPUT);
+    names.map(|name| Fact::new(FactKind::Reference, &**name))
 }
 
 /// Paths and addresses among the values of a call's arguments.

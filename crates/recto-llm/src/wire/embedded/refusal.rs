@@ -1,6 +1,6 @@
 //! Why a chat template gave no prompt.
 
-use crate::error::shortened;
+use recto_context::first_chars;
 
 /// How long a complaint may be, in characters.
 const LONGEST: usize = 200;
@@ -53,7 +53,7 @@ pub(super) fn short(complaint: &str) -> String {
     let is_none = |c: char| c.is_control() || ('\u{fdd0}'..='\u{fdef}').contains(&c);
     let words = complaint.split(|c: char| c.is_whitespace() || is_none(c));
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    shortened(&words.join(" "), LONGEST)
+    first_chars(&words.join(" "), LONGEST)
 }
 
 #[cfg(test)]

@@ -103,14 +103,22 @@ async fn settings_of_servers_and_tools_hold() {
     let fake =
         Fake::new(r#"tools() { answer '{"tools":['"$(tool z)"','"$(tool y)"','"$(tool x)"']}'; }"#);
     let mut options = fake.options("a");
-    options.include = IncludeMode::Agent;
-    options.tool_includes.insert("y".to_owned(), IncludeMode::Manual);
+    options.includes.include = IncludeMode::Agent;
+    options.includes.tools.insert("y".to_owned(), IncludeMode::Manual);
     options.disabled_tools.push("z".to_owned());
     let servers = servers(vec![options]);
     servers.learn_tools().await;
     let tools = servers.tools();
     let includes: Vec<_> = tools.specs.iter().map(|spec| (&*spec.called, spec.include)).collect();
     assert_eq!(includes, [("a_x", IncludeMode::Agent), ("a_y", IncludeMode::Manual)]);
+    // They can be changed while it runs, and nothing is asked again for that.
+    let own = BTreeMap::from([("x".to_owned(), IncludeMode::Always)]);
+    let changed = ServerIncludes { include: IncludeMode::Manual, tools: own };
+    servers.set_includes(BTreeMap::from([("a".to_owned(), changed)]));
+    let now = servers.tools();
+    let includes: Vec<_> = now.specs.iter().map(|spec| (&*spec.called, spec.include)).collect();
+    assert_eq!(includes, [("a_x", IncludeMode::Always), ("a_y", IncludeMode::Manual)]);
+    assert!(now.revision > tools.revision);
     let mut disabled = tools.specs[0].clone();
     disabled.id.name = "z".into();
     assert!(servers.tool(&disabled).is_none());

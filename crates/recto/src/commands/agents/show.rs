@@ -3,13 +3,12 @@
 
 use std::fmt::Write as _;
 
-use recto_agent::AgentBinding;
+use recto_agent::{AgentBinding, ListedItem, list_items};
 use recto_context::{Catalog, ItemKind};
 use serde_json::{Value, json};
 
 use super::{binding_json, binding_text, open_sessions, summary_json};
 use crate::commands::config::origin;
-use crate::commands::items::entry::{ListedItem, list_items};
 use crate::config::{LoadedConfig, SettingRow, Settings};
 use crate::draw::{PageWidth, TextTable};
 use crate::failure::CliResult;

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use recto_agent::by_probability;
 use recto_context::{ItemId, ItemKind, Pick, Text, TokenCounter, Tokens};
 use recto_search::{
     Encoder, EncoderError, GroupChoice, ItemGroup, MissingVector, PackedVector, SearchEntry,
@@ -20,7 +21,6 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::lines;
-use crate::commands::search::by_probability;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{tame, tell};

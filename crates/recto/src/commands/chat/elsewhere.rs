@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use recto_context::{MessageBody, TurnNumber, visible_text};
-use recto_store::{SessionId, Store, StoreResult, StoredTurn, TurnId, TurnStatus};
+use recto_store::{SessionId, Store, StoreResult, StoredMessage, StoredTurn, TurnId, TurnStatus};
 
 use super::Chat;
 use crate::failure::CliResult;
@@ -84,14 +84,17 @@ impl Chat {
         let TurnStatus::Ended(ending) = turn.status else { return Ok(()) };
         let asked = one_line(&asked, MOST_MESSAGE);
         tell(&format_args!("turn {}, from elsewhere, is {}: {asked}", turn.id, ending.name()));
-        let last = messages.iter().rfind(|stored| {
-            matches!(stored.message.body, MessageBody::Assistant { .. } | MessageBody::Error(_))
-        });
-        match last.map(|stored| &stored.message.body) {
+        match last_said(&messages) {
             Some(MessageBody::Error(text)) => tell(&text.as_str()),
             Some(body) => self.printer.past_reply(&visible_text(body.content()))?,
             None => {}
         }
         Ok(())
     }
+}
+
+/// What the model or Recto said last in a turn.
+pub(super) fn last_said(messages: &[StoredMessage]) -> Option<&MessageBody> {
+    let mut latest = messages.iter().rev().map(|stored| &stored.message.body);
+    latest.find(|body| matches!(body, MessageBody::Assistant { .. } | MessageBody::Error(_)))
 }

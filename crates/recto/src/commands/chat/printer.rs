@@ -6,11 +6,12 @@ use std::collections::HashMap;
 use anstream::adapter::strip_str;
 use recto_agent::{
     ApprovalQuestion, CommandReply, EventKind, FinishedTurn, TakenBackEvent, TurnEvent,
-    TurnSnapshot, UsageTotals,
+    TurnSnapshot, UsageTotals, describe_arguments,
 };
+use recto_context::first_chars;
 use recto_store::{ApprovalAnswer, RetractionReason, TurnEnding};
 use recto_tools::ToolOutcome;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::questions::wants;
 use super::{answers, session_settings};
@@ -206,12 +207,7 @@ impl TerminalPrinter {
 
     fn show(&mut self, event: &TurnEvent) -> CliResult {
         match &event.event {
-            EventKind::Accepted => {
-                // The terminal may be wider or narrower by now.
-                self.markdown =
-                    MarkdownRenderer::new(PageWidth::of_stdout().columns(), self.styled);
-                Ok(())
-            }
+            EventKind::Accepted => Ok(()),
             EventKind::TakenBack(event) => self.taken_back(event),
             EventKind::Requested { prompt_tokens, .. } => {
                 self.printed.clear();
@@ -233,14 +229,14 @@ impl TerminalPrinter {
             },
             EventKind::Call(call) => {
                 self.close_line()?;
-                let about = about(&call.arguments);
-                self.wait(&status::calling(&short(&call.name, MOST_NAME), &about))?;
+                let about = describe_arguments(&call.arguments);
+                self.wait(&status::calling(&first_chars(&call.name, MOST_NAME), &about))?;
                 self.calls.insert(call.id.clone(), about);
                 Ok(())
             }
             EventKind::Result { id, name, outcome, text } => {
                 let about = self.calls.remove(id).unwrap_or_default();
-                let name = short(name, MOST_NAME);
+                let name = first_chars(name, MOST_NAME);
                 self.line(&match outcome {
                     ToolOutcome::Done => status::called(&name, &about, text.len()),
                     _ => status::failed(&name, &about, text),
@@ -295,6 +291,8 @@ impl TerminalPrinter {
     fn text(&mut self, text: &str) -> CliResult {
         self.status.clear();
         self.printed.push_str(text);
+        // The terminal may be wider or narrower by now.
+        self.markdown.set_width(PageWidth::of_stdout().columns());
         let drawn = self.markdown.push(text);
         self.print_piece(&drawn)
     }
@@ -377,26 +375,4 @@ fn described(usage: &UsageTotals) -> String {
         words.push(format!("{} requests", usage.requests));
     }
     words.iter().map(|words| format!(" · {words}")).collect()
-}
-
-/// What a call is about: its arguments, short enough for a line.
-fn about(arguments: &str) -> String {
-    const MOST: usize = 60;
-    let text = match serde_json::from_str(arguments) {
-        Ok(Value::Object(fields)) => {
-            let texts = fields.values().map(|value| match value.as_str() {
-                Some(text) => text.lines().next().unwrap_or_default().to_owned(),
-                None => value.to_string(),
-            });
-            texts.collect::<Vec<_>>().join(", ")
-        }
-        _ => arguments.to_owned(),
-    };
-    short(&text, MOST)
-}
-
-/// The beginning of a text.
-fn short(text: &str, most: usize) -> String {
-    let cut: String = text.chars().take(most).collect();
-    if cut.len() < text.len() { format!("{cut}…") } else { cut }
 }

@@ -4,14 +4,15 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use recto_context::{IncludeMode, ItemKind};
+use recto_agent::ListedItem;
+use recto_context::{IncludeMode, ItemId, ItemKind};
 use recto_fs::{FolderClaim, replace};
 use recto_workspace::IncludeSource;
 
-use super::entry::{ItemMatch, ListedItem};
+use super::entry::ItemMatch;
 use super::{ItemView, entry, find, plural};
 use crate::cli::{AgentArg, SetArgs};
-use crate::config::{self, IncludeScope, ItemsTable};
+use crate::config::{self, IncludeScope, IncludeTable};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print, tame, tell};
@@ -39,13 +40,8 @@ fn set_item(
 ) -> CliResult {
     let entries = view.entries();
     let before = find(view, &entries, name)?;
-    let keys = keys(before, &entries);
     let file = home.path().join("config.toml");
-    let table = ItemsTable { agent: agent.agent.as_deref(), kind: before.id.kind };
-    let others = keys[1..].iter().map(|key| (IncludeScope::Item(key), None));
-    let changes: Vec<_> =
-        [(IncludeScope::Item(&keys[0]), wanted)].into_iter().chain(others).collect();
-    write(home, &file, table, &changes)?;
+    let keys = write_item(home, agent, before, &entries, wanted)?;
     // Read again: what holds is what the next turn finds.
     let after = ItemView::open(home, view.kind, agent)?;
     let entries = after.entries();
@@ -55,6 +51,52 @@ fn set_item(
     print(&describe_change(&after, before, now, wanted, &file))?;
     warn(&after, now, wanted);
     Ok(())
+}
+
+/// Writes the include mode of an item into the config, as `recto rules set` does.
+pub(in crate::commands) fn set_item_include(
+    home: &RectoHome,
+    agent: &AgentArg,
+    item: &ItemId,
+    include: Option<IncludeMode>,
+) -> CliResult {
+    let view = ItemView::open(home, item.kind, agent)?;
+    let entries = view.entries();
+    let known = find(&view, &entries, &item.key())?;
+    write_item(home, agent, known, &entries, include).map(drop)
+}
+
+/// Writes the include mode of all tools of an MCP server into the config.
+pub(in crate::commands) fn set_server_include(
+    home: &RectoHome,
+    server: &str,
+    include: Option<IncludeMode>,
+) -> CliResult {
+    let settings = setup::load(home, Vec::new())?;
+    if !settings.servers.iter().any(|known| known.name == server) {
+        let names = settings.servers.iter().map(|known| known.name.as_str());
+        return Err(CliFailure::new(format!("there is no MCP server `{}`", tame(server)))
+            .hint_nearest(server, names, "`recto mcp list` lists those of the config"));
+    }
+    let file = home.path().join("config.toml");
+    write(home, &file, IncludeTable::Servers, &[(IncludeScope::Item(server), include)])
+}
+
+/// Writes the include mode of an item, and gives the names under which the config has it.
+fn write_item(
+    home: &RectoHome,
+    agent: &AgentArg,
+    item: &ListedItem<'_>,
+    entries: &[ListedItem<'_>],
+    include: Option<IncludeMode>,
+) -> CliResult<Vec<String>> {
+    let keys = keys(item, entries);
+    let table = IncludeTable::Items { agent: agent.agent.as_deref(), kind: item.id.kind };
+    let others = keys[1..].iter().map(|key| (IncludeScope::Item(key), None));
+    let changes: Vec<_> =
+        [(IncludeScope::Item(&keys[0]), include)].into_iter().chain(others).collect();
+    write(home, &home.path().join("config.toml"), table, &changes)?;
+    Ok(keys)
 }
 
 /// The names under which the config may have the item, the one to write first. A
@@ -75,7 +117,7 @@ fn set_kind(
     wanted: Option<IncludeMode>,
 ) -> CliResult {
     let file = home.path().join("config.toml");
-    let table = ItemsTable { agent: agent.agent.as_deref(), kind: view.kind };
+    let table = IncludeTable::Items { agent: agent.agent.as_deref(), kind: view.kind };
     write(home, &file, table, &[(IncludeScope::Kind, wanted)])?;
     let after = ItemView::open(home, view.kind, agent)?;
     let (kinds, entries) = (plural(view.kind), after.entries());
@@ -103,7 +145,7 @@ fn set_kind(
 fn write(
     home: &RectoHome,
     file: &Path,
-    table: ItemsTable<'_>,
+    table: IncludeTable<'_>,
     changes: &[(IncludeScope<'_>, Option<IncludeMode>)],
 ) -> CliResult {
     let _claim = FolderClaim::take(file);

@@ -36,7 +36,7 @@ pub(super) async fn run(
         tell(&"nothing was deleted");
         return Ok(());
     }
-    let sent: HashSet<String> = messages
+    let sent: Vec<String> = messages
         .iter()
         .filter(|stored| stored.message.is_user())
         .flat_map(|stored| stored.message.content())
@@ -50,16 +50,27 @@ pub(super) async fn run(
         if is_busy { failure.hint(stop) } else { failure }
     })?;
     // The session itself goes last: whoever is cut short before that can delete it again.
-    let failure = |what: &str| CliFailure::new(format!("{what}; the session is still there"));
-    let is_gone = |entry: &str| sent_text(entry).is_some_and(|text| sent.contains(&text));
-    forget_entries(&home.history_file(), is_gone).map_err(|error| {
-        failure("cannot take what was typed out of `data/history`").because(&error)
-    })?;
-    let files = delete_session_files(&home.path().join("sessions"), &session)
-        .map_err(|error| failure("cannot delete its file in `sessions/`").because(&error))?;
+    let files = forget_elsewhere(home, &session, &sent)
+        .map_err(|failure| failure.add_words("; the session is still there"))?;
     let deleted = store.delete_session(session.id, Moment::now()).await?;
     tell_deleted(&session, deleted, files);
     Ok(())
+}
+
+/// Takes away what stands of a session outside of the store: what was typed, and its files. Says
+/// how many files there were.
+pub(crate) fn forget_elsewhere(
+    home: &RectoHome,
+    session: &StoredSession,
+    said: &[String],
+) -> CliResult<usize> {
+    let said: HashSet<&str> = said.iter().map(String::as_str).collect();
+    let is_gone = |entry: &str| sent_text(entry).is_some_and(|text| said.contains(text.as_str()));
+    forget_entries(&home.history_file(), is_gone).map_err(|error| {
+        CliFailure::new("cannot take what was typed out of `data/history`").because(&error)
+    })?;
+    delete_session_files(&home.path().join("sessions"), session)
+        .map_err(|error| CliFailure::new("cannot delete its file in `sessions/`").because(&error))
 }
 
 /// The message that was sent for what was typed: as it is, without a slash that says that it is

@@ -4,12 +4,12 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use recto_agent::ListedItem;
 use recto_context::{ItemId, ToolSpec};
 use recto_tools::{Toolbox, guards};
 use serde_json::{Value, json};
 
 use super::skills::{self, DeclaringSkill};
-use crate::commands::items::entry::ListedItem;
 use crate::commands::items::usage::UsageTable;
 use crate::commands::items::{ItemView, tell_of_check};
 use crate::config::{SandboxPolicy, Settings};

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use recto_agent::{bare_item_name, name_means_item};
+use recto_context::{ItemId, ItemKind};
 use recto_store::{Moment, TrustUpdate};
 use serde_json::json;
 
@@ -48,13 +50,17 @@ pub(super) fn run(view: &ItemView, name: &str, as_json: bool) -> CliResult {
 }
 
 fn find<'a>(declaring: &'a [DeclaringSkill], name: &str) -> CliResult<&'a DeclaringSkill> {
-    if let Some(skill) = declaring.iter().find(|skill| *skill.name == *name) {
+    let is_meant = |skill: &&DeclaringSkill| {
+        name_means_item(name, &ItemId::new(ItemKind::Skill, skill.name.clone()))
+    };
+    let named = declaring.iter().find(|skill| *skill.name == *name);
+    if let Some(skill) = named.or_else(|| declaring.iter().find(is_meant)) {
         return Ok(skill);
     }
     let failure = CliFailure::new(format!("there is no skill `{}` that brings tools", tame(name)));
     let names = declaring.iter().map(|skill| &*skill.name);
     let otherwise = "`recto tools list` shows which skill brings a tool, as its server";
-    Err(failure.hint_nearest(name, names, otherwise))
+    Err(failure.hint_nearest(bare_item_name(name), names, otherwise))
 }
 
 /// A file that decides what the skill's tools do.

@@ -4,11 +4,12 @@
 use recto_agent::{
     Actor, ActorRole, RecordReader, RequestPurpose, TurnRecord, find_open_turn, restore_request,
 };
-use recto_context::{MessageId, grouped_digits};
+use recto_context::{ChangeCause, MessageId, grouped_digits};
 use recto_store::{
     RequestRecord, RequestUsage, Store, StoredRetraction, StoredSession, StoredTurn,
     TurnRetractions,
 };
+use serde::Deserialize;
 
 use super::text;
 use crate::cli::ShowArgs;
@@ -17,7 +18,7 @@ use crate::commands::sessions::local;
 use crate::draw::{self, PageWidth, labelled, wrap_words};
 use crate::failure::CliResult;
 use crate::home::RectoHome;
-use crate::output::{print, print_bytes, print_json, tame, usage_words};
+use crate::output::{print_bytes, print_json, tame, usage_words};
 use crate::setup;
 use crate::terminal::pager::{self, PagerChoice};
 
@@ -30,15 +31,16 @@ pub(crate) fn run(home: &RectoHome, args: &ShowArgs) -> CliResult {
         if args.json {
             return print_json(&record.json(args.request).await?);
         }
+        let choice = if args.no_pager { PagerChoice::Never } else { PagerChoice::Usual };
         if args.text {
-            let choice = if args.no_pager { PagerChoice::Never } else { PagerChoice::Usual };
             let text = text::draw(&store, &record, args.request, PageWidth::of_stdout()).await?;
             return pager::show(&text, choice);
         }
         if args.body {
             return print_bytes(&record.body(args.request).await?);
         }
-        print(&draw_turn(&store, &record, args.request).await?)
+        let drawn = draw_turn(&store, &record, args.request).await?;
+        pager::show(&wrap_words(&drawn, 2, PageWidth::of_stdout()), choice)
     })
 }
 
@@ -117,8 +119,8 @@ fn prefix_words(request: &RequestRecord) -> Option<String> {
     let prefix = &request.notes["prefix"];
     let same = prefix["agreed_tokens"].as_u64()?;
     let fresh = prefix["fresh_tokens"].as_u64().unwrap_or_default();
-    let cause = prefix["cause"].as_str().map(|cause| cause.replace('_', " "));
-    let cause = cause.map(|cause| format!("; cause: {cause}")).unwrap_or_default();
+    let cause = ChangeCause::deserialize(&prefix["cause"]).ok();
+    let cause = cause.map(|cause| format!("; cause: {}", cause.describe())).unwrap_or_default();
     let [same, fresh] = [same, fresh].map(grouped_digits);
     Some(format!("same beginning as the request before: {same} tokens; new: {fresh}{cause}"))
 }
@@ -182,7 +184,9 @@ async fn reply(
         out.push_str("ended: the model repeated the same words over and over\n");
     }
     if let Some(stamp) = answer.result["stamp_taken_off"].as_str() {
-        out.push_str(&format!("taken off its beginning: {}\n", tame(stamp.trim_end())));
+        let stamps: Vec<&str> =
+            stamp.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        out.push_str(&format!("taken off its beginning: {}\n", tame(&stamps.join(" "))));
     }
     if let Some(id) = answer.reply
         && let Some(text) = message_text(store, turn, id).await?

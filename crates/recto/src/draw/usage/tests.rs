@@ -99,15 +99,22 @@ fn a_few_days_are_read_one_by_one() {
         fresh     36,000 tokens differed from the request before
         session   1 turn; 900 prompt tokens (720 from cache), 45 written
 
+        What the pages were made of, in tokens as Recto counts them.
         layer    tokens a request  share
         system                300    25%
         history               900    75%
 
+        Turns, the tokens of their prompts as the model's server counted them, and how
+        many items they took, offered, left and used.
         when        turns  prompt  cached  taken  offered  left  used
         2025-11-16     21   120 k     80%     90      200    30    12
         2025-11-17     21   120 k     80%     90      200    30    12
         2025-11-18     21   120 k     80%     90      200    30    12
 
+        In how many turns an item was taken (on the page with its text), offered (to be
+        called, or read by its name), left (considered, and not on the page) and used
+        (called, read or recalled; whether a rule or a reference was can't be seen).
+        It was last used by the last turn that took it or used it.
         item            taken  offered  left  used  last used
         tool read_file      0       60     0    19  2025-11-17
         rule tone          60        0     0     -  2025-11-18

@@ -203,3 +203,78 @@ fn items_of_a_session_s_first_turn_did_not_join_late() {
         assert_eq!(late.count(), 1, "{shown}");
     }
 }
+
+/// Rules, skills and memories on a page with headings, and others that search left.
+fn page_with_headings() -> ServedHome {
+    let fake = Wire::OpenAi.fake().answer(FakeAnswer::text("one")).answer(FakeAnswer::text("two"));
+    let served = ServedHome::new(Wire::OpenAi, fake);
+    let skill = "---\nname: tides\ndescription: Tide tables\ninclude: agent\n---\nLook them up.";
+    for (name, text) in [
+        ("skills/tides/SKILL.md", skill),
+        ("rules/tone.md", "---\ninclude: always\n---\nBe brief."),
+        ("rules/commits.md", "---\ninclude: agent\n---\nCommit messages begin with a verb."),
+        ("memory/MEMORY.md", "- Kim lives in Lund.\n"),
+    ] {
+        served.home.write(&format!("workspace/{name}"), text);
+    }
+    served
+}
+
+/// Promise: `views-agree`
+#[test]
+fn what_stands_on_the_page_is_not_among_what_was_not_taken() {
+    let served = page_with_headings();
+    served.say("Who are you?");
+    let shown = served.home.ok(&["show"]);
+    let line = |start: &str| shown.lines().find(|line| line.starts_with(start));
+    let listed = shown.lines().find(|line| line.contains("skill tides")).unwrap();
+    assert!(listed.starts_with("skills "), "{shown}");
+    assert!(line("not taken:").unwrap().contains("rule commits"), "{shown}");
+    assert_eq!(shown.matches("skill tides").count(), 1, "{shown}");
+}
+
+/// Promise: `input-by-origin`
+#[test]
+fn the_rows_of_each_layer_add_up_to_what_it_costs() {
+    let served = page_with_headings();
+    served.say("Who are you?");
+    served.say("And now?");
+    let shown = served.home.ok(&["show"]);
+    let number = |text: &str| text.replace(',', "").parse::<u64>().ok();
+    let fields = |line: &str| -> Vec<String> {
+        line.split("  ")
+            .map(str::trim)
+            .filter(|field| !field.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    let rows: Vec<Vec<String>> = shown.lines().map(fields).collect();
+    let mut layers = 0;
+    for row in &rows {
+        // A line of the bar: `S system`, its tokens, and its share.
+        let [name, tokens, share] = &row[..] else { continue };
+        let Some((_, layer)) = name.split_once(' ').filter(|_| share.ends_with('%')) else {
+            continue;
+        };
+        let of_layer =
+            rows.iter().filter(|row| row[..].first().is_some_and(|first| first == layer));
+        let sum: u64 =
+            of_layer.map(|row| row.iter().skip(2).find_map(|field| number(field)).unwrap()).sum();
+        assert_eq!(number(tokens), Some(sum), "{layer}: {shown}");
+        layers += 1;
+    }
+    assert!(layers >= 6, "{shown}");
+    assert!(rows.iter().any(|row| row.len() > 1 && row[1] == "headings"), "{shown}");
+}
+
+#[test]
+fn show_and_diff_tell_the_cause_of_a_change_in_the_same_words() {
+    let served = page_with_headings();
+    served.say("Who are you?");
+    served.home.write("workspace/rules/tone.md", "---\ninclude: always\n---\nBe long.");
+    served.say("And now?");
+    let shown = served.home.ok(&["show"]);
+    let words = "a workspace file or item changed";
+    assert!(shown.contains(&format!("; cause: {words}\n")), "{shown}");
+    assert!(served.home.ok(&["diff"]).contains(words));
+}

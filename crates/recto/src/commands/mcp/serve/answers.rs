@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use recto_agent::{
-    AgentError, Inbound, RecallQuery, RecalledContent, RecordReader, SearchPatience,
-    SessionSettings,
+    AgentError, Inbound, ItemSearch, ItemSearchRow, RecallQuery, RecalledContent, RecordReader,
+    SearchPatience, SessionSettings, preview_json, search_items, tool_text,
 };
 use recto_context::{Catalog, ContentPart, ItemId, ItemKind, MessageId};
 use recto_store::{SessionId, TurnId};
@@ -18,9 +18,7 @@ use super::handler::{CallHandler, ServeState};
 use super::offer::OfferedCall;
 use crate::cli::SamplingArgs;
 use crate::commands::context;
-use crate::commands::items::entry::tool_text;
 use crate::commands::memory::recollection_json;
-use crate::commands::search::{self, SearchRequest, SearchRow};
 use crate::commands::sessions;
 use crate::config::Settings;
 use crate::failure::{CliFailure, CliResult};
@@ -55,15 +53,15 @@ async fn search(handler: &CallHandler, arguments: &OfferArguments) -> CliResult<
     let state = handler.state().await?;
     let catalog = handler.catalog(&state).await?;
     let query = arguments.text("query").unwrap_or_default();
-    let asked = SearchRequest {
+    let asked = ItemSearch {
         query,
         kind: arguments.text("kind").and_then(kind),
         limit: arguments.whole("limit").map(|limit| limit as usize),
     };
-    let found = in_time(|patience| search::find(&state.searcher, &catalog, &asked, patience)).await;
+    let found = in_time(|patience| search_items(&state.searcher, &catalog, &asked, patience)).await;
     let mut answer = found.json(query);
     if arguments.flag("text") {
-        let text = |row: &SearchRow| {
+        let text = |row: &ItemSearchRow| {
             let mut row_json = row.json();
             row_json["text"] = json!(text_of(&catalog, &row.pick.item));
             row_json
@@ -168,7 +166,7 @@ async fn context(handler: &CallHandler, arguments: &OfferArguments) -> CliResult
             let settings = SessionSettings { model, ..SessionSettings::default() };
             let inbound = Inbound { content, settings, ..Inbound::text(&setup::actor(), "") };
             let (model, preview) = context::preview(&agent, session.id, inbound).await?;
-            let report = context::report(&preview);
+            let report = preview_json(&preview);
             (model, preview.request, report)
         }
         None => {

@@ -1,0 +1,149 @@
+//! Which items fit a message, how well, and what a turn would take of them.
+//!
+//! All items are ranked, whatever their include mode; nothing joins a session.
+
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use recto_context::{Catalog, IncludeMode, ItemId, ItemKind, Pick, Scores};
+use recto_search::{GroupChoice, ItemGroup, SearchEntry, SearchOptions};
+use serde_json::{Value, json};
+
+use crate::search::{IsCandidate, RankedItems, RankingBasis, SearchPatience, Searcher};
+
+/// The query of a search, and which items may answer it.
+pub struct ItemSearch<'a> {
+    /// What is searched for, as a message would say it.
+    pub query: &'a str,
+    /// Items of this kind alone.
+    pub kind: Option<ItemKind>,
+    /// The most items of each group.
+    pub limit: Option<usize>,
+}
+
+/// The result of a search, and how it was made.
+pub struct ItemSearchReport {
+    /// The most probable first.
+    pub rows: Vec<ItemSearchRow>,
+    /// What the order rests on.
+    pub how: RankingBasis,
+    /// How much a turn takes.
+    pub options: SearchOptions,
+}
+
+impl ItemSearchReport {
+    /// The report as data for programs.
+    pub fn json(&self, query: &str) -> Value {
+        json!({
+            "query": query,
+            "how": self.how,
+            "enabled": self.options.enabled,
+            "results": self.rows.iter().map(ItemSearchRow::json).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Ranks the items of a catalog, and says which of them a turn would take.
+pub async fn search_items(
+    searcher: &Searcher,
+    catalog: &Catalog,
+    asked: &ItemSearch<'_>,
+    patience: SearchPatience,
+) -> ItemSearchReport {
+    let options = *searcher.options();
+    let group = asked.kind.map(ItemGroup::of_kind);
+    let is_candidate: IsCandidate =
+        Arc::new(move |id| group.is_none_or(|group| ItemGroup::of_kind(id.kind) == group));
+    let memories = catalog.memories.iter().map(SearchEntry::memory);
+    let entries: Arc<[SearchEntry]> =
+        SearchEntry::from_catalog(catalog).into_iter().chain(memories).collect();
+    let ranked = searcher.search(entries.clone(), asked.query, is_candidate, patience).await;
+    // A turn weighs those against each other that may come by themselves.
+    let may_come: HashSet<ItemId> = by_themselves(catalog).collect();
+    let is_candidate: IsCandidate = Arc::new(move |id| may_come.contains(id));
+    let of_turn = searcher.search(entries, asked.query, is_candidate, patience).await;
+    let how = ranked.how.clone();
+    let rows = rows(ranked, &in_a_turn(of_turn, &options), &options, catalog, asked);
+    ItemSearchReport { rows, how, options }
+}
+
+/// An item that was ranked.
+pub struct ItemSearchRow {
+    /// The item, with what search says of it.
+    pub pick: Pick,
+    /// `None` for a memory, which is in no session.
+    pub include: Option<IncludeMode>,
+    /// Whether a turn of a new session takes it.
+    pub is_taken: bool,
+}
+
+impl ItemSearchRow {
+    /// The row as data for programs.
+    pub fn json(&self) -> Value {
+        let Pick { item, scores, best_chunk } = &self.pick;
+        let mut value = json!(scores);
+        value["kind"] = json!(item.kind);
+        value["name"] = json!(item.name);
+        value["server"] = json!(item.server);
+        value["include"] = json!(self.include);
+        value["taken"] = json!(self.is_taken);
+        value["best_chunk"] = json!(best_chunk);
+        value
+    }
+
+    /// Whether the item has anything in common with the query: a ranking has the others, too.
+    pub fn has_any(&self) -> bool {
+        let scores = &self.pick.scores;
+        self.is_taken || scores.cosine.is_some() || scores.lexical.is_some_and(|score| score > 0.0)
+    }
+}
+
+/// The items that come to a session by themselves when they fit.
+fn by_themselves(catalog: &Catalog) -> impl Iterator<Item = ItemId> {
+    let of_agent = catalog.items().filter(|(_, include)| *include == IncludeMode::Agent);
+    of_agent.map(|(id, _)| id)
+}
+
+/// What became of items in a turn of a new session: their scores there, and whether
+/// they were taken.
+type TurnScores = HashMap<ItemId, (Scores, bool)>;
+
+fn in_a_turn(ranked: RankedItems, options: &SearchOptions) -> TurnScores {
+    let of_group = |(group, picks)| {
+        let GroupChoice { taken, left } = GroupChoice::among(picks, options.for_group(group));
+        let taken = taken.into_iter().map(|pick| (pick.item, (pick.scores, true)));
+        taken.chain(left.into_iter().map(|pick| (pick.item, (pick.scores, false))))
+    };
+    ranked.groups.into_iter().flat_map(of_group).collect()
+}
+
+/// The best of each group, the most probable first.
+fn rows(
+    ranked: RankedItems,
+    in_a_turn: &TurnScores,
+    options: &SearchOptions,
+    catalog: &Catalog,
+    asked: &ItemSearch<'_>,
+) -> Vec<ItemSearchRow> {
+    let includes: HashMap<ItemId, IncludeMode> = catalog.items().collect();
+    let mut rows = Vec::new();
+    for (group, picks) in ranked.groups {
+        let limit = asked.limit.unwrap_or(options.for_group(group).top_k);
+        let is_wanted = |pick: &Pick| asked.kind.is_none_or(|kind| pick.item.kind == kind);
+        rows.extend(picks.into_iter().filter(is_wanted).take(limit).map(|mut pick| {
+            let of_turn = in_a_turn.get(&pick.item);
+            pick.scores = of_turn.map_or(pick.scores, |(scores, _)| *scores);
+            let is_taken = of_turn.is_some_and(|(_, is_taken)| *is_taken);
+            ItemSearchRow { include: includes.get(&pick.item).copied(), is_taken, pick }
+        }));
+    }
+    rows.sort_by(|a, b| by_probability(&a.pick, &b.pick));
+    rows
+}
+
+/// The more probable one first.
+pub fn by_probability(a: &Pick, b: &Pick) -> Ordering {
+    let probability = |pick: &Pick| pick.scores.probability.unwrap_or(0.0);
+    probability(b).total_cmp(&probability(a))
+}

@@ -1,0 +1,129 @@
+//! What handlers take of a request. Whatever can't be read is a problem in the one form that all
+//! have: what was wrong, and where.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use axum::body::Bytes;
+use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::extract::{FromRequest, FromRequestParts, Json, Query, RawPathParams, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use serde::de::DeserializeOwned;
+
+use crate::gateway::Gateway;
+use crate::problem::ApiProblem;
+
+/// The body of a request, as JSON.
+#[derive(Debug, Clone)]
+pub(crate) struct ApiJson<T>(pub(crate) T);
+
+/// The query of a request.
+#[derive(Debug, Clone)]
+pub(crate) struct ApiQuery<T>(pub(crate) T);
+
+/// The number or name in a path that says what a request is about: its first parameter.
+#[derive(Debug, Clone)]
+pub(crate) struct PathId<T>(pub(crate) T);
+
+/// The name at the end of a path: its last parameter.
+#[derive(Debug, Clone)]
+pub(crate) struct PathName(pub(crate) String);
+
+impl<T: DeserializeOwned> FromRequest<Gateway> for ApiJson<T> {
+    type Rejection = ApiProblem;
+
+    async fn from_request(request: Request, gateway: &Gateway) -> Result<Self, ApiProblem> {
+        if !has_json(request.headers()) {
+            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+            return Err(ApiProblem::new(status, "content_type", "the body must be JSON")
+                .hint("send it with `content-type: application/json`"));
+        }
+        let body = Bytes::from_request(request, gateway).await.map_err(|rejection| {
+            let title = "the body can't be read";
+            ApiProblem::new(rejection.status(), "bad_body", title).detail(rejection.body_text())
+        })?;
+        // Of an array, serde would take the fields in their order.
+        if !body.trim_ascii_start().starts_with(b"{") {
+            let title = "the body is no JSON object";
+            return Err(ApiProblem::new(StatusCode::BAD_REQUEST, "bad_json", title));
+        }
+        match Json::<T>::from_bytes(&body) {
+            Ok(Json(body)) => Ok(ApiJson(body)),
+            Err(rejection) => Err(refuse_body(&rejection)),
+        }
+    }
+}
+
+/// Whether a body is said to be JSON.
+fn has_json(headers: &HeaderMap) -> bool {
+    let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let media_type = given.and_then(|given| given.split(';').next()).unwrap_or_default().trim();
+    media_type.eq_ignore_ascii_case("application/json")
+}
+
+/// The problem of a body that is not what is expected.
+fn refuse_body(rejection: &JsonRejection) -> ApiProblem {
+    let (code, title) = match rejection {
+        JsonRejection::JsonDataError(_) => ("bad_field", "the body is not what is expected here"),
+        _ => ("bad_json", "the body is no JSON"),
+    };
+    let text = rejection.body_text();
+    ApiProblem::new(StatusCode::BAD_REQUEST, code, title).detail(reason(&text))
+}
+
+/// What serde says, without what axum puts in front of it.
+fn reason(text: &str) -> &str {
+    text.split_once(": ").map_or(text, |(_, reason)| reason)
+}
+
+impl<T: DeserializeOwned> FromRequestParts<Gateway> for ApiQuery<T> {
+    type Rejection = ApiProblem;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, ApiProblem> {
+        match Query::<T>::from_request_parts(parts, gateway).await {
+            Ok(Query(query)) => Ok(ApiQuery(query)),
+            Err(rejection) => Err(refuse_query(&rejection)),
+        }
+    }
+}
+
+fn refuse_query(rejection: &QueryRejection) -> ApiProblem {
+    let title = "the query is not what is expected here";
+    let text = rejection.body_text();
+    ApiProblem::new(StatusCode::BAD_REQUEST, "bad_query", title).detail(reason(&text))
+}
+
+impl<T> FromRequestParts<Gateway> for PathId<T>
+where
+    T: FromStr<Err: Display>,
+{
+    type Rejection = ApiProblem;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, ApiProblem> {
+        let params = read_params(parts, gateway).await?;
+        let (name, text) = params.iter().next().unwrap_or_default();
+        let refuse = |error: T::Err| {
+            let title = format!("`{text}` names no {name}");
+            ApiProblem::new(StatusCode::BAD_REQUEST, "bad_id", title).detail(error.to_string())
+        };
+        text.parse().map(PathId).map_err(refuse)
+    }
+}
+
+impl FromRequestParts<Gateway> for PathName {
+    type Rejection = ApiProblem;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, ApiProblem> {
+        let params = read_params(parts, gateway).await?;
+        let (_, text) = params.iter().last().unwrap_or_default();
+        Ok(PathName(text.to_owned()))
+    }
+}
+
+async fn read_params(parts: &mut Parts, gateway: &Gateway) -> Result<RawPathParams, ApiProblem> {
+    RawPathParams::from_request_parts(parts, gateway).await.map_err(|rejection| {
+        let title = "the path can't be read";
+        ApiProblem::new(StatusCode::BAD_REQUEST, "bad_path", title).detail(rejection.body_text())
+    })
+}

@@ -1,0 +1,292 @@
+//! `/sessions/{session}/chart`: the size of each turn's prompt and the share that was cached, drawn
+//! as SVG on the server. With `fragment=1` the chart alone, for a panel.
+
+use axum::Router;
+use axum::extract::{Path, Query, State};
+use axum::routing::get;
+use maud::{Markup, html};
+use recto_agent::{RecordReader, RequestPurpose, Right};
+use recto_context::grouped_digits;
+use recto_store::{RequestRecord, SessionId, StoredSession, StoredTurn, TurnId};
+use serde::Deserialize;
+
+use super::layout::{NavPage, PageChrome, PageFrame};
+use super::page_problem::PageResult;
+use crate::access::Caller;
+use crate::gateway::Gateway;
+
+/// How many turns are drawn.
+const TURNS: u32 = 60;
+
+/// The least number of turns that the width is shared by.
+const LEAST: usize = 12;
+
+/// The place of the two parts, in pixels from the top.
+const SHARE_TOP: f64 = 16.0;
+const SHARE_BOTTOM: f64 = 46.0;
+const TOKENS_TOP: f64 = 76.0;
+const TOKENS_BOTTOM: f64 = 256.0;
+
+/// The routes of this page.
+pub(crate) fn routes() -> Router<Gateway> {
+    Router::new().route("/sessions/{session}/chart", get(show_chart))
+}
+
+/// Whether the chart alone is wanted.
+#[derive(Debug, Deserialize)]
+struct ChartQuery {
+    fragment: Option<String>,
+}
+
+/// What a turn's first page took.
+#[derive(Debug, Clone, PartialEq)]
+struct TurnSize {
+    turn: TurnId,
+    tokens: u64,
+    /// What of it was cached, by the server or by what agrees with the request before.
+    cached: Option<u64>,
+    /// Why the agreement with the request before ended early, where it did.
+    cause: Option<String>,
+}
+
+async fn show_chart(
+    State(gateway): State<Gateway>,
+    Caller(actor): Caller,
+    Path(session): Path<SessionId>,
+    Query(query): Query<ChartQuery>,
+) -> PageResult<Markup> {
+    actor.must_have(Right::Inspect)?;
+    let reader = RecordReader::new(gateway.store(), &actor);
+    let session = reader.session(session).await?;
+    let sizes = read_sizes(&gateway, &session).await?;
+    let chart = chart_section(&session, &sizes);
+    if query.fragment.is_some() {
+        return Ok(chart);
+    }
+    let chrome = PageChrome::load(&gateway, &actor, &session.agent).await?;
+    let title = format!("Context over {}", session.label());
+    let frame = PageFrame { title: &title, page: NavPage::Chat, body_class: "", scripts: &[] };
+    let body = html! {
+        main.page id="main" {
+            header.head {
+                div {
+                    p.crumbs { a href={ "/sessions/" (session.id) } { (session.label()) } }
+                    h1 { "Context over the session" }
+                }
+            }
+            (chart)
+        }
+    };
+    Ok(chrome.render(frame, &body))
+}
+
+async fn read_sizes(gateway: &Gateway, session: &StoredSession) -> PageResult<Vec<TurnSize>> {
+    let mut sizes = Vec::new();
+    for turn in gateway.store().last_turns(session.id, TURNS).await? {
+        sizes.extend(read_size(gateway, &turn).await?);
+    }
+    Ok(sizes)
+}
+
+/// The size of a turn's first page; nothing for a turn that sent none.
+async fn read_size(gateway: &Gateway, turn: &StoredTurn) -> PageResult<Option<TurnSize>> {
+    for (_, id) in gateway.store().request_ids(turn.id).await? {
+        let request = gateway.store().request(id).await?;
+        let is_page =
+            |request: &RequestRecord| RequestPurpose::from_record(request) == RequestPurpose::Page;
+        if let Some(page) = request.filter(is_page) {
+            return Ok(TurnSize::from_record(&page));
+        }
+    }
+    Ok(None)
+}
+
+impl TurnSize {
+    fn from_record(request: &RequestRecord) -> Option<Self> {
+        let usage = request.answer.as_ref().map(|answer| answer.usage).unwrap_or_default();
+        let prefix = &request.notes["prefix"];
+        let [agreed, fresh] = ["agreed_tokens", "fresh_tokens"].map(|name| prefix[name].as_u64());
+        let ours = agreed.zip(fresh).map(|(agreed, fresh)| agreed + fresh);
+        let tokens = usage.prompt.map(u64::from).or(ours)?;
+        let cached = usage.cached.map(u64::from).or(agreed.filter(|_| usage.prompt.is_none()));
+        let cause = prefix["cause"].as_str().filter(|cause| *cause != "picks_left");
+        Some(TurnSize {
+            turn: request.turn,
+            tokens,
+            cached: cached.map(|cached| cached.min(tokens)),
+            cause: cause.map(|cause| cause.replace('_', " ")),
+        })
+    }
+
+    /// The share that was cached, in percent.
+    fn share(&self) -> Option<u64> {
+        Some((self.cached? * 100 + self.tokens / 2) / self.tokens.max(1))
+    }
+
+    fn title(&self) -> String {
+        let mut title = format!("turn {}: {} tokens", self.turn, grouped_digits(self.tokens));
+        if let (Some(cached), Some(share)) = (self.cached, self.share()) {
+            title.push_str(&format!(", {} cached ({share} %)", grouped_digits(cached)));
+        }
+        if let Some(cause) = &self.cause {
+            title.push_str(&format!(", {cause}"));
+        }
+        title
+    }
+}
+
+fn chart_section(session: &StoredSession, sizes: &[TurnSize]) -> Markup {
+    let (Some(first), Some(last)) = (sizes.first(), sizes.last()) else {
+        return html! { p.empty { "No turn of this session has sent anything yet." } };
+    };
+    html! {
+        section.size aria-label="Context over the session" {
+            p.q {
+                (session.label()) ", turns " (first.turn) " to " (last.turn)
+                ": tokens of each turn's prompt, and the share that was cached."
+            }
+            (chart(sizes))
+            (key())
+            details.fold { summary { "As a table" } (table(sizes)) }
+        }
+    }
+}
+
+fn chart(sizes: &[TurnSize]) -> Markup {
+    let most = round_up(sizes.iter().map(|size| size.tokens).max().unwrap_or(0));
+    let step = 100.0 / sizes.len().max(LEAST) as f64;
+    let middle = (TOKENS_TOP + TOKENS_BOTTOM) / 2.0;
+    html! {
+        svg.chart height="284" role="img" aria-label="Tokens of each turn's prompt; the table below has the same numbers" {
+            text x="0" y="10" { "cached share" }
+            text x="100%" y="10" text-anchor="end" { "100 %" }
+            @for y in [SHARE_TOP, SHARE_BOTTOM, TOKENS_BOTTOM, middle, TOKENS_TOP] {
+                line.axis x1="0" x2="100%" y1=(y) y2=(y) {}
+            }
+            text x="0" y="70" { "tokens" }
+            text x="100%" y="70" text-anchor="end" { (grouped_digits(most)) }
+            @for (at, size) in sizes.iter().enumerate() {
+                (turn_bar(size, at as f64 * step, step, most))
+            }
+        }
+    }
+}
+
+fn turn_bar(size: &TurnSize, start: f64, step: f64, most: u64) -> Markup {
+    let (x, width) = (start + step * 0.14, step * 0.72);
+    let height = |tokens: u64| (TOKENS_BOTTOM - TOKENS_TOP) * tokens as f64 / most.max(1) as f64;
+    let (tall, cached) = (height(size.tokens), height(size.cached.unwrap_or(0)));
+    let share = size
+        .share()
+        .map(|share| SHARE_BOTTOM - (SHARE_BOTTOM - SHARE_TOP) * share.min(100) as f64 / 100.0);
+    let number = size.turn.get();
+    html! {
+        a href={ "/turns/" (size.turn) } {
+            title { (size.title()) }
+            rect.solid x=(percent(x)) width=(percent(width)) y=(pixels(TOKENS_BOTTOM - tall))
+                height=(pixels(tall)) {}
+            rect.over x=(percent(x)) width=(percent(width)) y=(pixels(TOKENS_BOTTOM - cached))
+                height=(pixels(cached)) {}
+            @if let Some(y) = share {
+                line.tick x1=(percent(x)) x2=(percent(x + width)) y1=(pixels(y)) y2=(pixels(y)) {}
+            }
+        }
+        @if size.cause.is_some() { circle.cause cx=(percent(x + width / 2.0)) cy="265" r="2.5" {} }
+        @if number % 5 == 0 {
+            text x=(percent(x + width / 2.0)) y="282" text-anchor="middle" { (number) }
+        }
+    }
+}
+
+fn key() -> Markup {
+    html! {
+        p.key {
+            span {
+                svg width="14" height="10" aria-hidden="true" {
+                    rect.solid width="14" height="10" {}
+                }
+                " fresh"
+            }
+            span {
+                svg width="14" height="10" aria-hidden="true" {
+                    rect.solid width="14" height="10" {} rect.over width="14" height="10" {}
+                }
+                " cached"
+            }
+            span {
+                svg width="14" height="10" aria-hidden="true" {
+                    circle.cause cx="7" cy="5" r="2.5" {}
+                }
+                " the prefix broke"
+            }
+        }
+    }
+}
+
+fn table(sizes: &[TurnSize]) -> Markup {
+    html! {
+        table.small {
+            thead {
+                tr {
+                    th scope="col" { "Turn" } th.n scope="col" { "Tokens" }
+                    th.n scope="col" { "Cached" } th.n scope="col" { "Share" }
+                    th scope="col" { "Cause of a break" }
+                }
+            }
+            tbody {
+                @for size in sizes {
+                    tr {
+                        td { a href={ "/turns/" (size.turn) } { (size.turn) } }
+                        td.n { (grouped_digits(size.tokens)) }
+                        td.n { @if let Some(cached) = size.cached { (grouped_digits(cached)) } }
+                        td.n { @if let Some(share) = size.share() { (share) " %" } }
+                        td { @if let Some(cause) = &size.cause { (cause) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The next number of one digit and zeros: where the scale ends.
+fn round_up(tokens: u64) -> u64 {
+    let mut unit = 1;
+    while unit * 10 <= tokens {
+        unit *= 10;
+    }
+    tokens.div_ceil(unit).max(1) * unit
+}
+
+fn percent(value: f64) -> String {
+    format!("{value:.2}%")
+}
+
+fn pixels(value: f64) -> String {
+    format!("{value:.1}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scale_ends_at_a_round_number() {
+        let ends = [0, 1, 9, 10, 11, 999, 1_000, 4_740].map(round_up);
+        assert_eq!(ends, [1, 1, 9, 10, 20, 1_000, 1_000, 5_000]);
+    }
+
+    #[test]
+    fn a_bar_tells_what_is_known() {
+        let size = |cached, cause: Option<&str>| TurnSize {
+            turn: "7".parse().unwrap(),
+            tokens: 1_450,
+            cached,
+            cause: cause.map(str::to_owned),
+        };
+        assert_eq!(size(None, None).title(), "turn 7: 1,450 tokens");
+        assert_eq!(
+            size(Some(824), Some("history trimmed")).title(),
+            "turn 7: 1,450 tokens, 824 cached (57 %), history trimmed"
+        );
+    }
+}

@@ -1,0 +1,137 @@
+//! What a request was made without: what was dropped and why, files that could not be used, what
+//! search did not take, and items that nobody wanted.
+
+use maud::{Markup, html};
+use recto_context::{DroppedEntry, ItemStanding, RequestContext, Tokens};
+
+use super::view::refusal_summary;
+use crate::gateway::Gateway;
+
+/// The section of what was left out.
+pub(crate) fn left_out(gateway: &Gateway, context: &RequestContext, prefix: &str) -> Markup {
+    let standings = context.item_standings();
+    let is_absent = |standing: &&ItemStanding| standing.status.absence_name().is_some();
+    let absent: Vec<&ItemStanding> = standings.iter().filter(is_absent).collect();
+    html! {
+        section id={ (prefix) "left-out" } aria-labelledby={ (prefix) "drop-title" } {
+            h2 id={ (prefix) "drop-title" } { "Left out" }
+            @if context.dropped.is_empty() && context.notices.is_empty() {
+                p.q { "Nothing that was meant for the page was left out." }
+            } @else {
+                (dropped_table(gateway, context))
+            }
+            (candidates(context))
+            (alike(context))
+            @if !absent.is_empty() { (absent_items(&absent)) }
+        }
+    }
+}
+
+fn dropped_table(gateway: &Gateway, context: &RequestContext) -> Markup {
+    html! {
+        table.small {
+            thead {
+                tr {
+                    th scope="col" { "What" } th scope="col" { "Why" }
+                    th.n scope="col" { "Tokens" }
+                }
+            }
+            tbody {
+                @for dropped in &context.dropped { (dropped_row(dropped)) }
+                @for notice in &context.notices {
+                    tr {
+                        td.path { (notice.source) br; span.q { "file" } }
+                        td {
+                            (notice.problem)
+                            @if let Some(remedy) = &notice.remedy {
+                                " (" (gateway.describe_remedy(remedy)) ")"
+                            }
+                        }
+                        td.n { "–" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn dropped_row(dropped: &DroppedEntry) -> Markup {
+    let DroppedEntry { what, layer, before, after, reason, .. } = dropped;
+    html! {
+        tr {
+            td { (what) br; span.q { span class={ "sw l-" (layer) } {} " " (layer) } }
+            td { (reason.describe()) }
+            td.n {
+                @match (*before, *after) {
+                    (Tokens::ZERO, _) => "–",
+                    (before, Tokens::ZERO) => (before),
+                    (before, after) => { (before) " → " (after) },
+                }
+            }
+        }
+    }
+}
+
+fn candidates(context: &RequestContext) -> Markup {
+    let number = |score: Option<f32>| score.map(|score| format!("{score:.2}")).unwrap_or_default();
+    html! {
+        @if !context.candidates.is_empty() {
+            details.fold {
+                summary { (refusal_summary(&context.candidates)) }
+                table.small {
+                    thead {
+                        tr {
+                            th scope="col" { "Item" }
+                            th.n scope="col" { "Prob." } th.n scope="col" { "Floor" }
+                            th.n scope="col" { "Cosine" } th.n scope="col" { "Lexical" }
+                        }
+                    }
+                    tbody {
+                        @for pick in &context.candidates {
+                            tr title=(pick.describe_refusal()) {
+                                td { (pick.item) }
+                                td.n { (number(pick.scores.probability)) }
+                                td.n { (number(pick.scores.floor)) }
+                                td.n { (number(pick.scores.cosine)) }
+                                td.n { (number(pick.scores.lexical)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn alike(context: &RequestContext) -> Markup {
+    html! {
+        @if !context.alike.is_empty() {
+            details.fold {
+                summary { (context.alike.len()) " left for likeness" }
+                ul.q {
+                    @for alike in &context.alike {
+                        li {
+                            (alike.item) " says the same as " (alike.of)
+                            @if let Some(cosine) = alike.cosine {
+                                " (cosine " (format!("{cosine:.2}")) ")"
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn absent_items(absent: &[&ItemStanding]) -> Markup {
+    html! {
+        details.fold {
+            summary { (absent.len()) " not in the session" }
+            ul.q {
+                @for standing in absent {
+                    li { (standing.item) " (" (standing.status.absence_name().unwrap_or("")) ")" }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The top of *View context*: which turn it is, what can be done with it, the facts of a request
+//! and its layers.
+
+use maud::{Markup, html};
+use recto_agent::{ReplayCheck, RequestPurpose};
+use recto_context::{CountKind, RequestContext, Tokens, grouped_digits, visible_text};
+use recto_store::{Fidelity, Moment, RequestRecord};
+
+use super::ContextView;
+use super::layer_bar::{cached_word, layer_figure, layer_list, whole_percent};
+use super::replay::replay_form;
+use super::view::{CacheWitness, RequestView};
+use crate::pages::times::local;
+
+/// Which turn it is, with the ways to its neighbours and what can be done with it.
+pub(crate) fn head(view: &ContextView, may_replay: bool, prefix: &str) -> Markup {
+    let ContextView { turn, session, neighbours: [before, after], .. } = view;
+    let message = view.shown.as_ref().map(|shown| visible_text(shown.context.sent.content()));
+    let close = if prefix.is_empty() { None } else { Some("") };
+    html! {
+        header.head {
+            div {
+                p.crumbs {
+                    a href={ "/sessions/" (session.id) } { (session.label()) }
+                    span aria-hidden="true" { "/" }
+                    span { (ordinal(turn.number.0)) " turn, " (local(turn.accepted).strftime("%-d %B %Y at %H:%M")) }
+                    @if let Some(before) = before {
+                        a href={ "/turns/" (before) } rel="prev" title={ "turn " (before) } {
+                            "← " (before)
+                        }
+                    }
+                    @if let Some(after) = after {
+                        a href={ "/turns/" (after) } rel="next" title={ "turn " (after) } {
+                            (after) " →"
+                        }
+                    }
+                }
+                h1.title id={ (prefix) "context-title" } data-dialog-title=[close] {
+                    "Context of turn " (turn.id)
+                }
+            }
+            @if let Some(shown) = &view.shown { (actions(view, shown, may_replay)) }
+            @if let Some(message) = message { p.msg { (message) } }
+            @if let Some(check) = &view.verified { (verdict(check)) }
+        }
+    }
+}
+
+fn actions(view: &ContextView, shown: &RequestView, may_replay: bool) -> Markup {
+    let (turn, request) = (view.turn.id, shown.record.number);
+    html! {
+        div.acts {
+            @if may_replay {
+                form method="get" action={ "/turns/" (turn) } data-into-dialog {
+                    input type="hidden" name="request" value=(request);
+                    button.btn type="submit" name="verify" value="1" { "Verify" }
+                }
+                (replay_form(view, &shown.record))
+            }
+            button.btn type="button" hidden
+                data-copy={ "/turns/" (turn) "/body?request=" (request) } {
+                "Copy body " kbd { "y" }
+            }
+            a.btn href={ "/turns/" (turn) "/body?request=" (request) } download { "Download body" }
+            a.btn href={ "/turns/" (turn) "/record" } download { "Download record" }
+        }
+    }
+}
+
+/// Whether the body made from the record is the one that was sent.
+fn verdict(check: &ReplayCheck) -> Markup {
+    html! {
+        p.verdict role="status" {
+            @match (&check.problem, check.bytes) {
+                (None, Some(bytes)) => span.ok {
+                    "✓ rebuilt from the record: identical to the "
+                    (grouped_digits(bytes as u64)) " bytes sent"
+                },
+                (Some(problem), _) => span.no-ok { "✗ " (problem) },
+                (None, None) => {},
+            }
+        }
+    }
+}
+
+/// Mode, window, model, fidelity and counts of a request.
+pub(crate) fn facts(view: &ContextView, shown: &RequestView) -> Markup {
+    let RequestView { record, context, .. } = shown;
+    let chosen = record.notes["chosen"].as_str().unwrap_or_default();
+    html! {
+        dl.grid {
+            (fact("Mode", context.mode.chosen.name(), &mode_words(context)))
+            (fact("Window", &format!("{} tokens", context.window.tokens),
+                &html! { (context.window.describe_source()) }))
+            (fact("Model", &record.model, &html! {
+                @if let Some(model) = record.options["model"].as_str() { (model) " " }
+                "by the " (record.wire) " wire"
+                @if !chosen.is_empty() { "; " (chosen) }
+            }))
+            (fact("Fidelity", fidelity_name(record.fidelity), &html! {
+                (fidelity_words(record.fidelity)) ", " (grouped_digits(record.body_length)) " bytes"
+                @if view.verified.as_ref().is_some_and(|check| check.identical) {
+                    "; " span.ok { "✓ verified" }
+                }
+            }))
+            (fact("Counted", count_name(context.counted), &html! { (count_words(shown)) }))
+        }
+    }
+}
+
+fn fact(title: &str, value: &str, more: &Markup) -> Markup {
+    html! { div { dt { (title) } dd { (value) } dd { (more) } } }
+}
+
+/// Why the mode was chosen, the words that decided as they were typed.
+fn mode_words(context: &RequestContext) -> Markup {
+    html! { (context.mode.describe()) }
+}
+
+/// The tabs of the turn's requests, and the layers of the one that is shown.
+pub(crate) fn request_section(view: &ContextView, shown: &RequestView, prefix: &str) -> Markup {
+    let number = shown.record.number;
+    html! {
+        section.request-shown aria-label={ "Request " (number) } {
+            @if view.requests.len() > 1 { (tabs(view, number)) }
+            @if RequestPurpose::from_record(&shown.record) == RequestPurpose::Summary {
+                p.q { "This request asked for a summary of messages that leave the page." }
+            }
+            (sums(shown))
+            (layer_figure(shown))
+            (layer_list(shown, prefix))
+        }
+    }
+}
+
+fn tabs(view: &ContextView, current: u32) -> Markup {
+    let mut before = None;
+    html! {
+        nav.tabs aria-label="Requests of this turn" {
+            @for (number, tokens) in &view.requests {
+                @let is_current = *number == current;
+                a href={ "/turns/" (view.turn.id) "?request=" (number) } data-into-dialog
+                    aria-current=[is_current.then_some("true")] {
+                    "Request " (number) small { (growth(before.replace(*tokens), *tokens)) }
+                }
+            }
+        }
+    }
+}
+
+/// What a request took, or what it added to the one before.
+fn growth(before: Option<u64>, now: u64) -> String {
+    match before {
+        Some(before) if now >= before && before > 0 => format!("+{}", grouped_digits(now - before)),
+        _ => grouped_digits(now),
+    }
+}
+
+/// The prompt, what of it was cached, and what came back, in a line.
+fn sums(shown: &RequestView) -> Markup {
+    let context = &shown.context;
+    let (used, room) = (context.prompt_tokens(), context.budget.messages + context.budget.tools);
+    let came_back = answer_words(&shown.record);
+    html! {
+        p.sum {
+            span {
+                b { (used) } " of " (room) " tokens (" (whole_percent(used, room)) " %), "
+                (context.budget.reply) " kept for the reply"
+            }
+            span {
+                (cache_words(shown))
+                @for words in &came_back { " · " (words) }
+            }
+        }
+    }
+}
+
+fn cache_words(shown: &RequestView) -> Markup {
+    let cached = shown.cached_tokens();
+    let fresh = shown.context.prompt_tokens() - cached;
+    html! {
+        @match shown.witness {
+            CacheWitness::Nobody => "what was cached is unknown",
+            witness => { b { (cached) } " " (cached_word(witness)) ", " b { (fresh) } " fresh" },
+        }
+    }
+}
+
+/// When the first token came, and how many there were.
+fn answer_words(record: &RequestRecord) -> Vec<String> {
+    let Some(answer) = &record.answer else { return vec!["nothing came back".to_owned()] };
+    let first: Option<Moment> = serde_json::from_value(answer.result["first_token"].clone()).ok();
+    let waited = first.map(|first| first.timestamp().duration_since(record.at.timestamp()));
+    let waited = waited.map(|waited| format!("first token after {:.2} s", waited.as_secs_f64()));
+    let written = answer.usage.completion;
+    let written = written.map(|count| format!("{} tokens came back", grouped_digits(count.into())));
+    let error = answer.result["error"]["message"].as_str().map(|error| format!("error: {error}"));
+    [waited, written, error].into_iter().flatten().collect()
+}
+
+fn fidelity_name(fidelity: Fidelity) -> &'static str {
+    match fidelity {
+        Fidelity::Wire => "wire",
+        Fidelity::Rendered => "rendered",
+    }
+}
+
+fn fidelity_words(fidelity: Fidelity) -> &'static str {
+    match fidelity {
+        Fidelity::Wire => "the HTTP body",
+        Fidelity::Rendered => "the prompt as the model read it",
+    }
+}
+
+fn count_name(counted: CountKind) -> &'static str {
+    match counted {
+        CountKind::Estimated => "estimated",
+        CountKind::Calibrated => "calibrated",
+        CountKind::Mixed => "mixed",
+        CountKind::Exact => "exact",
+    }
+}
+
+/// How far our count is from the server's.
+fn count_words(shown: &RequestView) -> String {
+    let usage = shown.record.answer.as_ref().map(|answer| answer.usage);
+    let Some(served) = usage.and_then(|usage| usage.prompt).filter(|served| *served > 0) else {
+        return "the server did not say its count".to_owned();
+    };
+    let ours = f64::from(shown.context.prompt_tokens().get());
+    let share = (ours / f64::from(served) - 1.0) * 100.0;
+    let served = Tokens::new(served);
+    match share {
+        share if share.abs() < 0.05 => "as the server counted".to_owned(),
+        share if share > 0.0 => format!("{share:.1} % above the server's {served}"),
+        share => format!("{:.1} % below the server's {served}", -share),
+    }
+}
+
+/// A number in its order: 1st, 2nd, 11th, 23rd.
+fn ordinal(number: u32) -> String {
+    let ending = match (number % 10, number % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{}{ending}", grouped_digits(number.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_people_say_them() {
+        let said: Vec<String> = [1, 2, 3, 4, 11, 12, 13, 21, 102, 1_113].map(ordinal).into();
+        let expected =
+            ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "1,113th"];
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn later_requests_say_what_they_add() {
+        assert_eq!(growth(None, 2_529), "2,529");
+        assert_eq!(growth(Some(2_529), 2_641), "+112");
+        // A shortened page takes less, and one of which nothing is known adds nothing.
+        assert_eq!(growth(Some(2_529), 900), "900");
+        assert_eq!(growth(Some(0), 900), "900");
+    }
+}

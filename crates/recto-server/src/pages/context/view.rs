@@ -1,0 +1,250 @@
+//! What *View context* shows of a recorded request: layers with what was cached of them, and the
+//! items on the page in columns. Pure: no store, no clock.
+
+use recto_agent::cached_prefix;
+use recto_context::{
+    CachedShare, CachedShares, ContentSource, IncludeMode, ItemId, ItemKind, ItemPlacement,
+    ItemStanding, Layer, Part, Pick, Priority, RequestContext, Scores, Tokens, ToolCalls,
+};
+use recto_store::RequestRecord;
+
+/// A recorded request, with what was cached of each of its parts.
+#[derive(Debug)]
+pub(crate) struct RequestView {
+    pub(crate) record: RequestRecord,
+    pub(crate) context: RequestContext,
+    pub(crate) shares: CachedShares,
+    pub(crate) witness: CacheWitness,
+}
+
+/// Who says how much of a request was cached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CacheWitness {
+    /// The server counted what came from its cache.
+    Server,
+    /// The server did not say; so far the request agrees with the one before it.
+    RequestBefore,
+    /// Nobody: the server did not say, and there is no request before.
+    Nobody,
+}
+
+/// What a layer takes, and how much of it was cached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LayerShare {
+    pub(crate) layer: Layer,
+    pub(crate) tokens: Tokens,
+    pub(crate) cached: Tokens,
+}
+
+impl RequestView {
+    /// The view of a request that was made whole again.
+    pub(crate) fn new(record: RequestRecord, context: RequestContext) -> Self {
+        let prefix = cached_prefix(&record);
+        let witness = match (prefix.served, prefix.agreed_bytes) {
+            (Some(_), _) => CacheWitness::Server,
+            (None, Some(_)) => CacheWitness::RequestBefore,
+            (None, None) => CacheWitness::Nobody,
+        };
+        RequestView { shares: context.cached_shares(&prefix), record, context, witness }
+    }
+
+    /// What was cached of a part or a tool.
+    pub(crate) fn cached(&self, share: &CachedShare) -> Tokens {
+        match self.witness {
+            CacheWitness::Server => share.served,
+            CacheWitness::RequestBefore => share.agreed,
+            CacheWitness::Nobody => Tokens::ZERO,
+        }
+    }
+
+    /// All layers, in order, also those with nothing in them.
+    pub(crate) fn layers(&self) -> Vec<LayerShare> {
+        Layer::ALL.into_iter().map(|layer| self.layer(layer)).collect()
+    }
+
+    fn layer(&self, layer: Layer) -> LayerShare {
+        let parts = self.context.parts.iter().zip(&self.shares.parts);
+        let parts = parts.filter(|(part, _)| part.layer == layer);
+        let mut cached: Tokens = parts.map(|(_, share)| self.cached(share)).sum();
+        if layer == Layer::Tools && self.context.tool_calls == ToolCalls::Native {
+            cached += self.shares.tools.iter().map(|share| self.cached(share)).sum();
+        }
+        let tokens = self.context.layer_tokens(layer);
+        LayerShare { layer, tokens, cached: cached.min(tokens) }
+    }
+
+    /// What was cached of the whole prompt.
+    pub(crate) fn cached_tokens(&self) -> Tokens {
+        self.layers().iter().map(|share| share.cached).sum()
+    }
+
+    /// How many bytes of it agree with the request before, where there was one.
+    pub(crate) fn agreed_bytes(&self) -> Option<usize> {
+        cached_prefix(&self.record).agreed_bytes
+    }
+
+    /// The items on the page that are of a kind, in the order in which people look for them.
+    pub(crate) fn items(&self, kind: ItemKind) -> Vec<ItemRow<'_>> {
+        let standings = self.context.item_standings();
+        let of_kind = standings.into_iter().filter(|standing| standing.item.kind == kind);
+        let mut rows: Vec<ItemRow<'_>> = of_kind.filter_map(|item| self.item_row(item)).collect();
+        match kind {
+            ItemKind::Rule | ItemKind::Reference => {
+                let last = (true, Priority::LAST);
+                rows.sort_by(|a, b| {
+                    let place = |row: &ItemRow<'_>| row.priority.map_or(last, |own| (false, own));
+                    place(a).cmp(&place(b)).then_with(|| a.id.name.cmp(&b.id.name))
+                });
+            }
+            ItemKind::Tool | ItemKind::Skill => {
+                rows.sort_by(|a, b| (&a.id.server, &a.id.name).cmp(&(&b.id.server, &b.id.name)));
+            }
+            // As they stand on the page, the most important first.
+            ItemKind::Memory => {}
+        }
+        rows
+    }
+
+    fn item_row(&self, standing: ItemStanding) -> Option<ItemRow<'_>> {
+        let place = standing.status.place()?.clone();
+        let shows = |part: &&Part| part.item.as_ref().is_some_and(|it| it.id == standing.item);
+        let part = self.context.parts.iter().find(shows);
+        let tool = self.context.tools.iter().find(|tool| tool.spec.id == standing.item);
+        let source = part.map(|part| &part.source).or(tool.map(|tool| &tool.spec.source));
+        let scores = part.and_then(|part| part.item.as_ref()?.scores);
+        let scores = scores.or(tool.and_then(|tool| tool.item.scores));
+        let found = place.found.as_ref().map(|pick| pick.scores);
+        Some(ItemRow {
+            priority: part.and_then(|part| part.item.as_ref()?.priority),
+            description: self.context.description(&standing.item).map(str::to_owned),
+            source,
+            scores: found.or(scores),
+            id: standing.item,
+            tokens: standing.tokens,
+            place,
+        })
+    }
+}
+
+/// An item on the page, as its column shows it.
+#[derive(Debug)]
+pub(crate) struct ItemRow<'a> {
+    pub(crate) id: ItemId,
+    pub(crate) priority: Option<Priority>,
+    pub(crate) description: Option<String>,
+    pub(crate) source: Option<&'a ContentSource>,
+    pub(crate) scores: Option<Scores>,
+    pub(crate) tokens: Tokens,
+    /// Where it stands, how it came in and why.
+    pub(crate) place: ItemPlacement,
+}
+
+impl ItemRow<'_> {
+    /// The text of its badge, as the terminal would write it: `[Agent - 0.87]`.
+    pub(crate) fn badge(&self) -> String {
+        badge_text(self.place.include, self.scores.as_ref())
+    }
+
+    /// What stands before its name: `001`, `database.`, the file of a memory.
+    pub(crate) fn lead(&self) -> Option<String> {
+        match (self.id.kind, &self.id.server, self.priority) {
+            (ItemKind::Tool, Some(server), _) => Some(format!("{server}.")),
+            (ItemKind::Rule | ItemKind::Reference, _, Some(priority)) => Some(priority.to_string()),
+            _ => None,
+        }
+    }
+}
+
+/// The text of an include badge. What search brought has its score behind it: the probability, or
+/// else the cosine.
+pub(crate) fn badge_text(include: IncludeMode, scores: Option<&Scores>) -> String {
+    let word = include_word(include);
+    let score = scores.and_then(|scores| scores.probability.or(scores.cosine));
+    match (include, score) {
+        (IncludeMode::Agent, Some(score)) => format!("[{word} - {score:.2}]"),
+        _ => format!("[{word}]"),
+    }
+}
+
+/// The text of the badge of an item's own include mode.
+pub(crate) fn include_badge(include: IncludeMode) -> String {
+    format!("[{}]", include_word(include))
+}
+
+/// An include mode as badges and switches write it.
+pub(crate) fn include_word(include: IncludeMode) -> &'static str {
+    match include {
+        IncludeMode::Always => "Always",
+        IncludeMode::Manual => "Manual",
+        IncludeMode::Agent => "Agent",
+    }
+}
+
+/// What search said of an item, a line each.
+pub(crate) fn score_lines(scores: &Scores) -> Vec<String> {
+    let number = |name: &str, value: Option<f32>| value.map(|value| format!("{name} {value:.2}"));
+    let both = [number("cosine", scores.cosine), number("lexical", scores.lexical)];
+    let both: Vec<String> = both.into_iter().flatten().collect();
+    let lines = [
+        number("probability", scores.probability),
+        (!both.is_empty()).then(|| both.join(", ")),
+        number("by its age", scores.recency),
+        scores.rank.map(|rank| format!("rank {rank} of this message's search")),
+    ];
+    lines.into_iter().flatten().collect()
+}
+
+/// The refusal that all candidates share, or else how many there are of them.
+pub(crate) fn refusal_summary(candidates: &[Pick]) -> String {
+    let count = candidates.len();
+    let items = if count == 1 { "1 item".to_owned() } else { format!("{count} items") };
+    let floors: Vec<Option<f32>> = candidates.iter().map(|pick| pick.scores.floor).collect();
+    match floors.first().copied().flatten() {
+        Some(floor) if floors.iter().all(|other| *other == Some(floor)) => {
+            format!("Search did not take {items}: below the floor of {floor:.2}")
+        }
+        _ => format!("Search did not take {items}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scores(probability: Option<f32>, cosine: Option<f32>) -> Scores {
+        Scores { probability, cosine, ..Scores::default() }
+    }
+
+    #[test]
+    fn badges_read_as_in_the_terminal() {
+        let both = scores(Some(0.874), Some(0.7));
+        let text = |include, scores: Option<&Scores>| badge_text(include, scores);
+        assert_eq!(text(IncludeMode::Agent, Some(&both)), "[Agent - 0.87]");
+        assert_eq!(text(IncludeMode::Agent, Some(&scores(None, Some(0.7)))), "[Agent - 0.70]");
+        assert_eq!(text(IncludeMode::Agent, None), "[Agent]");
+        // Only what search brought has a score of it.
+        assert_eq!(text(IncludeMode::Always, Some(&both)), "[Always]");
+    }
+
+    #[test]
+    fn scores_are_told_where_they_were_measured() {
+        let all = Scores { lexical: Some(5.114), rank: Some(2), ..scores(Some(0.5), Some(0.4)) };
+        let lines =
+            ["probability 0.50", "cosine 0.40, lexical 5.11", "rank 2 of this message's search"];
+        assert_eq!(score_lines(&all), lines);
+        assert!(score_lines(&Scores::default()).is_empty());
+    }
+
+    #[test]
+    fn a_floor_is_named_where_all_are_below_it() {
+        let pick = |floor| Pick {
+            item: ItemId::new(ItemKind::Rule, "a"),
+            scores: Scores { floor, ..Scores::default() },
+            best_chunk: None,
+        };
+        let below = [pick(Some(0.4)), pick(Some(0.4))];
+        assert_eq!(refusal_summary(&below), "Search did not take 2 items: below the floor of 0.40");
+        assert_eq!(refusal_summary(&[pick(Some(0.4)), pick(None)]), "Search did not take 2 items");
+        assert_eq!(refusal_summary(&[pick(None)]), "Search did not take 1 item");
+    }
+}

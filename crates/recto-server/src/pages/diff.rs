@@ -1,0 +1,161 @@
+//! `/turns/{turn}/diff`: how far a turn's page agrees with another's, what ended it, and which items
+//! came, left and changed. In the words of `recto diff`.
+
+use axum::Router;
+use axum::extract::{Path, Query, State};
+use axum::routing::get;
+use maud::{Markup, html};
+use recto_agent::{RecordReader, RequestPair, TurnComparison};
+use recto_context::{ChangeExcerpt, Comparison, ItemId, PromptChange, Tokens, grouped_digits};
+use recto_store::TurnId;
+use serde::Deserialize;
+
+use super::layout::{NavPage, PageChrome, PageFrame};
+use super::page_problem::PageResult;
+use crate::access::Caller;
+use crate::gateway::Gateway;
+
+/// The routes of this page.
+pub(crate) fn routes() -> Router<Gateway> {
+    Router::new().route("/turns/{turn}/diff", get(show_diff))
+}
+
+/// The turn that another one is compared with; the one before it where none is named.
+#[derive(Debug, Deserialize)]
+struct DiffQuery {
+    with: Option<TurnId>,
+}
+
+async fn show_diff(
+    State(gateway): State<Gateway>,
+    Caller(actor): Caller,
+    Path(turn): Path<String>,
+    Query(query): Query<DiffQuery>,
+) -> PageResult<Markup> {
+    let reader = RecordReader::new(gateway.store(), &actor);
+    let record = reader.find_turn(&turn).await?;
+    let session = reader.session(record.turn().session).await?;
+    let other = match query.with {
+        Some(other) => Some(reader.turn(other).await?),
+        None => None,
+    };
+    let compared = reader.compare_turns(record, other).await?;
+    let chrome = PageChrome::load(&gateway, &actor, &session.agent).await?;
+    let RequestPair { before, after } = &compared.requests;
+    let title = format!("Turn {} against turn {}", after.turn, before.turn);
+    let frame = PageFrame { title: &title, page: NavPage::Chat, body_class: "", scripts: &[] };
+    Ok(chrome.render(frame, &diff_page(&title, &compared)))
+}
+
+fn diff_page(title: &str, compared: &TurnComparison) -> Markup {
+    let RequestPair { before, after } = &compared.requests;
+    html! {
+        main.page id="main" {
+            header.head {
+                div {
+                    p.crumbs {
+                        a href={ "/turns/" (before.turn) } { "turn " (before.turn) }
+                        span { "request " (before.number) }
+                        span aria-hidden="true" { "→" }
+                        a href={ "/turns/" (after.turn) } { "turn " (after.turn) }
+                        span { "request " (after.number) }
+                    }
+                    h1 { (title) }
+                }
+                form.with method="get" action={ "/turns/" (after.turn) "/diff" } {
+                    label for="with" { "Compare with turn" }
+                    input id="with" name="with" inputmode="numeric" pattern="[0-9]+" required
+                        value=(before.turn);
+                    button.btn type="submit" { "Compare" }
+                }
+            }
+            (diff_facts(&compared.comparison, ""))
+            (changed_text(&compared.comparison))
+            (item_changes(&compared.comparison))
+        }
+    }
+}
+
+/// The facts of a comparison. `first_change` leads to the first byte that changed, if it is on the
+/// same page.
+pub(crate) fn diff_facts(comparison: &Comparison, first_change: &str) -> Markup {
+    let Comparison { agreed_bytes, agreed_tokens, fresh_tokens, reread_tokens, change, .. } =
+        comparison;
+    html! {
+        dl.facts {
+            dt { "agree" }
+            dd { (grouped_digits(*agreed_bytes as u64)) " bytes, " (agreed_tokens) " tokens" }
+            dt { "fresh" }
+            dd {
+                (fresh_tokens) " tokens to read"
+                @if *reread_tokens > Tokens::ZERO { ", " (reread_tokens) " of them again" }
+            }
+            dt { "part" }
+            dd {
+                @match change {
+                    Some(change) if !first_change.is_empty() => {
+                        a href=(first_change) { (change_place(change)) }
+                    },
+                    Some(change) => (change_place(change)),
+                    None if *fresh_tokens == Tokens::ZERO => "nowhere: the requests are the same",
+                    None => "nowhere: the later request goes on where the earlier one ended",
+                }
+            }
+            @if let Some(change) = change {
+                dt { "layer" } dd { span class={ "sw l-" (change.layer) } {} " " (change.layer) }
+                @if let Some(item) = &change.item { dt { "item" } dd { (item) } }
+                @if let Some(source) = &change.source { dt { "source" } dd.path { (source) } }
+                dt { "cause" } dd { (change.cause.describe()) }
+            }
+        }
+    }
+}
+
+fn change_place(change: &PromptChange) -> String {
+    let byte = grouped_digits(change.byte as u64);
+    match change.message {
+        Some(message) => format!("in message {}, byte {byte}", message + 1),
+        None => format!("in the tools, byte {byte}"),
+    }
+}
+
+/// The text around the place where two requests part.
+pub(crate) fn changed_text(comparison: &Comparison) -> Markup {
+    let Some(change) = &comparison.change else { return html! {} };
+    let ChangeExcerpt { agreed, before, after } = &change.excerpt;
+    let line = |text: &str| if text.is_empty() { "nothing".to_owned() } else { visible(text) };
+    html! {
+        pre.hunk {
+            @if !agreed.is_empty() { span { (visible(agreed)) } }
+            del { span.vh { "before: " } (line(before)) }
+            ins { span.vh { "now: " } (line(after)) }
+        }
+    }
+}
+
+/// A text in one line, with what can't be seen in it.
+fn visible(text: &str) -> String {
+    let quoted = format!("{text:?}");
+    quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(&quoted).to_owned()
+}
+
+/// The items that came, left and changed.
+pub(crate) fn item_changes(comparison: &Comparison) -> Markup {
+    let Comparison { added, removed, changed, .. } = comparison;
+    let lists: [(&str, &str, &str, &Vec<ItemId>); 3] = [
+        ("ok", "added", "+", added),
+        ("no-ok", "removed", "−", removed),
+        ("wait", "changed", "~", changed),
+    ];
+    html! {
+        @if lists.iter().any(|(.., items)| !items.is_empty()) {
+            ul.chg {
+                @for (class, word, sign, items) in lists {
+                    @for item in items {
+                        li { span class=(class) role="img" aria-label=(word) { (sign) } (item) }
+                    }
+                }
+            }
+        }
+    }
+}

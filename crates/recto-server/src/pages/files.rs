@@ -1,0 +1,168 @@
+//! `/files`: a file that items or memories come from, as it is now, with the lines of one part of a
+//! turn marked. Only files that the agent itself has read can be looked at.
+
+use std::path::{Path, PathBuf};
+
+use axum::Router;
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::routing::get;
+use form_urlencoded::Serializer;
+use maud::{Markup, html};
+use recto_agent::{Actor, RecordReader, Right, SourceFileView, is_allowed, restore_request};
+use recto_store::TurnId;
+use serde::Deserialize;
+
+use super::layout::{NavPage, PageChrome, PageFrame};
+use super::page_problem::PageResult;
+use crate::access::Caller;
+use crate::gateway::Gateway;
+use crate::problem::{ApiProblem, ApiResult};
+
+/// The routes of this page.
+pub(crate) fn routes() -> Router<Gateway> {
+    Router::new().route("/files", get(show_file))
+}
+
+/// The way to the files that parts of a turn come from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FileLink<'a> {
+    agent: &'a str,
+    turn: TurnId,
+}
+
+impl<'a> FileLink<'a> {
+    /// The way for somebody; none for those who may not see files.
+    pub(crate) fn for_actor(actor: &Actor, agent: &'a str, turn: TurnId) -> Option<Self> {
+        is_allowed(actor.role, Right::SeeWorkspace).then_some(FileLink { agent, turn })
+    }
+
+    /// The address of a file.
+    pub(crate) fn to_file(self, path: &Path) -> String {
+        file_address(self.agent, path)
+    }
+
+    /// The address of the place in a file at which a part of a request stands.
+    pub(crate) fn to_part(self, path: &Path, request: u32, part: usize) -> String {
+        let numbers = format!("&turn={}&request={request}&part={part}#part", self.turn);
+        self.to_file(path) + &numbers
+    }
+}
+
+/// The address of a file of an agent.
+pub(crate) fn file_address(agent: &str, path: &Path) -> String {
+    let mut query = Serializer::new(String::new());
+    query.append_pair("agent", agent).append_pair("path", &path.to_string_lossy());
+    format!("/files?{}", query.finish())
+}
+
+/// Which file is asked for, and which part of a turn is to be marked in it.
+#[derive(Debug, Deserialize)]
+struct FileQuery {
+    agent: String,
+    path: PathBuf,
+    turn: Option<TurnId>,
+    request: Option<u32>,
+    part: Option<usize>,
+}
+
+async fn show_file(
+    State(gateway): State<Gateway>,
+    Caller(actor): Caller,
+    Query(query): Query<FileQuery>,
+) -> PageResult<Markup> {
+    actor.must_have(Right::SeeWorkspace)?;
+    let agent = gateway.agent(&query.agent).ok_or_else(not_there)?;
+    let file = agent.source_file(&actor, &query.path).await?.ok_or_else(not_there)?;
+    let marked = marked_text(&gateway, &actor, &query).await?;
+    let chrome = PageChrome::load(&gateway, &actor, agent.name()).await?;
+    let title = file.path.to_string_lossy();
+    let frame = PageFrame { title: &title, page: NavPage::Workspace, body_class: "", scripts: &[] };
+    Ok(chrome.render(frame, &file_page(&file, marked.as_deref(), query.turn)))
+}
+
+/// The text of the part that is to be marked, as it was sent.
+async fn marked_text(
+    gateway: &Gateway,
+    actor: &Actor,
+    query: &FileQuery,
+) -> ApiResult<Option<String>> {
+    let (Some(turn), Some(request), Some(part)) = (query.turn, query.request, query.part) else {
+        return Ok(None);
+    };
+    let reader = RecordReader::new(gateway.store(), actor);
+    let record = reader.turn(turn).await?.request(request).await?;
+    let context = restore_request(gateway.store(), &record).await?;
+    Ok(context.parts.get(part).map(|part| part.text().to_owned()))
+}
+
+/// The same answer for a file that is not there and for one that is none of the agent's.
+fn not_there() -> ApiProblem {
+    ApiProblem::new(StatusCode::NOT_FOUND, "no_such_file", "the agent has no such file")
+        .hint("files of items and memories can be looked at; the page of items lists them")
+}
+
+fn file_page(file: &SourceFileView, marked: Option<&str>, turn: Option<TurnId>) -> Markup {
+    let lines = marked.and_then(|part| find_lines(&file.text, part));
+    html! {
+        main.page id="main" {
+            header.head {
+                div {
+                    h1.path { (file.path.display()) }
+                    @match (marked, &lines, turn) {
+                        (Some(_), Some(lines), Some(turn)) => p.q {
+                            "Marked: lines " (lines.start) " to " (lines.end - 1)
+                            ", as " a href={ "/turns/" (turn) } { "turn " (turn) } " had them."
+                        },
+                        (Some(_), None, Some(turn)) => p.q {
+                            "What " a href={ "/turns/" (turn) } { "turn " (turn) }
+                            " had of it is not in the file any more: it has changed since."
+                        },
+                        _ => p.q { "As it is now." },
+                    }
+                }
+            }
+            ol.file {
+                @for (at, line) in file.text.lines().enumerate() {
+                    @let number = at + 1;
+                    @let is_marked = lines.as_ref().is_some_and(|lines| lines.contains(&number));
+                    @let is_first = lines.as_ref().is_some_and(|lines| lines.start == number);
+                    li id=[is_first.then_some("part")] class=[is_marked.then_some("hit")] {
+                        code { (line) "\n" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The lines of a file at which a part stands, counted from 1.
+fn find_lines(file: &str, part: &str) -> Option<std::ops::Range<usize>> {
+    let part = part.trim();
+    let at = file.find(part).filter(|_| !part.is_empty())?;
+    let first = file[..at].matches('\n').count() + 1;
+    Some(first..first + part.matches('\n').count() + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_found_by_its_lines() {
+        let file = "---\nname: a\n---\n\nBe brief.\nBe kind.\n";
+        assert_eq!(find_lines(file, "Be brief.\nBe kind."), Some(5..7));
+        assert_eq!(find_lines(file, "Be kind."), Some(6..7));
+        assert_eq!(find_lines(file, "Be loud."), None);
+        assert_eq!(find_lines(file, " \n"), None);
+    }
+
+    #[test]
+    fn addresses_of_files_are_written_safely() {
+        let link = FileLink { agent: "a&b", turn: "7".parse().unwrap() };
+        assert_eq!(
+            link.to_part(Path::new("/w/rules/<x>.md"), 2, 3),
+            "/files?agent=a%26b&path=%2Fw%2Frules%2F%3Cx%3E.md&turn=7&request=2&part=3#part"
+        );
+    }
+}

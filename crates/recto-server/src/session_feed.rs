@@ -1,0 +1,231 @@
+//! What changes in the list of sessions, whichever process changes it: turns that begin and end,
+//! questions that are asked and answered, sessions that come, go and grow.
+//!
+//! The store is looked at once a second, for all who listen together, and not at all while nobody
+//! does. What happens within a turn is told by its session's own events.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use recto_agent::{Actor, summary_json};
+use recto_store::{
+    ApprovalId, Moment, SessionFilter, SessionId, SessionSummary, Store, StoreResult, TurnId,
+    TurnStatus,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::watch;
+use utoipa::ToSchema;
+
+use crate::gateway::{Gateway, can_reach};
+
+/// How often the store is looked at.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Something that changed in the list of sessions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub(crate) enum FeedEvent {
+    /// From here on, changes are told. Whoever reads the list now misses nothing.
+    Ready,
+    /// A session is new, or is not as it was.
+    Session {
+        /// The session as the list has it.
+        #[schema(value_type = Object)]
+        session: Value,
+    },
+    /// A session is deleted or in the archive.
+    Gone {
+        /// Its number.
+        #[schema(value_type = i64, minimum = 1)]
+        session: SessionId,
+    },
+    /// A turn runs.
+    TurnStarted {
+        /// The session that it runs in.
+        #[schema(value_type = i64, minimum = 1)]
+        session: SessionId,
+        /// Its number.
+        #[schema(value_type = i64, minimum = 1)]
+        turn: TurnId,
+    },
+    /// A turn runs no more.
+    TurnEnded {
+        /// The session that it ran in.
+        #[schema(value_type = i64, minimum = 1)]
+        session: SessionId,
+        /// Its number.
+        #[schema(value_type = i64, minimum = 1)]
+        turn: TurnId,
+    },
+    /// A person has to say whether a tool may run.
+    Asked {
+        /// The session of the question.
+        #[schema(value_type = i64, minimum = 1)]
+        session: SessionId,
+        /// The number of the question.
+        #[schema(value_type = i64, minimum = 1)]
+        approval: ApprovalId,
+    },
+    /// The question is answered, or nobody need answer it any more.
+    Answered {
+        /// The session of the question.
+        #[schema(value_type = i64, minimum = 1)]
+        session: SessionId,
+        /// The number of the question.
+        #[schema(value_type = i64, minimum = 1)]
+        approval: ApprovalId,
+    },
+}
+
+/// The list of sessions as it was at one moment.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FeedSnapshot {
+    sessions: HashMap<SessionId, SessionSummary>,
+    running: HashMap<SessionId, HashSet<TurnId>>,
+    questions: HashMap<SessionId, HashSet<ApprovalId>>,
+    /// Whether it is the last: nothing is looked at any more.
+    is_last: bool,
+}
+
+/// The changes in the list of sessions, for all who listen.
+#[derive(Debug, Default)]
+pub(crate) struct SessionFeed {
+    snapshots: Arc<watch::Sender<Option<Arc<FeedSnapshot>>>>,
+    /// Whether somebody looks at the store.
+    is_watched: Arc<Mutex<bool>>,
+}
+
+/// A listener of the feed, who is told of what they may see.
+#[derive(Debug)]
+pub(crate) struct FeedListener {
+    actor: Actor,
+    snapshots: watch::Receiver<Option<Arc<FeedSnapshot>>>,
+    seen: Option<Arc<FeedSnapshot>>,
+}
+
+impl SessionFeed {
+    /// Begins to listen. The store is looked at from now on, if it was not.
+    pub(crate) fn listen(&self, gateway: &Gateway, actor: &Actor) -> FeedListener {
+        let mut is_watched = self.is_watched.lock();
+        let snapshots = self.snapshots.subscribe();
+        if !*is_watched {
+            *is_watched = true;
+            self.snapshots.send_replace(None);
+            let feed = SessionFeed {
+                snapshots: self.snapshots.clone(),
+                is_watched: self.is_watched.clone(),
+            };
+            tokio::spawn(feed.watch_store(gateway.clone()));
+        }
+        FeedListener { actor: actor.clone(), snapshots, seen: None }
+    }
+
+    /// Looks at the store until nobody listens, or the agents are shut down.
+    async fn watch_store(self, gateway: Gateway) {
+        loop {
+            let is_last = gateway.agents().iter().all(|agent| agent.is_shut_down());
+            // What the store does not give now, it may give the next time.
+            if let Ok(mut snapshot) = FeedSnapshot::take(gateway.store()).await {
+                snapshot.is_last = is_last;
+                self.snapshots.send_replace(Some(Arc::new(snapshot)));
+            }
+            {
+                let mut is_watched = self.is_watched.lock();
+                if is_last || self.snapshots.receiver_count() == 0 {
+                    *is_watched = false;
+                    return;
+                }
+            }
+            tokio::time::sleep(INTERVAL).await;
+        }
+    }
+}
+
+impl FeedSnapshot {
+    async fn take(store: &Store) -> StoreResult<Self> {
+        let mut snapshot = FeedSnapshot::default();
+        for summary in store.sessions(SessionFilter::Open).await? {
+            snapshot.sessions.insert(summary.session.id, summary);
+        }
+        for turn in store.open_turns().await?.turns {
+            if turn.status == TurnStatus::Running {
+                snapshot.running.entry(turn.session).or_default().insert(turn.id);
+            }
+        }
+        for approval in store.open_approvals(Moment::now()).await? {
+            snapshot.questions.entry(approval.session).or_default().insert(approval.id);
+        }
+        Ok(snapshot)
+    }
+
+    /// What has changed since another one, as this actor may know of it.
+    fn changes_since(&self, before: &FeedSnapshot, actor: &Actor) -> Vec<FeedEvent> {
+        let mut events = Vec::new();
+        for (id, summary) in &self.sessions {
+            if !can_reach(actor, &summary.session) {
+                continue;
+            }
+            if before.sessions.get(id) != Some(summary) {
+                events.push(FeedEvent::Session { session: summary_json(summary) });
+            }
+            self.add_turns(before, *id, &mut events);
+        }
+        for (id, summary) in &before.sessions {
+            if !self.sessions.contains_key(id) && can_reach(actor, &summary.session) {
+                events.push(FeedEvent::Gone { session: *id });
+            }
+        }
+        events
+    }
+
+    /// Adds what changed in the turns and questions of a session.
+    fn add_turns(&self, before: &FeedSnapshot, session: SessionId, events: &mut Vec<FeedEvent>) {
+        let (gone, new) = differences(before.running.get(&session), self.running.get(&session));
+        events.extend(new.into_iter().map(|turn| FeedEvent::TurnStarted { session, turn }));
+        let ended = gone.into_iter().map(|turn| FeedEvent::TurnEnded { session, turn });
+        let (answered, asked) =
+            differences(before.questions.get(&session), self.questions.get(&session));
+        let answered =
+            answered.into_iter().map(|approval| FeedEvent::Answered { session, approval });
+        let asked = asked.into_iter().map(|approval| FeedEvent::Asked { session, approval });
+        events.extend(answered.chain(asked).chain(ended));
+    }
+}
+
+/// What is in the first alone, and what in the second alone, in order.
+fn differences<T: Copy + Ord + std::hash::Hash>(
+    before: Option<&HashSet<T>>,
+    after: Option<&HashSet<T>>,
+) -> (Vec<T>, Vec<T>) {
+    let only = |one: Option<&HashSet<T>>, other: Option<&HashSet<T>>| {
+        let is_only = |id: &T| !other.is_some_and(|other| other.contains(id));
+        let mut ids: Vec<T> = one.into_iter().flatten().copied().filter(is_only).collect();
+        ids.sort_unstable();
+        ids
+    };
+    (only(before, after), only(after, before))
+}
+
+impl FeedListener {
+    /// The next changes, in order; nothing once no more will come.
+    pub(crate) async fn next(&mut self) -> Option<Vec<FeedEvent>> {
+        loop {
+            if self.seen.as_ref().is_some_and(|seen| seen.is_last) {
+                return None;
+            }
+            self.snapshots.changed().await.ok()?;
+            let Some(now) = self.snapshots.borrow_and_update().clone() else { continue };
+            let events = match &self.seen {
+                None => vec![FeedEvent::Ready],
+                Some(before) => now.changes_since(before, &self.actor),
+            };
+            self.seen = Some(now);
+            if !events.is_empty() {
+                return Some(events);
+            }
+        }
+    }
+}

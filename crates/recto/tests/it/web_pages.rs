@@ -1,0 +1,263 @@
+//! The pages of the web that show what was sent, and what the agent has: got from the real
+//! `recto serve` as a browser without scripts gets them.
+
+mod client;
+mod truth;
+
+use std::fs;
+
+use client::{WebServer, text_of};
+
+use crate::support::*;
+
+const RULE: &str = "---\nname: tone\ndescription: How to sound.\npriority: 7\ninclude: always\n---\n\
+                    Be brief and kind.\n";
+
+fn home(lines: &[&str]) -> Home {
+    let home = Home::scripted(lines);
+    home.write("workspace/SOUL.md", "You keep a lighthouse.\n");
+    home.write("workspace/rules/tone.md", RULE);
+    home.write("workspace/rules/lamps.md", "---\nname: lamps\n---\nTrim the wicks at dusk.\n");
+    home
+}
+
+fn say(home: &Home, words: &str) {
+    home.ok(&["chat", "-m", words]);
+}
+
+#[test]
+fn view_context_shows_items_layers_text_and_source() {
+    let home = home(&[r#"{"content": "Aye."}"#, r#"{"content": "Aye again."}"#]);
+    say(&home, "hello there");
+    say(&home, "and once more");
+    let server = home.serve_pages();
+    let page = server.page("/turns/2");
+    let text = text_of(&page);
+    assert!(text.contains("007 • tone"), "{text}");
+    assert!(text.contains("[Always]") && text.contains("How to sound."), "{text}");
+    assert!(text.contains("Be brief and kind.") && text.contains("and once more"), "{text}");
+    assert!(text.contains("Against turn 1") && text.contains("rule lamps (manual)"), "{text}");
+    // The way to the file, and the lines that were sent of it.
+    let href = page.split("href=\"/files?").find(|rest| rest.contains("tone.md&amp;turn=2"));
+    let href = href.and_then(|rest| rest.split(['"', '#']).next()).unwrap().replace("&amp;", "&");
+    let file = server.page(&format!("/files?{href}"));
+    assert!(file.contains("id=\"part\" class=\"hit\""), "{file}");
+    assert!(text_of(&file).contains("Marked: lines 7 to 7"), "{}", text_of(&file));
+    // The dialog has the same, with ids of its own.
+    let fragment = server.page("/turns/2?fragment=1");
+    assert!(!fragment.contains("<html") && fragment.contains("id=\"v-system\""), "{fragment}");
+    let whole = text_of(&page);
+    assert!(whole.contains(&text_of(&fragment)), "{whole}");
+}
+
+#[test]
+fn what_was_sent_can_be_verified_downloaded_and_replayed() {
+    let home = home(&[r#"{"content": "Aye & <b>again</b>."}"#]);
+    say(&home, "hello there");
+    let server = home.serve_pages();
+    let body = home.ok(&["show", "1", "--body"]);
+    let answer = server.get("/turns/1/body");
+    assert_eq!(answer.body, body);
+    assert!(answer.head.to_lowercase().contains("content-disposition: attachment"));
+    let verified = text_of(&server.page("/turns/1?verify=1")).replace(',', "");
+    let words = format!("rebuilt from the record: identical to the {} bytes sent", body.len());
+    assert!(verified.contains(&words), "{verified}");
+    let record = server.get("/turns/1/record").body;
+    assert_eq!(json(&record), json(&home.ok(&["show", "1", "--json"])));
+    let fields = [("request", "1"), ("model", "m")];
+    let replayed = server.submit("/turns/1", "/turns/1/replay", &fields);
+    assert_eq!(replayed.status, 200, "{}", replayed.body);
+    assert!(replayed.body.contains("Aye &amp; &lt;b&gt;again&lt;/b&gt;."), "{}", replayed.body);
+    assert!(replayed.body.trim_end().ends_with("</html>"));
+}
+
+#[test]
+fn a_diff_is_told_in_the_words_of_the_terminal() {
+    let home = home(&[r#"{"content": "Aye."}"#, r#"{"content": "Aye again."}"#]);
+    say(&home, "hello there");
+    home.write("workspace/rules/tone.md", RULE.replace("kind", "curt"));
+    say(&home, "and once more");
+    let server = home.serve_pages();
+    let told = text_of(&server.page("/turns/2/diff"));
+    let drawn = home.ok(&["diff", "2"]);
+    for words in ["a workspace file or item changed", "items", "rule tone"] {
+        assert!(told.contains(words) && drawn.contains(words), "{words}\n{told}\n{drawn}");
+    }
+    assert_eq!(server.get("/turns/2/diff?with=2").status, 422);
+    assert_eq!(server.get("/turns/99/diff").status, 404);
+}
+
+/// Promise: `include-switches-hold-at-once`
+#[test]
+fn an_include_mode_that_is_switched_on_the_page_holds_in_the_next_turn() {
+    let home = home(&[
+        r#"{"content": "Aye."}"#,
+        r#"{"content": "Aye again."}"#,
+        r#"{"content": "Thrice."}"#,
+    ]);
+    say(&home, "hello there");
+    let server = home.serve_pages();
+    assert!(!text_of(&server.page("/turns/1")).contains("Trim the wicks at dusk."));
+    let fields = [("agent", "main"), ("kind", "rule"), ("name", "lamps"), ("include", "always")];
+    let done = server.submit("/workspace", "/workspace/include", &fields);
+    assert_eq!(done.status, 303, "{}", done.body);
+    let page = server.page("/workspace");
+    let row = page.split("<tr").find(|row| row.contains(">lamps<")).unwrap();
+    assert!(row.contains("value=\"always\" aria-pressed=\"true\""), "{row}");
+    assert!(fs::read_to_string(home.path("config.toml")).unwrap().contains("[items.rule.lamps]"));
+    // The running agent has it, without another start.
+    talk(&server, "and now", 2);
+    let text = text_of(&server.page("/turns/2"));
+    assert!(text.contains("lamps") && text.contains("Trim the wicks at dusk."), "{text}");
+    // A built-in tool goes the same way.
+    let fields =
+        [("agent", "main"), ("kind", "tool"), ("name", "read_file"), ("include", "manual")];
+    assert_eq!(server.submit("/workspace", "/workspace/include", &fields).status, 303);
+    let row = server.page("/workspace");
+    let row = row.split("<tr").find(|row| row.contains(">read_file<")).unwrap().to_owned();
+    assert!(row.contains("value=\"manual\" aria-pressed=\"true\""), "{row}");
+    let unknown = [("agent", "main"), ("kind", "rule"), ("name", "lamp"), ("include", "always")];
+    let refused = server.submit("/workspace", "/workspace/include", &unknown);
+    assert_eq!(refused.status, 409);
+    assert!(text_of(&refused.body).contains("did you mean `lamps`?"), "{}", refused.body);
+}
+
+/// Says something in the first session through the server, and waits until turn `turn` is answered.
+fn talk(server: &WebServer, words: &str, turn: u32) {
+    let body = format!("{{\"text\": \"{words}\"}}");
+    let sent = server.post_json("/api/sessions/1/messages", &body);
+    assert_eq!(sent.status, 202, "{}", sent.body);
+    for _ in 0..600 {
+        if server.get(&format!("/turns/{turn}")).body.contains("came back") {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    panic!("no answer came");
+}
+
+#[test]
+fn what_would_fit_is_shown_with_its_scores() {
+    let home = home(&[]);
+    home.write(
+        "config.toml",
+        fs::read_to_string(home.path("config.toml")).unwrap()
+            + "[items.rule.lamps]\ninclude = \"agent\"\n",
+    );
+    let server = home.serve_pages();
+    let text = text_of(&server.page("/workspace?message=when+do+I+trim+the+wicks"));
+    let found = json(&home.ok(&["search", "when do I trim the wicks", "--json"]));
+    let probability = found["results"][0]["probability"].as_f64().unwrap();
+    assert_eq!(found["results"][0]["name"], "lamps");
+    assert!(text.contains("500 • lamps [Agent]"), "{text}");
+    assert!(text.contains(&format!("{probability:.2}")), "{probability} {text}");
+}
+
+#[test]
+fn memories_are_added_changed_forgotten_and_brought_back() {
+    let home = home(&[]);
+    let server = home.serve_pages();
+    let add = [("agent", "main"), ("text", "Mara keeps bees"), ("important", "yes")];
+    assert_eq!(server.submit("/memories", "/memories/add", &add).status, 303);
+    let memory = || json(&home.ok(&["memory", "list", "--json"]))["memories"][0].clone();
+    assert_eq!(
+        (&memory()["text"], &memory()["important"]),
+        (&"Mara keeps bees".into(), &true.into())
+    );
+    let name = memory()["name"].as_str().unwrap().to_owned();
+    let edit =
+        [("agent", "main"), ("name", &*name), ("text", "Mara keeps goats"), ("shared", "yes")];
+    assert_eq!(server.submit("/memories", "/memories/edit", &edit).status, 303);
+    assert_eq!(memory()["text"], "Mara keeps goats");
+    assert_eq!((&memory()["important"], &memory()["shared"]), (&false.into(), &true.into()));
+    let name = memory()["name"].as_str().unwrap().to_owned();
+    let named = [("agent", "main"), ("name", &*name)];
+    assert_eq!(server.submit("/memories", "/memories/forget", &named).status, 303);
+    assert!(memory().is_null());
+    assert!(server.page("/memories").contains("1 forgotten"));
+    assert_eq!(server.submit("/memories", "/memories/restore", &named).status, 303);
+    assert_eq!(memory()["text"], "Mara keeps goats");
+    let secret =
+        [("agent", "main"), ("text", "my key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD")];
+    let refused = server.submit("/memories", "/memories/add", &secret);
+    assert!(refused.status >= 400, "{}", refused.body);
+}
+
+/// Promise: `pages-show-no-other-files`
+#[test]
+fn no_file_but_the_agents_own_can_be_looked_at() {
+    let home = home(&[]);
+    home.write("secret.txt", "hands off");
+    let server = home.serve_pages();
+    let own = home.path("workspace/rules/tone.md");
+    let file = |path: &str| server.get(&format!("/files?agent=main&path={path}"));
+    assert_eq!(file(own.to_str().unwrap()).status, 200);
+    let inside = home.path("workspace/rules/../../secret.txt");
+    for path in ["/etc/passwd", "secret.txt", inside.to_str().unwrap(), "", "../config.toml"] {
+        let answer = file(path);
+        assert!(
+            !answer.body.contains("hands off") && answer.status == 404,
+            "{path}: {}",
+            answer.body
+        );
+    }
+    assert_eq!(file(home.path("config.toml").to_str().unwrap()).status, 404);
+    assert_eq!(server.get("/files?agent=other&path=/etc/passwd").status, 404);
+}
+
+/// Promise: `pages-show-text-as-text`
+#[test]
+fn names_and_texts_never_become_markup() {
+    let home = home(&[r#"{"content": "<script>alert('reply')</script>"}"#]);
+    let evil = "<img src=x onerror=alert(1)>";
+    home.write(
+        "workspace/rules/evil.md",
+        format!("---\nname: \"{evil}\"\ndescription: \"{evil}\"\ninclude: always\n---\n{evil}\n"),
+    );
+    home.write(
+        "workspace/skills/evil/SKILL.md",
+        format!("---\nname: \"{evil}\"\ndescription: \"{evil}\"\n---\n{evil}\n"),
+    );
+    home.ok(&["memory", "add", evil]);
+    say(&home, evil);
+    let server = home.serve_pages();
+    let pages = [
+        "/turns/1",
+        "/turns/1?fragment=1",
+        "/workspace",
+        "/workspace?message=%3Cimg%20src=x%20onerror=alert(1)%3E",
+        "/memories",
+        "/sessions/1/chart",
+    ];
+    for path in pages {
+        let page = server.page(path);
+        assert!(!page.contains("<img"), "{path}");
+        assert!(!page.contains(" style=") && !page.contains(" onclick="), "{path}");
+    }
+    assert!(server.page("/turns/1").contains("&lt;img src=x onerror=alert(1)&gt;"));
+}
+
+#[test]
+fn a_chart_of_the_session_has_a_bar_for_each_turn() {
+    let home = home(&[r#"{"content": "a"}"#, r#"{"content": "b"}"#, r#"{"content": "c"}"#]);
+    for words in ["one", "two", "three"] {
+        say(&home, words);
+    }
+    let server = home.serve_pages();
+    let page = server.page("/sessions/1/chart");
+    assert_eq!(page.matches("class=\"solid\" x=").count(), 3, "{page}");
+    let fragment = server.page("/sessions/1/chart?fragment=1");
+    assert!(fragment.starts_with("<section") && page.contains(&fragment));
+    assert_eq!(server.get("/sessions/9/chart").status, 404);
+}
+
+#[test]
+fn a_turn_that_sent_nothing_says_so() {
+    let home = home(&[r#"{"content": "a"}"#]);
+    say(&home, "hello");
+    let server = home.serve_pages();
+    assert_eq!(server.get("/turns/2").status, 404);
+    assert_eq!(server.get("/turns/x").status, 404);
+    assert_eq!(server.get("/turns/1?request=9").status, 404);
+    assert!(text_of(&server.page("/models")).contains("State of the setup"));
+}
