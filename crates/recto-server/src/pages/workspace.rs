@@ -25,7 +25,7 @@ use super::context::kind_title;
 use super::item_search::{find_fitting, search_section};
 use super::layout::{NavPage, PageChrome, PageFrame};
 use super::page_problem::PageResult;
-use crate::access::Caller;
+use crate::access::{Caller, FormToken};
 use crate::gateway::Gateway;
 use crate::host::{HostProblem, HostRequest, IncludeChange, IncludeTarget};
 use crate::problem::ApiProblem;
@@ -51,6 +51,7 @@ struct WorkspaceQuery {
 async fn show_workspace(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
+    form: FormToken,
     Query(query): Query<WorkspaceQuery>,
 ) -> PageResult<Markup> {
     let agent = asked_agent(&gateway, query.agent.as_deref())?;
@@ -63,14 +64,15 @@ async fn show_workspace(
     };
     let found = found.as_ref().map(|(message, report)| (*message, report));
     let search = search_section(&gateway, agent.name(), &inventory.catalog, found);
+    let chrome = PageChrome::load(&gateway, &actor, &form, agent.name()).await?;
     let table = ItemTable {
+        chrome: &chrome,
         agent: agent.name(),
         inventory: &inventory,
         usage: &usage,
         may_change: is_allowed(actor.role, Right::ChangeWorkspace),
     };
     let body = workspace_page(&gateway, agent, &table, &search);
-    let chrome = PageChrome::load(&gateway, &actor, agent.name()).await?;
     let frame =
         PageFrame { title: "Items", page: NavPage::Workspace, body_class: "", scripts: &[] };
     Ok(chrome.render(frame, &body))

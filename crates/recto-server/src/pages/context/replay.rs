@@ -16,9 +16,9 @@ use std::convert::Infallible;
 use std::fmt::Write as _;
 
 use super::ContextView;
-use crate::access::Caller;
+use crate::access::{Caller, FormToken};
 use crate::gateway::Gateway;
-use crate::pages::layout::{NavPage, PageChrome, PageFrame, post_form};
+use crate::pages::layout::{NavPage, PageChrome, PageFrame};
 use crate::pages::page_problem::PageResult;
 
 /// The place of a page at which the reply is sent.
@@ -32,7 +32,11 @@ pub(crate) struct ReplayForm {
 }
 
 /// The form that has a request sent again.
-pub(crate) fn replay_form(view: &ContextView, record: &RequestRecord) -> Markup {
+pub(crate) fn replay_form(
+    chrome: &PageChrome,
+    view: &ContextView,
+    record: &RequestRecord,
+) -> Markup {
     let content = html! {
         input type="hidden" name="request" value=(record.number);
         label.vh for="replay-model" { "Model" }
@@ -45,7 +49,7 @@ pub(crate) fn replay_form(view: &ContextView, record: &RequestRecord) -> Markup 
     };
     html! {
         @if !view.models.is_empty() {
-            (post_form(&format!("/turns/{}/replay", view.turn.id), "again", &content))
+            (chrome.post_form(&format!("/turns/{}/replay", view.turn.id), "again", &content))
         }
     }
 }
@@ -54,6 +58,7 @@ pub(crate) fn replay_form(view: &ContextView, record: &RequestRecord) -> Markup 
 pub(crate) async fn replay_turn(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
+    token: FormToken,
     Path(turn): Path<String>,
     Form(form): Form<ReplayForm>,
 ) -> PageResult<Response> {
@@ -65,7 +70,7 @@ pub(crate) async fn replay_turn(
     let before = recorded_reply(&gateway, &record, &request).await?;
     let target = replay_target(agent, &request, &form.model)?;
     let plan = record.prepare_replay(request.clone(), target).await?;
-    let chrome = PageChrome::load(&gateway, &actor, agent.name()).await?;
+    let chrome = PageChrome::load(&gateway, &actor, &token, agent.name()).await?;
     let title = format!("Replay of turn {}", record.id());
     let frame = PageFrame { title: &title, page: NavPage::Chat, body_class: "", scripts: &[] };
     let body = replay_page(&title, &request, &form.model, &before);
