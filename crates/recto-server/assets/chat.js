@@ -1,10 +1,10 @@
 // The chat page: everything is there without this; with it, it is live.
 
 import { liveComposer, previewSoon, writeDraft } from "./composer.js";
-import { conversation, fetchFragment } from "./dom.js";
+import { fetchFragment } from "./dom.js";
 import { catchForms } from "./forms.js";
 import { listenToKeys } from "./keys.js";
-import { followSession, refreshPanel } from "./live.js";
+import { followSessions, refreshPanel } from "./live.js";
 
 document.documentElement.classList.add("live");
 liveComposer();
@@ -20,7 +20,7 @@ catchForms((form, outcome) => {
 });
 saveSettingsOnChange();
 loadEarlier();
-if (conversation.session) followSession();
+followSessions();
 
 /** A setting holds as soon as it is chosen. */
 function saveSettingsOnChange() {

@@ -56,19 +56,22 @@ export function completeWhileTyping(field) {
     if (!list.hidden) choose(0);
   };
   const look = async () => {
-    const before = field.value.slice(0, field.selectionStart);
-    const typed = (NAMED.exec(before) ?? COMMAND.exec(before))?.[1];
-    if (!typed) return close();
+    if (!beingTyped(field)) return close();
     state.known ??= load();
     const { items, commands } = await state.known;
+    // Meanwhile more may have been typed, or sent.
+    const typed = beingTyped(field);
+    if (!typed) return close();
     state.typed = typed;
     open(matching(typed.startsWith("@") ? items : commands, typed));
   };
   field.addEventListener("input", look);
-  field.addEventListener("blur", () => setTimeout(close, 150));
+  field.addEventListener("blur", close);
   field.addEventListener("keydown", (event) => {
     if (list.hidden) return;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    // What is typed in full needs nothing more than to be sent.
+    if (event.key === "Enter" && state.shown[state.chosen]?.insert.trim() === state.typed) return close();
     if (step) choose(state.chosen + step);
     else if (event.key === "Enter" || event.key === "Tab") take(state.chosen);
     else if (event.key === "Escape") close();
@@ -77,6 +80,15 @@ export function completeWhileTyping(field) {
     event.stopImmediatePropagation();
   });
   return { isOpen: () => !list.hidden };
+}
+
+/**
+ * What is being named where the cursor stands.
+ * @param {HTMLTextAreaElement} field
+ */
+function beingTyped(field) {
+  const before = field.value.slice(0, field.selectionStart);
+  return (NAMED.exec(before) ?? COMMAND.exec(before))?.[1];
 }
 
 async function load() {

@@ -58,16 +58,29 @@ export function element(tag, className, text) {
 }
 
 /**
+ * A text of Recto's own, in which what stands between backticks is what a machine reads.
+ * @param {string} text
+ * @returns {(string | HTMLElement)[]}
+ */
+export function withCode(text) {
+  const parts = text.split("`");
+  if (parts.length % 2 === 0) return [text];
+  return parts.map((part, at) => (at % 2 === 1 ? element("code", "", part) : part));
+}
+
+/**
  * A problem as a block of the page.
  * @param {unknown} problem
  */
 export function problemBlock(problem) {
   const block = element("div", "block error", "");
   block.setAttribute("role", "alert");
-  block.append(element("h3", "", problem instanceof Error ? problem.message : String(problem)));
+  const title = element("h3", "", "");
+  title.append(...withCode(problem instanceof Error ? problem.message : String(problem)));
+  block.append(title);
   if (problem instanceof ServerProblem && problem.hint) {
     const hint = element("p", "", "");
-    hint.append(element("b", "", "Hint:"), ` ${problem.hint}`);
+    hint.append(element("b", "", "Hint:"), " ", ...withCode(problem.hint));
     block.append(hint);
   }
   return block;

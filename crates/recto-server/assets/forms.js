@@ -60,9 +60,11 @@ export function catchForms(done) {
     if (!(form instanceof HTMLFormElement) || !("live" in form.dataset)) return;
     event.preventDefault();
     const button = event.submitter;
+    // What a disabled button would send is left out, so it is read before.
+    const sent = sendForm(form, button);
     button?.setAttribute("disabled", "");
     try {
-      const outcome = await sendForm(form, button);
+      const outcome = await sent;
       clearAnswer();
       showOutcome(outcome);
       done(form, outcome);

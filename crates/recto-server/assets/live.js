@@ -1,22 +1,22 @@
-// What happens in the session while the page is open: its own events as they come, and a look
-// every other second at what other processes do. A tab that nobody sees does neither.
+// What happens while the page is open: the session's own events as they come, and what changes in the
+// list of sessions, in whichever process. A tab that nobody sees listens to neither.
 
 import { ask, conversation, fetchFragment, replaceInside } from "./dom.js";
 import { addNotice, addText, article, beginReply, isNews, refreshTurn } from "./turns.js";
 
-/** How often it is looked for what happens in other processes, in milliseconds. */
-const LOOK_EVERY = 2000;
-
 const state = {
-  /** @type {EventSource | null} */
-  source: null,
+  /** The session's own events. @type {EventSource | null} */
+  events: null,
+  /** What changes in the list of sessions. @type {EventSource | null} */
+  feed: null,
   /** The number of the last event that was heard. */
   last: 0,
+  /** The list of sessions is about to be fetched. */
   timer: 0,
 };
 
-/** Begins to follow the session, for as long as somebody sees the page. */
-export function followSession() {
+/** Begins to follow what happens, for as long as somebody sees the page. */
+export function followSessions() {
   const follow = () => (document.hidden ? stop() : start());
   document.addEventListener("visibilitychange", follow);
   window.addEventListener("pagehide", stop);
@@ -25,20 +25,31 @@ export function followSession() {
 }
 
 function start() {
-  if (state.source) return;
-  state.source = new EventSource(`/sessions/${conversation.session}/stream?after=${state.last}`);
-  state.source.onmessage = (message) => hear(JSON.parse(message.data));
-  state.source.onopen = () => setOnline(true);
-  state.source.onerror = () => setOnline(false);
-  clearInterval(state.timer);
-  state.timer = window.setInterval(look, LOOK_EVERY);
-  look();
+  if (state.feed) return;
+  state.feed = new EventSource("/api/events");
+  state.feed.onmessage = (message) => hearOfSessions(JSON.parse(message.data));
+  state.feed.onopen = () => setOnline(true);
+  state.feed.onerror = () => setOnline(false);
+  if (!conversation.session) return;
+  state.events = new EventSource(`/sessions/${conversation.session}/stream?after=${state.last}`);
+  state.events.onmessage = (message) => hear(JSON.parse(message.data));
 }
 
 function stop() {
-  state.source?.close();
-  state.source = null;
-  clearInterval(state.timer);
+  for (const source of [state.events, state.feed]) source?.close();
+  state.events = state.feed = null;
+}
+
+/**
+ * A change in the list of sessions.
+ * @param {{event: string, session?: number | {id: number}}} change
+ */
+function hearOfSessions(change) {
+  clearTimeout(state.timer);
+  state.timer = window.setTimeout(refreshSide, 200);
+  const session = typeof change.session === "object" ? change.session.id : change.session;
+  const isHere = change.event === "ready" || String(session) === conversation.session;
+  if (isHere && conversation.session) compareTurns();
 }
 
 /** @param {boolean} online */
@@ -65,7 +76,7 @@ function hear(event) {
     case "retrying":
       return addNotice(turn, `${event.error}: asked again in ${(event.after_ms / 1000).toFixed(1)} s`);
     case "snapshot":
-      beginReply(turn, event);
+      beginReply(turn, { text: event.text, thinking: event.thinking });
       break;
     case "requested":
     case "call":
@@ -73,32 +84,28 @@ function hear(event) {
       beginReply(turn);
       break;
     case "finished":
-      refreshPart("sessions", sideAddress());
       refreshPanel();
       break;
   }
   refreshTurn(turn);
 }
 
-/** Looks whether something has changed that no event of this process tells. */
-async function look() {
+/** Fetches the turns that stand otherwise than the page shows: another process may run them. */
+async function compareTurns() {
   try {
     const pulse = await (await ask(`/sessions/${conversation.session}/pulse`)).json();
-    const side = document.getElementById("sessions");
-    if (side && side.dataset.stamp !== pulse.side) {
-      side.dataset.stamp = pulse.side;
-      refreshPart("sessions", sideAddress());
-    }
     for (const [turn, stands] of pulse.turns) {
       if (article(turn)?.dataset.state !== stands) refreshTurn(turn);
     }
-    setOnline(true);
   } catch {
-    setOnline(false);
+    // The next change, or the server's coming back, brings it.
   }
 }
 
-const sideAddress = () => `/sessions?current=${conversation.session}`;
+function refreshSide() {
+  const current = conversation.session ? `?current=${conversation.session}` : "";
+  return refreshPart("sessions", `/sessions${current}`);
+}
 
 /** Fetches the panel of the session anew, unless somebody is about to change something in it. */
 export function refreshPanel() {

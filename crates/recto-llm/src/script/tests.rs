@@ -100,7 +100,7 @@ fn a_line_that_cannot_be_played_is_named() {
     check_problem(
         r#"{"text":"a"}"#,
         &expect![
-            "cannot play the script FILE, line 1: unknown field `text`, expected one of `content`, `tool_calls`, `delay_ms`, `error`, `usage` (column 7)"
+            "cannot play the script FILE, line 1: unknown field `text`, expected one of `content`, `tool_calls`, `delay_ms`, `pace_ms`, `error`, `usage` (column 7)"
         ],
     );
     check_problem(

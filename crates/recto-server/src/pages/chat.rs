@@ -24,6 +24,7 @@ use recto_agent::{
 use recto_context::{ContextMode, MessageId};
 use recto_store::{RowId, SessionId, StoreError, StoredSession, TurnId};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use self::composer::{CompletionList, Composer, preview_meter};
 use self::side_list::{SideList, surface_words};
@@ -37,6 +38,7 @@ use super::times;
 use crate::access::{Caller, FormToken};
 use crate::events;
 use crate::gateway::Gateway;
+use crate::host::HostRequest;
 use crate::problem::ApiResult;
 
 /// The routes of the chat.
@@ -173,6 +175,8 @@ struct ChatPage<'a> {
     chrome: PageChrome,
     talk: TalkPage,
     catalog: std::sync::Arc<recto_context::Catalog>,
+    /// The settings that hold, each with where it comes from.
+    effective: Value,
 }
 
 impl<'a> ChatPage<'a> {
@@ -187,7 +191,13 @@ impl<'a> ChatPage<'a> {
         let talk = TalkPage::load_newest(gateway.store(), &session).await?;
         let catalog = agent.catalog().await;
         let title = session_title(gateway, &session).await?;
-        Ok(ChatPage { actor, agent, session, title, chrome, talk, catalog })
+        let asked = Box::new(session.clone());
+        let effective = gateway
+            .host()
+            .ask(|answer| HostRequest::SessionSettings { session: asked, answer })
+            .await;
+        let effective = effective.unwrap_or_default();
+        Ok(ChatPage { actor, agent, session, title, chrome, talk, catalog, effective })
     }
 
     fn panel(&self) -> SessionPanel<'_> {
@@ -196,6 +206,7 @@ impl<'a> ChatPage<'a> {
             agent: self.agent,
             catalog: &self.catalog,
             items: &self.talk.items,
+            effective: &self.effective,
         }
     }
 
@@ -363,14 +374,12 @@ async fn show_panel(
 /// What tells a page whether it is up to date.
 #[derive(Debug, Serialize)]
 struct SessionPulse {
-    /// What the list of sessions is known by.
-    side: String,
     /// The newest turns, with how they stand.
     turns: Vec<(TurnId, &'static str)>,
 }
 
-/// Tells whether something has happened, also in other processes: cheap enough to be asked every
-/// other second.
+/// Tells how the newest turns stand, also those of other processes: for a page that has heard of a
+/// change, or comes back.
 async fn tell_pulse(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
@@ -378,7 +387,6 @@ async fn tell_pulse(
 ) -> ApiResult<Json<SessionPulse>> {
     let (_, session) = gateway.find_session(&actor, session).await?;
     let store = gateway.store();
-    let side = SideList::load(&gateway, &actor).await?.stamp();
     let mut turns = Vec::new();
     let mut newest: Vec<_> = store.open_turns().await?.turns;
     newest.retain(|turn| turn.session == session.id);
@@ -388,7 +396,7 @@ async fn tell_pulse(
         let view = TurnView::load_state(store, turn).await?;
         turns.extend(view.id().map(|id| (id, state_name(&view))));
     }
-    Ok(Json(SessionPulse { side, turns }))
+    Ok(Json(SessionPulse { turns }))
 }
 
 /// The place at which a page that has just been made begins to listen.

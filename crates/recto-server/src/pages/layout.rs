@@ -166,6 +166,17 @@ pub(crate) fn mute_icon(name: &str) -> Markup {
     html! { svg.i aria-hidden="true" { use href={ "#i-" (name) } {} } }
 }
 
+/// A text of Recto's own, in which what stands between backticks is what a machine reads.
+pub(crate) fn with_code(text: &str) -> Markup {
+    // One that is left over is a character like any other.
+    let pairs = text.matches('`').count() / 2;
+    html! {
+        @for (at, part) in text.splitn(pairs * 2 + 1, '`').enumerate() {
+            @if at % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
+}
+
 fn brand() -> Markup {
     PreEscaped(BRAND.to_owned())
 }
@@ -178,3 +189,16 @@ fn sprites() -> Markup {
 const BRAND: &str = r#"<svg width="20" height="16" viewBox="0 0 20 16" aria-hidden="true"><path d="M10 2v12M10 2H2.5A1 1 0 0 0 1.5 3v10a1 1 0 0 0 1 1H10" fill="none" stroke="currentColor" stroke-width="1.4"/><path d="M10 1.3h7.5A1.7 1.7 0 0 1 19.2 3v10a1.7 1.7 0 0 1-1.7 1.7H10Z" fill="currentColor"/></svg>"#;
 
 const SPRITES: &str = r##"<svg class="vh" aria-hidden="true" focusable="false"><pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="hatch" width="2.5" height="5"/></pattern><pattern id="dots" width="4" height="4" patternUnits="userSpaceOnUse"><rect class="dot" x="1" y="1" width="1.2" height="1.2"/></pattern><symbol id="i-terminal" viewBox="0 0 16 16"><path d="M3 4.5 6.5 8 3 11.5M8.5 12H13"/></symbol><symbol id="i-web" viewBox="0 0 16 16"><rect x="1.75" y="2.75" width="12.5" height="10.5" rx="1.5"/><path d="M2 6h12"/></symbol><symbol id="i-telegram" viewBox="0 0 16 16"><path d="M14 2.5 1.8 7.3l4 1.6L14 2.5 7.3 10v3.4l2-2.2 2.6 2.2L14 2.5Z"/></symbol><symbol id="i-discord" viewBox="0 0 16 16"><path d="M5.2 3.6c1.9-.5 3.7-.5 5.6 0 1.6 0 3.2 5.2 2.9 8.1-.9.7-1.9 1.1-2.9 1.3l-.8-1.4c-1.3.3-2.7.3-4 0l-.8 1.4c-1-.2-2-.6-2.9-1.3-.3-2.9 1.3-8.1 2.9-8.1Z"/><path d="M6 8.4v.6M10 8.4v.6"/></symbol><symbol id="i-api" viewBox="0 0 16 16"><path d="M6 2.5c-2 0-2 1-2 2.7C4 7 3.5 8 2 8c1.5 0 2 1 2 2.8 0 1.7 0 2.7 2 2.7M10 2.5c2 0 2 1 2 2.7C12 7 12.5 8 14 8c-1.5 0-2 1-2 2.8 0 1.7 0 2.7-2 2.7"/></symbol><symbol id="i-schedule" viewBox="0 0 16 16"><circle cx="8" cy="8" r="5.75"/><path d="M8 4.8V8l2.2 1.6"/></symbol><symbol id="i-x" viewBox="0 0 16 16"><path d="m4.5 4.5 7 7m0-7-7 7"/></symbol><symbol id="i-plus" viewBox="0 0 16 16"><path d="M8 3.5v9M3.5 8h9"/></symbol></svg>"##;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_between_backticks_is_code() {
+        let html = |text: &str| with_code(text).into_string();
+        assert_eq!(html("set `a<b` or `c`"), "set <code>a&lt;b</code> or <code>c</code>");
+        assert_eq!(html("a ` alone"), "a ` alone");
+        assert_eq!(html("`x` and `"), "<code>x</code> and `");
+    }
+}

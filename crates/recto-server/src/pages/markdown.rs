@@ -71,7 +71,7 @@ impl MarkdownWriter {
 
     fn open(&mut self, tag: Tag<'_>) {
         match tag {
-            Tag::Paragraph => self.html.push_str("<p>"),
+            Tag::Paragraph | Tag::HtmlBlock => self.html.push_str("<p>"),
             Tag::Heading { level, .. } => {
                 let _ = write!(self.html, "<{}>", heading(level));
             }
@@ -136,7 +136,7 @@ impl MarkdownWriter {
 
     fn close(&mut self, tag: TagEnd) {
         let end = match tag {
-            TagEnd::Paragraph => "</p>",
+            TagEnd::Paragraph | TagEnd::HtmlBlock => "</p>",
             TagEnd::Heading(level) => {
                 let _ = write!(self.html, "</{}>", heading(level));
                 ""
@@ -197,28 +197,54 @@ mod tests {
     fn what_people_write_becomes_what_they_mean() {
         check(
             "# Title\n\nA *word*, **two**, `code <b>`.\n\n1. one\n2. two\n\n- [x] done\n",
-            &expect![[r#""#]],
+            &expect![
+                "<h3>Title</h3><p>A <em>word</em>, <strong>two</strong>, <code>code &lt;b&gt;</code>.</p><ol><li>one</li><li>two</li></ol><ul><li>☑ done</li></ul>"
+            ],
         );
-        check("```rust\nlet x = \"<&>\";\n```", &expect![[r#""#]]);
-        check("| a | b |\n|---|--:|\n| 1 | 2 |\n", &expect![[r#""#]]);
+        check(
+            "```rust\nlet x = \"<&>\";\n```",
+            &expect![[r#"
+            <pre class="code" tabindex="0" data-language="rust">let x = &quot;&lt;&amp;&gt;&quot;;
+            </pre>"#]],
+        );
+        check(
+            "| a | b |\n|---|--:|\n| 1 | 2 |\n",
+            &expect![[
+                r#"<div class="table" tabindex="0"><table><thead><tr><th>a</th><th class="n">b</th></tr></thead><tbody><tr><td>1</td><td class="n">2</td></tr></tbody></table></div>"#
+            ]],
+        );
     }
 
     /// Promise: `page-text-stays-text`
     #[test]
     fn nothing_of_it_can_run_or_load_anything() {
-        check("<script>alert(1)</script>\n\n<img src=x onerror=alert(1)>", &expect![[r#""#]]);
+        check(
+            "<script>alert(1)</script>\n\n<img src=x onerror=alert(1)>",
+            &expect![[r#"
+            <p>&lt;script&gt;alert(1)&lt;/script&gt;
+            </p><p>&lt;img src=x onerror=alert(1)&gt;</p>"#]],
+        );
         check(
             "[a](javascript:alert(1)) [b](JaVaScRiPt:x) [c](/local) [d](data:text/html,x)",
-            &expect![[r#""#]],
+            &expect!["<p>a b c d</p>"],
         );
         check(
             "[x](https://a.example/\"onmouseover=alert(1)) ![i](https://b.example/i.png)",
-            &expect![[r#""#]],
+            &expect![[
+                r#"<p><a href="https://a.example/&quot;onmouseover=alert(1)" rel="noopener noreferrer nofollow" target="_blank">x</a> <a href="https://b.example/i.png" rel="noopener noreferrer nofollow" target="_blank">i</a></p>"#
+            ]],
         );
-        check("```\"><script>\nx\n```", &expect![[r#""#]]);
+        check(
+            "```\"><script>\nx\n```",
+            &expect![[r#"
+            <pre class="code" tabindex="0" data-language="&quot;&gt;&lt;script&gt;">x
+            </pre>"#]],
+        );
         check(
             "[a]: javascript:alert(1)\n\n[a] <javascript:alert(1)> <https://c.example>",
-            &expect![[r#""#]],
+            &expect![[
+                r#"<p>a javascript:alert(1) <a href="https://c.example" rel="noopener noreferrer nofollow" target="_blank">https://c.example</a></p>"#
+            ]],
         );
     }
 }

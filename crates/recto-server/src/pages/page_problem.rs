@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use recto_agent::AgentError;
 use recto_store::StoreError;
 
-use super::layout::{NavPage, PageChrome, PageFrame};
+use super::layout::{NavPage, PageChrome, PageFrame, with_code};
 use crate::problem::ApiProblem;
 
 /// An error that a person meets on a page.
@@ -37,9 +37,9 @@ impl From<StoreError> for PageProblem {
 pub(crate) fn problem_block(problem: &ApiProblem) -> Markup {
     html! {
         div.block.error role="alert" {
-            h3 { (problem.title) }
+            h3 { (with_code(&problem.title)) }
             @if let Some(hint) = &problem.hint {
-                p { b { "Hint:" } " " (hint) }
+                p { b { "Hint:" } " " (with_code(hint)) }
             }
         }
     }

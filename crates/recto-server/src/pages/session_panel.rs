@@ -28,6 +28,8 @@ pub(crate) struct SessionPanel<'a> {
     pub(crate) catalog: &'a Catalog,
     /// The items that the session has, and those that a person removed.
     pub(crate) items: &'a [(ItemId, ItemState)],
+    /// The settings that hold, each with where it comes from.
+    pub(crate) effective: &'a Value,
 }
 
 /// An item as a row of the panel.
@@ -195,10 +197,8 @@ impl SessionPanel<'_> {
 
     fn settings_section(&self, chrome: &PageChrome) -> Markup {
         let settings = SessionSettings::from_store(&self.session.settings);
-        let model = settings.model.as_deref().and_then(|name| self.agent.model(name).ok());
-        let model = model.or(self.agent.models().first());
         let own = serde_json::to_value(&settings).unwrap_or_default();
-        let fields = SettingFields { own: &own, agent: self.agent, model };
+        let fields = SettingFields { own: &own, effective: self.effective, agent: self.agent };
         let action = format!("/sessions/{}/settings", self.session.id);
         let content = html! {
             (fields.model())
@@ -266,8 +266,9 @@ pub(crate) fn effective_mode(
 struct SettingFields<'a> {
     /// What the session sets itself.
     own: &'a Value,
+    /// What holds, and where it comes from.
+    effective: &'a Value,
     agent: &'a Agent,
-    model: Option<&'a ModelEntry>,
 }
 
 impl SettingFields<'_> {
@@ -281,28 +282,28 @@ impl SettingFields<'_> {
         }
     }
 
-    /// What holds where the session sets nothing, as far as the agent says it.
-    fn inherited(&self, name: &str) -> Option<String> {
-        let model = self.model?;
-        match name {
-            "temperature" => model.call.temperature.map(|value| value.to_string()),
-            "top_p" => model.call.top_p.map(|value| value.to_string()),
-            "max_output_tokens" => Some(model.limits.reply.get().to_string()),
-            "context_mode" => effective_mode(&SessionSettings::default(), self.model)
-                .map(|mode| mode.name().to_owned()),
-            _ => None,
+    /// What holds where the session sets nothing, and where that comes from.
+    fn inherited(&self, name: &str) -> String {
+        let holds = &self.effective[name];
+        let source = match holds["from"].as_str() {
+            Some("session") | None => return "as the agent".to_owned(),
+            Some("model") => "the model's entry",
+            Some("pair") => "the model's older settings",
+            Some(source) => source,
+        };
+        match &holds["value"] {
+            Value::Null => "as the model's server has it".to_owned(),
+            Value::String(text) => format!("{} ({source})", text.replace('_', " ")),
+            other => format!("{other} ({source})"),
         }
     }
 
     fn model(&self) -> Markup {
         let set = self.set("model");
-        let first = self.agent.models().first().map(|entry| entry.name.to_string());
         html! {
             label for="s-model" { "Model" }
             select #s-model name="model" data-set=[set.as_ref()] {
-                option value="default" selected[set.is_none()] {
-                    @if let Some(first) = first { (first) " (agent)" } @else { "none" }
-                }
+                option value="default" selected[set.is_none()] { (self.usual_model()) }
                 @for entry in self.agent.models() {
                     option value=(entry.name) selected[set.as_deref() == Some(&*entry.name)] {
                         (entry.name)
@@ -312,16 +313,22 @@ impl SettingFields<'_> {
         }
     }
 
+    /// The model that answers where the session names none.
+    fn usual_model(&self) -> String {
+        let named = &self.effective["model"];
+        match (self.agent.models().first(), named["value"].as_str()) {
+            (_, Some(_)) if named["from"] != "session" => self.inherited("model"),
+            (Some(first), _) => format!("{} (agent)", first.name),
+            (None, _) => "none".to_owned(),
+        }
+    }
+
     fn choice(&self, name: &str, label: &str, words: &[&str]) -> Markup {
         let set = self.set(name);
-        let inherited = self.inherited(name).unwrap_or_else(|| "as the agent".to_owned());
         html! {
             label for={ "s-" (name) } { (label) }
             select id={ "s-" (name) } name=(name) {
-                option value="default" selected[set.is_none()] {
-                    (inherited.replace('_', " "))
-                    @if inherited != "as the agent" { " (agent)" }
-                }
+                option value="default" selected[set.is_none()] { (self.inherited(name)) }
                 @for word in words {
                     option value=(word) selected[set.as_deref() == Some(*word)] {
                         (word.replace('_', " "))
@@ -332,15 +339,10 @@ impl SettingFields<'_> {
     }
 
     fn number(&self, name: &str, label: &str, step: &str) -> Markup {
-        let inherited = self.inherited(name);
-        let placeholder = match &inherited {
-            Some(value) => format!("{value} (agent)"),
-            None => "as the agent".to_owned(),
-        };
         html! {
             label for={ "s-" (name) } { (label) }
             input id={ "s-" (name) } type="number" min="0" step=(step) name=(name)
-                value=[self.set(name)] placeholder=(placeholder);
+                value=[self.set(name)] placeholder=(self.inherited(name));
         }
     }
 }

@@ -75,7 +75,7 @@ async fn a_message_is_sent_by_a_form_and_stands_in_the_page_as_text() {
     assert!(page.contains("data-state=\"ended\"") && page.contains("View context"), "{page}");
     let (status, page) = post_form(&server, &path, "text=%2Fnonsense").await;
     assert_eq!(status, 400);
-    assert!(page.contains("there is no command `/nonsense`"), "{page}");
+    assert!(page.contains("there is no command <code>/nonsense</code>"), "{page}");
     assert_eq!(get(&server, "/sessions/99").await.0, 404);
 }
 

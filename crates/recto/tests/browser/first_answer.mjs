@@ -45,5 +45,5 @@ async function secondThoughts(page) {
   await page.waitForSelector("#answers dl");
   await say(page, "/nonsense");
   await page.waitForSelector("#answers .block.error");
-  assert.match(await page.innerText("#answers"), /there is no command/);
+  assert.match(await page.innerText("#answers"), /there is no command \/nonsense/);
 }

@@ -7,7 +7,7 @@ export async function story(stage) {
   await stage.go(first, "/");
   await say(first, "Show me everything.");
   await lastTurn(first);
-  await say(first, "And a file.");
+  await say(first, "And a file, please.");
   await first.waitForSelector(".ask");
   const address = first.url();
   for (const colorScheme of ["light", "dark"]) {

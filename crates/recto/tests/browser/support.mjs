@@ -50,7 +50,7 @@ export class Stage {
     page.setDefaultTimeout(PATIENCE);
     page.on("console", (message) => {
       // What the server refuses is told to the person; Chromium tells it here, too.
-      if (/responded with a status of 400/.test(message.text())) return;
+      if (/responded with a status of 40[04]/.test(message.text())) return;
       if (message.type() === "error") this.faults.push(`console: ${message.text()} ${message.location().url}`);
     });
     page.on("pageerror", (error) => this.faults.push(`script: ${error.stack ?? error}`));
@@ -118,10 +118,15 @@ async function axeText() {
   return readFile(axeSource, "utf8");
 }
 
-/** Says something in the composer of a page. */
+/** Says something in the composer of a page, and waits until it stands in the conversation. */
 export async function say(page, text) {
+  const before = await page.locator("article.turn").count();
   await page.fill("#draft", text);
   await page.press("#draft", "Enter");
+  if (text.startsWith("/")) return;
+  await page.waitForFunction((before) => document.querySelectorAll("article.turn").length > before, before);
+  // The composer is ready for the next one.
+  await page.waitForFunction(() => document.querySelector("#draft").value === "");
 }
 
 /** Waits for the last turn to have ended, and gives its article. */

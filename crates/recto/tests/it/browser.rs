@@ -92,6 +92,12 @@ fn a_turn_begun_in_the_terminal_moves_in_the_page() {
 }
 
 #[test]
+fn an_error_says_what_to_do_and_can_be_tried_again() {
+    let refused = r#"{"error":{"status":401,"body":"bad key"}}"#;
+    ServedPages::start(Home::scripted(&[refused, r#"{"content":"Here I am."}"#])).play("errors");
+}
+
+#[test]
 fn the_keyboard_is_enough() {
     let home = Home::scripted(&[]);
     let rule = "---\ndescription: How to sound\npriority: 5\n---\nBe kind.\n";

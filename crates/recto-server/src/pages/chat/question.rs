@@ -72,12 +72,18 @@ fn file_facts(file: &FileFields) -> Markup {
         pre.cmd.lines tabindex="0" {
             @for line in file.diff.lines() {
                 @let shown = show_controls(line);
-                @if line.starts_with('+') { ins { (shown) } }
+                @if is_diff_heading(line) { span.q { (shown) } }
+                @else if line.starts_with('+') { ins { (shown) } }
                 @else if line.starts_with('-') { del { (shown) } }
                 @else { span { (shown) } }
             }
         }
     }
+}
+
+/// Whether a line of a diff names the file or a place in it.
+fn is_diff_heading(line: &str) -> bool {
+    ["+++ ", "--- ", "@@ "].iter().any(|mark| line.starts_with(mark))
 }
 
 fn answers(chrome: &PageChrome, actor: &Actor, approval: &StoredApproval) -> Markup {

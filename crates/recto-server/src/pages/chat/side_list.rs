@@ -49,27 +49,12 @@ impl SideList {
         self.sessions.first().map(|summary| summary.session.id)
     }
 
-    /// What tells one state of the list from another.
-    pub(crate) fn stamp(&self) -> String {
-        let mut stamp = String::new();
-        for SessionSummary { session, last, turns, .. } in &self.sessions {
-            let waiting = self.waiting.get(&session.id).copied().unwrap_or_default();
-            let runs = self.running.contains(&session.id);
-            stamp.push_str(&format!(
-                "{} {} {last} {turns} {waiting} {runs};",
-                session.id,
-                session.label()
-            ));
-        }
-        recto_context::ContentHash::of_bytes(stamp.as_bytes()).short()
-    }
-
     /// The list as the page shows it, with one of them current.
     pub(crate) fn render(&self, chrome: &PageChrome, current: Option<SessionId>) -> Markup {
         let now = Zoned::now();
         let day = |summary: &SessionSummary| DayGroup::find(&times::local(summary.last), &now);
         html! {
-            nav.side.sessions #sessions popover aria-label="Sessions" data-stamp=(self.stamp()) {
+            nav.side.sessions #sessions popover aria-label="Sessions" {
                 div.row {
                     h2.grow { "Sessions" }
                     a.btn.plain.x href="/new" aria-label="New session" title="New session" {

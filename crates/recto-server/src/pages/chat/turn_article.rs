@@ -18,7 +18,7 @@ use recto_tools::ToolOutcome;
 use super::question::question_block;
 use super::talk_page::TurnView;
 use crate::pages::layer_bar::LayerBar;
-use crate::pages::layout::PageChrome;
+use crate::pages::layout::{PageChrome, with_code};
 use crate::pages::markdown::render_markdown;
 use crate::pages::times;
 
@@ -197,6 +197,7 @@ fn call_line(
         (Some(ToolOutcome::Failed), _) => ("✗", "no-ok", "failed"),
         (Some(_), _) => ("✗", "no-ok", "not run"),
         (None, _) if view.standing.is_none() => ("✗", "no-ok", "not run"),
+        (None, None) if view.questions().next().is_some() => ("…", "wait", "waits"),
         (None, _) => ("…", "wait", "under way"),
     };
     html! {
@@ -258,8 +259,8 @@ fn error_block(text: &str) -> Markup {
     };
     html! {
         div.block.error role="note" {
-            h3 { (message) }
-            @if let Some(hint) = hint { p { b { "Hint:" } " " (hint) } }
+            h3 { (with_code(message)) }
+            @if let Some(hint) = hint { p { b { "Hint:" } " " (with_code(hint)) } }
         }
     }
 }
