@@ -16,13 +16,14 @@ pub(crate) struct GeneratedPage {
 }
 
 /// All pages, as the code has them now.
-pub(crate) fn pages(project: &Project) -> Result<[GeneratedPage; 3]> {
+pub(crate) fn pages(project: &Project) -> Result<[GeneratedPage; 4]> {
     let present = fs::read_to_string(project.root.join(promises::PROMISES_PAGE))
         .map_err(|error| format!("{}: {error}", promises::PROMISES_PAGE))?;
     let with_tests = promises::with_tests(&present, &promises::all_references(project)?);
     Ok([
         GeneratedPage { path: "docs/cli.md", text: recto::reference::cli() },
         GeneratedPage { path: "docs/config.md", text: recto::reference::config() },
+        GeneratedPage { path: "docs/openapi.json", text: recto::reference::openapi() },
         GeneratedPage { path: promises::PROMISES_PAGE, text: with_tests },
     ])
 }

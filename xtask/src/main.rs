@@ -40,7 +40,8 @@ enum Chore {
     /// Check what compiler and linter can't: crate edges, headers, lengths, type names, links,
     /// generated docs, promises without a test.
     Tidy,
-    /// Write docs/cli.md and docs/config.md from the code, and the tests into docs/promises.md.
+    /// Write docs/cli.md, docs/config.md and docs/openapi.json from the code, and the tests into
+    /// docs/promises.md.
     Docs,
     /// Run a benchmark in release mode, print its table and write target/bench/NAME.json.
     Bench {

@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use recto_context::{Audience, AudienceKind, SpeakerName};
+use recto_store::StoredToken;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -72,6 +73,19 @@ pub enum TokenAccess {
     Write,
 }
 
+impl TokenRights {
+    /// The rights as the store has kept them. Those that can't be read any more are the least.
+    pub fn from_store(stored: &Value) -> Self {
+        let least = TokenRights { holder: TokenHolder::Guest, access: TokenAccess::Read };
+        TokenRights::deserialize(stored).unwrap_or(least)
+    }
+
+    /// The rights as the store keeps them.
+    pub fn to_store(self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
 impl Actor {
     /// Somebody with this id, name and role.
     pub fn new(id: &str, name: &str, role: ActorRole) -> Self {
@@ -87,6 +101,13 @@ impl Actor {
     /// The agent's owner, under this name.
     pub fn owner(name: &str) -> Self {
         Actor::new(Audience::OWNER, name, ActorRole::Owner)
+    }
+
+    /// Whoever has this token. A guest goes by the id that is made of its number, which no other
+    /// token ever has.
+    pub fn with_token(token: &StoredToken) -> Self {
+        let rights = TokenRights::from_store(&token.rights);
+        Actor::new(&format!("token-{}", token.id), &token.name, ActorRole::Token(rights))
     }
 
     /// The schedule whose runs are held in this conversation.
@@ -182,6 +203,18 @@ mod tests {
         for damaged in [json!(null), json!({"id": "x", "name": "x", "role": "emperor"})] {
             assert_eq!(Actor::from_store(&damaged).role, ActorRole::Member);
         }
+    }
+
+    #[test]
+    fn rights_of_tokens_are_kept_and_what_cannot_be_read_may_only_look() {
+        for holder in [TokenHolder::Owner, TokenHolder::Guest] {
+            for access in [TokenAccess::Read, TokenAccess::Write] {
+                let rights = TokenRights { holder, access };
+                assert_eq!(TokenRights::from_store(&rights.to_store()), rights);
+            }
+        }
+        let least = TokenRights { holder: TokenHolder::Guest, access: TokenAccess::Read };
+        assert_eq!(TokenRights::from_store(&json!({"holder": "emperor"})), least);
     }
 
     #[test]

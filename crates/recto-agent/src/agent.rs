@@ -20,12 +20,14 @@ use crate::inbound::{ArrivedMessage, Inbound};
 use crate::mailbox::MailboxItem;
 use crate::mailboxes::MailboxRegistry;
 use crate::memories::AgentMemories;
+use crate::notice::TurnNotice;
 use crate::options::{AgentParts, CompactionSetting, ModelEntry, SessionSettings};
 use crate::preview::RequestPreview;
 use crate::rights::{Right, is_attended, may_reach};
 use crate::search::Searcher;
 use crate::shared::{AgentShared, WorkKind};
 use crate::shutdown::TakeUpScope;
+use crate::turn::PendingNotices;
 
 /// An agent that can be talked to. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -122,6 +124,15 @@ pub struct Submission {
     /// An event before all of that turn that are to come: whoever listens after it hears
     /// all of them.
     pub before: EventNumber,
+}
+
+/// A session that began in place of another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionRenewal {
+    /// The session that goes on from here.
+    pub began: StoredSession,
+    /// The one before, unless somebody has deleted it.
+    pub archived: Option<StoredSession>,
 }
 
 /// Whether a message was delivered for the first time.
@@ -254,13 +265,14 @@ impl Agent {
         actor: &Actor,
         conversation: &Conversation,
         session: SessionId,
-    ) -> AgentResult<StoredSession> {
-        self.must_be_allowed(actor, Right::BeginSession, session).await?;
-        self.must_hold(actor, conversation)?;
-        let old = self.store().archive(session, Moment::now()).await?;
+    ) -> AgentResult<SessionRenewal> {
+        self.must_begin(actor, conversation, session).await?;
+        let archived = self.archive_if_there(session).await?;
         // It may have been found by its number, or renamed since.
-        let name = old.name.map_or_else(|| conversation.name.clone(), String::from);
-        self.begin_named(conversation, &name).await
+        let name = archived.as_ref().and_then(|old| old.name.clone());
+        let name = name.map_or_else(|| conversation.name.clone(), String::from);
+        let began = self.begin_named(conversation, &name).await?;
+        Ok(SessionRenewal { began, archived })
     }
 
     /// Puts a session into the archive and begins another of this name in its conversation.
@@ -270,12 +282,45 @@ impl Agent {
         conversation: &Conversation,
         session: SessionId,
         name: &SessionName,
-    ) -> AgentResult<StoredSession> {
-        self.must_be_allowed(actor, Right::BeginSession, session).await?;
-        self.must_hold(actor, conversation)?;
+    ) -> AgentResult<SessionRenewal> {
+        self.must_begin(actor, conversation, session).await?;
         self.must_be_free(name, session).await?;
-        self.store().archive(session, Moment::now()).await?;
-        self.begin_named(conversation, name.as_str()).await
+        let archived = self.archive_if_there(session).await?;
+        let began = self.begin_named(conversation, name.as_str()).await?;
+        Ok(SessionRenewal { began, archived })
+    }
+
+    /// Passes an actor who may begin another session in place of this one. One that somebody
+    /// has deleted is in nobody's way.
+    async fn must_begin(
+        &self,
+        actor: &Actor,
+        conversation: &Conversation,
+        session: SessionId,
+    ) -> AgentResult {
+        actor.must_have(Right::BeginSession)?;
+        self.must_hold(actor, conversation)?;
+        match self.store().session(session).await? {
+            Some(_) => self.must_reach(actor, session).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn archive_if_there(&self, session: SessionId) -> AgentResult<Option<StoredSession>> {
+        match self.store().archive(session, Moment::now()).await {
+            Ok(archived) => Ok(Some(archived)),
+            Err(StoreError::NotFound(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What people should know of the agent's files and settings, and were not told before. It
+    /// counts as told from here on.
+    pub async fn take_notices(&self) -> Vec<TurnNotice> {
+        let of_catalog = self.shared.catalog(CatalogPurpose::Look).await.notices.to_vec();
+        let mut notices = PendingNotices { of_catalog, ..PendingNotices::default() };
+        self.shared.leave_out_told(&mut notices);
+        notices.of_catalog
     }
 
     /// Passes a name that no open session has but this one, which is to be archived.

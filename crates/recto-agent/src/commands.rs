@@ -9,15 +9,14 @@ mod slash;
 
 use recto_context::{Audience, AudienceKind, MemoryMarks, RequestContext, may_recall};
 use recto_store::{
-    ApprovalAnswer, ApprovalId, SessionFilter, SessionId, SessionName, SessionSummary,
-    SessionUsage, StoredSession,
+    ApprovalAnswer, ApprovalId, SessionFilter, SessionId, SessionName, SessionSummary, SessionUsage,
 };
 use recto_workspace::{AddedMemory, TextMarks};
 use serde_json::Value;
 
 use crate::access::can_reach;
 use crate::actor::Actor;
-use crate::agent::{Agent, Conversation};
+use crate::agent::{Agent, Conversation, SessionRenewal};
 use crate::approvals::AnsweredApproval;
 use crate::error::{AgentError, AgentResult};
 use crate::inbound::Inbound;
@@ -33,6 +32,7 @@ use crate::why::ItemExplanation;
 
 pub use parse::{CommandProblem, read_setting_value, session_setting_names};
 pub(crate) use parse::{ParsedInput, read_setting};
+pub use slash::{SURFACE_COMMANDS, SurfaceCommand, SurfaceCommandHelp};
 
 /// A command, as it can be typed.
 #[derive(Debug, Clone, PartialEq)]
@@ -152,8 +152,8 @@ pub const COMMANDS: &[CommandHelp] = &[
 pub enum CommandReply {
     /// [`COMMANDS`] is to be shown.
     Help,
-    /// A new session began.
-    Began(StoredSession),
+    /// A new session began in place of this one.
+    Began(SessionRenewal),
     /// The last request, if there is one.
     Context(Option<Box<RequestContext>>),
     /// What became of an item.
@@ -211,9 +211,10 @@ impl ChatCommand {
 }
 
 impl ChatCommand {
-    /// The setting that it changes, if it changes one.
-    pub fn changed_setting(&self) -> Option<&'static str> {
+    /// The setting that it shows or changes, where that is one alone.
+    pub fn setting(&self) -> Option<&'static str> {
         match self {
+            ChatCommand::Mode(None) => Some("context_mode"),
             ChatCommand::Mode(Some(change)) | ChatCommand::Set(Some(change)) => Some(change.key),
             _ => None,
         }
@@ -239,7 +240,10 @@ impl Agent {
         session: SessionId,
         command: ChatCommand,
     ) -> AgentResult<CommandReply> {
-        self.must_be_allowed(actor, command.right(), session).await?;
+        if !matches!(command, ChatCommand::New(_)) {
+            // That one asks by itself: it is allowed also where the session is gone.
+            self.must_be_allowed(actor, command.right(), session).await?;
+        }
         Ok(match command {
             ChatCommand::Help => CommandReply::Help,
             ChatCommand::Stop(name) => {
@@ -330,7 +334,13 @@ impl Agent {
         let request = record::restore_request(self.store(), &last).await?;
         // What the session may not see is not there for those who talk in it.
         let others = &[];
-        let told = self.memories().explain(self.store(), &last, &request, name, others).await?;
+        let mut told = self.memories().explain(self.store(), &last, &request, name, others).await?;
+        let items = self.store().items(session).await?;
+        for explanation in &mut told {
+            if let Some((_, now)) = items.iter().find(|(item, _)| *item == explanation.item) {
+                explanation.note_change(now);
+            }
+        }
         match told.is_empty() {
             true => Err(AgentError::unknown_to_request(&request, name)),
             false => Ok(told),

@@ -15,6 +15,7 @@ use crate::items::ItemName;
 use crate::memories::RememberError;
 use crate::options::ModelEntry;
 use crate::rights::{Right, who_may};
+use crate::search::WordsOnlyReason;
 
 /// The result of something that an agent was asked to do.
 pub type AgentResult<T = ()> = Result<T, AgentError>;
@@ -165,6 +166,9 @@ pub enum AgentError {
     /// What may not be cut does not fit.
     #[error("{0}")]
     OverBudget(Box<OverBudget>),
+    /// There is no encoder that could make vectors of texts.
+    #[error("texts can't be embedded: {0}")]
+    NoEmbedding(WordsOnlyReason),
     /// An error of a model's server outside of a turn.
     #[error("{0}")]
     Llm(#[from] LlmError),
@@ -267,6 +271,7 @@ impl AgentError {
                 })
             }
             AgentError::OtherWire { .. } => Some(Remedy::ReplayOnModel),
+            AgentError::NoEmbedding(why) => why.remedy(),
             AgentError::Remember(error) => error.remedy(),
             AgentError::Llm(error) | AgentError::Model { error, .. } => error.remedy(),
             AgentError::Store(error) => error.remedy(),

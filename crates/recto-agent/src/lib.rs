@@ -19,6 +19,7 @@ mod approvals;
 mod bindings;
 mod commands;
 mod conversation;
+mod embedding;
 mod error;
 mod event;
 mod event_log;
@@ -63,7 +64,7 @@ mod views;
 mod why;
 
 pub use actor::{Actor, ActorRole, TokenAccess, TokenHolder, TokenRights};
-pub use agent::{Agent, Conversation, InboundIntake, Submission};
+pub use agent::{Agent, Conversation, InboundIntake, SessionRenewal, Submission};
 pub use agent_catalog::{add_tools, remove_disabled, skill_changed_notice, skill_untrusted_notice};
 pub use approvals::{AnsweredApproval, TurnContinues};
 pub use bindings::{
@@ -71,9 +72,11 @@ pub use bindings::{
 };
 pub use commands::{
     ApprovalScope, COMMANDS, ChatCommand, CommandHelp, CommandProblem, CommandReply,
-    read_setting_value, session_setting_names,
+    SURFACE_COMMANDS, SurfaceCommand, SurfaceCommandHelp, read_setting_value,
+    session_setting_names,
 };
 pub use conversation::SOLE_ACCOUNT;
+pub use embedding::EmbeddedText;
 pub use error::{AgentError, AgentResult};
 pub use event::{
     ApprovalQuestion, ClientCall, EventKind, EventNumber, FinishedTurn, RunningCall, TurnError,
@@ -133,4 +136,4 @@ pub use views::{
     message_hit_json, message_json, page_text_json, preview_json, question_json, request_json,
     session_item_json, session_json, summary_json, transcript_json, turn_json,
 };
-pub use why::{ItemExplanation, ItemReason, explain_item};
+pub use why::{ItemChangeSince, ItemExplanation, ItemReason, explain_item};

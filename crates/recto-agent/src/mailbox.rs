@@ -34,6 +34,7 @@ use crate::session_cache::SessionCache;
 use crate::shared::{AgentShared, WorkGuard};
 use crate::step::EndReason;
 use crate::stop::StopSignal;
+use crate::stop_requests::look_for_stop;
 use crate::turn::TurnRunner;
 use crate::turn_gate::GatePass;
 
@@ -67,6 +68,8 @@ pub(crate) enum MailboxItem {
     Open(TurnId, WorkGuard),
     /// A question what a model would be sent.
     Preview(Inbound, PreviewSender),
+    /// The word that the store has a wish to stop a turn, to be looked for at once.
+    LookForStop,
 }
 
 /// Takes the answer to the question what a model would be sent.
@@ -260,6 +263,8 @@ impl MailboxTask {
                     let asked = preview_request(&self.shared, &mut self.session, &inbound).await;
                     let _ = answer.send(asked);
                 }
+                // Nothing runs that it could be about.
+                Some(MailboxItem::LookForStop) => {}
                 None => return self.give_back(),
             }
         }
@@ -341,17 +346,12 @@ impl MailboxTask {
                         let _ = answer.send(preview_request(&shared, &mut session, &inbound).await);
                     });
                 }
+                Some(MailboxItem::LookForStop) => {
+                    look_for_stop(shared, listeners.session, stop).await;
+                }
                 None => open = false,
             }
         }
-    }
-}
-
-/// Stops what runs where somebody has asked for it by the store, in another process perhaps.
-async fn look_for_stop(shared: &AgentShared, session: SessionId, stop: &StopSignal) {
-    // What the store does not give now, it may give the next time.
-    if let Ok(Some(by)) = shared.parts.store.stop_requested(session).await {
-        stop.request_by(&Actor::from_store(&by));
     }
 }
 

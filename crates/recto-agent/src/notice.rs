@@ -46,6 +46,8 @@ pub enum NoticeFacts {
         /// Whether a summary stands for messages that have left.
         summarized: bool,
     },
+    /// Images of earlier messages stand as text on the page, for a model that looks at none.
+    ImagesAsText { model: String, images: String },
     /// Nobody knows the model's window.
     WindowAssumed { model: String, tokens: Tokens },
     /// The reply ended at its limit of tokens.
@@ -147,6 +149,10 @@ impl NoticeFacts {
                 format!("items were searched by words alone: {why}")
             }
             NoticeFacts::LeftOut { dropped, summarized } => describe_cuts(dropped, *summarized),
+            NoticeFacts::ImagesAsText { model, images } => format!(
+                "model `{model}` takes no images: in place of {images} sent earlier, it reads a \
+                 line that says so"
+            ),
             NoticeFacts::WindowAssumed { model, tokens } => format!(
                 "the window of model `{model}` is unknown; {tokens} tokens are assumed (set \
                  `window` in [models.{model}])"

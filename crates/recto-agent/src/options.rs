@@ -106,16 +106,20 @@ impl ModelEntry {
             _ => None,
         });
         let Some(image) = image else { return Ok(()) };
-        let support = match self.images {
-            FeatureSupport::Unknown => self.client.supports_images(&self.call.model).await,
-            known => known,
-        };
-        match support {
+        match self.image_support().await {
             FeatureSupport::No => Err(AgentError::NoImages {
                 model: self.name.to_string(),
                 image: image.name.as_deref().unwrap_or("image").to_owned(),
             }),
             FeatureSupport::Yes | FeatureSupport::Unknown => Ok(()),
+        }
+    }
+
+    /// Whether it looks at images, as far as anybody says.
+    pub(crate) async fn image_support(&self) -> FeatureSupport {
+        match self.images {
+            FeatureSupport::Unknown => self.client.supports_images(&self.call.model).await,
+            known => known,
         }
     }
 

@@ -60,6 +60,7 @@ pub(crate) async fn preview_request(
         Some(history) => history.clone(),
         None => session.messages.iter().chain(&brought).cloned().collect(),
     };
+    inputs.adapt_to_images(&history).await;
     let found = inputs.search(shared, session, &text).await;
     let mode = inputs.decide_mode(session, &found, &text);
     let draft = RequestDraft {

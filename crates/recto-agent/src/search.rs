@@ -246,6 +246,11 @@ impl Searcher {
         self.0.progress.subscribe()
     }
 
+    /// The encoder, loaded if need be.
+    pub(crate) async fn encoder(&self) -> Result<Encoder, WordsOnlyReason> {
+        self.0.encoder.as_ref().ok_or(WordsOnlyReason::NoModel)?.get().await
+    }
+
     /// Whether a person should know what a search rests on: while vectors are on
     /// their way, and once when they can't be had though there is a model.
     pub(crate) fn should_tell(&self, how: &RankingBasis) -> bool {
@@ -387,7 +392,7 @@ impl Searcher {
         if !is_worth_it {
             return Err(WordsOnlyReason::NothingNamed);
         }
-        let encoder = self.0.encoder.as_ref().ok_or(WordsOnlyReason::NoModel)?.get().await?;
+        let encoder = self.encoder().await?;
         self.embed_missing(&encoder, is_candidate).await.ok_or(WordsOnlyReason::Failed)?;
         Ok(encoder)
     }

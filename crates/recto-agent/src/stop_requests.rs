@@ -1,16 +1,21 @@
 //! How turns are stopped, wherever they are: by a signal in this process, and by a request in the
 //! store that the process finds that has them, or whoever takes them up.
 
-use recto_store::{RowId, SessionId, Store, StoreError, StoredSession, StoredTurn, TurnOwner};
+use recto_store::{
+    RowId, SessionId, Store, StoreError, StoredSession, StoredTurn, TurnId, TurnOwner,
+};
 use serde::Serialize;
 
 use crate::access::can_reach;
 use crate::actor::Actor;
 use crate::agent::Agent;
 use crate::error::{AgentError, AgentResult};
+use crate::mailbox::MailboxItem;
 use crate::recover::settle_open_turns;
 use crate::rights::Right;
+use crate::shared::AgentShared;
 use crate::shutdown::TakeUpScope;
+use crate::stop::StopSignal;
 
 /// What became of the wish to stop what is open in a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -63,6 +68,26 @@ impl Agent {
         // the turn is stopped all the same.
         let _ = self.store().request_stop_of_own(session, actor.to_store()).await;
         Ok(self.mailboxes.stop(session, actor))
+    }
+
+    /// Stops one turn, whether it runs or waits, here or in another process. Those before and
+    /// behind it in the session go on.
+    pub async fn stop_turn(
+        &self,
+        actor: &Actor,
+        session: SessionId,
+        turn: TurnId,
+    ) -> AgentResult<bool> {
+        self.must_be_allowed(actor, Right::Stop, session).await?;
+        if self.store().turn(turn).await?.is_none_or(|turn| turn.session != session) {
+            return Err(StoreError::NotFound(RowId::Turn(turn)).into());
+        }
+        let was_open = self.store().request_stop(turn, actor.to_store()).await?;
+        if was_open {
+            // Whoever has it looks for it in time; where that is this process, at once.
+            self.post(session, MailboxItem::LookForStop)?;
+        }
+        Ok(was_open)
     }
 
     /// Stops the turn that runs in a session, wherever that is.
@@ -126,4 +151,12 @@ async fn request_stops(
         }
     }
     Ok(outcome)
+}
+
+/// Stops what runs where somebody has asked for it by the store, in another process perhaps.
+pub(crate) async fn look_for_stop(shared: &AgentShared, session: SessionId, stop: &StopSignal) {
+    // What the store does not give now, it may give the next time.
+    if let Ok(Some(by)) = shared.parts.store.stop_requested(session).await {
+        stop.request_by(&Actor::from_store(&by));
+    }
 }

@@ -150,6 +150,7 @@ impl TurnRun<'_> {
         self.tell_notices();
         self.tell_of_search();
         self.tell_of_cuts(&request);
+        self.tell_of_images(&request);
         let span = trace::request_span(self.entry(), id);
         let outcome = self.call_in_turn(&text, requested).instrument(span.clone()).await;
         outcome.tell(&span);

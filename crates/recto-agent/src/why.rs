@@ -12,9 +12,10 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use recto_context::{
-    AudienceKind, DropReason, ItemId, ItemKind, ItemPlacement, ItemStanding, ItemStatus, Pick,
-    RequestContext, Scores, Tokens, TypedMemory,
+    AudienceKind, DropReason, ItemId, ItemKind, ItemOrigin, ItemPlacement, ItemStanding,
+    ItemStatus, Pick, RequestContext, Scores, Tokens, TypedMemory,
 };
+use recto_store::ItemState;
 use serde::Serialize;
 
 use crate::items::ItemName;
@@ -34,6 +35,19 @@ pub struct ItemExplanation {
     /// Where else it stands on the page.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<ItemPlacement>,
+    /// What a person has changed about it since that page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<ItemChangeSince>,
+}
+
+/// A change that the next page shows, and the last one does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ItemChangeSince {
+    /// It was added to the session.
+    Added,
+    /// It was taken out of it.
+    Removed,
 }
 
 /// The reason why an item was on the page of a request, or was not.
@@ -86,7 +100,7 @@ pub fn explain_item(request: &RequestContext, name: &str) -> Vec<ItemExplanation
 impl From<ItemStanding> for ItemExplanation {
     fn from(standing: ItemStanding) -> Self {
         let ItemStanding { item, tokens, status, also } = standing;
-        ItemExplanation { item, tokens, reason: ItemReason::Recorded(status), also }
+        ItemExplanation { item, tokens, reason: ItemReason::Recorded(status), also, since: None }
     }
 }
 
@@ -115,6 +129,28 @@ impl ItemExplanation {
         }
     }
 
+    /// Tells what has changed since, by how the item stands to the session now.
+    pub(crate) fn note_change(&mut self, now: &ItemState) {
+        self.since = match (self.status(), now) {
+            (
+                Some(
+                    ItemStatus::NotTaken { .. }
+                    | ItemStatus::SaysTheSame { .. }
+                    | ItemStatus::Removed
+                    | ItemStatus::NotAdded
+                    | ItemStatus::NotRanked
+                    | ItemStatus::NotJoined,
+                ),
+                ItemState::In(ItemOrigin::ByHand),
+            ) => Some(ItemChangeSince::Added),
+            (
+                Some(ItemStatus::InFull(_) | ItemStatus::Offered(_) | ItemStatus::Listed { .. }),
+                ItemState::Removed,
+            ) => Some(ItemChangeSince::Removed),
+            _ => None,
+        };
+    }
+
     /// How a place on the page is told: `was listed by name (skills, always, 12 tokens): …`.
     fn fmt_place(
         &self,
@@ -132,6 +168,22 @@ impl ItemExplanation {
 
 impl fmt::Display for ItemExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fmt_page(f)?;
+        f.write_str(match self.since {
+            Some(ItemChangeSince::Added) => {
+                "; it was added since, and is in this session from the next turn on"
+            }
+            Some(ItemChangeSince::Removed) => {
+                "; it was removed since, and is out of this session from the next turn on"
+            }
+            None => "",
+        })
+    }
+}
+
+impl ItemExplanation {
+    /// What became of it in the request.
+    fn fmt_page(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ItemExplanation { item, tokens, reason, .. } = self;
         match reason {
             ItemReason::Recorded(ItemStatus::InFull(place)) => {

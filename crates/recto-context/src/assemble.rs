@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::budget::OverBudget;
+use crate::client::ClientToolChoice;
 use crate::compose::sent_message;
 use crate::context::{OfferedTool, RequestContext, ToolChoice};
 use crate::description::collect_descriptions;
@@ -19,7 +20,8 @@ use crate::plan::Plan;
 /// the same bytes. When what may not be cut does not fit, nothing is sent and
 /// the error says what each layer needs.
 pub fn assemble(inputs: &AssemblyInputs<'_>) -> Result<RequestContext, OverBudget> {
-    let FittedPlan { plan, parts, budget } = fit_plan(inputs)?;
+    let FittedPlan { mut plan, parts, budget } = fit_plan(inputs)?;
+    plan.note_images();
     Ok(RequestContext {
         model: inputs.model.clone(),
         day: inputs.bootstrap.day.clone(),
@@ -45,11 +47,24 @@ pub fn assemble(inputs: &AssemblyInputs<'_>) -> Result<RequestContext, OverBudge
     })
 }
 
-/// Minimal mode asks for a call, and so does a message that plainly wants one, but only once:
-/// after the first round the model may answer.
+/// Minimal mode asks for a call, and so does a message that plainly wants one, or a client, but
+/// only once: after the first round the model may answer.
 fn tool_choice(plan: &Plan<'_>) -> ToolChoice {
     if !plan.rounds.is_empty() {
         return ToolChoice::Auto;
+    }
+    let chosen = |name: &str| {
+        let mut tools = plan.tools.iter().map(|tool| &tool.spec);
+        tools.find(|tool| tool.is_client_tool() && *tool.id.name == *name)
+    };
+    match &plan.inputs.client_tool_choice {
+        ClientToolChoice::Required if !plan.tools.is_empty() => return ToolChoice::Required,
+        ClientToolChoice::Named(name) => {
+            if let Some(tool) = chosen(name) {
+                return ToolChoice::Named(tool.called.clone());
+            }
+        }
+        ClientToolChoice::Required | ClientToolChoice::Free => {}
     }
     let mode = &plan.inputs.mode;
     let wanted =

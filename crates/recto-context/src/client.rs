@@ -47,6 +47,28 @@ pub struct ClientContext {
     /// Tools that the client runs itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ClientTool>,
+    /// Whether the model must call a tool first.
+    #[serde(skip_serializing_if = "ClientToolChoice::is_free")]
+    pub tool_choice: ClientToolChoice,
+}
+
+/// What a client asks of the model's first reply to its message.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClientToolChoice {
+    /// Nothing: the mode decides.
+    #[default]
+    Free,
+    /// The model must call a tool, whichever fits.
+    Required,
+    /// The model must call this tool of the client's, by the client's own name.
+    Named(Arc<str>),
+}
+
+impl ClientToolChoice {
+    fn is_free(&self) -> bool {
+        *self == ClientToolChoice::Free
+    }
 }
 
 /// A message of a client's list.

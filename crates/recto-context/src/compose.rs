@@ -7,6 +7,7 @@ mod picks;
 mod shorten;
 mod system;
 mod text_calls;
+mod text_images;
 
 use std::sync::{Arc, LazyLock};
 
@@ -14,7 +15,7 @@ use crate::carry::Carry;
 use crate::inputs::{AssemblyInputs, HistoryOwner};
 use crate::item::{ContentSource, ItemKind};
 use crate::layer::Layer;
-use crate::layout::{PickPlacement, SystemMessages, ToolCalls};
+use crate::layout::{ImageRender, PickPlacement, SystemMessages, ToolCalls};
 use crate::message::{
     Framing, KeptPick, LeadingStamp, Message, MessageBody, MessageStamp, UserMessage,
 };
@@ -27,6 +28,7 @@ use crate::tokens::Tokens;
 pub(crate) use shorten::shorten;
 use text_calls::{calls_as_text, result_lead};
 pub use text_calls::{read_calls, text_before_calls};
+use text_images::images_as_text;
 
 /// What minimal mode puts in front of the user's message.
 const CALL_TOOLS: &str = "You must respond by calling one or more of the provided tools. \
@@ -164,6 +166,10 @@ impl<'a> Composer<'a> {
             _ => (ChatRole::Tool, EMPTY.clone()),
         };
         let content = if as_text { calls_as_text(content) } else { content };
+        let content = match self.inputs.layout.images {
+            ImageRender::Native => content,
+            ImageRender::Text => images_as_text(content),
+        };
         Part {
             role,
             join: PartJoin::NewMessage,

@@ -210,6 +210,8 @@ pub enum DropReason {
     CallWithoutResult,
     /// The result stands shortened on the page.
     Shortened,
+    /// An image for a model that looks at none: a line of text stands in its place.
+    ImageAsText,
 }
 
 impl DropReason {
@@ -235,6 +237,9 @@ impl DropReason {
             DropReason::ResultWithoutCall => "its call is not in the history".to_owned(),
             DropReason::CallWithoutResult => "its result is not in the history".to_owned(),
             DropReason::Shortened => "shortened in the middle to make room".to_owned(),
+            DropReason::ImageAsText => {
+                "the model takes no images; a line of text stands in place".to_owned()
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::assemble::assemble;
 use crate::budget::{OverBudget, Window};
 use crate::carry::Carry;
 use crate::catalog::{Catalog, ToolSpec};
+use crate::client::ClientToolChoice;
 use crate::context::RequestContext;
 use crate::counter::TokenCounter;
 use crate::item::{ItemId, Pick, SessionItem};
@@ -58,6 +59,7 @@ pub struct AssemblyInputs<'a> {
     pub(crate) turn: TurnNumber,
     pub(crate) client_system: &'a [Text],
     pub(crate) client_tools: &'a [ToolSpec],
+    pub(crate) client_tool_choice: ClientToolChoice,
     pub(crate) history_owner: HistoryOwner,
 }
 
@@ -171,6 +173,7 @@ impl<'a> AssemblyInputs<'a> {
             turn: TurnNumber(1),
             client_system: &[],
             client_tools: &[],
+            client_tool_choice: ClientToolChoice::Free,
             history_owner: HistoryOwner::Session,
         }
     }
@@ -317,6 +320,12 @@ impl<'a> AssemblyInputs<'a> {
     /// Sets the tools of the client, which are offered behind all others.
     pub fn client_tools(mut self, tools: &'a [ToolSpec]) -> Self {
         self.client_tools = tools;
+        self
+    }
+
+    /// Sets what the client asks of the first reply.
+    pub fn client_tool_choice(mut self, choice: &ClientToolChoice) -> Self {
+        self.client_tool_choice = choice.clone();
         self
     }
 

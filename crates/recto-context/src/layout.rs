@@ -41,6 +41,7 @@ impl LayoutPreset {
             picks: PickPlacement::TurnOnly,
             skills: SkillRender::Full,
             tool_calls: ToolCalls::Native,
+            images: ImageRender::Native,
         };
         match self {
             LayoutPreset::Recto | LayoutPreset::Plain => recto,
@@ -100,6 +101,8 @@ pub struct PageLayout {
     pub skills: SkillRender,
     /// Whether the model's server takes tools natively.
     pub tool_calls: ToolCalls,
+    /// Whether the model looks at images.
+    pub images: ImageRender,
 }
 
 impl Default for PageLayout {
@@ -158,6 +161,15 @@ pub enum SkillRender {
     ReadOnDemand,
     /// As a list of names and descriptions alone.
     Description,
+}
+
+/// How images of earlier messages reach the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImageRender {
+    /// As images.
+    Native,
+    /// As a line of text that names each: the model looks at none.
+    Text,
 }
 
 /// How tools reach the model.

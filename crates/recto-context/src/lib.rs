@@ -55,8 +55,8 @@ pub use catalog::{
     WorkspaceFile,
 };
 pub use client::{
-    CLIENT, ClientContext, ClientMessage, ClientResult, ClientTool, ReconciledHistory,
-    reconcile_history,
+    CLIENT, ClientContext, ClientMessage, ClientResult, ClientTool, ClientToolChoice,
+    ReconciledHistory, reconcile_history,
 };
 pub use compact::{
     CompactionInput, Fact, FactKind, complete_summary, extract_summary, find_facts, lost_facts,
@@ -73,7 +73,8 @@ pub use item::{
 };
 pub use layer::Layer;
 pub use layout::{
-    LayoutPreset, PageLayout, PickMessages, PickPlacement, SkillRender, SystemMessages, ToolCalls,
+    ImageRender, LayoutPreset, PageLayout, PickMessages, PickPlacement, SkillRender,
+    SystemMessages, ToolCalls,
 };
 pub use memory::{
     Audience, AudienceKind, Memory, MemoryMarks, MemoryPool, MemoryScope, MemorySnapshot,

@@ -288,6 +288,14 @@ impl Message {
         content.chain(calls).chain(name).sum()
     }
 
+    /// The images in it.
+    pub fn images(&self) -> impl Iterator<Item = &Image> {
+        self.content().iter().filter_map(|part| match part {
+            ContentPart::Image(image) => Some(image),
+            _ => None,
+        })
+    }
+
     /// The files that came along with it.
     pub fn files(&self) -> impl Iterator<Item = &AttachedFile> {
         self.content().iter().filter_map(|part| match part {

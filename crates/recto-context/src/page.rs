@@ -348,14 +348,11 @@ impl Part {
 
     /// The images that its message brought along.
     pub fn images(&self) -> impl Iterator<Item = &Image> {
-        let content = match &self.content {
-            PartContent::Text(_) => &[],
-            PartContent::Message(message) => message.content(),
+        let message = match &self.content {
+            PartContent::Text(_) => None,
+            PartContent::Message(message) => Some(message),
         };
-        content.iter().filter_map(|part| match part {
-            ContentPart::Image(image) => Some(image),
-            _ => None,
-        })
+        message.into_iter().flat_map(|message| message.images())
     }
 
     /// The content's text, the way a person would read it.

@@ -63,4 +63,6 @@ pub enum Remedy {
     CompareTurns,
     /// Send the page of a turn to a model of one's choice.
     ReplayOnModel,
+    /// Make a token that lets somebody in.
+    CreateToken,
 }

@@ -82,6 +82,9 @@ impl Encoder {
     /// name.
     pub const NAME: &str = "all-MiniLM-L6-v2/int8-1";
 
+    /// The most word pieces of a text that the model reads.
+    pub const MOST_PIECES: usize = shape::LONGEST;
+
     /// Reads and checks the files. Takes about a tenth of a second.
     ///
     /// # Errors
@@ -129,6 +132,11 @@ impl Encoder {
             batches.into_iter().flatten().zip(encoded.into_iter().flatten()).collect();
         embeddings.sort_unstable_by_key(|(text, _)| *text);
         embeddings.into_iter().map(|(_, embedding)| embedding).collect()
+    }
+
+    /// How many word pieces of a text the model reads: all of them, or as many as it knows.
+    pub fn count_pieces(&self, text: &str) -> usize {
+        self.0.tokenizer.tokenize(text).len()
     }
 
     /// The embedding of a single text, as soon as can be.

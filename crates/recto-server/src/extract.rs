@@ -4,10 +4,11 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
+use axum::body::Bytes;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Json, Query, RawPathParams, Request};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
 
 use crate::gateway::Gateway;
@@ -33,29 +34,41 @@ impl<T: DeserializeOwned> FromRequest<Gateway> for ApiJson<T> {
     type Rejection = ApiProblem;
 
     async fn from_request(request: Request, gateway: &Gateway) -> Result<Self, ApiProblem> {
-        match Json::<T>::from_request(request, gateway).await {
+        if !has_json(request.headers()) {
+            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+            return Err(ApiProblem::new(status, "content_type", "the body must be JSON")
+                .hint("send it with `content-type: application/json`"));
+        }
+        let body = Bytes::from_request(request, gateway).await.map_err(|rejection| {
+            let title = "the body can't be read";
+            ApiProblem::new(rejection.status(), "bad_body", title).detail(rejection.body_text())
+        })?;
+        // Of an array, serde would take the fields in their order.
+        if !body.trim_ascii_start().starts_with(b"{") {
+            let title = "the body is no JSON object";
+            return Err(ApiProblem::new(StatusCode::BAD_REQUEST, "bad_json", title));
+        }
+        match Json::<T>::from_bytes(&body) {
             Ok(Json(body)) => Ok(ApiJson(body)),
             Err(rejection) => Err(refuse_body(&rejection)),
         }
     }
 }
 
-/// The problem of a body that can't be taken.
+/// Whether a body is said to be JSON.
+fn has_json(headers: &HeaderMap) -> bool {
+    let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let media_type = given.and_then(|given| given.split(';').next()).unwrap_or_default().trim();
+    media_type.eq_ignore_ascii_case("application/json")
+}
+
+/// The problem of a body that is not what is expected.
 fn refuse_body(rejection: &JsonRejection) -> ApiProblem {
-    let text = rejection.body_text();
     let (code, title) = match rejection {
         JsonRejection::JsonDataError(_) => ("bad_field", "the body is not what is expected here"),
-        JsonRejection::JsonSyntaxError(_) => ("bad_json", "the body is no JSON"),
-        JsonRejection::MissingJsonContentType(_) => {
-            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-            return ApiProblem::new(status, "content_type", "the body must be JSON")
-                .hint("send it with `content-type: application/json`");
-        }
-        _ => {
-            let title = "the body can't be read";
-            return ApiProblem::new(rejection.status(), "bad_body", title).detail(text);
-        }
+        _ => ("bad_json", "the body is no JSON"),
     };
+    let text = rejection.body_text();
     ApiProblem::new(StatusCode::BAD_REQUEST, code, title).detail(reason(&text))
 }
 

@@ -9,6 +9,7 @@ use recto_agent::{
 use recto_context::Remedy;
 use recto_store::{RowId, SessionId, Store, StoreError, StoredSession};
 
+use crate::access::AccessControl;
 use crate::host::HostHandle;
 use crate::metrics::ServerMetrics;
 use crate::problem::{ApiProblem, ApiResult};
@@ -26,6 +27,8 @@ pub struct GatewayParts {
     pub store: Store,
     /// The person on whose machine it runs, as callers on loopback are known.
     pub owner: Actor,
+    /// Who is let in, and how much is taken from each.
+    pub access: AccessControl,
     /// The program around it, for what only that can do.
     pub host: HostHandle,
     /// How people are told what can be done about a problem.
@@ -70,6 +73,10 @@ impl Gateway {
 
     pub(crate) fn owner(&self) -> &Actor {
         &self.0.owner
+    }
+
+    pub(crate) fn access(&self) -> &AccessControl {
+        &self.0.access
     }
 
     pub(crate) fn host(&self) -> &HostHandle {

@@ -11,20 +11,28 @@
 mod access;
 mod api;
 mod assets;
+mod connections;
 mod events;
 mod extract;
+mod front_door;
 mod gateway;
 mod health;
 mod host;
 mod metrics;
+mod ollama;
+mod openai;
 mod pages;
 mod problem;
 mod router;
 mod serve;
 mod session_feed;
 
+pub use access::{
+    AccessControl, AccessOptions, AllowedHost, ConnectionAddress, OwnerAccess, ParseHostError,
+    TokenSecret,
+};
 pub use api::write_openapi;
+pub use connections::ConnectionLimits;
 pub use gateway::{Gateway, GatewayParts};
 pub use host::{HostHandle, HostProblem, HostRequest, IncludeChange, IncludeTarget};
-pub use router::router;
 pub use serve::{ServeOptions, serve};

@@ -169,9 +169,10 @@ fn status_of(error: &AgentError) -> StatusCode {
         AgentError::Remember(error) => status_of_memory(error),
         AgentError::Store(error) => status_of_store(error),
         AgentError::Llm(_) | AgentError::Model { .. } => StatusCode::BAD_GATEWAY,
-        AgentError::NoModel | AgentError::ShuttingDown | AgentError::Ended => {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
+        AgentError::NoModel
+        | AgentError::NoEmbedding(_)
+        | AgentError::ShuttingDown
+        | AgentError::Ended => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

@@ -1,19 +1,32 @@
 //! All routes of the server.
 
-use axum::routing::get;
+use axum::extract::DefaultBodyLimit;
+use axum::routing::{get, post};
 use axum::{Router, middleware};
 
+use crate::access::{guard, login};
+use crate::front_door::ConversationIndex;
 use crate::gateway::Gateway;
-use crate::{api, health, metrics, pages};
+use crate::{api, health, metrics, ollama, openai, pages};
 
 /// The routes of a gateway.
-pub fn router(gateway: Gateway) -> Router {
+pub(crate) fn router(gateway: Gateway) -> Router {
+    let conversations = ConversationIndex::default();
     Router::new()
         .route("/healthz", get(health::check_life))
         .route("/readyz", get(health::check_readiness))
         .route("/metrics", get(metrics::show_metrics))
+        .route("/login", get(login::show_form).post(login::log_in))
+        .route("/logout", post(login::log_out))
         .merge(api::routes(&gateway))
+        .nest("/v1", openai::routes(conversations.clone()))
+        .route("/ollama", get(ollama::tell_life))
+        .route("/ollama/", get(ollama::tell_life))
+        .nest("/ollama", ollama::routes(conversations))
         .merge(pages::routes())
+        // The guard reads bodies, within the limit of the config.
+        .layer(DefaultBodyLimit::disable())
+        .layer(middleware::from_fn_with_state(gateway.clone(), guard))
         .layer(middleware::from_fn_with_state(gateway.clone(), metrics::measure_request))
         .with_state(gateway)
 }

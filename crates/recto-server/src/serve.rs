@@ -1,13 +1,30 @@
 //! The server itself: it answers on a listener until it is told to end.
+//!
+//! It accepts connections by its own hand, because each has limits: how many there are
+//! (`connections.rs`), and how long the head of a request may take.
 
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::{Router, response::Response};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
+use tower::ServiceExt;
 
+use crate::access::ConnectionAddress;
+use crate::connections::{BusyConnection, ConnectionLimits, ConnectionSlot, ConnectionTable};
 use crate::gateway::Gateway;
 use crate::router::router;
 
@@ -16,7 +33,19 @@ use crate::router::router;
 pub struct ServeOptions {
     /// How long turns that run may take to end, once the server is to.
     pub grace: Duration,
+    /// How many connections there may be, and how slow.
+    pub connections: ConnectionLimits,
 }
+
+/// What somebody is told who finds every connection at work.
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\n\
+    content-length: 0\r\nconnection: close\r\n\r\n";
+
+/// The most bytes that are read ahead of a connection, and so of the head of a request.
+const READ_BUFFER: usize = 64 << 10;
+
+/// How long to wait when the system has no room for another connection.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Answers on a listener until `ended` is over. Then no new turn begins; those that run have
 /// the grace time, and the rest is parked for the next start.
@@ -26,17 +55,11 @@ pub async fn serve(
     options: ServeOptions,
     ended: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    let (close, mut closing) = watch::channel(());
+    let (close, closing) = watch::channel(());
     let app = router(gateway.clone());
-    let shut_down = async move {
-        let _ = closing.changed().await;
-    };
-    let server = axum::serve(listener, app).with_graceful_shutdown(shut_down).into_future();
-    let mut server = tokio::spawn(server);
-    tokio::select! {
-        ended = &mut server => return ended.unwrap_or_else(|error| Err(io::Error::other(error))),
-        () = ended => {}
-    }
+    let accepting = accept(listener, app, options.connections, closing);
+    let accepting = tokio::spawn(accepting);
+    ended.await;
     // The agents first: that ends the streams which clients follow, and then connections end by
     // themselves.
     futures_util::future::join_all(
@@ -44,12 +67,105 @@ pub async fn serve(
     )
     .await;
     let _ = close.send(());
-    match timeout(options.grace.max(Duration::from_secs(1)), &mut server).await {
-        Ok(ended) => ended.unwrap_or_else(|error| Err(io::Error::other(error))),
-        // A client that holds its connection open is no reason to stay.
-        Err(_) => {
-            server.abort();
-            Ok(())
+    // A client that holds its connection open is no reason to stay.
+    let _ = timeout(options.grace.max(Duration::from_secs(1)), close.closed()).await;
+    accepting.abort();
+    Ok(())
+}
+
+/// Accepts connections until the server closes, each in a task of its own.
+async fn accept(
+    listener: TcpListener,
+    app: Router,
+    limits: ConnectionLimits,
+    mut closing: watch::Receiver<()>,
+) {
+    let table = ConnectionTable::new(limits);
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = closing.changed() => return,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                let closing = closing.clone();
+                match table.open(peer.ip().to_canonical()) {
+                    Some(slot) => {
+                        tokio::spawn(connect(stream, peer, slot, app.clone(), limits, closing));
+                    }
+                    // It fits into what the system keeps for a new connection, or is not said.
+                    None => drop(stream.try_write(FULL)),
+                }
+            }
+            // One who hung up while waiting is no trouble; a process that has no room for more
+            // files makes some.
+            Err(error) if is_about_peer(&error) => {}
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                table.evict_idlest();
+                sleep(PAUSE).await;
+            }
         }
     }
+}
+
+fn is_about_peer(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionReset
+    )
+}
+
+/// Answers on one connection until either side is done with it.
+async fn connect(
+    stream: TcpStream,
+    peer: SocketAddr,
+    slot: Arc<ConnectionSlot>,
+    app: Router,
+    limits: ConnectionLimits,
+    mut closing: watch::Receiver<()>,
+) {
+    let Ok(local) = stream.local_addr() else { return };
+    // Events are small and should not wait for more.
+    let _ = stream.set_nodelay(true);
+    let address = ConnectionAddress { peer, local };
+    let service = service_fn(|request| answer(request, address, slot.begin_request(), app.clone()));
+    let mut connection = pin!(
+        http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.header_timeout)
+            .max_buf_size(READ_BUFFER)
+            .serve_connection(TokioIo::new(stream), service)
+    );
+    let mut evicted = pin!(slot.evicted());
+    // What goes wrong on a connection concerns its other end alone, which sees it.
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        () = evicted.as_mut() => return,
+        _ = closing.changed() => connection.as_mut().graceful_shutdown(),
+    }
+    tokio::select! {
+        _ = connection => {}
+        () = evicted => {}
+    }
+}
+
+/// Answers one request. Its connection is busy until all of the answer is sent.
+async fn answer(
+    request: hyper::Request<Incoming>,
+    address: ConnectionAddress,
+    busy: BusyConnection,
+    app: Router,
+) -> Result<Response, std::convert::Infallible> {
+    let mut request: Request = request.map(Body::new);
+    request.extensions_mut().insert(address);
+    let answer = app.oneshot(request).await?;
+    Ok(answer.map(|body| {
+        Body::new(body.map_err(move |error| {
+            let _held = &busy;
+            error
+        }))
+    }))
 }

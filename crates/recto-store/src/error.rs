@@ -10,7 +10,7 @@ use recto_context::{MessageId, Remedy};
 use rusqlite::ErrorCode;
 
 use crate::approvals::ApprovalAnswer;
-use crate::ids::{ApprovalId, RequestId, SessionId, TurnId};
+use crate::ids::{ApprovalId, RequestId, SessionId, TokenId, TurnId};
 use crate::owner::TurnOwner;
 use crate::turns::TurnStatus;
 
@@ -56,6 +56,9 @@ pub enum StoreError {
     /// An open session has this name.
     #[error("an open session is named `{name}` already")]
     NameTaken { name: String },
+    /// A token that is not revoked has this name.
+    #[error("a token is named `{name}` already")]
+    TokenNameTaken { name: String },
     /// There is no such row.
     #[error("there is no {0}")]
     NotFound(RowId),
@@ -115,6 +118,7 @@ impl StoreError {
             StoreError::NameTaken { .. } => {
                 Some("choose another name, or give that session another one")
             }
+            StoreError::TokenNameTaken { .. } => Some("choose another name, or revoke that one"),
             StoreError::Summarised { .. } => {
                 Some("bring back the messages that the summary stands for first")
             }
@@ -158,6 +162,8 @@ pub enum RowId {
     Request(RequestId),
     /// A question whether a tool may run.
     Approval(ApprovalId),
+    /// A token by its number.
+    Token(TokenId),
 }
 
 impl std::fmt::Display for RowId {
@@ -167,6 +173,7 @@ impl std::fmt::Display for RowId {
             RowId::Turn(id) => write!(f, "turn {id}"),
             RowId::Request(id) => write!(f, "request {id}"),
             RowId::Approval(id) => write!(f, "approval {id}"),
+            RowId::Token(id) => write!(f, "token {id}"),
         }
     }
 }

@@ -73,6 +73,11 @@ row_number!(
     RetractionId,
     "retraction"
 );
+row_number!(
+    /// The number of a token that lets somebody in.
+    TokenId,
+    "token"
+);
 
 /// The text is no number of a row.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

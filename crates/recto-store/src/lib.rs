@@ -50,6 +50,7 @@ mod search;
 mod sessions;
 mod stops;
 mod store;
+mod tokens;
 mod transcript;
 mod trusted;
 mod turns;
@@ -68,7 +69,8 @@ pub use embeddings::EmbeddingKey;
 pub use error::{RowId, StoreError, StoreResult};
 pub use feed::MessagePosition;
 pub use ids::{
-    ApprovalId, CompactionId, Moment, ParseIdError, RequestId, RetractionId, SessionId, TurnId,
+    ApprovalId, CompactionId, Moment, ParseIdError, RequestId, RetractionId, SessionId, TokenId,
+    TurnId,
 };
 pub use items::{ItemState, ItemsRevision};
 pub use names::{SessionName, SessionNameError};
@@ -81,6 +83,7 @@ pub use sessions::{
     StoredSession,
 };
 pub use store::{Store, StoreOptions};
+pub use tokens::{NewToken, StoredToken};
 pub use transcript::{MessageCursor, SessionCursor, SessionState, StoredMessage};
 pub use trusted::TrustUpdate;
 pub use turns::{NewTurn, OpenTurns, StoredTurn, TurnAttempts, TurnEnding, TurnStatus};

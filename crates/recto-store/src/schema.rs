@@ -11,7 +11,7 @@ use crate::error::StoreError;
 use crate::rows::DbResult;
 
 /// One after the other; the database's version is how many have run.
-const MIGRATIONS: [&str; 12] = [
+const MIGRATIONS: [&str; 13] = [
     include_str!("../migrations/001.sql"),
     include_str!("../migrations/002.sql"),
     include_str!("../migrations/003.sql"),
@@ -24,6 +24,7 @@ const MIGRATIONS: [&str; 12] = [
     include_str!("../migrations/010.sql"),
     include_str!("../migrations/011.sql"),
     include_str!("../migrations/012.sql"),
+    include_str!("../migrations/013.sql"),
 ];
 
 /// The version of a database on which all of them have run.

@@ -3,13 +3,16 @@
 //! Nothing is cut here and nothing is left out: what can't be sent whole is an error. Whether a
 //! model takes images, and whether all of it fits, is for the agent to say.
 
-use std::fs::File;
-use std::io::Read;
+use std::fs::{File, Metadata};
+use std::io::{ErrorKind, Read};
+use std::ops::Range;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use recto_context::{AttachedFile, ContentPart, Image};
+use rustix::fs::{Mode, OFlags};
 
 use crate::failure::{CliFailure, CliResult};
 use crate::input;
@@ -21,6 +24,9 @@ const MOST_BYTES: u64 = 16 << 20;
 
 /// The most files that come along with a message.
 const MOST_FILES: usize = 32;
+
+/// The paths that stand for what is piped in.
+const STANDARD_INPUT: [&str; 4] = ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
 
 /// What stands in front of a path in a message.
 const MENTION: &str = "@file:";
@@ -66,7 +72,17 @@ impl MessageAttachments {
     fn read(piped: Option<Vec<u8>>, files: &[PathBuf], mentions: FileMentions) -> CliResult<Self> {
         let name = AttachedFile::STANDARD_INPUT;
         let piped = piped.map(|bytes| part(name, bytes)).transpose()?;
-        let files = files.iter().map(|path| read_file(path));
+        let is_piped = |path: &&PathBuf| STANDARD_INPUT.iter().any(|it| path.as_path() == *it);
+        if piped.is_none() && files.iter().any(|path| is_piped(&path)) {
+            return Err(CliFailure::new("nothing is piped in that could be sent along")
+                .hint("pipe something in, or name a file"));
+        }
+        // What is piped in comes along anyway, and can be read only once.
+        let files = files.iter().filter(|path| !is_piped(path));
+        let files = files.map(|path| match is_given_by_shell(path) {
+            true => read_given(path),
+            false => read_file(path),
+        });
         let parts = piped.map(Ok).into_iter().chain(files).collect::<CliResult<_>>()?;
         Ok(MessageAttachments { parts, mentions })
     }
@@ -131,10 +147,11 @@ impl MessageAttachments {
 /// The paths that a message names behind `@file:`, as they are typed. Code between backticks
 /// names none.
 fn mentioned_paths(text: &str) -> impl Iterator<Item = &str> {
-    text.match_indices(MENTION).filter_map(|(at, _)| {
+    let code = code_spans(text);
+    text.match_indices(MENTION).filter_map(move |(at, _)| {
         let before = &text[..at];
         let in_word = before.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '@');
-        let in_code = before.matches('`').count() % 2 == 1;
+        let in_code = code.iter().any(|span| span.contains(&at));
         let rest = &text[at + MENTION.len()..];
         let path = match rest.strip_prefix('"') {
             Some(quoted) => quoted.split('"').next(),
@@ -142,6 +159,34 @@ fn mentioned_paths(text: &str) -> impl Iterator<Item = &str> {
         };
         path.filter(|path| !path.is_empty() && !in_word && !in_code)
     })
+}
+
+/// The stretches of a text that are code by Markdown's rule: between two runs of equally many
+/// backticks, within a paragraph unless it is a block of code. A run without a partner is text.
+fn code_spans(text: &str) -> Vec<Range<usize>> {
+    let (mut spans, mut from) = (Vec::new(), 0);
+    while let Some(run) = next_run(text, from) {
+        let paragraph = match run.len() {
+            ..FENCE => text[run.end..].find("\n\n").map_or(text.len(), |end| run.end + end),
+            _ => text.len(),
+        };
+        let runs = std::iter::successors(next_run(text, run.end), |run| next_run(text, run.end));
+        let mut runs = runs.take_while(|other| other.start < paragraph);
+        let partner = runs.find(|other| other.len() == run.len());
+        from = partner.as_ref().map_or(run.end, |partner| partner.end);
+        spans.extend(partner.map(|partner| run.start..partner.end));
+    }
+    spans
+}
+
+/// The backticks that begin a block of code.
+const FENCE: usize = 3;
+
+/// The next run of backticks.
+fn next_run(text: &str, from: usize) -> Option<Range<usize>> {
+    let start = from + text[from..].find('`')?;
+    let length = text[start..].bytes().take_while(|byte| *byte == b'`').count();
+    Some(start..start + length)
 }
 
 /// Reads a file that a message names.
@@ -159,24 +204,67 @@ fn possible_paths(typed: &str) -> [PathBuf; 2] {
     })
 }
 
-/// Reads a file under its path as it was typed.
+/// Reads a regular file under its path as it was typed. Nothing is waited for.
 fn read_file(path: &Path) -> CliResult<ContentPart> {
-    let name = path.to_string_lossy();
-    let failure = || CliFailure::new(format!("cannot send the file `{}` along", tame(&name)));
-    let looked = || match std::path::absolute(path) {
+    // Opening a device can do something already, so it is looked at before.
+    must_be_file(path, &std::fs::metadata(path).map_err(|error| unreadable(path, &error))?)?;
+    let file = open_without_waiting(path).map_err(|error| unreadable(path, &error))?;
+    must_be_file(path, &file.metadata().map_err(|error| unreadable(path, &error))?)?;
+    read_part(path, file)
+}
+
+/// Reads what the shell has opened for this program: a file, or a pipe to its end.
+fn read_given(path: &Path) -> CliResult<ContentPart> {
+    let metadata = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+    if !metadata.file_type().is_fifo() {
+        must_be_file(path, &metadata)?;
+    }
+    read_part(path, File::open(path).map_err(|error| unreadable(path, &error))?)
+}
+
+fn read_part(path: &Path, file: File) -> CliResult<ContentPart> {
+    let mut bytes = Vec::new();
+    let read = file.take(MOST_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|error| unreadable(path, &error))?;
+    part(&path.to_string_lossy(), bytes)
+}
+
+fn must_be_file(path: &Path, metadata: &Metadata) -> CliResult {
+    let what = match metadata.is_file() {
+        true => return Ok(()),
+        false if metadata.is_dir() => "it is a folder; name a file",
+        false => "it is no regular file; name one, or pipe it in",
+    };
+    Err(not_sent(path).hint(what))
+}
+
+fn not_sent(path: &Path) -> CliFailure {
+    CliFailure::new(format!("cannot send the file `{}` along", tame(&path.to_string_lossy())))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> CliFailure {
+    let looked = match std::path::absolute(path) {
+        _ if error.kind() == ErrorKind::WouldBlock => {
+            "it has no end that could be waited for; name another file".to_owned()
+        }
         Ok(path) => format!("it was looked for at {}", tame(&path.to_string_lossy())),
         Err(_) => "name a file that is there".to_owned(),
     };
-    let unreadable = |error: std::io::Error| failure().because(&error).hint(looked());
-    let metadata = std::fs::metadata(path).map_err(unreadable)?;
-    if !metadata.is_file() {
-        let what = if metadata.is_dir() { "it is a folder" } else { "it is no regular file" };
-        return Err(failure().hint(format!("{what}; name a file")));
-    }
-    let file = File::open(path).map_err(unreadable)?;
-    let mut bytes = Vec::new();
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    part(&name, bytes)
+    not_sent(path).because(error).hint(looked)
+}
+
+/// Whether a path stands for something that the shell has opened for this program, such as what
+/// `<(…)` makes.
+fn is_given_by_shell(path: &Path) -> bool {
+    let folders = ["/dev/fd", "/proc/self/fd"].map(Path::new);
+    path.parent().is_some_and(|folder| folders.contains(&folder))
+}
+
+/// Opens a file so that reading it fails where it would wait: some that look like regular files
+/// never end, such as those in which the kernel tells of itself.
+fn open_without_waiting(path: &Path) -> std::io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
 }
 
 /// A file as a part of a message, by what is in it.
@@ -237,6 +325,16 @@ mod tests {
         check("type `@file:a.txt` for that", &[]);
         check("me@file:a.txt", &[]);
         check("`x` @file:a.txt", &["a.txt"]);
+        check("``a ` @file:a.txt`` @file:b.txt", &["b.txt"]);
+        check("```\n@file:a.txt\n\n@file:b.txt\n```\n@file:c.txt", &["c.txt"]);
+    }
+
+    #[test]
+    fn a_backtick_without_a_partner_is_text() {
+        check("the key ` is broken, see @file:a.txt", &["a.txt"]);
+        check("``` @file:a.txt", &["a.txt"]);
+        check("a stray ` here\n\nsee @file:a.txt\n\nand ` there", &["a.txt"]);
+        check("`é` ` @file:ä.txt", &["ä.txt"]);
     }
 
     #[test]

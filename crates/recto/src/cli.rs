@@ -11,6 +11,7 @@ mod sessions;
 mod shell;
 mod tools;
 mod turns;
+mod token;
 
 use std::path::PathBuf;
 
@@ -30,6 +31,7 @@ pub use sessions::{SessionArgs, SessionCommand, SessionFormat};
 pub use shell::{CompletionArgs, ManArgs};
 pub use tools::{CallArgs, McpCommand, ToolArgs, ToolCommand};
 pub use turns::{DiffArgs, ReplayArgs, ShowArgs};
+pub use token::{TokenCommand, TokenCreateArgs, TokenLifetime};
 
 /// Turns what is typed into the domain's own enum, whose variants have the same names.
 macro_rules! same_variants {
@@ -87,6 +89,9 @@ pub enum CliCommand {
     Search(SearchArgs),
     /// Answer over HTTP: the web page, the API, and the front doors of OpenAI and Ollama
     Serve(ServeArgs),
+    /// Make, list and revoke the tokens that let programs and people in over the network
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// Tell why an item was or was not on the page of a turn
     Why(WhyArgs),
     /// Count how the context was used over time, and list the items that nothing uses

@@ -17,6 +17,7 @@ pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod shell;
 pub(crate) mod stats;
+pub(crate) mod token;
 pub(crate) mod tools;
 pub(crate) mod turns;
 

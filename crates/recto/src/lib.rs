@@ -96,6 +96,7 @@ fn dispatch(cli: &Cli) -> CliResult<ExitCode> {
         CliCommand::Diff(args) => commands::turns::diff::run(&home, args)?,
         CliCommand::Sessions(args) => commands::sessions::run(&home, args)?,
         CliCommand::Search(args) => commands::search::run(&home, args)?,
+        CliCommand::Token(command) => commands::token::run(&home, command)?,
         CliCommand::Why(args) => commands::turns::why::run(&home, args)?,
         CliCommand::Stats(args) => commands::stats::run(&home, args)?,
         CliCommand::Completions(args) => commands::shell::completions(args)?,

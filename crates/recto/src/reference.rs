@@ -11,6 +11,11 @@ pub fn config() -> String {
     crate::config::reference::markdown()
 }
 
+/// The description of the HTTP API.
+pub fn openapi() -> String {
+    recto_server::write_openapi()
+}
+
 /// What the status says with which a command ends.
 const EXIT_CODES: &str = "
 ## Exit status
@@ -22,6 +27,7 @@ const EXIT_CODES: &str = "
 | 2 | it was mistyped, or the arguments of `recto tools run` don't fit the tool |
 | 3 | the turn waits for an answer to a question (`recto approvals list`) |
 | 130 | it was interrupted with Ctrl-C |
+| 129, 143 | a chat was asked to end: its terminal was closed, or `kill` |
 ";
 
 /// The page of the command line: every command with its arguments.

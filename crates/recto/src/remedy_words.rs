@@ -48,6 +48,7 @@ pub(crate) fn command(remedy: &Remedy) -> String {
         Remedy::ListTurns => "`recto sessions show NAME`",
         Remedy::CompareTurns => "`recto diff TURN TURN`",
         Remedy::ReplayOnModel => "`recto replay TURN --model NAME`",
+        Remedy::CreateToken => "`recto token create NAME`",
     };
     fixed.to_owned()
 }
@@ -91,6 +92,7 @@ mod tests {
             Remedy::ShowOneRequest { turn: 3, request: 1 },
             Remedy::CompareTurns,
             Remedy::ReplayOnModel,
+            Remedy::CreateToken,
         ];
         for remedy in remedies {
             let advice = with_command("do it", Some(&remedy));

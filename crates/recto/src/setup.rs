@@ -456,6 +456,8 @@ fn layout(
         system_messages: model.system_messages.unwrap_or(preset.system_messages),
         pick_messages: model.pick_messages.unwrap_or(preset.pick_messages),
         tool_calls: tool_calls(model, template),
+        // Known only where an image is about to be sent.
+        images: preset.images,
     }
 }
 

@@ -320,6 +320,8 @@ mod tests {
             "/",
             "/ help",
             "/2 is a half",
+            "/dev:null is no path",
+            "/home, sweet home",
             "new",
         ] {
             assert_eq!(ChatCommand::parse(message), Ok(ParsedInput::Message(message)));
@@ -355,6 +357,18 @@ mod tests {
             "`/exit` can't be used with `now`: it takes nothing behind it"
         );
         assert_eq!(told("/exti"), "there is no command `/exti`; did you mean `/exit`?");
+        assert_eq!(
+            told("/remember:my code is 4711"),
+            "there is no command `/remember:`; did you mean `/remember`?"
+        );
+        assert_eq!(
+            told("/Rember:4711"),
+            "there is no command `/Rember:`; did you mean `/remember`?"
+        );
+        assert_eq!(told("/exit!"), "there is no command `/exit!`; did you mean `/exit`?");
+        assert_eq!(told("/forget my code 4711"), "there is no command `/forget`");
+        assert_eq!(told("/forget:4711"), "there is no command `/forget:`");
+        assert_eq!(told("/Clear all of it"), "there is no command `/Clear`; did you mean `/new`?");
         assert_eq!(told("/remember"), "`/remember` needs more: it takes what is to be remembered");
         let problem = ChatCommand::parse("/rember milk").unwrap_err();
         assert_eq!(

@@ -6,11 +6,84 @@
 
 use recto_context::{fold_name, nearest_within};
 
-use super::{COMMANDS, CommandHelp};
+use super::{COMMANDS, CommandHelp, help};
 
-/// The commands of those surfaces that can be left. Only they know them; everywhere else
-/// they are no message either.
-const SURFACE_COMMANDS: [&str; 2] = ["/exit", "/quit"];
+/// A command of those surfaces that a person sits at. They know what it does; everywhere else
+/// it is no message either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SurfaceCommand {
+    /// Write the message in the person's own editor.
+    Editor,
+    /// End the chat.
+    Exit,
+}
+
+/// How a command of a surface is typed, and what it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the types say it")]
+pub struct SurfaceCommandHelp {
+    pub command: SurfaceCommand,
+    pub help: CommandHelp,
+    /// Another name that it goes by.
+    pub also: Option<&'static str>,
+}
+
+/// All commands of surfaces, in the order in which `/help` lists them.
+pub const SURFACE_COMMANDS: &[SurfaceCommandHelp] = &[
+    SurfaceCommandHelp {
+        command: SurfaceCommand::Editor,
+        help: help("/editor", "", "write the message in your own editor ($VISUAL or $EDITOR)"),
+        also: None,
+    },
+    SurfaceCommandHelp {
+        command: SurfaceCommand::Exit,
+        help: help("/exit", "", "end the chat (also /quit)"),
+        also: Some("/quit"),
+    },
+];
+
+impl SurfaceCommand {
+    /// The command that a line is, if it is one and nothing else.
+    pub fn read(line: &str) -> Option<Self> {
+        let typed = line.trim_end();
+        let is_typed = |entry: &&SurfaceCommandHelp| {
+            entry.names().any(|name| name.eq_ignore_ascii_case(typed))
+        };
+        SURFACE_COMMANDS.iter().find(is_typed).map(|entry| entry.command)
+    }
+}
+
+impl SurfaceCommandHelp {
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        [self.help.name].into_iter().chain(self.also)
+    }
+}
+
+/// Words that are commands in other chats and none here, with the one that is meant. What
+/// follows them was no more meant for a model than behind a mistyped command.
+const FOREIGN_COMMANDS: [(&str, Option<&str>); 18] = [
+    ("forget", None),
+    ("memory", Some("/remember")),
+    ("memories", Some("/remember")),
+    ("save", Some("/remember")),
+    ("clear", Some("/new")),
+    ("reset", Some("/new")),
+    ("restart", Some("/new")),
+    ("settings", Some("/set")),
+    ("config", Some("/set")),
+    ("usage", Some("/stats")),
+    ("cost", Some("/stats")),
+    ("tokens", Some("/context")),
+    ("redo", Some("/retry")),
+    ("regenerate", Some("/retry")),
+    ("cancel", Some("/stop")),
+    ("abort", Some("/stop")),
+    ("allow", Some("/approve")),
+    ("bye", Some("/exit")),
+];
+
+/// What can stand right behind a command, where a space was meant.
+const BEHIND: [char; 5] = [':', '=', ',', ';', '!'];
 
 /// A prefix of a command that is shorter than this is no sign of one.
 const SHORTEST_PREFIX: usize = 2;
@@ -45,29 +118,37 @@ impl<'a> SlashReading<'a> {
         if let Some(help) = COMMANDS.iter().find(|help| help.name.eq_ignore_ascii_case(word)) {
             return SlashReading::Command(help, rest);
         }
-        if let Some(known) =
-            SURFACE_COMMANDS.into_iter().find(|name| name.eq_ignore_ascii_case(word))
-        {
+        if let Some(known) = surface_names().find(|name| name.eq_ignore_ascii_case(word)) {
             return SlashReading::OfSurface(known, rest);
         }
+        // `/remember:milk` has no space where one was meant.
+        let (stem, typed) = match word.find(BEHIND) {
+            Some(at) => (&word[1..at], &word[..=at]),
+            None => (name, word),
+        };
         // A path, such as `/usr/bin/env`.
-        if name.is_empty() || name.contains('/') {
+        if stem.is_empty() || stem.contains('/') {
             return SlashReading::Message(message);
         }
-        let nearest = nearest_command(name);
         // A word alone that looks like a command was meant as one.
         let is_lone = rest.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic());
-        match nearest.is_some() || is_lone {
-            true => SlashReading::Unknown(word, nearest),
-            false => SlashReading::Message(message),
+        let foreign = FOREIGN_COMMANDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(stem));
+        match (foreign, nearest_command(stem)) {
+            (Some((_, meant)), _) => SlashReading::Unknown(typed, *meant),
+            (None, Some(nearest)) => SlashReading::Unknown(typed, Some(nearest)),
+            (None, None) if is_lone => SlashReading::Unknown(word, None),
+            (None, None) => SlashReading::Message(message),
         }
     }
 }
 
+fn surface_names() -> impl Iterator<Item = &'static str> {
+    SURFACE_COMMANDS.iter().flat_map(SurfaceCommandHelp::names)
+}
+
 /// The command that a word was probably meant to be: a slip away from it, or its beginning.
 fn nearest_command(word: &str) -> Option<&'static str> {
-    let of_surface = SURFACE_COMMANDS.into_iter();
-    let names = || COMMANDS.iter().map(|help| help.name).chain(of_surface.clone());
+    let names = || COMMANDS.iter().map(|help| help.name).chain(surface_names());
     let bare = names().map(|name| &name[1..]);
     let begins = fold_name(word);
     let is_begun =

@@ -101,6 +101,7 @@ impl RequestDraft<'_> {
             .turn(content.number)
             .client_system(&client.system)
             .client_tools(&client.tools)
+            .client_tool_choice(&client.tool_choice)
             .history_owner(client.history_owner());
         let assembled = match counts {
             Some(counts) => counts.assemble(entry, &calibration.rates(), &inputs),

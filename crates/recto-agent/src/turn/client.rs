@@ -8,8 +8,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use recto_context::{
-    CallId, ClientContext, ClientResult, ContentSource, HistoryOwner, Layer, Message, MessageBody,
-    MessageId, Part, PartContent, RequestContext, Text, ToolCall, ToolSpec, reconcile_history,
+    CallId, ClientContext, ClientResult, ClientToolChoice, ContentSource, HistoryOwner, Layer,
+    Message, MessageBody, MessageId, Part, PartContent, RequestContext, Text, ToolCall, ToolSpec,
+    reconcile_history,
 };
 use recto_store::{StoredTurn, TurnEnding, TurnStatus};
 use recto_tools::{ToolOutcome, ToolResult};
@@ -26,6 +27,8 @@ use crate::step::{PendingCall, TurnState};
 pub(crate) struct TurnClient {
     pub(crate) system: Vec<Text>,
     pub(crate) tools: Vec<ToolSpec>,
+    /// What it asks of the first reply.
+    pub(crate) tool_choice: ClientToolChoice,
     /// All earlier messages, where the history is the client's.
     pub(crate) history: Option<Vec<Arc<Message>>>,
 }
@@ -42,6 +45,8 @@ impl TurnClient {
         TurnClient {
             system: request.layer(Layer::System).filter(is_from_client).filter_map(text).collect(),
             tools: tools.filter(|tool| tool.is_client_tool()).cloned().collect(),
+            // The request that it was asked of is made.
+            tool_choice: ClientToolChoice::Free,
             history: None,
         }
     }
@@ -107,6 +112,7 @@ pub(crate) async fn reconcile_client(
         return Ok((client, brought));
     };
     client.system = context.system_texts();
+    client.tool_choice = context.tool_choice.clone();
     let Some(list) = &context.history else {
         close_calls(session, calls, results, &mut brought);
         return Ok((client, brought));

@@ -9,11 +9,11 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use recto_context::mode::{self, ModeMark, ModeQuestion, ModeSetting};
 use recto_context::{
-    Audience, Bootstrap, Calibration, Catalog, ContentHash, ContextMode, HistorySummary, ItemId,
-    MemorySnapshot, MessageStamp, ModeDecision, PickPlacement, SessionItem, SpeakerName, SummaryBy,
-    Tokens, Window, has_tools,
+    Audience, Bootstrap, Calibration, Catalog, ContentHash, ContextMode, HistorySummary,
+    ImageRender, ItemId, MemorySnapshot, Message, MessageStamp, ModeDecision, PickPlacement,
+    SessionItem, SpeakerName, SummaryBy, Tokens, Window, has_tools,
 };
-use recto_llm::LlmError;
+use recto_llm::{FeatureSupport, LlmError};
 use recto_store::StoredSession;
 use recto_tools::ApprovalMode;
 use recto_workspace::{Horizon, MemoryView};
@@ -138,7 +138,7 @@ struct SearchScope {
 }
 
 /// What the person is told once the turn has begun.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct PendingNotices {
     /// Of files and settings that have no effect, and of skills and servers whose tools are not
     /// there: once, until that changes.
@@ -242,6 +242,15 @@ impl TurnInputs {
             self.model.entry.limits.summary_tokens = Tokens::ZERO;
         }
         self.client = client;
+    }
+
+    /// Has the images of earlier messages shown as text where the model is known to look at
+    /// none: they were sent to another one.
+    pub(crate) async fn adapt_to_images(&mut self, history: &[Arc<Message>]) {
+        let has_images = history.iter().any(|message| message.images().next().is_some());
+        if has_images && self.model.entry.image_support().await == FeatureSupport::No {
+            self.model.entry.layout.images = ImageRender::Text;
+        }
     }
 
     /// Searches items and memories for a message, and chooses the memories for the

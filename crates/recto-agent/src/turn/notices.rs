@@ -56,6 +56,23 @@ impl TurnRun<'_> {
         }
     }
 
+    /// Tells of earlier images that the model does not see, once for as long as it answers.
+    pub(super) fn tell_of_images(&self, request: &RequestContext) {
+        let find = |request: &RequestContext| {
+            let mut dropped = request.dropped.iter();
+            let found = dropped.find(|dropped| dropped.reason == DropReason::ImageAsText);
+            found.map(|dropped| dropped.what.clone())
+        };
+        let was_told =
+            |previous: &RequestContext| previous.model == request.model && find(previous).is_some();
+        if let Some(images) = find(request)
+            && !self.previous.as_ref().is_some_and(was_told)
+        {
+            let model = self.entry().name.to_string();
+            self.notify(NoticeFacts::ImagesAsText { model, images });
+        }
+    }
+
     /// Tells of a reply that ended before the model was done.
     pub(super) fn tell_of_finish(&self, finish: &FinishReason) {
         match finish {

@@ -230,6 +230,9 @@ impl TurnRunner<'_> {
         let mut inputs = TurnInputs::gather(self.shared, session, model, origin, catalog).await;
         let brought =
             start.set_client(self.shared, session, message, &mut inputs, previous.as_ref()).await?;
+        let history = inputs.client.history.clone();
+        inputs.adapt_to_images(history.as_deref().unwrap_or(&session.messages)).await;
+        inputs.adapt_to_images(&brought.0).await;
         Ok((inputs, brought))
     }
 

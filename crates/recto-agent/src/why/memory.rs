@@ -141,7 +141,8 @@ fn silent<'a>(
 }
 
 fn answer(memory: &Memory, reason: ItemReason) -> ItemExplanation {
-    ItemExplanation { item: memory.id(), tokens: Tokens::ZERO, reason, also: Vec::new() }
+    let (item, tokens) = (memory.id(), Tokens::ZERO);
+    ItemExplanation { item, tokens, reason, also: Vec::new(), since: None }
 }
 
 /// The day on which a memory came, where nothing more exact is known: its beginning

@@ -198,7 +198,7 @@ fn chats_of_two_bots_with_the_same_id_have_memories_of_their_own() {
         for (place, _) in &places {
             let session = agent.find_or_begin(&owner(), place).await.unwrap().id;
             say(&agent, session, "Remember who we are").await;
-            sessions.push(agent.renew(&owner(), place, session).await.unwrap().id);
+            sessions.push(agent.renew(&owner(), place, session).await.unwrap().began.id);
         }
         for ((place, scope), session) in places.iter().zip(sessions) {
             assert_eq!(place.scope(), *scope);

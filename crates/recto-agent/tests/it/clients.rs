@@ -6,8 +6,8 @@ mod results;
 use expect_test::{Expect, expect};
 use recto_agent::{Agent, ClientCall, FinishedTurn, Inbound, SessionSettings, restore_request};
 use recto_context::{
-    CallId, ChangeCause, ClientContext, ClientMessage, ClientTool, ContentPart, ContextMode, Layer,
-    LeadingStamp, MessageBody, RequestContext, Text, ToolChoice, UserMessage,
+    CallId, ChangeCause, ClientContext, ClientMessage, ClientTool, ClientToolChoice, ContentPart,
+    ContextMode, Layer, LeadingStamp, MessageBody, RequestContext, Text, ToolChoice, UserMessage,
 };
 use recto_fakes::{FakeAnswer, FakeCall, FakeReply, FakeServer};
 use recto_store::{SessionId, Store, TurnEnding};
@@ -163,6 +163,7 @@ fn minimal_mode_has_the_clients_system_text_and_tools_and_no_history() {
             system: vec!["You sell boats.".into()],
             history: history(&["hi", "ahoy"]),
             tools: tools(&["weather"]),
+            ..ClientContext::default()
         };
         let settings = SessionSettings {
             context_mode: Some(ContextMode::Minimal),
@@ -364,6 +365,36 @@ fn nothing_of_a_clients_list_makes_an_invalid_request() {
             reasons.iter().all(|reason| dropped.iter().any(|why| why == reason)),
             "{dropped:?}"
         );
+    });
+    assert_eq!(fake.rejections(), [""; 0]);
+}
+
+/// What a client asks of the first reply holds for that one alone: after it the model may answer.
+///
+/// Promise: `client-tools-handed-back`
+#[test]
+fn a_client_can_ask_for_a_call_or_for_one_of_its_tools() {
+    let (bench, fake, runtime) = (Bench::new(), FakeServer::openai().start(), runtime());
+    runtime.block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "c").await;
+        let choices = [
+            (ClientToolChoice::Required, ToolChoice::Required),
+            (ClientToolChoice::Named("hold".into()), ToolChoice::Named("client_hold".into())),
+            (ClientToolChoice::Named("odd".into()), ToolChoice::Auto),
+            (ClientToolChoice::Free, ToolChoice::Auto),
+        ];
+        for (asked, sent) in choices {
+            let client = ClientContext { tool_choice: asked, ..with_tools(&["hold"]) };
+            fake.push(asks(&[("client_hold", "Oslo")]));
+            let first = send(&agent, session, inbound("go", client)).await;
+            assert_eq!(last_request(agent.store(), session).await.tool_choice, sent);
+            let result = result_of(&first.calls[0], "held");
+            send(&agent, session, Inbound::results(&owner(), [result])).await;
+            let next = last_request(agent.store(), session).await.tool_choice;
+            assert_eq!(next, ToolChoice::Auto);
+        }
+        check_sound(agent.store(), session).await;
     });
     assert_eq!(fake.rejections(), [""; 0]);
 }

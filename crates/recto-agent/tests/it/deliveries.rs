@@ -138,7 +138,7 @@ fn a_known_message_is_answered_with_its_turn_wherever_the_conversation_is_by_the
         );
 
         // After /new it belongs to the session that it was said in.
-        let renewed = agent.renew(&owner(), &place, session).await.unwrap().id;
+        let renewed = agent.renew(&owner(), &place, session).await.unwrap().began.id;
         let again = agent.submit(renewed, delivered(&place, "7")).await.unwrap();
         assert_eq!(again.intake, InboundIntake::Known);
         assert!(agent.store().turns(renewed).await.unwrap().is_empty());

@@ -190,7 +190,7 @@ fn a_model_can_share_nothing_and_a_group_remembers_for_itself() {
         // The next session of the same conversation knows it, another group does not.
         say(&agent, in_group, "hello").await;
         let place = Conversation { name: "general".into(), ..group_place() };
-        let renewed = agent.renew(&owner(), &place, in_group).await.unwrap().id;
+        let renewed = agent.renew(&owner(), &place, in_group).await.unwrap().began.id;
         say(&agent, renewed, "hello").await;
         let other = group(&agent, "other").await;
         say(&agent, other, "When is the meeting?").await;

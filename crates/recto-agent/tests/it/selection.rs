@@ -1,7 +1,9 @@
 //! What search brings into turns: with words alone, and in `dense` with the real
 //! encoder.
 
-use recto_agent::{Agent, CommandReply, EventKind, ItemExplanation, ItemReason, restore_request};
+use recto_agent::{
+    Agent, CommandReply, EventKind, ItemChangeSince, ItemExplanation, ItemReason, restore_request,
+};
 use recto_context::mode::ModeSetting;
 use recto_context::{ItemKind, ItemStatus, Layer, PickPlacement, RequestContext};
 use recto_fakes::FakeServer;
@@ -182,8 +184,15 @@ fn a_message_that_fits_nothing_brings_nothing() {
 fn what_a_person_removed_is_not_brought_back() {
     with_flow_example(async |_, _, agent, session| {
         say(&agent, session, "How do I authenticate?").await;
+        let since = async || {
+            let CommandReply::Why(why) = command(&agent, session, "/why c").await else { panic!() };
+            (why[0].since, why[0].to_string().contains(" since, and is "))
+        };
+        assert_eq!(since().await, (None, false));
         command(&agent, session, "/remove rule:c").await;
+        assert_eq!(since().await, (Some(ItemChangeSince::Removed), true));
         say(&agent, session, "How do I authenticate?").await;
+        assert_eq!(since().await, (None, false));
         let CommandReply::Why(why) = command(&agent, session, "/why c").await else { panic!() };
         assert!(
             matches!(
@@ -193,7 +202,9 @@ fn what_a_person_removed_is_not_brought_back() {
             "{why:?}"
         );
         command(&agent, session, "/add c").await;
+        assert_eq!(since().await, (Some(ItemChangeSince::Added), true));
         say(&agent, session, "And now?").await;
+        assert_eq!(since().await, (None, false));
         let requests = requests(agent.store(), session).await;
         let has_c =
             |request: &RequestContext| items_on(request).iter().any(|i| i.starts_with("c "));

@@ -340,7 +340,27 @@ fn a_new_session_can_be_given_a_name() {
         agent.store().archive(taken, recto_store::Moment::now()).await.unwrap();
         let reply = try_command(&agent, here, "/new work").await.unwrap();
         let CommandReply::Began(begun) = reply else { panic!("{reply:?}") };
-        assert_eq!(begun.label(), "work");
+        assert_eq!(begun.began.label(), "work");
+        assert_eq!(begun.archived.map(|session| session.id), Some(here));
         assert!(agent.store().session(here).await.unwrap().unwrap().archived.is_some());
+    });
+}
+
+#[test]
+fn a_conversation_whose_session_was_deleted_goes_on_with_a_new_one() {
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        for (line, name) in [("/new", "s"), ("/new work", "work")] {
+            let here = session(&agent, "s").await;
+            say(&agent, here, "one").await;
+            agent.store().delete_session(here, recto_store::Moment::now()).await.unwrap();
+            assert!(try_command(&agent, here, "/context").await.is_err());
+            let reply = try_command(&agent, here, line).await.unwrap();
+            let CommandReply::Began(begun) = reply else { panic!("{reply:?}") };
+            assert_eq!((begun.began.label().as_str(), begun.archived), (name, None));
+            say(&agent, begun.began.id, "two").await;
+            assert!(agent.store().session(here).await.unwrap().is_none());
+        }
     });
 }

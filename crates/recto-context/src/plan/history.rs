@@ -9,6 +9,7 @@ use crate::context::DropReason;
 use crate::exchange::{condense, exchanges, mend_rounds};
 use crate::inputs::AssemblyInputs;
 use crate::layer::Layer;
+use crate::layout::ImageRender;
 use crate::message::{Message, MessageId};
 use crate::mode::words;
 use crate::page::Part;
@@ -102,6 +103,19 @@ impl<'a> Plan<'a> {
         }
         let names = ["message", "messages"];
         self.dropped.extend(left_out.dropped(Layer::History, names, DropReason::TakenBack));
+    }
+
+    /// Notes the images of the messages on the page that stand there as text.
+    pub(crate) fn note_images(&mut self) {
+        if self.inputs.layout.images == ImageRender::Native {
+            return;
+        }
+        let messages = self.history.iter().flat_map(|exchange| &exchange.messages);
+        let count = messages.flat_map(|message| message.images()).count();
+        let profile = TextProfile::default().with_images(u32::try_from(count).unwrap_or(u32::MAX));
+        let as_text = DropTally { count, tokens: self.inputs.counter.profile(&profile) };
+        let names = ["image", "images"];
+        self.dropped.extend(as_text.dropped(Layer::History, names, DropReason::ImageAsText));
     }
 
     /// The summary of what has left, once all of that has left.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use recto_context::{
-    AssemblyInputs, AttachedFile, CachedPrefix, ContentPart, Image, IncludeMode, ItemKind,
-    LayoutPreset, Message, MessageId, MessageStamp, Mode, ModeDecision, ModeReason, PageLayout,
-    Part, PartContent, PickMessages, PickPlacement, RequestContext, ServedTokens, SkillRender,
-    SystemMessages, Tokens, ToolCalls, TurnNumber, Window, compare_requests,
+    AssemblyInputs, AttachedFile, CachedPrefix, ContentPart, Image, ImageRender, IncludeMode,
+    ItemKind, LayoutPreset, Message, MessageId, MessageStamp, Mode, ModeDecision, ModeReason,
+    PageLayout, Part, PartContent, PickMessages, PickPlacement, RequestContext, ServedTokens,
+    SkillRender, SystemMessages, Tokens, ToolCalls, TurnNumber, Window, compare_requests,
 };
 use serde_json::Value;
 
@@ -64,9 +64,9 @@ fn layouts() -> Vec<PageLayout> {
                 for picks in [PickPlacement::TurnOnly, PickPlacement::Kept, PickPlacement::InLayer]
                 {
                     for tool_calls in [ToolCalls::Native, ToolCalls::Text] {
-                        let skills = match picks {
-                            PickPlacement::Kept => SkillRender::ReadOnDemand,
-                            _ => SkillRender::Full,
+                        let (skills, images) = match picks {
+                            PickPlacement::Kept => (SkillRender::ReadOnDemand, ImageRender::Text),
+                            _ => (SkillRender::Full, ImageRender::Native),
                         };
                         layouts.push(PageLayout {
                             preset,
@@ -75,6 +75,7 @@ fn layouts() -> Vec<PageLayout> {
                             picks,
                             skills,
                             tool_calls,
+                            images,
                         });
                     }
                 }

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use recto_context::mode::words::{MessageSign, TalkKind};
 use recto_context::{
-    AssemblyInputs, AttachedFile, Calibration, ContentPart, ContentRef, ContentSource,
-    ContextRecord, DropReason, FileNotice, Image, IncludeMode, ItemKind, Layer, LayoutPreset,
+    AssemblyInputs, AttachedFile, Calibration, ChatRole, ContentPart, ContentRef, ContentSource,
+    ContextRecord, DropReason, FileNotice, Image, ImageRender, IncludeMode, ItemKind, Layer, LayoutPreset,
     Message, MessageBody, MessageId, MessageRef, MessageStamp, Mode, ModeDecision, ModeReason,
     Opaque, OpaqueKind, PageLayout, PartReason, PickPlacement, RecordBundle, RecordContents,
     RequestContext, RestoreError, Text, TokenCounter, TokenRates, Tokens, ToolCalls, TurnNumber,
@@ -374,6 +374,7 @@ fn the_names_of_reasons_for_drops_stay() {
         DropReason::ResultWithoutCall,
         DropReason::CallWithoutResult,
         DropReason::Shortened,
+        DropReason::ImageAsText,
     ];
     names(
         &drops,
@@ -391,6 +392,7 @@ fn the_names_of_reasons_for_drops_stay() {
         "result_without_call"
         "call_without_result"
         "shortened"
+        "image_as_text"
     "#]],
     );
 }
@@ -615,6 +617,46 @@ fn calls_written_as_text_are_messages_of_their_own() {
         references.iter().map(|reference| reference.id.0).collect::<Vec<_>>()
     };
     assert_eq!(numbers(&(&as_stored - &references)), [2, 3], "the call and its result");
+}
+
+/// Promise: `images-only-for-models-that-look`
+#[test]
+fn an_earlier_image_is_a_line_of_text_for_a_model_that_looks_at_none() {
+    let image = |name: Option<&str>| {
+        let name = name.map(Into::into);
+        ContentPart::Image(Image { media_type: "image/png".into(), data: "aGk=".into(), name })
+    };
+    let file = ContentPart::File(AttachedFile::new("a.txt", "a line"));
+    let user = |content| MessageBody::User(UserMessage { content, ..UserMessage::default() });
+    let see = || ContentPart::Text("see".into());
+    let history = [
+        Message { id: MessageId(1), body: user(vec![see(), file, image(Some("a\nb.png"))]) },
+        Message::assistant(2, "a dot"),
+        Message { id: MessageId(3), body: user(vec![image(None), see()]) },
+        Message::assistant(4, "a line"),
+    ]
+    .map(Arc::new);
+    let catalog = catalog();
+    let layout = PageLayout { images: ImageRender::Text, ..LayoutPreset::Plain.layout() };
+    let inputs = AssemblyInputs::new(&catalog, "and?").history(&history);
+    let request = inputs.clone().layout(layout).assemble().unwrap();
+    check_comes_back(&request);
+    let said = request.messages.iter().filter(|message| message.role == ChatRole::User);
+    let said: Vec<String> = said.map(|message| message.text()).collect();
+    assert!(
+        said[0]
+            .starts_with("see\n[image a b.png (image/png) is left out: you can't see images]\n\n")
+            && said[0].ends_with("a line\n```"),
+        "{said:?}"
+    );
+    assert_eq!(said[1], "[an image (image/png) is left out: you can't see images]\nsee");
+    assert!(request.parts.iter().all(|part| part.images().next().is_none()));
+    let as_text = request.dropped.iter().filter(|drop| drop.reason == DropReason::ImageAsText);
+    assert_eq!(as_text.map(|drop| &*drop.what).collect::<Vec<_>>(), ["2 images"]);
+    // Where the model looks at them, all is as it was said.
+    let seen = inputs.layout(LayoutPreset::Plain.layout()).assemble().unwrap();
+    assert_eq!(seen.parts.iter().flat_map(|part| part.images()).count(), 2);
+    assert!(seen.dropped.iter().all(|drop| drop.reason != DropReason::ImageAsText));
 }
 
 /// Something that a damaged file might hold in any place.

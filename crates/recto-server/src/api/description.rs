@@ -51,6 +51,14 @@ const PROBLEMS: [(&str, &str); 14] = [
 
 /// Adds the problems that any request can meet to all operations.
 pub(super) fn add_problems(document: &mut OpenApiDocument) {
+    let components = document.components.get_or_insert_default();
+    for (status, words) in PROBLEMS {
+        let mut response = Response::new(words);
+        let schema = RefOr::Ref(Ref::from_schema_name("ApiProblem"));
+        let content = RefOr::T(Content::new(Some(schema)));
+        response.content.insert("application/problem+json".to_owned(), content);
+        components.responses.insert(problem_name(status), RefOr::T(response));
+    }
     for item in document.paths.paths.values_mut() {
         let operations =
             [&mut item.get, &mut item.put, &mut item.post, &mut item.delete, &mut item.patch];
@@ -59,13 +67,15 @@ pub(super) fn add_problems(document: &mut OpenApiDocument) {
 }
 
 fn add_to_operation(operation: &mut Operation) {
-    for (status, words) in PROBLEMS {
-        let mut response = Response::new(words);
-        let schema = RefOr::Ref(Ref::from_schema_name("ApiProblem"));
-        let content = Content::new(Some(schema));
-        response.content.insert("application/problem+json".to_owned(), RefOr::T(content));
-        operation.responses.responses.insert(status.to_owned(), RefOr::T(response));
+    for (status, _) in PROBLEMS {
+        let response = Ref::from_response_name(problem_name(status));
+        operation.responses.responses.insert(status.to_owned(), RefOr::Ref(response));
     }
+}
+
+/// What a problem of this status is called in the description.
+fn problem_name(status: &str) -> String {
+    format!("Problem{status}")
 }
 
 /// The description as text, the same for the same code.

@@ -7,13 +7,12 @@ use recto_store::SessionId;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::shapes::EventShape;
+use super::shapes::EventFrameShape;
 use crate::access::Caller;
 use crate::events::{cursor_after, stream_events, stream_feed};
 use crate::extract::{ApiQuery, PathId};
 use crate::gateway::Gateway;
 use crate::problem::ApiResult;
-use crate::session_feed::FeedEvent;
 
 /// From where on events are heard.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -34,8 +33,8 @@ pub(crate) struct EventQuery {
         EventQuery
     ),
     responses((
-        status = 200, description = "Events, each as JSON in `data`",
-        body = EventShape, content_type = "text/event-stream"
+        status = 200, description = "Events; `data` is an `EventShape` as JSON",
+        body = EventFrameShape, content_type = "text/event-stream"
     ))
 )]
 pub(crate) async fn follow_session(
@@ -58,8 +57,8 @@ pub(crate) async fn follow_session(
 #[utoipa::path(
     get, path = "/api/events", tag = "sessions",
     responses((
-        status = 200, description = "Changes, each as JSON in `data`",
-        body = FeedEvent, content_type = "text/event-stream"
+        status = 200, description = "Changes; `data` is a `FeedEvent` as JSON",
+        body = EventFrameShape, content_type = "text/event-stream"
     ))
 )]
 pub(crate) async fn follow_all(

@@ -16,7 +16,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::attachments::{MessageFile, read_files};
 use super::paging::PageLimit;
-use super::shapes::{MessageListShape, SettingsShape};
+use super::shapes::{ContextModeShape, MessageListShape, SettingsShape};
 use crate::access::Caller;
 use crate::extract::{ApiJson, ApiQuery, PathId};
 use crate::gateway::{Gateway, web_conversation};
@@ -124,7 +124,8 @@ pub(crate) struct NewMessageBody {
     /// Settings for this turn alone.
     #[schema(value_type = SettingsShape)]
     settings: SettingsMap,
-    /// `full`, `minimal` or `auto` for this turn: short for the setting of that name.
+    /// How much this turn sends: short for the setting of that name.
+    #[schema(value_type = Option<ContextModeShape>)]
     context_mode: Option<String>,
     /// Files that come along.
     files: Vec<MessageFile>,

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::records::RequestQuery;
-use super::shapes::{ReplayEventShape, VerifyShape};
+use super::shapes::{EventFrameShape, VerifyShape};
 use crate::access::Caller;
 use crate::events::write_data;
 use crate::extract::{ApiJson, ApiQuery, PathId};
@@ -59,8 +59,8 @@ pub(crate) struct ReplayBody {
     post, path = "/api/turns/{turn}/replay", tag = "turns", request_body = ReplayBody,
     params(("turn" = i64, Path, minimum = 1, description = "The number of the turn")),
     responses((
-        status = 200, description = "The reply, in pieces as JSON in `data`",
-        body = ReplayEventShape, content_type = "text/event-stream"
+        status = 200, description = "The reply in pieces; `data` is a `ReplayEventShape` as JSON",
+        body = EventFrameShape, content_type = "text/event-stream"
     ))
 )]
 pub(crate) async fn replay_turn(

@@ -342,10 +342,10 @@ pub(crate) struct SettingsShape {
     /// The most rounds of tool calls in one turn.
     #[schema(minimum = 1)]
     pub(crate) max_rounds: Option<u32>,
-    /// `full`, `minimal`, or `auto`, where each message decides.
-    pub(crate) context_mode: Option<String>,
-    /// Whether search brings items, and how many: `off`, `conservative`, `normal`, `aggressive`.
-    pub(crate) search: Option<String>,
+    /// How much a turn sends.
+    pub(crate) context_mode: Option<ContextModeShape>,
+    /// Whether search brings items, and how many.
+    pub(crate) search: Option<SearchPresetShape>,
     /// How many candidates search looks at.
     #[schema(minimum = 1)]
     pub(crate) top_k: Option<u32>,
@@ -357,8 +357,67 @@ pub(crate) struct SettingsShape {
     /// The least probability of what search takes.
     #[schema(minimum = 0, maximum = 1)]
     pub(crate) floor: Option<f64>,
-    /// When a person is asked before a tool runs: `always`, `never` or `per_tool`.
-    pub(crate) approval: Option<String>,
-    /// How messages that leave the page are summarised: `off`, `extract` or `summary`.
-    pub(crate) compaction: Option<String>,
+    /// When a person is asked before a tool runs.
+    pub(crate) approval: Option<ApprovalModeShape>,
+    /// How messages that leave the page are summarised.
+    pub(crate) compaction: Option<CompactionShape>,
+}
+
+/// How much a turn sends.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ContextModeShape {
+    /// All that belongs to the session.
+    Full,
+    /// What work with tools needs.
+    Minimal,
+    /// Each message decides.
+    Auto,
+}
+
+/// Whether search brings items, and how many.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SearchPresetShape {
+    /// None.
+    Off,
+    /// Few.
+    Conservative,
+    /// Some.
+    Normal,
+    /// Many.
+    Aggressive,
+}
+
+/// When a person is asked before a tool runs.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ApprovalModeShape {
+    /// Before every call.
+    Always,
+    /// Before none.
+    Never,
+    /// Before calls of tools that ask for it.
+    PerTool,
+}
+
+/// How messages that leave the page are summarised.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CompactionShape {
+    /// Not at all.
+    Off,
+    /// By sentences of theirs.
+    Extract,
+    /// By the model.
+    Summary,
+}
+
+/// An event on its way to a client.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct EventFrameShape {
+    /// What happened, as JSON in one line.
+    pub(crate) data: String,
+    /// The number of the event, for `last-event-id`.
+    pub(crate) id: Option<String>,
 }

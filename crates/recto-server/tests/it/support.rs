@@ -10,7 +10,9 @@ use recto_context::mode::{ModeSetting, UncertainMode};
 use recto_context::{ContextLimits, PageLayout, Tokens};
 use recto_fakes::{FakeModel, FakeServer};
 use recto_llm::{CallOptions, ClientOptions, FeatureSupport, ModelClient, Provider};
-use recto_server::{Gateway, GatewayParts, HostHandle, router};
+use recto_server::{
+    AccessControl, AccessOptions, ConnectionLimits, Gateway, GatewayParts, HostHandle, ServeOptions,
+};
 use recto_store::{Store, StoreOptions};
 use recto_tools::{CallLimits, Toolbox};
 use recto_workspace::{MemoryFiles, Workspace, WorkspaceOptions};
@@ -22,7 +24,8 @@ use tokio::net::TcpListener;
 pub(crate) struct TestServer {
     pub(crate) agent: Agent,
     pub(crate) fake: FakeServer,
-    address: SocketAddr,
+    pub(crate) store: Store,
+    pub(crate) address: SocketAddr,
     http: reqwest::Client,
     /// Kept for as long as the server runs.
     _folder: TempDir,
@@ -30,6 +33,11 @@ pub(crate) struct TestServer {
 
 impl TestServer {
     pub(crate) async fn start() -> Self {
+        Self::start_with(AccessOptions::default(), ConnectionLimits::default()).await
+    }
+
+    /// A server that lets callers in by these options.
+    pub(crate) async fn start_with(access: AccessOptions, connections: ConnectionLimits) -> Self {
         let folder = TempDir::new().unwrap();
         let fake = FakeServer::openai().start();
         let store = Store::open(&StoreOptions::new(folder.path().join("data/recto.db"))).unwrap();
@@ -38,15 +46,17 @@ impl TestServer {
         let (host, _) = HostHandle::new();
         let gateway = Gateway::new(GatewayParts {
             agents: vec![agent.clone()],
-            store,
+            store: store.clone(),
             owner: Actor::owner("ana"),
+            access: AccessControl::new(access).unwrap(),
             host,
             remedy_words: |remedy| format!("{remedy:?}"),
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        tokio::spawn(axum::serve(listener, router(gateway)).into_future());
-        TestServer { agent, fake, address, http: reqwest::Client::new(), _folder: folder }
+        let options = ServeOptions { grace: Duration::from_secs(1), connections };
+        tokio::spawn(recto_server::serve(listener, gateway, options, std::future::pending()));
+        TestServer { agent, fake, store, address, http: client(), _folder: folder }
     }
 
     /// A request to a path of the server.
@@ -65,6 +75,11 @@ impl TestServer {
     pub(crate) async fn get(&self, path: &str) -> (u16, Value) {
         answer(self.request("GET", path)).await
     }
+}
+
+/// A client that goes nowhere by itself: where it is sent is what tests look at.
+fn client() -> reqwest::Client {
+    reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap()
 }
 
 async fn answer(request: reqwest::RequestBuilder) -> (u16, Value) {

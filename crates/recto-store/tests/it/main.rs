@@ -19,5 +19,6 @@ mod searching;
 mod sessions;
 mod size;
 mod support;
+mod tokens;
 mod turns;
 mod usage;

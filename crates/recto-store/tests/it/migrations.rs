@@ -11,7 +11,7 @@ use crate::compactions::compaction;
 use crate::support::{begin, exchange, key, new_message, new_session, new_turn, reply, transcript};
 
 /// What made a database of each version.
-const MIGRATIONS: [&str; 12] = [
+const MIGRATIONS: [&str; 13] = [
     include_str!("../../migrations/001.sql"),
     include_str!("../../migrations/002.sql"),
     include_str!("../../migrations/003.sql"),
@@ -24,6 +24,7 @@ const MIGRATIONS: [&str; 12] = [
     include_str!("../../migrations/010.sql"),
     include_str!("../../migrations/011.sql"),
     include_str!("../../migrations/012.sql"),
+    include_str!("../../migrations/013.sql"),
 ];
 
 /// What stands in it, by the first version that had room for it.

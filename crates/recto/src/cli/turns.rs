@@ -15,7 +15,7 @@ pub struct ShowArgs {
     #[arg(long, conflicts_with_all = ["body", "json"])]
     pub text: bool,
     /// Print to the terminal even what is longer than the screen, instead of opening a pager
-    #[arg(long, requires = "text")]
+    #[arg(long, conflicts_with_all = ["body", "json"])]
     pub no_pager: bool,
     /// Print the request's body, the exact bytes that were sent
     #[arg(long, conflicts_with = "json")]

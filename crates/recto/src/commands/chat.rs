@@ -6,6 +6,7 @@
 
 mod answers;
 mod elsewhere;
+mod end_signal;
 mod follow;
 mod help;
 mod place;
@@ -16,6 +17,7 @@ mod session_settings;
 mod taken_up;
 mod typing;
 
+use std::collections::HashSet;
 use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -26,10 +28,10 @@ use futures_util::FutureExt;
 use recto_agent::{
     Actor, Agent, AgentError, ApprovalQuestion, ChatCommand, CommandReply, Conversation,
     EventCursor, EventListener, Inbound, InboundReading, Right, SOLE_ACCOUNT, SessionSettings,
-    TurnContinues,
+    SurfaceCommand, TurnContinues,
 };
 use recto_context::{ClientContext, ContextMode};
-use recto_store::{StoredApproval, StoredSession, TurnEnding, TurnId};
+use recto_store::{ApprovalId, StoredApproval, StoredSession, TurnEnding, TurnId};
 use tokio::sync::Notify;
 
 use crate::attach::{FileMentions, MessageAttachments};
@@ -41,12 +43,14 @@ use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
 use crate::output::{tame, tell};
+use crate::remedy_words::with_command;
 use crate::setup::{self, TERMINAL};
 use crate::telemetry::{Telemetry, UsualLog};
 use crate::terminal::editor::{EditorInput, PROMPT};
 use crate::terminal::history::forget_entries;
 use crate::terminal::quiet::is_dumb;
 use elsewhere::TurnsElsewhere;
+use end_signal::EndSignal;
 use follow::AnswerMode;
 use printer::TurnPrinter;
 use prompt::ChatPrompt;
@@ -76,16 +80,18 @@ pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
             setup::enter_folder(home, &mut settings, &session)?;
         }
         let agent = setup::idle_agent(home, &settings, store)?;
-        let purpose = match message {
+        let purpose = match &message {
             Some(_) => TypingPurpose::Questions,
             None => TypingPurpose::Conversation,
         };
         let mut chat = Chat::open(config, agent, args, &session, purpose).await?;
-        let code = match message {
-            Some((message, attached)) => chat.run_once(&message, attached).await,
-            None if !input::is_typed() || args.json => chat.run_lines(LineSource::Pipe).await,
-            None if is_dumb() => chat.run_lines(LineSource::DumbTerminal).await,
-            None => chat.run_typed(home).await,
+        let mut end = EndSignal::watch()?;
+        let code = tokio::select! {
+            code = chat.run(home, args, message) => code,
+            code = end.received() => {
+                chat.close();
+                Ok(code)
+            }
         };
         Ok::<_, CliFailure>((code, chat.agent, telemetry))
     })?;
@@ -134,6 +140,8 @@ struct Chat {
     queued: Vec<TurnId>,
     /// Turns of other sessions that are told to go on in the background.
     background: Vec<TurnId>,
+    /// The questions of those turns that were told.
+    told_questions: HashSet<ApprovalId>,
     /// The questions of the turn that runs, for the person at the terminal.
     questions: QuestionQueue,
     /// What is typed while it runs.
@@ -249,9 +257,34 @@ impl Chat {
             answers,
             queued,
             background: Vec::new(),
+            told_questions: HashSet::new(),
             questions: QuestionQueue::default(),
             interrupt,
         })
+    }
+
+    /// Talks until there is nothing more to say.
+    async fn run(
+        &mut self,
+        home: &RectoHome,
+        args: &ChatArgs,
+        message: Option<(String, MessageAttachments)>,
+    ) -> CliResult<ExitCode> {
+        match message {
+            Some((message, attached)) => self.run_once(&message, attached).await,
+            None if !input::is_typed() || args.json => self.run_lines(LineSource::Pipe).await,
+            None if is_dumb() => self.run_lines(LineSource::DumbTerminal).await,
+            None => self.run_typed(home).await,
+        }
+    }
+
+    /// Leaves the terminal as it was, wherever the chat was ended. What runs goes on with the
+    /// next start.
+    fn close(&mut self) {
+        self.typing.close();
+        // Nobody may be left to be told.
+        let _ = self.printer.end_typing();
+        self.tell_unsent();
     }
 
     /// Handles one message, and ends.
@@ -275,12 +308,12 @@ impl Chat {
     /// Handles messages from standard input, one a line. Ctrl-C between them is the end.
     async fn run_lines(&mut self, source: LineSource) -> CliResult<ExitCode> {
         if source == LineSource::DumbTerminal {
-            self.greet();
+            self.greet().await;
         }
         self.take_up_session().await?;
         let mut lines = input::lines();
         let mut worst = MessageOutcome::Done;
-        let mut waits = false;
+        let (mut waits, mut messages) = (false, 0);
         loop {
             source.show_prompt();
             let line = tokio::select! {
@@ -294,7 +327,13 @@ impl Chat {
             }
             let attached = MessageAttachments::mentioned(source.mentions());
             let outcome = match self.read_input(&line, attached) {
-                Ok(input) => self.perform_in_order(input).await,
+                Ok(input) => {
+                    messages += usize::from(matches!(input, ChatInput::Message(_)));
+                    if messages == 2 && source == LineSource::Pipe {
+                        self.tell_of_lines();
+                    }
+                    self.perform_in_order(input).await
+                }
                 Err(failure) => Err(failure),
             };
             waits = matches!(outcome, Ok(MessageOutcome::Waiting));
@@ -315,6 +354,17 @@ impl Chat {
         }
         self.finish().await;
         Ok(exit_code(worst))
+    }
+
+    /// Tells a person who piped a text in that each of its lines is a message. A program that
+    /// reads events knows.
+    fn tell_of_lines(&self) {
+        if matches!(self.printer, TurnPrinter::People(_)) {
+            tell(
+                &"note: each line is a message of its own; `recto chat -m -` sends all that is \
+                  piped in as one, `recto chat \"what is this?\"` sends it along with a message",
+            );
+        }
     }
 
     /// Does what was said, where nobody waited for what was left in the session. That comes
@@ -346,7 +396,7 @@ impl Chat {
 
     /// Reads messages from a person at the terminal until they leave.
     async fn run_typed(&mut self, home: &RectoHome) -> CliResult<ExitCode> {
-        self.greet();
+        self.greet().await;
         if let Ok(Some(approval)) = self.first_question().await {
             let question = ApprovalQuestion::from_approval(&approval);
             let waits = format!(
@@ -375,6 +425,11 @@ impl Chat {
             };
             match input {
                 EditorInput::Text(text) if text.trim().is_empty() => {}
+                EditorInput::Text(text)
+                    if SurfaceCommand::read(&text) == Some(SurfaceCommand::Editor) =>
+                {
+                    prompt.write_in_editor(&mut self.typing, "");
+                }
                 EditorInput::Text(text) => match self.handle_typed(&text).await {
                     Ok(end @ (MessageOutcome::Exit | MessageOutcome::Abandoned)) => {
                         self.tell_unsent();
@@ -414,7 +469,8 @@ impl Chat {
         outcome
     }
 
-    fn greet(&self) {
+    /// Tells with whom one talks, and what of their files can't be used as it stands.
+    async fn greet(&self) {
         let first = self.agent.models().first().map_or("none", |entry| &entry.name);
         let of_session = self.session.settings.get("model").and_then(|model| model.as_str());
         let model = self.settings.model.as_deref().or(of_session).unwrap_or(first);
@@ -428,11 +484,14 @@ impl Chat {
             tame(&self.session.label()),
             tame(model)
         ));
+        for notice in self.agent.take_notices().await {
+            tell(&format_args!("note: {}", with_command(&notice.text, notice.remedy.as_ref())));
+        }
     }
 
     /// Reads what was said. Nothing is done yet.
     fn read_input(&self, text: &str, attached: MessageAttachments) -> CliResult<ChatInput> {
-        if is_exit(text) {
+        if SurfaceCommand::read(text) == Some(SurfaceCommand::Exit) {
             return Ok(ChatInput::Exit);
         }
         match self.with_settings(Inbound::text(&self.actor, text)).read_command() {
@@ -453,10 +512,16 @@ impl Chat {
 
     /// Runs a command, or sends a message to the model.
     async fn perform(&mut self, input: ChatInput) -> CliResult<MessageOutcome> {
-        match input {
+        let outcome = match input {
             ChatInput::Exit => Ok(MessageOutcome::Exit),
             ChatInput::Command(command, attached) => self.run_command(command, attached).await,
             ChatInput::Message(inbound) => self.send_message(*inbound).await,
+        };
+        match (outcome, self.agent.store().session(self.session.id).await) {
+            (Err(failure), Ok(None)) => {
+                Err(failure.hint("this session was deleted elsewhere; /new begins another"))
+            }
+            (outcome, _) => outcome,
         }
     }
 
@@ -470,25 +535,31 @@ impl Chat {
         command: ChatCommand,
         attached: MessageAttachments,
     ) -> CliResult<MessageOutcome> {
-        let mut events = self.agent.listen(&self.actor, self.session.id, EventCursor::Now).await?;
         let session = self.session.id;
-        let changed = command.changed_setting();
+        let mut events = match command {
+            // Their turn may go on at once.
+            ChatCommand::Approve(..) | ChatCommand::Deny(_) => {
+                Some(self.agent.listen(&self.actor, session, EventCursor::Now).await?)
+            }
+            _ => None,
+        };
+        let setting = command.setting();
         let before = self.edited_text(&command).await?;
         let answer = self.agent.command(&self.actor, &self.conversation, session, command).await?;
-        if let CommandReply::Began(session) = &answer {
-            self.session = session.clone();
-            self.elsewhere = TurnsElsewhere::new(session.id);
+        if let CommandReply::Began(renewal) = &answer {
+            self.session = renewal.began.clone();
+            self.elsewhere = TurnsElsewhere::new(self.session.id);
         }
         match &answer {
-            CommandReply::Settings(_) => self.show_settings(changed).await?,
+            CommandReply::Settings(_) => self.show_settings(setting).await?,
             // The line has it, to be changed there.
             CommandReply::Edit(text) if self.answers == AnswerMode::AtOnce => {
                 self.typing.preload(&format!("/edit {text}"));
             }
             answer => self.printer.answer(answer)?,
         }
-        match answer {
-            CommandReply::Resend(inbound) => {
+        match (answer, &mut events) {
+            (CommandReply::Resend(inbound), _) => {
                 let mut inbound = self.with_settings(*inbound);
                 if let Some(before) = before {
                     let text = inbound.visible_text();
@@ -496,8 +567,10 @@ impl Chat {
                 }
                 self.send_message(inbound).await
             }
-            CommandReply::Answered(answered) if answered.goes_on == TurnContinues::Here => {
-                self.follow_all(answered.approval.turn, &mut events).await
+            (CommandReply::Answered(answered), Some(events))
+                if answered.goes_on == TurnContinues::Here =>
+            {
+                self.follow_all(answered.approval.turn, events).await
             }
             _ => Ok(MessageOutcome::Done),
         }
@@ -515,16 +588,15 @@ impl Chat {
         }
     }
 
-    /// Shows the settings that hold now, all or the one that was changed, each with where it
-    /// comes from.
-    async fn show_settings(&mut self, changed: Option<&str>) -> CliResult {
+    /// Shows the settings that hold now, all or one of them, each with where it comes from.
+    async fn show_settings(&mut self, only: Option<&str>) -> CliResult {
         if let Some(session) = self.agent.store().session(self.session.id).await? {
             self.session = session;
         }
         let first = self.agent.models().first().map(|entry| &*entry.name);
         let mut holds = settings_in_run(&self.config, &self.session, &self.settings, first);
-        if let Some(changed) = changed {
-            holds.keep_only(changed);
+        if let Some(only) = only {
+            holds.keep_only(only);
         }
         self.printer.settings(&holds)
     }
@@ -650,11 +722,6 @@ async fn reached(time: Option<Instant>) -> Instant {
         }
         None => std::future::pending().await,
     }
-}
-
-/// Whether a line ends the chat.
-fn is_exit(line: &str) -> bool {
-    matches!(line.trim_end(), "/exit" | "/quit")
 }
 
 fn unreadable_terminal(error: &dyn Error) -> CliFailure {

@@ -7,14 +7,15 @@
 mod browser;
 mod claim;
 mod host;
+mod listen;
 
-use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use recto_agent::{Agent, TakeUpScope};
-use recto_server::{Gateway, GatewayParts, HostHandle, ServeOptions};
+use recto_server::{
+    AccessControl, ConnectionLimits, Gateway, GatewayParts, HostHandle, ServeOptions,
+};
 use recto_store::Store;
-use tokio::net::TcpListener;
 
 use crate::cli::ServeArgs;
 use crate::config::{LoadedConfig, Settings};
@@ -27,6 +28,7 @@ use crate::signals::told_to_stop;
 use crate::telemetry::{Telemetry, UsualLog};
 use browser::open_in_browser;
 use claim::ServeClaim;
+use listen::ListenPlan;
 
 pub(crate) fn run(home: &RectoHome, args: &ServeArgs) -> CliResult<ExitCode> {
     let config = setup::load_config(home, Vec::new())?;
@@ -40,9 +42,13 @@ async fn serve(home: &RectoHome, config: LoadedConfig, args: &ServeArgs) -> CliR
     let claim = ServeClaim::take(home)?;
     let _telemetry = Telemetry::start(&config.settings, UsualLog::Stderr)?;
     let server = config.settings.server.clone();
-    let listener = listen(args.listen.as_deref().unwrap_or(&server.listen)).await?;
-    let address = listener.local_addr().map_err(|error| no_address(&error))?;
+    let plan = ListenPlan::new(args.listen.as_deref().unwrap_or(&server.listen), &server)?;
     let store = setup::settled_store(&config.settings).await?;
+    plan.check_tokens(&store).await?;
+    let listener = plan.listen().await?;
+    let url = listen::page_url(&listener)?;
+    let access = AccessControl::new(plan.access)
+        .map_err(|error| CliFailure::new("the system gives no random numbers").because(&error))?;
     let agents = start_agents(home, &config, &store).await?;
     let (handle, requests) = HostHandle::new();
     tokio::spawn(host::answer_requests(home.clone(), requests));
@@ -50,10 +56,10 @@ async fn serve(home: &RectoHome, config: LoadedConfig, args: &ServeArgs) -> CliR
         agents,
         store,
         owner: setup::actor(),
+        access,
         host: handle,
         remedy_words: remedy_words::command,
     });
-    let url = format!("http://{address}/");
     claim.tell_address(&url)?;
     print(&format!("Recto answers at {url}\n"))?;
     if args.open {
@@ -63,7 +69,9 @@ async fn serve(home: &RectoHome, config: LoadedConfig, args: &ServeArgs) -> CliR
         told_to_stop().await;
         tell(&"ending: no new turns begin; those that run are waited for");
     };
-    recto_server::serve(listener, gateway, ServeOptions { grace: server.grace }, ended)
+    let connections = ConnectionLimits::new(server.max_connections as usize);
+    let options = ServeOptions { grace: server.grace, connections };
+    recto_server::serve(listener, gateway, options, ended)
         .await
         .map_err(|error| CliFailure::new("the server failed").because(&error))
 }
@@ -95,25 +103,4 @@ async fn with_found_model(settings: &Settings) -> Settings {
             settings.clone()
         }
     }
-}
-
-/// Listens on an address of this machine. Everything else needs tokens, which callers then show.
-async fn listen(address: &str) -> CliResult<TcpListener> {
-    let parsed: SocketAddr = address.parse().map_err(|_| {
-        CliFailure::new(format!("`{address}` is no address to listen on"))
-            .hint("name an address and a port, such as 127.0.0.1:7411")
-    })?;
-    if !parsed.ip().is_loopback() {
-        return Err(CliFailure::new(format!("`{address}` can be reached from other machines"))
-            .hint("listen on 127.0.0.1"));
-    }
-    TcpListener::bind(parsed).await.map_err(|error| {
-        CliFailure::new(format!("cannot listen on {address}"))
-            .because(&error)
-            .hint("another program may have the port; choose another with --listen")
-    })
-}
-
-fn no_address(error: &std::io::Error) -> CliFailure {
-    CliFailure::new("cannot tell on which address the server listens").because(error)
 }

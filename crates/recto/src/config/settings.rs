@@ -303,6 +303,18 @@ settings_tables! {
         /// The address and port that it listens on. Beyond this machine it listens only where
         /// there is a token, and asks for one: `recto token create`.
         listen: String = default("127.0.0.1:7411").example("\"127.0.0.1:8080\"");
+        /// Other names by which it may be called, such as that of a proxy in front of it; with a
+        /// port, only with that one. Requests that name another host are refused, so that no web
+        /// site can let its own name point here.
+        hosts: Vec<String> = default("").example("[\"recto.example.org\"]");
+        /// Whether everybody shows a token, also on this machine. Without it, all who use this
+        /// machine are the owner; a server that listens beyond it always asks.
+        require_token: bool = default("false").example("true");
+        /// The most bytes of a request. Messages with images need more than is usual: a picture
+        /// takes a third more than its file.
+        max_body_bytes: u32 = range(1_024, 256 * 1024 * 1024).default("1048576").example("16777216");
+        /// The most connections at once. When there are more, those without a request make room.
+        max_connections: u32 = range(16, 65_536).default("512").example("128");
         /// How many seconds turns that run may take to end when the server is told to.
         grace: Duration = range(0, MAX_SECONDS).default("10").example("60");
     }

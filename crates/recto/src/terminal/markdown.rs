@@ -104,6 +104,12 @@ impl MarkdownRenderer {
         }
     }
 
+    /// The terminal is that wide from now on.
+    pub(crate) fn set_width(&mut self, width: Option<usize>) {
+        self.width = width.filter(|width| *width >= LEAST_WIDTH);
+        self.lines.set_width(self.width);
+    }
+
     /// Takes the next piece of the text and gives what can be printed now. When
     /// the text is not styled, that is the piece itself.
     pub(crate) fn push(&mut self, text: &str) -> String {

@@ -2,7 +2,8 @@
 //!
 //! A line below it can be drawn and taken away again only by whoever knows what stands in
 //! this row: the cursor comes back to its end by writing the row once more. Rows are counted
-//! as terminals count them, which wrap a text at their width by themselves.
+//! as terminals count them, which wrap a text at their width by themselves, and wrap its last
+//! line anew when they get another width.
 
 use unicode_width::UnicodeWidthChar;
 
@@ -20,36 +21,25 @@ pub(super) struct OpenRow {
     written: String,
     /// The styles that hold now.
     style: String,
-    /// How many rows were left by now.
+    /// All of the line that the row is the end of, with the styles that hold at its beginning.
+    line: String,
+    /// How many rows were left by now, and how many before the line.
     left: usize,
-    /// Whether the terminal has moved what stands in the row, nobody knows where to.
-    is_lost: bool,
+    left_before: usize,
     /// A sequence that changes the style and has not ended.
     sequence: String,
 }
 
 impl OpenRow {
     pub(super) fn new(width: usize) -> Self {
-        let [written, style, sequence] = [const { String::new() }; 3];
-        OpenRow {
-            width: width.max(1),
-            column: 0,
-            written,
-            style,
-            left: 0,
-            is_lost: false,
-            sequence,
-        }
+        let [written, style, line, sequence] = [const { String::new() }; 4];
+        let (width, column, left, left_before) = (width.max(1), 0, 0, 0);
+        OpenRow { width, column, written, style, line, left, left_before, sequence }
     }
 
     /// Whether nothing stands in the row, so that something else can.
     pub(super) fn is_empty(&self) -> bool {
-        self.column == 0 && !self.is_lost
-    }
-
-    /// Whether the cursor could not come back to the row.
-    pub(super) fn is_lost(&self) -> bool {
-        self.is_lost
+        self.column == 0
     }
 
     /// What writes the row once more.
@@ -62,10 +52,23 @@ impl OpenRow {
         self.left
     }
 
+    /// What writes the whole line once more that the row is the end of.
+    pub(super) fn line(&self) -> &str {
+        &self.line
+    }
+
+    /// How many rows that line takes.
+    pub(super) fn line_rows(&self) -> usize {
+        self.left - self.left_before + 1
+    }
+
     /// The terminal has another width from now on, and wraps the line anew.
     pub(super) fn set_width(&mut self, width: usize) {
-        self.is_lost |= self.column > 0;
-        self.width = width.max(1);
+        let mut anew = OpenRow::new(width);
+        anew.push(&self.line);
+        anew.left += self.left_before;
+        anew.left_before = self.left_before;
+        *self = anew;
     }
 
     /// Takes in what was written.
@@ -74,12 +77,16 @@ impl OpenRow {
     }
 
     fn push_char(&mut self, c: char) {
+        if c != '\n' {
+            self.line.push(c);
+        }
         match c {
             '\x1b' => self.sequence = c.to_string(),
             _ if !self.sequence.is_empty() => self.continue_sequence(c),
             '\n' => {
                 self.begin();
-                self.is_lost = false;
+                self.left_before = self.left;
+                self.line.clone_from(&self.style);
             }
             '\t' => {
                 let stop = (self.column / TAB + 1) * TAB;
@@ -185,17 +192,27 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_that_was_resized_is_known_again_with_the_next_line() {
-        let mut row = OpenRow::new(10);
-        row.push("some");
-        row.set_width(8);
-        assert!(row.is_lost() && !row.is_empty());
-        row.push(" words more");
-        assert!(row.is_lost());
-        row.push("\n");
-        assert!(!row.is_lost() && row.is_empty());
-        row.set_width(10);
-        assert!(!row.is_lost());
+    fn a_terminal_of_another_width_wraps_the_line_anew() {
+        for (text, width, row, rows) in [
+            ("one\n0123456789abc", 8, "89abc", 2),
+            ("one\n0123456789abc", 20, "0123456789abc", 1),
+            ("one\n0123", 4, "0123", 1),
+            ("\x1b[1mbold\nand \x1b[36mmore", 5, "\x1b[1m\x1b[36more", 2),
+            ("ab\x1b[3", 1, "b", 2),
+        ] {
+            let mut whole = OpenRow::new(10);
+            whole.push(text);
+            let above = whole.left_before;
+            whole.set_width(width);
+            assert_eq!((whole.written(), whole.line_rows()), (row, rows), "{text:?}");
+            assert_eq!(whole.rows_above(), above + rows - 1);
+            // What comes then stands where it would have with that width from the beginning.
+            let mut fresh = OpenRow::new(width);
+            fresh.push(&whole.line().to_owned());
+            whole.push("1m and more");
+            fresh.push("1m and more");
+            assert_eq!((whole.written(), whole.column), (fresh.written(), fresh.column));
+        }
     }
 
     #[test]

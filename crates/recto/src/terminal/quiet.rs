@@ -12,7 +12,7 @@ use rustix::stdio::stdin;
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
-use signal_hook::consts::{SIGHUP, SIGQUIT, SIGTERM, SIGTSTP};
+use signal_hook::consts::{SIGQUIT, SIGTSTP};
 use signal_hook::low_level::emulate_default_handler;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -100,12 +100,10 @@ fn quiet(mut modes: Termios) -> Termios {
     modes
 }
 
-/// The signals that end or stop a program.
+/// The signals that end or stop a program at once. Those that ask it to end are its owner's.
 struct SignalWatch {
     before: Arc<Mutex<Option<Termios>>>,
     status: Option<StatusHandle>,
-    terminate: Signal,
-    hang_up: Signal,
     quit: Signal,
     stop: Signal,
 }
@@ -115,8 +113,6 @@ impl SignalWatch {
         Ok(SignalWatch {
             before,
             status,
-            terminate: signal(SignalKind::terminate())?,
-            hang_up: signal(SignalKind::hangup())?,
             quit: signal(SignalKind::quit())?,
             stop: signal(SignalKind::from_raw(SIGTSTP))?,
         })
@@ -125,8 +121,6 @@ impl SignalWatch {
     async fn run(mut self) {
         loop {
             let signal = tokio::select! {
-                _ = self.terminate.recv() => SIGTERM,
-                _ = self.hang_up.recv() => SIGHUP,
                 _ = self.quit.recv() => SIGQUIT,
                 _ = self.stop.recv() => SIGTSTP,
             };

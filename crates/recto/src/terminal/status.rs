@@ -18,6 +18,7 @@ use anstyle::Style;
 use parking_lot::Mutex;
 use recto_context::Tokens;
 use recto_models::ByteSize;
+use rustix::termios::tcgetwinsize;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::open_row::OpenRow;
@@ -33,6 +34,12 @@ const TURN: Duration = Duration::from_millis(100);
 
 /// What goes one row up, to its beginning.
 const UP: &str = "\x1b[A\r";
+
+/// What clears the screen from the cursor on.
+const ERASE: &str = "\x1b[J";
+
+/// The most rows of a reply's last line that are written anew when the terminal is resized.
+const MOST_ROWS: usize = 12;
 
 /// What stands between what goes on and what is typed.
 const BETWEEN: &str = " │ ";
@@ -131,6 +138,7 @@ impl StatusLine {
 
     fn draw(&mut self, draw: impl FnOnce(&mut StatusWriter<io::Stderr>)) {
         let mut line = self.line.lock();
+        line.fit_terminal();
         draw(&mut line);
         if line.shown > 0 && !line.is_turning {
             line.is_turning = true;
@@ -141,12 +149,16 @@ impl StatusLine {
 
     /// Takes the line from the screen, and nothing from what it says.
     pub(crate) fn hide(&mut self) {
-        self.line.lock().hide();
+        let mut line = self.line.lock();
+        line.fit_terminal();
+        line.hide();
     }
 
     /// Takes the line away. What is being typed comes back with the next drawing.
     pub(crate) fn clear(&mut self) {
-        self.line.lock().clear();
+        let mut line = self.line.lock();
+        line.fit_terminal();
+        line.clear();
     }
 
     /// Takes in what was printed of a reply while the line was hidden.
@@ -176,6 +188,7 @@ fn turn(line: &Mutex<StatusWriter<io::Stderr>>) {
     loop {
         thread::sleep(TURN);
         let mut line = line.lock();
+        line.fit_terminal();
         line.turn();
         if line.shown == 0 {
             line.is_turning = false;
@@ -198,6 +211,8 @@ struct StatusWriter<W> {
     typed: String,
     /// The columns that it takes on the terminal now.
     shown: usize,
+    /// The columns of it that stand before the cursor.
+    cursor: usize,
     /// Where it stands now.
     place: LinePlace,
     /// The row that the reply has come to.
@@ -235,6 +250,19 @@ enum ReplyScreen {
     Apart,
 }
 
+impl StatusWriter<io::Stderr> {
+    /// Takes in how wide the terminal is by now.
+    fn fit_terminal(&mut self) {
+        if self.look == StatusStyle::Nothing {
+            return;
+        }
+        let columns = tcgetwinsize(&self.out).map_or(0, |size| usize::from(size.ws_col));
+        if columns > 0 && columns != self.width {
+            self.resize(columns);
+        }
+    }
+}
+
 impl<W: Write> StatusWriter<W> {
     fn new(out: W, look: StatusStyle, width: usize, reply: ReplyScreen) -> Self {
         StatusWriter {
@@ -244,6 +272,7 @@ impl<W: Write> StatusWriter<W> {
             text: String::new(),
             typed: String::new(),
             shown: 0,
+            cursor: 0,
             place: LinePlace::Here,
             open: OpenRow::new(width),
             reply,
@@ -273,15 +302,27 @@ impl<W: Write> StatusWriter<W> {
         }
     }
 
-    /// What stood above the line may be anywhere now: the reply goes on where the line was.
+    /// The terminal has another width, at which it has wrapped anew what stands on it: the line
+    /// goes with all of its rows, and the reply's last line is written once more.
     fn resize(&mut self, width: usize) {
-        if self.place == LinePlace::BelowReply {
-            self.place = LinePlace::Here;
-            self.open = OpenRow::new(width);
-        }
-        self.hide();
         self.width = width;
         self.open.set_width(width);
+        if self.shown == 0 {
+            return;
+        }
+        let mut up = self.cursor / width.max(1);
+        let mut again = "";
+        if self.place == LinePlace::BelowReply && self.open.line_rows() <= MOST_ROWS {
+            up += self.open.line_rows();
+            again = self.open.line();
+        }
+        let _ = write!(self.out, "\r{}{ERASE}{again}", UP.repeat(up));
+        let _ = self.out.flush();
+        if self.place == LinePlace::BelowReply && again.is_empty() {
+            // What stood above the line may be anywhere: the reply goes on where the line was.
+            self.open = OpenRow::new(width);
+        }
+        (self.shown, self.cursor, self.place) = (0, 0, LinePlace::Here);
         self.draw();
     }
 
@@ -301,7 +342,7 @@ impl<W: Write> StatusWriter<W> {
             let _ = write!(self.out, "{UP}{}", self.open.written());
         }
         let _ = self.out.flush();
-        (self.shown, self.place) = (0, LinePlace::Here);
+        (self.shown, self.cursor, self.place) = (0, 0, LinePlace::Here);
     }
 
     fn note(&mut self, text: &str) {
@@ -315,8 +356,7 @@ impl<W: Write> StatusWriter<W> {
     fn draw(&mut self) {
         let is_open = !self.open.is_empty();
         let nothing = self.text.is_empty() && self.typed.is_empty();
-        let is_apart = self.reply == ReplyScreen::Apart || self.open.is_lost();
-        if nothing || (is_open && is_apart) {
+        if nothing || (is_open && self.reply == ReplyScreen::Apart) {
             return;
         }
         let line = self.compose(self.width.saturating_sub(1));
@@ -334,6 +374,7 @@ impl<W: Write> StatusWriter<W> {
         };
         self.write(start, &line, &format!("{rest}{back}"));
         self.shown = if self.look == StatusStyle::Nothing { 0 } else { width.max(self.shown) };
+        self.cursor = width.min(self.shown);
     }
 
     /// What goes on and what is typed, of which the end is shown.
@@ -390,7 +431,7 @@ mod tests {
         let mut written = Vec::new();
         act(&mut StatusWriter::new(&mut written, look, 30, ReplyScreen::Shared));
         let text = String::from_utf8(written).unwrap();
-        let text = text.replace(UP, "<up>").replace('\u{8}', "<");
+        let text = text.replace(UP, "<up>").replace(ERASE, "<erase>").replace('\u{8}', "<");
         let text = text.replace('\r', "<return>").replace("\x1b[2m", "<dim>");
         expected.assert_eq(&text.replace("\x1b[0m", "</>").replace(' ', "·"));
     }
@@ -498,11 +539,11 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_goes_on_below_after_the_terminal_was_resized() {
+    fn a_reply_is_written_anew_after_the_terminal_was_resized() {
         let act = |line: &mut StatusWriter<&mut Vec<u8>>| {
-            line.open.push("The rep");
+            line.open.push("one\nThe reply goes");
             line.show_typed("next: wha");
-            line.resize(20);
+            line.resize(10);
             line.hide();
         };
         check(
@@ -510,7 +551,25 @@ mod tests {
             act,
             &expect![[r#"
 
-                ⠋·next:·wha<return>·············<return>⠋·next:·wha<return>·············<return>"#]],
+                ⠋·next:·wha<return><up><up><up><erase>The·reply·goes
+                ⠋·…t:·wha<return>·········<return><up>goes"#]],
+        );
+    }
+
+    #[test]
+    fn a_line_alone_goes_with_all_of_its_rows() {
+        let act = |line: &mut StatusWriter<&mut Vec<u8>>| {
+            line.show(&reading(1_240));
+            line.resize(15);
+            line.open.push("a");
+            line.hide();
+        };
+        check(
+            StatusStyle::Plain,
+            act,
+            &expect![[
+                r#"⠋·reading·1,240·tokens<return><up><erase>⠋·reading·1,2…<return>··············<return>"#
+            ]],
         );
     }
 

@@ -113,11 +113,14 @@ impl TypeAhead {
         self.queued.pop_front()
     }
 
-    /// Puts the lines that wait back into the one that is being typed, in front of it.
-    pub(crate) fn take_back_queued(&mut self) {
+    /// Puts the lines that wait back into the one that is being typed, in front of it. Gives how
+    /// many there were.
+    pub(crate) fn take_back_queued(&mut self) -> usize {
         let mut lines: Vec<String> = self.queued.drain(..).collect();
+        let count = lines.len();
         lines.push(self.take_line());
         self.line = lines.join("\n");
+        count
     }
 
     /// The line and those that wait, for a person to see; nothing where there are none.

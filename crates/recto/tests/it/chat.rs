@@ -168,7 +168,8 @@ fn settings_hold_for_the_session_and_reach_the_server() {
     assert_eq!(row("context_mode"), "context_mode full a flag of this run");
     assert_eq!(row("max_rounds"), "max_rounds 20 default");
     assert_eq!(row("top_p"), "top_p - the model's server");
-    assert_eq!(pipe(&served.home, &[], "/mode\n").out.lines().count(), 14);
+    assert_eq!(pipe(&served.home, &[], "/set\n").out.lines().count(), 14);
+    assert_eq!(pipe(&served.home, &[], "/mode\n").out.lines().count(), 3);
     served.say("hello");
     let chat = served.fake.chats().pop().unwrap();
     assert_eq!((&chat["temperature"], &chat["max_tokens"]), (&json!(0.5), &json!(77)));
@@ -245,7 +246,7 @@ fn help_and_sessions_are_for_people() {
         /set [KEY VALUE | KEY default]                 show or change the settings of this session
         /sessions                                      list the sessions
         /stop [SESSION]                                stop the turn that runs, or all in another session
-        /exit                                          end the chat (also Ctrl-D)
+        /exit                                          end the chat (also /quit)
     "#]].assert_eq(&run.out);
     let run = home.run(&["chat", "-m", "/sessions"]);
     let words: Vec<&str> = run.out.lines().nth(1).unwrap().split_whitespace().collect();
@@ -334,6 +335,7 @@ fn an_exchange_is_undone_retried_and_edited() {
     "#]]
     .assert_eq(&said.out);
     expect![[r#"
+        note: each line is a message of its own; `recto chat -m -` sends all that is piped in as one, `recto chat "what is this?"` sends it along with a message
         retry of turn 2, which is taken back
         sent in place of turn 3, which is taken back
         error: there is nothing to take back in this session
@@ -411,7 +413,7 @@ fn piped_lines_are_messages_in_order() {
     for wire in WIRES {
         let served = ServedHome::new(wire, wire.fake());
         let run = pipe(&served.home, &[], "one\r\n\n  two  \n\n/exit\nnever\n");
-        assert_eq!((run.code, &*run.err), (0, ""), "{wire:?}");
+        assert_eq!(run.code, 0, "{wire:?}: {}", run.err);
         let said = served.transcript();
         assert_eq!(contents(&said, "user"), ["one", "  two  "], "{wire:?}");
         assert_eq!(roles(&said), ["user", "assistant", "user", "assistant"], "{wire:?}");
@@ -546,4 +548,54 @@ fn a_turn_that_still_runs_at_the_end_is_no_failure_and_goes_on_later() {
         let said = served.transcript();
         assert_eq!(roles(&said), ["user", "assistant", "user", "assistant"], "{wire:?}");
     }
+}
+
+#[test]
+fn whoever_pipes_a_text_in_is_told_once_that_each_line_is_a_message() {
+    let note = "note: each line is a message of its own; `recto chat -m -` sends all that is piped \
+                in as one, `recto chat \"what is this?\"` sends it along with a message\n";
+    let told = |arguments: &[&str], input: &str| {
+        let home = Home::scripted(&[]);
+        let run = pipe(&home, arguments, input);
+        assert_eq!(run.code, 0, "{}", run.err);
+        run.err
+    };
+    assert_eq!(told(&[], "one\n/context\n"), "");
+    assert_eq!(told(&[], "one\ntwo\nthree\n"), note);
+    assert_eq!(told(&["-m", "-"], "one\ntwo\n"), "");
+    assert_eq!(told(&["--json"], "one\ntwo\n"), "");
+}
+
+#[test]
+fn a_chat_whose_session_was_deleted_elsewhere_goes_on_in_a_new_one() {
+    let home = Home::scripted(&[]);
+    let mut chat = home.start(&["chat"]);
+    chat.type_line("one");
+    chat.wait_for_out("You said: one");
+    home.ok(&["sessions", "delete", "default", "--yes"]);
+    chat.type_line("two");
+    chat.type_line("/new");
+    chat.wait_for_out("a new session began: default\n");
+    chat.type_line("three");
+    chat.wait_for_out("You said: three");
+    let run = chat.end();
+    assert!(
+        run.err.contains("this session was deleted elsewhere; /new begins another"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn a_new_session_names_the_one_before() {
+    let home = Home::scripted(&[]);
+    let run = pipe(&home, &[], "one\n/new\n/new work\n");
+    let began = |name: &str, before: u32| {
+        format!(
+            "a new session began: {name}; the one before is in the archive (`recto chat --session \
+             {before}` goes on with it)\n"
+        )
+    };
+    assert_eq!(run.out, format!("You said: one\n{}{}", began("default", 1), began("work", 2)));
+    assert!(home.ok(&["chat", "--session", "1", "-m", "two"]).contains("two"));
 }

@@ -192,4 +192,50 @@ fn images_go_to_models_that_look_at_them_and_to_no_others() {
     assert!(shown.contains("image dot"), "{shown}");
     assert!(shown.contains("image/png, 16 bytes"), "{shown}");
     assert_eq!(home.run(&["replay", "--verify"]).code, 0);
+    // Whoever goes on with the other model goes on without the image, and is told once.
+    let go_on = |model: &str| {
+        home.run(&["chat", "--model", model, "--context-mode", "full", "-m", "and now?"])
+    };
+    let later = go_on("blind");
+    assert_eq!(later.code, 0, "{}", later.err);
+    let note = "note: model `blind` takes no images: in place of 1 image sent earlier, it reads a \
+                line that says so";
+    assert!(later.err.contains(note), "{}", later.err);
+    let body = home.ok(&["show", "--body"]);
+    assert!(body.contains("[image dot (image/png) is left out: you can't see images]"), "{body}");
+    assert!(!body.contains("\"images\""), "{body}");
+    let shown = home.ok(&["show"]);
+    assert!(shown.contains("the model takes no images"), "{shown}");
+    assert_eq!(home.run(&["replay", "--verify"]).code, 0);
+    let again = go_on("blind");
+    assert!(!again.err.contains("takes no images"), "{}", again.err);
+    let seen = go_on("eyes");
+    assert!(!seen.err.contains("takes no images"), "{}", seen.err);
+    assert!(home.ok(&["show", "--body"]).contains("\"images\""));
+    assert_eq!(ollama.rejections(), [""; 0]);
+}
+
+#[test]
+fn only_regular_files_and_what_the_shell_opened_are_read() {
+    let home = Home::scripted(&[]);
+    let fifo = home.path("fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    for path in [fifo.to_str().unwrap(), "/dev/zero", "/dev/tty"] {
+        let run = home.run_inside(&["chat", "-f", path, "what?"], b"");
+        assert_eq!(run.code, 1, "{path}");
+        assert!(run.err.contains("along"), "{path}: {}", run.err);
+    }
+    let run = home.run_inside(&["chat", "-f", "-", "what?"], b"");
+    run.fails_with("nothing is piped in that could be sent along");
+    let run = home.run_inside(&["chat", "-f", "-", "what?"], b"a log");
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert_eq!(home.ok(&["show", "--body"]).matches("a log").count(), 1);
+    let plain = home.command(&["chat", "what?", "-f"]);
+    let mut shell = std::process::Command::new("bash");
+    shell.args(["-c", "\"$0\" \"$@\" <(echo from a pipe) < /dev/null"]);
+    shell.arg(plain.get_program()).args(plain.get_args());
+    let set = plain.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    let run = shell.env_clear().envs(set).env("PATH", "/usr/bin:/bin").output().unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    assert!(home.ok(&["show", "--body"]).contains("from a pipe"));
 }

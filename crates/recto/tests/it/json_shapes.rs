@@ -182,6 +182,9 @@ fn what_every_command_prints_fits_its_schema() {
         "diff last",
         "replay --verify",
         "sessions stop default",
+        "token create phone",
+        "token list",
+        "token revoke phone",
     ] {
         let words: Vec<&str> = line.split(' ').chain(["--json"]).collect();
         let run = home.run(&words);

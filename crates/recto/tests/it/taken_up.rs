@@ -157,10 +157,7 @@ fn a_turn_that_another_process_runs_is_stopped() {
 #[test]
 fn a_turn_that_was_killed_twice_is_told_and_not_begun_again() {
     let home = cut_short();
-    let taken_up = start_slow(&home, &["-m", "and then?"]);
-    let id = taken_up.id().to_string();
-    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-    drop(taken_up);
+    drop(start_slow(&home, &["-m", "and then?"]));
     let run = home.run(&["chat", "--session", "other", "-m", "hello"]);
     assert_eq!((run.code, run.out.as_str()), (0, "quick\n"));
     let told = "session work: turn 1 (\"count slowly to ten\"): given up: Recto was ended each time \
@@ -180,4 +177,21 @@ fn a_turn_that_was_killed_twice_is_told_and_not_begun_again() {
         run.err
     );
     assert_eq!(statuses(&home), ["interrupted", "done", "done"]);
+}
+
+/// Promise: `not-begun-a-third-time`
+#[test]
+fn a_chat_that_is_asked_to_end_gives_its_turn_back() {
+    let home = Home::scripted(&[]);
+    for message in ["count slowly", "two", "three"] {
+        let running = start_slow(&home, &["-m", message]);
+        let id = running.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        let run = running.wait();
+        assert_eq!(run.code, 143, "{}", run.err);
+    }
+    let run = home.run(&["chat", "--session", "work", "-m", "go on"]);
+    assert_eq!((run.code, run.out.as_str()), (0, "You said: go on\n"), "{}", run.err);
+    assert!(run.err.contains("turn 1 of this session was cut short and is finished first"));
+    assert_eq!(statuses(&home), ["done"; 4]);
 }

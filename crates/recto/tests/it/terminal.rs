@@ -187,8 +187,55 @@ fn stop_acts_at_once_and_what_was_queued_is_a_draft_again() {
     chat.press("later\r");
     chat.wait_for("1 queued");
     chat.press("/stop\r");
-    chat.wait_for("> later");
+    let shown = chat.wait_for("> later");
+    assert!(shown.contains("the line that waited is in the prompt again\n"), "{shown}");
     assert_eq!(sent(&home), ["one"]);
+}
+
+#[test]
+fn any_capitals_end_the_chat() {
+    for line in ["/EXIT\r", "/Quit\r"] {
+        let home = Home::scripted(&[]);
+        let mut chat = TerminalChat::start(&home, &["chat"]);
+        chat.wait_for_prompt();
+        chat.press(line);
+        assert_eq!(chat.wait(), Some(0), "{line}");
+    }
+}
+
+/// Promise: `notice-once`
+#[test]
+fn what_is_wrong_in_the_workspace_is_told_when_the_chat_begins_and_not_again() {
+    let home = Home::scripted(&[]);
+    home.write("workspace/rules/tone.md", "---\ninlcude: always\n---\nBe brief.\n");
+    let chat = TerminalChat::start(&home, &["chat"]);
+    let shown = chat.wait_until("the prompt", |shown| shown.lines().last() == Some(">"));
+    assert!(shown.contains("note: ") && shown.contains("inlcude"), "{shown}");
+    chat.press("one\r");
+    let shown = chat.wait_for("You said: one");
+    assert_eq!(shown.matches("inlcude").count(), 1, "{shown}");
+}
+
+/// Promise: `taken-up-makes-way`
+#[test]
+fn a_turn_in_the_background_that_asks_is_told_once() {
+    let home = Home::scripted(&[r#"{"content":"never","delay_ms":50000}"#]);
+    let mut killed = TerminalChat::start(&home, &["chat", "--session", "work", "-m", "write it"]);
+    killed.wait_for("reading");
+    killed.signal("-KILL");
+    killed.wait();
+    let call = CALL.replace("1000", "3000");
+    home.write("talk.jsonl", [&call, r#"{"content":"Written."}"#].join("\n"));
+    let chat = TerminalChat::start(&home, &["chat", "--session", "other"]);
+    let told = "session work: turn 1 waits for your word: write_file wants to run";
+    let flat = |shown: &str| shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    chat.wait_until("the question", |shown| flat(shown).contains(told));
+    chat.press("/mode\r");
+    let shown = chat.wait_for("change it with /mode full, minimal, auto or default");
+    assert_eq!(flat(&shown).matches(told).count(), 1, "{shown}");
+    assert!(!shown.contains("temperature"), "{shown}");
+    home.ok(&["approvals", "answer", "1", "allow"]);
+    chat.wait_for("session work: turn 1 is done: Written.");
 }
 
 #[test]
@@ -263,7 +310,7 @@ fn the_terminal_is_as_it_was_after_signals() {
         }
         assert!(!chat.echoes());
         chat.signal("-TERM");
-        assert_ne!(chat.wait(), Some(0));
+        assert_eq!(chat.wait(), Some(143));
         assert!(chat.echoes(), "{keys:?}");
     }
 }

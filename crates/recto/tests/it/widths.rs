@@ -205,4 +205,10 @@ fn a_page_can_t_move_the_cursor_and_goes_through_the_pager() {
     assert_eq!(by_sed.replace('>', ""), plain.replace('>', ""));
     // One that is not there is no reason to show nothing.
     assert_eq!(paged(&["show", "--text"], "no-such-pager"), plain);
+    // The list of parts goes the same way.
+    home.write("workspace/rules/long.md", "---\ninclude: always\n---\nBe exact.\n");
+    let listed = paged(&["show"], "sed s/^/>/");
+    let plain = paged(&["show", "--no-pager"], "sed s/^/>/");
+    assert_eq!(listed.replace('>', ""), plain.replace('>', ""));
+    assert_eq!(listed.lines().all(|line| line.starts_with('>')), plain.lines().count() >= 24);
 }

@@ -2,9 +2,9 @@
 
 use recto_agent::{
     AnsweredApproval, COMMANDS, CommandReply, ItemChange, ItemExplanation, ItemOutcome,
-    TurnContinues, UndoneExchange, session_json, session_usage_json, summary_json,
+    SessionRenewal, TurnContinues, UndoneExchange, session_json, session_usage_json, summary_json,
 };
-use recto_store::ApprovalAnswer;
+use recto_store::{ApprovalAnswer, StoredSession};
 use recto_workspace::AddedMemory;
 use serde_json::{Value, json};
 
@@ -17,9 +17,7 @@ use crate::output::{self, list_json, tame, tame_lines};
 pub(super) fn draw(answer: &CommandReply) -> String {
     match answer {
         CommandReply::Help => help(PageWidth::of_stdout().columns()),
-        CommandReply::Began(session) => {
-            format!("a new session began: {}\n", tame(&session.label()))
-        }
+        CommandReply::Began(renewal) => began(renewal),
         CommandReply::Context(None) => "nothing has been sent in this session yet\n".to_owned(),
         CommandReply::Context(Some(request)) => draw::request(request, PageWidth::of_stdout()),
         CommandReply::Item(change) => item_change(change),
@@ -52,7 +50,11 @@ pub(super) fn json(answer: &CommandReply) -> Value {
         CommandReply::Help => {
             ("help", list_json("commands", COMMANDS.iter().map(|help| json!(help.name))))
         }
-        CommandReply::Began(session) => ("began", session_json(session)),
+        CommandReply::Began(SessionRenewal { began, archived }) => {
+            let mut data = session_json(began);
+            data["archived_session"] = json!(archived.as_ref().map(|session| session.id));
+            ("began", data)
+        }
         CommandReply::Context(request) => {
             ("context", request.as_ref().map_or(Value::Null, |request| request.report()))
         }
@@ -85,6 +87,18 @@ pub(super) fn json(answer: &CommandReply) -> Value {
         CommandReply::Stopped(stopping) => ("stopped", json!(stopping)),
     };
     json!({"event": "answer", "kind": kind, "data": data})
+}
+
+/// Which session goes on, and how to come back to the one before.
+fn began(renewal: &SessionRenewal) -> String {
+    let began = tame(&renewal.began.label());
+    match &renewal.archived {
+        Some(StoredSession { id, .. }) => format!(
+            "a new session began: {began}; the one before is in the archive (`recto chat \
+             --session {id}` goes on with it)\n"
+        ),
+        None => format!("a new session began: {began}\n"),
+    }
 }
 
 fn item_change(change: &ItemChange) -> String {

@@ -2,16 +2,10 @@
 
 use std::fmt::Write as _;
 
-use recto_agent::COMMANDS;
+use recto_agent::{COMMANDS, SURFACE_COMMANDS, SurfaceCommand, SurfaceCommandHelp};
 use unicode_width::UnicodeWidthStr;
 
 use crate::draw::{PageWidth, wrap_words};
-
-/// The terminal's own commands, beside those of every surface: the first where keys are
-/// pressed.
-const EDITOR: (&str, &str) =
-    ("/editor", "write the message in your own editor ($VISUAL or $EDITOR)");
-const EXIT: (&str, &str) = ("/exit", "end the chat (also Ctrl-D)");
 
 const KEYS: [(&str, &str); 13] = [
     ("Enter", "send the message; while a reply is written: keep it for after that"),
@@ -35,17 +29,15 @@ const MOST: usize = 2;
 /// How wide the first column is where nothing says how wide a line can be.
 const WIDE: usize = 47;
 
-/// The names of the terminal's own commands.
-pub(super) fn own_commands() -> impl Iterator<Item = &'static str> {
-    [EDITOR.0, EXIT.0].into_iter()
-}
-
 /// The commands, and on a terminal of some width the keys, in two columns.
 pub(super) fn help(width: Option<usize>) -> String {
     let typed = |name: &str, arguments: &str| format!("{name} {arguments}").trim_end().to_owned();
     let shared = COMMANDS.iter().map(|help| (typed(help.name, help.arguments), help.about));
-    let own = width.map(|_| EDITOR).into_iter().chain([EXIT]);
-    let own = own.map(|(name, about)| (name.to_owned(), about));
+    // Where no keys are pressed, no editor is opened.
+    let is_there =
+        |own: &&SurfaceCommandHelp| width.is_some() || own.command != SurfaceCommand::Editor;
+    let own = SURFACE_COMMANDS.iter().filter(is_there);
+    let own = own.map(|own| (own.help.name.to_owned(), own.help.about));
     let commands: Vec<(String, &str)> = shared.chain(own).collect();
     let keys: Vec<(String, &str)> =
         KEYS.iter().map(|(key, about)| ((*key).to_owned(), *about)).collect();

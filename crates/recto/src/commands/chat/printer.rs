@@ -207,12 +207,7 @@ impl TerminalPrinter {
 
     fn show(&mut self, event: &TurnEvent) -> CliResult {
         match &event.event {
-            EventKind::Accepted => {
-                // The terminal may be wider or narrower by now.
-                self.markdown =
-                    MarkdownRenderer::new(PageWidth::of_stdout().columns(), self.styled);
-                Ok(())
-            }
+            EventKind::Accepted => Ok(()),
             EventKind::TakenBack(event) => self.taken_back(event),
             EventKind::Requested { prompt_tokens, .. } => {
                 self.printed.clear();
@@ -296,6 +291,8 @@ impl TerminalPrinter {
     fn text(&mut self, text: &str) -> CliResult {
         self.status.clear();
         self.printed.push_str(text);
+        // The terminal may be wider or narrower by now.
+        self.markdown.set_width(PageWidth::of_stdout().columns());
         let drawn = self.markdown.push(text);
         self.print_piece(&drawn)
     }

@@ -4,9 +4,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use recto_agent::COMMANDS;
+use recto_agent::{COMMANDS, SURFACE_COMMANDS};
 
-use super::help::own_commands;
 use super::typing::TurnTyping;
 use super::{Chat, unreadable_terminal};
 use crate::failure::CliResult;
@@ -14,9 +13,6 @@ use crate::home::RectoHome;
 use crate::output::{tame_lines, tell};
 use crate::terminal::draft::DraftKind;
 use crate::terminal::editor::{EditorInput, LineEditor, PROMPT};
-
-/// The command that opens a person's own editor.
-const EDITOR: &str = "/editor";
 
 /// How often it is looked for what happened elsewhere.
 const LOOK: Duration = Duration::from_secs(1);
@@ -31,7 +27,8 @@ pub(super) struct ChatPrompt {
 
 impl ChatPrompt {
     pub(super) fn open(home: &RectoHome) -> CliResult<Self> {
-        let names = COMMANDS.iter().map(|help| help.name).chain(own_commands());
+        let own = SURFACE_COMMANDS.iter().map(|own| own.help.name);
+        let names = COMMANDS.iter().map(|help| help.name).chain(own);
         let drafts = home.path().join("data");
         let editor = LineEditor::open(&home.history_file(), names.map(str::to_owned).collect())
             .map_err(|error| unreadable_terminal(&error))?;
@@ -99,11 +96,6 @@ impl Chat {
         for turn in news {
             self.show_past(&turn).await?;
         }
-        Ok(match line {
-            EditorInput::Text(text) if text.trim_end() == EDITOR => {
-                EditorInput::Draft(String::new())
-            }
-            line => line,
-        })
+        Ok(line)
     }
 }

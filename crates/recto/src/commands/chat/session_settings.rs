@@ -43,7 +43,11 @@ pub(super) fn draw(effective: &EffectiveSettings) -> String {
         };
         table.row([(*name).to_owned(), cut_to(&value, MOST_VALUE), source_words(holds)]);
     }
-    table.draw(PageWidth::of_stdout())
+    let mut out = table.draw(PageWidth::of_stdout());
+    if let [("context_mode", _)] = &effective.0[..] {
+        out.push_str("change it with /mode full, minimal, auto or default\n");
+    }
+    out
 }
 
 /// How wide a value and a place can be beside the longest name in 80 columns.

@@ -7,14 +7,15 @@
 use std::process::ExitCode;
 
 use recto_agent::{
-    ClosedTurn, EventCursor, OpenTurnStanding, TakeUpScope, find_standing, first_words,
-    shorten_words,
+    ClosedTurn, EventCursor, OpenTurnStanding, TakeUpScope, find_open_turn, find_standing,
+    first_words, shorten_words,
 };
 use recto_context::MessageBody;
-use recto_store::{Store, StoredTurn, TurnId, TurnStatus};
+use recto_store::{Moment, Store, StoredApproval, StoredTurn, TurnId, TurnStatus};
 
 use super::elsewhere::last_said;
 use super::{Chat, InterruptState, MessageOutcome, exit_code};
+use crate::draw::open_turn;
 use crate::failure::CliResult;
 use crate::output::{counted, tame, tell};
 use crate::remedy_words::with_command;
@@ -78,10 +79,23 @@ impl Chat {
                 return true;
             }
         }
-        false
+        self.background_questions().await.is_ok_and(|questions| !questions.is_empty())
     }
 
-    /// Tells of turns that go on in the background, and of their ends, each once.
+    /// The questions of turns in the background that were not told yet.
+    async fn background_questions(&self) -> CliResult<Vec<StoredApproval>> {
+        if self.background.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut questions = self.agent.store().open_approvals(Moment::now()).await?;
+        questions.retain(|question| {
+            self.background.contains(&question.turn) && !self.told_questions.contains(&question.id)
+        });
+        Ok(questions)
+    }
+
+    /// Tells of turns that go on in the background, of what they ask, and of their ends, each
+    /// once.
     pub(super) async fn tell_background(&mut self) -> CliResult {
         let store = self.agent.store().clone();
         let mut under_way = Vec::new();
@@ -106,6 +120,15 @@ impl Chat {
         }
         under_way.extend(new);
         self.background = under_way;
+        for question in self.background_questions().await? {
+            if let Some(turn) = store.turn(question.turn).await?
+                && let Some(open) = find_open_turn(&store, &turn).await?
+            {
+                let session = tame(&open.session);
+                tell(&format_args!("session {session}: turn {} {}", turn.id, open_turn(&open)));
+            }
+            self.told_questions.insert(question.id);
+        }
         Ok(())
     }
 

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crossterm::event::Event;
-use recto_agent::{ApprovalQuestion, ChatCommand, CommandReply, Inbound, InboundReading, Right};
+use recto_agent::{
+    ApprovalQuestion, ChatCommand, CommandReply, Inbound, InboundReading, Right, SurfaceCommand,
+};
 
-use super::{Chat, is_exit};
+use super::Chat;
 use crate::failure::{CliFailure, CliResult};
 use crate::output::{tame, tell};
 use crate::terminal::choose::KeyChoice;
@@ -125,6 +127,16 @@ impl TurnTyping {
         }
     }
 
+    /// Ends it wherever it is, as when the program ends: what is typed has nowhere to go.
+    pub(super) fn close(&mut self) {
+        self.stop();
+        if self.terminal.is_some() {
+            // The line editor may have been at it.
+            quiet::leave_pastes();
+        }
+        self.give_back();
+    }
+
     /// Gives the terminal its echo back, for another program or for good.
     pub(super) fn give_back(&self) {
         if let Some(terminal) = &self.terminal {
@@ -161,8 +173,9 @@ impl TurnTyping {
     }
 
     /// Puts what waits to be sent back into the line: it was meant for a turn that was stopped.
-    pub(super) fn take_back(&mut self) {
-        self.ahead.take_back_queued();
+    /// Gives how many lines those are.
+    pub(super) fn take_back(&mut self) -> usize {
+        self.ahead.take_back_queued()
     }
 
     /// Whether the person wanted to leave after the turn.
@@ -244,7 +257,7 @@ impl Chat {
             tell(&format_args!("no answer: {}", tame(&line)));
             return Ok(KeyEffect::GoesOn);
         }
-        if is_exit(&line) {
+        if SurfaceCommand::read(&line) == Some(SurfaceCommand::Exit) {
             return Ok(self.leave());
         }
         match self.with_settings(Inbound::text(&self.actor, &line)).read_command() {
@@ -268,14 +281,15 @@ impl Chat {
 
     /// Performs a command while a turn goes on. What goes wrong with it is told.
     async fn run_beside(&mut self, command: ChatCommand) -> CliResult {
-        let session = self.session.id;
+        let (session, setting) = (self.session.id, command.setting());
+        let stops_turn = command == ChatCommand::Stop(None);
         self.printer.pause()?;
         match self.agent.command(&self.actor, &self.conversation, session, command).await {
-            Ok(CommandReply::Settings(_)) => self.show_settings(None).await?,
+            Ok(CommandReply::Settings(_)) => self.show_settings(setting).await?,
             Ok(reply) => {
                 self.printer.answer(&reply)?;
-                if matches!(reply, CommandReply::Stopped(_)) {
-                    self.typing.take_back();
+                if stops_turn {
+                    self.take_back_queued()?;
                 }
             }
             Err(error) => self.printer.failure(&CliFailure::from(error))?,
@@ -293,9 +307,21 @@ impl Chat {
 
     /// Stops the turn. What was typed for after it is a draft again.
     pub(super) async fn stop_turn(&mut self) -> CliResult {
-        self.typing.take_back();
+        self.take_back_queued()?;
         // Nobody but the owner sits here, who may.
         self.agent.stop(&self.actor, self.session.id).await?;
+        Ok(())
+    }
+
+    /// Puts what waits to be sent back into the line, and says so.
+    fn take_back_queued(&mut self) -> CliResult {
+        let what = match self.typing.take_back() {
+            0 => return Ok(()),
+            1 => "the line that waited is in the prompt again".to_owned(),
+            count => format!("the {count} lines that waited are in the prompt again, as one draft"),
+        };
+        self.printer.pause()?;
+        tell(&what);
         Ok(())
     }
 

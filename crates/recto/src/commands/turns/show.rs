@@ -18,7 +18,7 @@ use crate::commands::sessions::local;
 use crate::draw::{self, PageWidth, labelled, wrap_words};
 use crate::failure::CliResult;
 use crate::home::RectoHome;
-use crate::output::{print, print_bytes, print_json, tame, usage_words};
+use crate::output::{print_bytes, print_json, tame, usage_words};
 use crate::setup;
 use crate::terminal::pager::{self, PagerChoice};
 
@@ -31,15 +31,16 @@ pub(crate) fn run(home: &RectoHome, args: &ShowArgs) -> CliResult {
         if args.json {
             return print_json(&record.json(args.request).await?);
         }
+        let choice = if args.no_pager { PagerChoice::Never } else { PagerChoice::Usual };
         if args.text {
-            let choice = if args.no_pager { PagerChoice::Never } else { PagerChoice::Usual };
             let text = text::draw(&store, &record, args.request, PageWidth::of_stdout()).await?;
             return pager::show(&text, choice);
         }
         if args.body {
             return print_bytes(&record.body(args.request).await?);
         }
-        print(&draw_turn(&store, &record, args.request).await?)
+        let drawn = draw_turn(&store, &record, args.request).await?;
+        pager::show(&wrap_words(&drawn, 2, PageWidth::of_stdout()), choice)
     })
 }
 

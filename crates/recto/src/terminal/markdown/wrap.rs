@@ -66,6 +66,11 @@ impl LineWriter {
         LineWriter { width, ..LineWriter::default() }
     }
 
+    /// Lines are that long from now on, the present one included.
+    pub(super) fn set_width(&mut self, width: Option<usize>) {
+        self.width = width;
+    }
+
     /// Begins a line with `first`. The lines that it is broken into begin with
     /// `hang`.
     pub(super) fn begin(&mut self, first: Vec<StyledSpan>, hang: Vec<StyledSpan>) {

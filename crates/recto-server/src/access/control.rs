@@ -1,0 +1,120 @@
+//! What access remembers between requests, and the options that it follows.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::arrival::{AllowedHost, RequestArrival};
+use super::browser_sessions::BrowserSessions;
+use super::forgery::FormKey;
+use super::permits::{CallerKey, RequestPermit, RequestPermits};
+use super::rates::RateLimiter;
+use super::refusal::AccessRefusal;
+use super::tokens::TokenVerifier;
+
+/// Where the owner is known without a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnerAccess {
+    /// On this machine.
+    ByPlace,
+    /// Nowhere: everybody shows a token.
+    ByToken,
+}
+
+/// How a server lets callers in, and how much it takes from each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccessOptions {
+    /// Where the owner is known without a token.
+    pub owner: OwnerAccess,
+    /// Names by which the server may be called, beside its own addresses.
+    pub hosts: Vec<AllowedHost>,
+    /// The most bytes of a request's body.
+    pub max_body_bytes: usize,
+    /// How long a body may take to arrive.
+    pub body_timeout: Duration,
+    /// How many wrong tokens are looked up for an address.
+    pub guesses: u32,
+    /// After what time they are as many again.
+    pub guess_refill: Duration,
+    /// How many requests the holder of a token may send in a second, over a while; four times as
+    /// many at once.
+    pub token_rate: u32,
+}
+
+impl Default for AccessOptions {
+    fn default() -> Self {
+        AccessOptions {
+            owner: OwnerAccess::ByPlace,
+            hosts: Vec::new(),
+            max_body_bytes: 1 << 20,
+            body_timeout: Duration::from_secs(30),
+            guesses: 10,
+            guess_refill: Duration::from_secs(60),
+            token_rate: 50,
+        }
+    }
+}
+
+/// So many seconds of requests can come at once.
+const RATE_BURST: u32 = 4;
+
+/// The keeper of the door: options, and what is remembered of those who came.
+#[derive(Debug)]
+pub struct AccessControl {
+    options: AccessOptions,
+    form_key: FormKey,
+    verifier: TokenVerifier,
+    sessions: BrowserSessions,
+    rates: RateLimiter<CallerKey>,
+    permits: Arc<RequestPermits>,
+}
+
+impl AccessControl {
+    /// A door with these options. It fails where the system has no random numbers.
+    pub fn new(options: AccessOptions) -> io::Result<Self> {
+        let burst = options.token_rate.saturating_mul(RATE_BURST);
+        let rates = RateLimiter::new(burst, Duration::from_secs(RATE_BURST.into()));
+        Ok(AccessControl {
+            form_key: FormKey::generate()?,
+            verifier: TokenVerifier::new(options.guesses, options.guess_refill),
+            sessions: BrowserSessions::default(),
+            rates,
+            permits: Arc::default(),
+            options,
+        })
+    }
+
+    pub(super) fn options(&self) -> &AccessOptions {
+        &self.options
+    }
+
+    pub(super) fn form_key(&self) -> &FormKey {
+        &self.form_key
+    }
+
+    pub(super) fn verifier(&self) -> &TokenVerifier {
+        &self.verifier
+    }
+
+    pub(super) fn sessions(&self) -> &BrowserSessions {
+        &self.sessions
+    }
+
+    /// Whether whoever calls from there is the owner, unless they show something else.
+    pub(super) fn is_owner_place(&self, arrival: &RequestArrival) -> bool {
+        self.options.owner == OwnerAccess::ByPlace && arrival.is_local()
+    }
+
+    /// Counts a request of somebody, and gives the permission that it holds while it is under way.
+    /// At their own machine the owner may ask as often as they like.
+    pub(super) fn permit(&self, key: CallerKey) -> Result<RequestPermit, AccessRefusal> {
+        if let CallerKey::Token(_) = key {
+            let counted = self.rates.take(key, Instant::now());
+            counted.map_err(|wait| AccessRefusal::too_many("too many requests", wait))?;
+        }
+        self.permits.take(key).ok_or_else(|| {
+            let what = "too many requests and streams are open at once";
+            AccessRefusal::too_many(what, Duration::from_secs(1))
+        })
+    }
+}

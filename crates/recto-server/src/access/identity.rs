@@ -1,0 +1,146 @@
+//! Who somebody is, by what they show: a token, a cookie, or the place that they call from.
+
+use std::time::Instant;
+
+use axum::http::{HeaderMap, header};
+use recto_agent::Actor;
+
+use super::arrival::RequestArrival;
+use super::permits::CallerKey;
+use super::refusal::AccessRefusal;
+use super::route_class::RouteClass;
+use super::secret::TOKEN_PREFIX;
+use super::tokens::TokenRefusal;
+use crate::gateway::Gateway;
+
+/// A caller who is known.
+#[derive(Debug, Clone)]
+pub(crate) struct CallerIdentity {
+    /// Who it is.
+    pub(crate) actor: Actor,
+    /// How they are known.
+    pub(crate) credential: CallerCredential,
+    /// Whom their requests are counted for.
+    pub(super) key: CallerKey,
+}
+
+/// How a caller is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CallerCredential {
+    /// Not at all.
+    Nothing,
+    /// By the place that they call from.
+    Place,
+    /// By a token in the request's header.
+    Token,
+    /// By the cookie of somebody who logged in.
+    Cookie,
+}
+
+/// Finds out who sent a request. Nobody, where nothing is shown and the place does not say it.
+pub(super) async fn identify(
+    gateway: &Gateway,
+    arrival: &RequestArrival,
+    class: RouteClass,
+    headers: &HeaderMap,
+) -> Result<Option<CallerIdentity>, AccessRefusal> {
+    let access = gateway.access();
+    let is_owner = access.is_owner_place(arrival);
+    match read_authorization(headers) {
+        Authorization::Bearer(secret) if is_owner && is_placeholder(secret, class) => {}
+        Authorization::Bearer(secret) => {
+            let token = access.verifier().verify(gateway.store(), secret, arrival.peer()).await;
+            let token = token.map_err(|refusal| refuse_token(gateway, refusal))?;
+            return Ok(Some(CallerIdentity {
+                actor: Actor::with_token(&token),
+                credential: CallerCredential::Token,
+                key: CallerKey::Token(token.id),
+            }));
+        }
+        Authorization::Unreadable if is_owner && class == RouteClass::Door => {}
+        Authorization::Unreadable => return Err(AccessRefusal::wrong_token(gateway)),
+        Authorization::Absent => {}
+    }
+    if let Some(identity) = identify_cookie(gateway, arrival, headers).await? {
+        return Ok(Some(identity));
+    }
+    Ok(is_owner.then(|| CallerIdentity {
+        actor: gateway.owner().clone(),
+        credential: CallerCredential::Place,
+        key: CallerKey::Owner,
+    }))
+}
+
+/// The holder of the token with which somebody logged in. A cookie that is not good any more is
+/// none: browsers keep them for as long as they like.
+async fn identify_cookie(
+    gateway: &Gateway,
+    arrival: &RequestArrival,
+    headers: &HeaderMap,
+) -> Result<Option<CallerIdentity>, AccessRefusal> {
+    let access = gateway.access();
+    let Some(cookie) = read_cookie(headers, arrival) else { return Ok(None) };
+    let Some(id) = access.sessions().find(cookie, Instant::now()) else { return Ok(None) };
+    match access.verifier().verify_login(gateway.store(), id).await {
+        Ok(token) => Ok(Some(CallerIdentity {
+            actor: Actor::with_token(&token),
+            credential: CallerCredential::Cookie,
+            key: CallerKey::Token(token.id),
+        })),
+        Err(TokenRefusal::Store(error)) => Err(AccessRefusal::from(error)),
+        Err(TokenRefusal::Wrong | TokenRefusal::Guessing(_)) => {
+            access.sessions().end(cookie);
+            Ok(None)
+        }
+    }
+}
+
+/// The refusal of somebody whose token was not good.
+pub(super) fn refuse_token(gateway: &Gateway, refusal: TokenRefusal) -> AccessRefusal {
+    match refusal {
+        TokenRefusal::Wrong => AccessRefusal::wrong_token(gateway),
+        TokenRefusal::Guessing(wait) => {
+            AccessRefusal::too_many("too many wrong tokens came from this address", wait)
+        }
+        TokenRefusal::Store(error) => AccessRefusal::from(error),
+    }
+}
+
+/// What stands in the header for credentials.
+enum Authorization<'a> {
+    Absent,
+    Bearer(&'a str),
+    Unreadable,
+}
+
+fn read_authorization(headers: &HeaderMap) -> Authorization<'_> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(value), second) = (values.next(), values.next()) else {
+        return Authorization::Absent;
+    };
+    let credentials = value.to_str().ok().filter(|_| second.is_none());
+    let bearer = credentials.and_then(|credentials| {
+        let (scheme, secret) = credentials.trim().split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then_some(secret.trim())
+    });
+    bearer.map_or(Authorization::Unreadable, Authorization::Bearer)
+}
+
+/// Whether a key is the one that some clients have to send to servers that want none.
+fn is_placeholder(secret: &str, class: RouteClass) -> bool {
+    class == RouteClass::Door && !secret.starts_with(TOKEN_PREFIX)
+}
+
+/// The name of our cookie. Browsers tell servers apart by port in everything but cookies.
+pub(super) fn cookie_name(arrival: &RequestArrival) -> String {
+    format!("recto_session_{}", arrival.port())
+}
+
+/// Our cookie in a request.
+pub(super) fn read_cookie<'a>(headers: &'a HeaderMap, arrival: &RequestArrival) -> Option<&'a str> {
+    let name = cookie_name(arrival);
+    let sent = headers.get_all(header::COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
+    let mut pairs = sent.flat_map(|cookies| cookies.split(';'));
+    let value = pairs.find_map(|pair| pair.trim().strip_prefix(&name)?.strip_prefix('='));
+    value.filter(|value| !value.is_empty())
+}

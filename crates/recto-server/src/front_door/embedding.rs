@@ -1,0 +1,74 @@
+//! Texts to vectors, for both doors.
+
+use axum::http::StatusCode;
+use recto_agent::{Actor, AgentError, EmbeddedText};
+use serde_json::Value;
+
+use super::{EMBEDDING_MODEL, is_embedding_model};
+use crate::gateway::Gateway;
+use crate::problem::{ApiProblem, ApiResult};
+
+/// The most texts of one request.
+const MOST_TEXTS: usize = 2_048;
+
+/// How many numbers a vector has.
+const DIMENSIONS: usize = 384;
+
+/// Texts that a client wants embedded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DoorTexts<'a> {
+    /// The model that it asks for.
+    pub(crate) model: &'a str,
+    /// A text, or a list of texts.
+    pub(crate) input: &'a Value,
+    /// How many numbers a vector should have, where it says so.
+    pub(crate) dimensions: Option<usize>,
+}
+
+/// Embeds texts by the built-in encoder.
+pub(crate) async fn embed_all(
+    gateway: &Gateway,
+    actor: &Actor,
+    texts: DoorTexts<'_>,
+) -> ApiResult<Vec<EmbeddedText>> {
+    if !is_embedding_model(texts.model) {
+        let title = format!("the model `{}` makes no embeddings", texts.model);
+        return Err(ApiProblem::new(StatusCode::NOT_FOUND, "model_not_found", title)
+            .hint(format!("ask for `{EMBEDDING_MODEL}`")));
+    }
+    if texts.dimensions.is_some_and(|dimensions| dimensions != 0 && dimensions != DIMENSIONS) {
+        return Err(ApiProblem::invalid(format!("`dimensions` is {DIMENSIONS}, or left out")));
+    }
+    let input = read_texts(texts.input)?;
+    let agent = gateway.default_agent()?;
+    match agent.embed(actor, input).await {
+        Err(error @ AgentError::NoEmbedding(_)) => {
+            let hint = error.remedy().map(|remedy| gateway.describe_remedy(&remedy));
+            let problem = ApiProblem::from(error);
+            Err(ApiProblem { hint: hint.or(problem.hint.clone()), ..problem })
+        }
+        embedded => Ok(embedded?),
+    }
+}
+
+fn read_texts(input: &Value) -> ApiResult<Vec<String>> {
+    let texts: Vec<String> = match input {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(values) => {
+            let text = |value: &Value| match value {
+                Value::String(text) => Ok(text.clone()),
+                _ => Err(ApiProblem::unsupported(
+                    "`input` as numbers of tokens",
+                    "send the texts themselves (LangChain: check_embedding_ctx_length=False)",
+                )),
+            };
+            values.iter().map(text).collect::<ApiResult<_>>()?
+        }
+        _ => return Err(ApiProblem::invalid("`input` is a text or a list of texts")),
+    };
+    match texts.len() {
+        0 => Err(ApiProblem::invalid("`input` has no text")),
+        1..=MOST_TEXTS => Ok(texts),
+        _ => Err(ApiProblem::invalid(format!("`input` has more than {MOST_TEXTS} texts"))),
+    }
+}

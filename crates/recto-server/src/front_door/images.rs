@@ -1,0 +1,62 @@
+//! Images as clients send them: a data URL, or base64 without a word on what it is.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use recto_context::Image;
+
+use crate::problem::{ApiProblem, ApiResult};
+
+/// Reads an image of a data URL. Recto fetches no addresses for clients.
+pub(crate) fn read_data_url(url: &str) -> ApiResult<Image> {
+    let Some((head, data)) = url.strip_prefix("data:").and_then(|rest| rest.split_once(',')) else {
+        return Err(ApiProblem::unsupported(
+            "an image by its address",
+            "send the image itself, as a data URL: data:image/png;base64,…",
+        ));
+    };
+    let Some(media_type) = head.strip_suffix(";base64") else {
+        return Err(ApiProblem::invalid("the data URL of an image is not in base64"));
+    };
+    if !media_type.starts_with("image/") {
+        return Err(ApiProblem::invalid(format!("a data URL of `{media_type}` is no image")));
+    }
+    decode(data)?;
+    Ok(Image { media_type: media_type.into(), data: data.into(), name: None })
+}
+
+/// Reads an image of which nothing is said: its first bytes tell what it is.
+pub(crate) fn read_base64_image(data: &str) -> ApiResult<Image> {
+    let media_type = match decode(data)?.as_slice() {
+        [0x89, b'P', b'N', b'G', ..] => "image/png",
+        [0xff, 0xd8, 0xff, ..] => "image/jpeg",
+        [b'G', b'I', b'F', b'8', ..] => "image/gif",
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "image/webp",
+        _ => return Err(ApiProblem::invalid("an image is neither PNG, JPEG, GIF nor WebP")),
+    };
+    Ok(Image { media_type: media_type.into(), data: data.into(), name: None })
+}
+
+fn decode(data: &str) -> ApiResult<Vec<u8>> {
+    let decoded = STANDARD.decode(data.as_bytes());
+    decoded.map_err(|error| ApiProblem::invalid(format!("an image is no base64: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_are_read_and_everything_else_is_refused() {
+        let png = STANDARD.encode(b"\x89PNG\r\n\x1a\n....");
+        assert_eq!(&*read_data_url(&format!("data:image/png;base64,{png}")).unwrap().data, png);
+        assert_eq!(&*read_base64_image(&png).unwrap().media_type, "image/png");
+        for odd in
+            ["https://example.org/a.png", "data:image/png,abc", "data:text/plain;base64,aGk="]
+        {
+            assert_eq!(read_data_url(odd).unwrap_err().status, 400, "{odd}");
+        }
+        for odd in ["%", "aGk="] {
+            assert_eq!(read_base64_image(odd).unwrap_err().status, 400, "{odd}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Problems in the form of the vendor whose door it is. Handlers answer with an [`ApiProblem`]
+//! like everywhere; a layer over each door's routes puts it, and whatever else is no answer of
+//! that door, into the vendor's words.
+
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use crate::problem::ApiProblem;
+
+/// The vendors whose clients are understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum VendorForm {
+    OpenAi,
+    Ollama,
+}
+
+/// The most of an error's body that is read to be put into other words.
+const MOST_ERROR: usize = 64 << 10;
+
+impl VendorForm {
+    /// The surface that its clients talk on.
+    pub(crate) fn surface(self) -> &'static str {
+        match self {
+            VendorForm::OpenAi => "openai",
+            VendorForm::Ollama => "ollama",
+        }
+    }
+}
+
+/// Puts an answer that is an error into the vendor's form, unless it is.
+pub(crate) async fn translate_problem(form: VendorForm, response: Response) -> Response {
+    let status = response.status();
+    let is_error = status.is_client_error() || status.is_server_error();
+    let json = HeaderValue::from_static("application/json");
+    if !is_error || response.headers().get(header::CONTENT_TYPE) == Some(&json) {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    let text = to_bytes(body, MOST_ERROR).await.unwrap_or_default();
+    let problem = read_problem(status, &text);
+    parts.headers.remove(header::CONTENT_LENGTH);
+    parts.headers.insert(header::CONTENT_TYPE, json);
+    if is_final(status) {
+        // The engine has tried again where that helps; OpenAI's clients would begin another turn.
+        parts.headers.insert("x-should-retry", HeaderValue::from_static("false"));
+    }
+    Response::from_parts(parts, Body::from(problem_json(form, &problem).to_string()))
+}
+
+/// A problem as the vendor's clients read it.
+pub(crate) fn problem_json(form: VendorForm, problem: &ApiProblem) -> Value {
+    let message = match &problem.hint {
+        Some(hint) => format!("{}; {hint}", problem.title),
+        None => problem.title.clone(),
+    };
+    match form {
+        VendorForm::Ollama => json!({ "error": message }),
+        VendorForm::OpenAi => json!({
+            "error": {
+                "message": message,
+                "type": openai_type(problem.status()),
+                "param": (problem.code == "model_not_found").then_some("model"),
+                "code": openai_code(&problem.code),
+            }
+        }),
+    }
+}
+
+/// The answer to a path that a door does not have.
+pub(crate) async fn unknown_path(uri: Uri) -> Response {
+    let title = format!("there is no `{}` here", uri.path());
+    ApiProblem::new(StatusCode::NOT_FOUND, "not_found", title).into_response()
+}
+
+/// The problem that an answer tells of; one of the server's own is a text.
+fn read_problem(status: StatusCode, body: &[u8]) -> ApiProblem {
+    let document: Value = serde_json::from_slice(body).unwrap_or_default();
+    let field = |name: &str| document[name].as_str().map(str::to_owned);
+    let text = || {
+        let text = String::from_utf8_lossy(body).trim().to_owned();
+        if text.is_empty() { status.to_string() } else { text }
+    };
+    let code = field("code").unwrap_or_else(|| "invalid_request".to_owned());
+    let problem = ApiProblem::new(status, &code, field("title").unwrap_or_else(text));
+    ApiProblem { hint: field("hint"), ..problem }
+}
+
+fn openai_type(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::UNAUTHORIZED => "authentication_error",
+        StatusCode::FORBIDDEN => "permission_error",
+        StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
+        status if status.is_client_error() => "invalid_request_error",
+        _ => "server_error",
+    }
+}
+
+/// OpenAI's name for a problem that its clients look for by name; ours for all others.
+fn openai_code(code: &str) -> &str {
+    match code {
+        "over_budget" | "context_overflow" => "context_length_exceeded",
+        "rate_limited" => "rate_limit_exceeded",
+        code => code,
+    }
+}
+
+/// Whether it would be the same again.
+fn is_final(status: StatusCode) -> bool {
+    let passes = [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE];
+    !passes.contains(&status)
+}

@@ -1,0 +1,173 @@
+//! `POST /ollama/api/chat` and `POST /ollama/api/generate`.
+
+use std::convert::Infallible;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use futures_util::StreamExt;
+use recto_agent::Actor;
+use recto_context::ClientToolChoice;
+use serde_json::Value;
+
+use super::reply::{LineHead, ReplyField, SpokenPiece};
+use super::request::{ChatBody, LineDelivery, MannerJson, PromptBody, read_body};
+use crate::access::Caller;
+use crate::front_door::{
+    ClientList, ConversationIndex, DoorEvent, DoorRequest, DoorTurn, OfferedModel, VendorForm,
+    find_model, named_mode, named_session, problem_json,
+};
+use crate::gateway::Gateway;
+use crate::problem::ApiResult;
+
+/// Answers a client's messages.
+pub(super) async fn answer_chat(
+    State(gateway): State<Gateway>,
+    Caller(actor): Caller,
+    Extension(conversations): Extension<ConversationIndex>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> ApiResult<Response> {
+    let mut body: ChatBody = read_body(&body)?;
+    let model = find_model(&gateway, &body.model)?;
+    let head = LineHead { field: ReplyField::Message, model: body.model.clone() };
+    if body.is_empty() {
+        return Ok(Json(head.loaded()).into_response());
+    }
+    let list = body.take_list()?;
+    let mut request = door_request(actor, model, list, &body.manner, &headers)?;
+    request.tools = body.tools();
+    let turn = DoorTurn::begin(gateway.store(), &conversations, request).await?;
+    answer(turn, head, &body.manner).await
+}
+
+/// Answers a prompt that stands by itself.
+pub(super) async fn answer_prompt(
+    State(gateway): State<Gateway>,
+    Caller(actor): Caller,
+    Extension(conversations): Extension<ConversationIndex>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> ApiResult<Response> {
+    let mut body: PromptBody = read_body(&body)?;
+    let model = find_model(&gateway, &body.model)?;
+    let head = LineHead { field: ReplyField::Response, model: body.model.clone() };
+    if body.is_empty() {
+        return Ok(Json(head.loaded()).into_response());
+    }
+    let list = body.take_list()?;
+    let request = door_request(actor, model, list, &body.manner, &headers)?;
+    let turn = DoorTurn::begin(gateway.store(), &conversations, request).await?;
+    answer(turn, head, &body.manner).await
+}
+
+fn door_request(
+    actor: Actor,
+    model: OfferedModel,
+    list: ClientList,
+    manner: &MannerJson,
+    headers: &HeaderMap,
+) -> ApiResult<DoorRequest> {
+    let mut settings = manner.settings()?;
+    settings.model = model.entry;
+    settings.context_mode = named_mode(headers, manner.context_mode.as_ref())?;
+    Ok(DoorRequest {
+        form: VendorForm::Ollama,
+        actor,
+        agent: model.agent,
+        list,
+        tools: Vec::new(),
+        tool_choice: ClientToolChoice::Free,
+        settings,
+        session: named_session(headers),
+        user: None,
+    })
+}
+
+async fn answer(turn: DoorTurn, head: LineHead, manner: &MannerJson) -> ApiResult<Response> {
+    let thinking = match manner.hides_thinking() {
+        true => ThinkingDisplay::Hidden,
+        false => ThinkingDisplay::Shown,
+    };
+    match manner.delivery() {
+        LineDelivery::Whole => send_whole(turn, &head, thinking).await,
+        LineDelivery::Streamed => stream_lines(turn, head, thinking).await,
+    }
+}
+
+/// Whether a client gets the model's reasoning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ThinkingDisplay {
+    Shown,
+    Hidden,
+}
+
+/// Waits for the whole reply. A client that leaves in the middle drops this, and with it the turn.
+async fn send_whole(
+    mut turn: DoorTurn,
+    head: &LineHead,
+    thinking: ThinkingDisplay,
+) -> ApiResult<Response> {
+    let mut said = SpokenPiece::default();
+    loop {
+        match turn.next().await? {
+            DoorEvent::Text(text) => said.text.push_str(&text),
+            DoorEvent::Thinking(text) if thinking == ThinkingDisplay::Shown => {
+                said.thinking.push_str(&text);
+            }
+            DoorEvent::Thinking(_) | DoorEvent::Waiting => {}
+            DoorEvent::Finished(end) => {
+                said.calls.clone_from(&end.calls);
+                return Ok(turn.sign(Json(head.end(&said, &end)).into_response()));
+            }
+        }
+    }
+}
+
+/// Streams the reply. What goes wrong before anything was said is still an answer of its own.
+async fn stream_lines(
+    mut turn: DoorTurn,
+    head: LineHead,
+    thinking: ThinkingDisplay,
+) -> ApiResult<Response> {
+    let first = turn.next().await?;
+    let signed = turn.sign(().into_response());
+    let lines = turn.follow_from(first).map(move |event| {
+        let lines = write_lines(event, &head, thinking);
+        Ok::<_, Infallible>(lines.iter().map(|line| format!("{line}\n")).collect::<String>())
+    });
+    let mut response = Body::from_stream(lines).into_response();
+    response.headers_mut().extend(signed.headers().clone());
+    let form = HeaderValue::from_static("application/x-ndjson");
+    response.headers_mut().insert(header::CONTENT_TYPE, form);
+    Ok(response)
+}
+
+/// An event of a turn as it goes over the line.
+fn write_lines(
+    event: ApiResult<DoorEvent>,
+    head: &LineHead,
+    thinking: ThinkingDisplay,
+) -> Vec<Value> {
+    let none = SpokenPiece::default();
+    match event {
+        Ok(DoorEvent::Text(text)) => vec![head.piece(&SpokenPiece { text, ..none })],
+        Ok(DoorEvent::Thinking(thought)) if thinking == ThinkingDisplay::Shown => {
+            vec![head.piece(&SpokenPiece { thinking: thought, ..none })]
+        }
+        Ok(DoorEvent::Thinking(_)) => Vec::new(),
+        // Its clients read every line as JSON.
+        Ok(DoorEvent::Waiting) => vec![head.piece(&none)],
+        Ok(DoorEvent::Finished(end)) => {
+            let mut lines = Vec::new();
+            if !end.calls.is_empty() {
+                lines.push(head.piece(&SpokenPiece { calls: end.calls.clone(), ..none }));
+            }
+            lines.push(head.end(&SpokenPiece::default(), &end));
+            lines
+        }
+        Err(problem) => vec![problem_json(VendorForm::Ollama, &problem)],
+    }
+}

@@ -1,0 +1,56 @@
+//! What can't be read or done, in one form.
+
+use serde_json::{Value, json};
+
+use super::DescribedServer;
+
+/// Promise: `api-problems-have-one-form`
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_is_wrong_is_a_problem_with_a_code() {
+    let api = DescribedServer::start().await;
+    let id = api.begin("talk").await;
+    let messages = format!("/api/sessions/{id}/messages");
+    for (method, path, body, expected) in [
+        ("GET", "/api/nothing", None, (404, "no_such_path")),
+        ("GET", "/api", None, (404, "no_such_path")),
+        ("PUT", "/api/sessions", None, (405, "wrong_method")),
+        ("GET", "/api/sessions/0", None, (400, "bad_id")),
+        ("GET", "/api/sessions/-1", None, (400, "bad_id")),
+        ("GET", "/api/sessions/1.5", None, (400, "bad_id")),
+        ("GET", "/api/sessions/x", None, (400, "bad_id")),
+        ("GET", "/api/sessions/99", None, (404, "store")),
+        ("GET", "/api/turns/99", None, (404, "no_such_turn")),
+        ("GET", "/api/approvals/99", None, (404, "store")),
+        ("GET", "/api/sessions?limt=3", None, (400, "bad_query")),
+        ("GET", "/api/models?agent=nobody", None, (404, "no_such_agent")),
+        ("POST", &messages, Some("{"), (400, "bad_json")),
+        ("POST", &messages, Some("[\"x\"]"), (400, "bad_json")),
+        ("POST", &messages, Some("{\"txet\": \"x\"}"), (400, "bad_field")),
+        ("POST", &messages, Some("{\"text\": 3}"), (400, "bad_field")),
+        ("POST", &messages, Some("{}"), (400, "empty_message")),
+        (
+            "POST",
+            &messages,
+            Some("{\"text\":\"x\",\"settings\":{\"tmp\":1}}"),
+            (400, "bad_setting"),
+        ),
+    ] {
+        let mut request = api.server.request(method, path);
+        if let Some(body) = body {
+            request = request.header("content-type", "application/json").body(body);
+        }
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.headers()["content-type"], "application/problem+json", "{path}");
+        let status = answer.status().as_u16();
+        let problem: Value = serde_json::from_str(&answer.text().await.unwrap()).unwrap();
+        let code = problem["code"].as_str().unwrap();
+        assert_eq!((status, code), expected, "{method} {path}: {problem}");
+        assert_eq!(problem["status"], status);
+        assert_eq!(problem["type"], format!("urn:recto:problem:{code}"));
+        assert!(problem["title"].is_string());
+    }
+    let (_, problem) = api.send("POST", &messages, json!({"txet": "x"})).await;
+    assert!(problem["detail"].as_str().unwrap().contains("`txet`"), "{problem}");
+    let form = api.server.request("POST", &messages).body("text=x").send().await.unwrap();
+    assert_eq!(form.status(), 415);
+}

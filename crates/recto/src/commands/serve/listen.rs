@@ -1,0 +1,79 @@
+//! Where the server listens, and what that means for those who call: beyond this machine it asks
+//! everybody for a token, and does not begin where nobody has one.
+
+use std::io;
+use std::net::SocketAddr;
+
+use recto_context::Remedy;
+use recto_server::{AccessOptions, AllowedHost, OwnerAccess, ParseHostError};
+use recto_store::{Moment, Store};
+use tokio::net::TcpListener;
+
+use crate::config::GatewaySettings;
+use crate::failure::{CliFailure, CliResult};
+use crate::remedy_words;
+
+/// An address to listen on, and who is let in there.
+#[derive(Debug)]
+pub(super) struct ListenPlan {
+    address: SocketAddr,
+    pub(super) access: AccessOptions,
+}
+
+impl ListenPlan {
+    /// The plan for an address, by the settings of the server.
+    pub(super) fn new(address: &str, server: &GatewaySettings) -> CliResult<Self> {
+        let address: SocketAddr = address.parse().map_err(|_| {
+            CliFailure::new(format!("`{address}` is no address to listen on"))
+                .hint("name an address and a port, such as 127.0.0.1:7411")
+        })?;
+        let is_open = !address.ip().to_canonical().is_loopback();
+        let owner = match is_open || server.require_token {
+            true => OwnerAccess::ByToken,
+            false => OwnerAccess::ByPlace,
+        };
+        let hosts: Result<Vec<AllowedHost>, ParseHostError> =
+            server.hosts.iter().map(|host| host.parse()).collect();
+        let hosts = hosts
+            .map_err(|error| CliFailure::new("`server.hosts` can't be used").because(&error))?;
+        let max_body_bytes = server.max_body_bytes as usize;
+        let access = AccessOptions { owner, hosts, max_body_bytes, ..AccessOptions::default() };
+        Ok(ListenPlan { address, access })
+    }
+
+    /// Refuses to begin where everybody needs a token and none is good.
+    pub(super) async fn check_tokens(&self, store: &Store) -> CliResult {
+        let now = Moment::now();
+        let is_free = self.access.owner == OwnerAccess::ByPlace;
+        if is_free || store.tokens().await?.iter().any(|token| token.is_valid(now)) {
+            return Ok(());
+        }
+        let what = match self.address.ip().to_canonical().is_loopback() {
+            true => "`server.require_token` is set".to_owned(),
+            false => format!("`{}` can be reached from other machines", self.address),
+        };
+        let command = remedy_words::command(&Remedy::CreateToken);
+        Err(CliFailure::new(format!("{what}, and there is no token that would let anybody in"))
+            .hint(format!("make one with {command}, or listen on 127.0.0.1 without tokens")))
+    }
+
+    /// Begins to listen.
+    pub(super) async fn listen(&self) -> CliResult<TcpListener> {
+        TcpListener::bind(self.address).await.map_err(|error| {
+            CliFailure::new(format!("cannot listen on {}", self.address))
+                .because(&error)
+                .hint("another program may have the port; choose another with --listen")
+        })
+    }
+}
+
+/// The address of the web page, as somebody at this machine opens it.
+pub(super) fn page_url(listener: &TcpListener) -> CliResult<String> {
+    let address = listener.local_addr().map_err(|error: io::Error| {
+        CliFailure::new("cannot tell on which address the server listens").because(&error)
+    })?;
+    match address.ip().is_unspecified() {
+        true => Ok(format!("http://localhost:{}/", address.port())),
+        false => Ok(format!("http://{address}/")),
+    }
+}
