@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use recto_context::{Catalog, IncludeMode, ItemKind, Tokens, ToolSpec};
+use recto_context::{Catalog, IncludeMode, ItemKind, ToolSpec};
 use recto_tools::{ServerIncludes, ServerStatus};
 use recto_workspace::{Override, WorkspaceSnapshot};
 
@@ -52,11 +52,6 @@ pub struct SourceFileView {
 }
 
 impl Agent {
-    /// The most that is used of what a model was trained for.
-    pub fn window_cap(&self) -> Tokens {
-        self.shared.parts.options.window_cap
-    }
-
     /// All that the agent has now. Nothing is started for it.
     pub async fn inventory(&self, actor: &Actor) -> AgentResult<AgentInventory> {
         actor.must_have(Right::SeeWorkspace)?;

@@ -9,9 +9,9 @@ mod sampling;
 mod serve;
 mod sessions;
 mod shell;
+mod token;
 mod tools;
 mod turns;
-mod token;
 
 use std::path::PathBuf;
 
@@ -29,9 +29,9 @@ pub use sampling::SamplingArgs;
 pub use serve::ServeArgs;
 pub use sessions::{SessionArgs, SessionCommand, SessionFormat};
 pub use shell::{CompletionArgs, ManArgs};
+pub use token::{TokenCommand, TokenCreateArgs, TokenLifetime};
 pub use tools::{CallArgs, McpCommand, ToolArgs, ToolCommand};
 pub use turns::{DiffArgs, ReplayArgs, ShowArgs};
-pub use token::{TokenCommand, TokenCreateArgs, TokenLifetime};
 
 /// Turns what is typed into the domain's own enum, whose variants have the same names.
 macro_rules! same_variants {

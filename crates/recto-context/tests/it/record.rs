@@ -9,11 +9,11 @@ use proptest::sample::Index;
 use recto_context::mode::words::{MessageSign, TalkKind};
 use recto_context::{
     AssemblyInputs, AttachedFile, Calibration, ChatRole, ContentPart, ContentRef, ContentSource,
-    ContextRecord, DropReason, FileNotice, Image, ImageRender, IncludeMode, ItemKind, Layer, LayoutPreset,
-    Message, MessageBody, MessageId, MessageRef, MessageStamp, Mode, ModeDecision, ModeReason,
-    Opaque, OpaqueKind, PageLayout, PartReason, PickPlacement, RecordBundle, RecordContents,
-    RequestContext, RestoreError, Text, TokenCounter, TokenRates, Tokens, ToolCalls, TurnNumber,
-    UserMessage, Window, compare_requests, render_messages,
+    ContextRecord, DropReason, FileNotice, Image, ImageRender, IncludeMode, ItemKind, Layer,
+    LayoutPreset, Message, MessageBody, MessageId, MessageRef, MessageStamp, Mode, ModeDecision,
+    ModeReason, Opaque, OpaqueKind, PageLayout, PartReason, PickPlacement, RecordBundle,
+    RecordContents, RequestContext, RestoreError, Text, TokenCounter, TokenRates, Tokens,
+    ToolCalls, TurnNumber, UserMessage, Window, compare_requests, render_messages,
 };
 use serde_json::{Value, json};
 

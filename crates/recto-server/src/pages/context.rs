@@ -29,7 +29,7 @@ use super::diff::{changed_text, diff_facts, item_changes};
 use super::files::FileLink;
 use super::layout::{NavPage, PageChrome, PageFrame};
 use super::page_problem::PageResult;
-use crate::access::Caller;
+use crate::access::{Caller, FormToken};
 use crate::gateway::Gateway;
 use columns::{ColumnOptions, item_columns};
 use view::RequestView;
@@ -76,6 +76,8 @@ pub(crate) struct ContextView {
     neighbours: [Option<TurnId>; 2],
     verified: Option<ReplayCheck>,
     models: Vec<String>,
+    /// The hidden field by which the server knows its own forms.
+    form_field: Markup,
 }
 
 async fn show_turn(
@@ -83,8 +85,10 @@ async fn show_turn(
     Caller(actor): Caller,
     Path(turn): Path<String>,
     Query(query): Query<ContextQuery>,
+    token: FormToken,
 ) -> PageResult<Markup> {
-    let view = load_turn(&gateway, &actor, &turn, &query).await?;
+    let loaded = load_turn(&gateway, &actor, &turn, &query).await?;
+    let view = ContextView { form_field: token.field(), ..loaded };
     if query.fragment.is_some() {
         return Ok(turn_content(&gateway, &actor, &view, DIALOG_PREFIX));
     }
@@ -126,6 +130,7 @@ async fn load_turn(
         comparison: compare_with_before(reader, record).await,
         neighbours: neighbours(gateway, &turn).await?,
         models: models.iter().map(|model| model.name.to_string()).collect(),
+        form_field: html! {},
         turn,
         session,
         shown,

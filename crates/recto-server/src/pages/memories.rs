@@ -15,10 +15,10 @@ use recto_workspace::AllMemories;
 use serde::Deserialize;
 
 use super::files::file_address;
-use super::layout::{NavPage, PageChrome, PageFrame, post_form};
+use super::layout::{NavPage, PageChrome, PageFrame};
 use super::page_problem::PageResult;
 use super::workspace::{agent_tabs, asked_agent};
-use crate::access::Caller;
+use crate::access::{Caller, FormToken};
 use crate::gateway::Gateway;
 
 /// The routes of this page.
@@ -59,16 +59,19 @@ async fn show_memories(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
     Query(query): Query<MemoriesQuery>,
+    token: FormToken,
 ) -> PageResult<Markup> {
     let agent = asked_agent(&gateway, query.agent.as_deref())?;
     let remembered = agent.all_memories(&actor).await?;
     let forgotten = agent.forgotten_memories(&actor).await?;
+    let chrome = PageChrome::load(&gateway, &actor, agent.name()).await?;
+    let chrome = PageChrome { form_field: token.field(), ..chrome };
     let list = MemoryList {
         agent: agent.name(),
+        chrome: &chrome,
         may_change: is_allowed(actor.role, Right::ChangeWorkspace),
     };
     let body = memories_page(&gateway, agent, list, &remembered, &forgotten);
-    let chrome = PageChrome::load(&gateway, &actor, agent.name()).await?;
     let frame =
         PageFrame { title: "Memories", page: NavPage::Memories, body_class: "", scripts: &[] };
     Ok(chrome.render(frame, &body))
@@ -168,6 +171,7 @@ fn memories_page(
 #[derive(Clone, Copy)]
 struct MemoryList<'a> {
     agent: &'a str,
+    chrome: &'a PageChrome,
     may_change: bool,
 }
 
@@ -183,7 +187,7 @@ impl MemoryList<'_> {
                 button.btn.first type="submit" { "Remember" }
             }
         };
-        post_form("/memories/add", "memo", &content)
+        self.chrome.post_form("/memories/add", "memo", &content)
     }
 
     fn agent_field(self) -> Markup {
@@ -237,8 +241,8 @@ impl MemoryList<'_> {
         let forget = html! { (fields) button.btn.plain type="submit" { "Forget" } };
         html! {
             div.changes {
-                details.fold { summary { "Edit" } (post_form("/memories/edit", "memo", &edit)) }
-                (post_form("/memories/forget", "", &forget))
+                details.fold { summary { "Edit" } (self.chrome.post_form("/memories/edit", "memo", &edit)) }
+                (self.chrome.post_form("/memories/forget", "", &forget))
             }
         }
     }
@@ -257,7 +261,7 @@ impl MemoryList<'_> {
                     (scope_words(&memory.scope)) " · " (memory.name)
                 }
                 @if self.may_change {
-                    div.changes { (post_form("/memories/restore", "", &restore)) }
+                    div.changes { (self.chrome.post_form("/memories/restore", "", &restore)) }
                 }
             }
         }

@@ -25,7 +25,7 @@ use super::context::kind_title;
 use super::item_search::{find_fitting, search_section};
 use super::layout::{NavPage, PageChrome, PageFrame};
 use super::page_problem::PageResult;
-use crate::access::Caller;
+use crate::access::{Caller, FormToken};
 use crate::gateway::Gateway;
 use crate::host::{HostProblem, HostRequest, IncludeChange, IncludeTarget};
 use crate::problem::ApiProblem;
@@ -52,6 +52,7 @@ async fn show_workspace(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
     Query(query): Query<WorkspaceQuery>,
+    token: FormToken,
 ) -> PageResult<Markup> {
     let agent = asked_agent(&gateway, query.agent.as_deref())?;
     let inventory = agent.inventory(&actor).await?;
@@ -63,14 +64,16 @@ async fn show_workspace(
     };
     let found = found.as_ref().map(|(message, report)| (*message, report));
     let search = search_section(&gateway, agent.name(), &inventory.catalog, found);
+    let chrome = PageChrome::load(&gateway, &actor, agent.name()).await?;
+    let chrome = PageChrome { form_field: token.field(), ..chrome };
     let table = ItemTable {
         agent: agent.name(),
+        chrome: &chrome,
         inventory: &inventory,
         usage: &usage,
         may_change: is_allowed(actor.role, Right::ChangeWorkspace),
     };
     let body = workspace_page(&gateway, agent, &table, &search);
-    let chrome = PageChrome::load(&gateway, &actor, agent.name()).await?;
     let frame =
         PageFrame { title: "Items", page: NavPage::Workspace, body_class: "", scripts: &[] };
     Ok(chrome.render(frame, &body))

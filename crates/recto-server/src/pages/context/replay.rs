@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 use super::ContextView;
 use crate::access::Caller;
 use crate::gateway::Gateway;
-use crate::pages::layout::{NavPage, PageChrome, PageFrame, post_form};
+use crate::pages::layout::{NavPage, PageChrome, PageFrame};
 use crate::pages::page_problem::PageResult;
 
 /// The place of a page at which the reply is sent.
@@ -45,7 +45,11 @@ pub(crate) fn replay_form(view: &ContextView, record: &RequestRecord) -> Markup 
     };
     html! {
         @if !view.models.is_empty() {
-            (post_form(&format!("/turns/{}/replay", view.turn.id), "again", &content))
+            // It leads to a page of its own, also from the dialog.
+            form.again method="post" action={ "/turns/" (view.turn.id) "/replay" } {
+                (view.form_field)
+                (content)
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use recto_workspace::IncludeSource;
 
 use crate::pages::context::{include_badge, include_word, kind_title};
 use crate::pages::files::file_address;
-use crate::pages::layout::post_form;
+use crate::pages::layout::PageChrome;
 use crate::pages::times::short;
 
 /// All modes, in the order of the switch.
@@ -20,6 +20,7 @@ const MODES: [IncludeMode; 3] = [IncludeMode::Always, IncludeMode::Manual, Inclu
 /// What the tables of items are made of.
 pub(super) struct ItemTable<'a> {
     pub(super) agent: &'a str,
+    pub(super) chrome: &'a PageChrome,
     pub(super) inventory: &'a AgentInventory,
     pub(super) usage: &'a HashMap<ItemId, ItemUsage>,
     /// Whether the reader may change include modes.
@@ -177,7 +178,7 @@ impl ItemTable<'_> {
                 }
             }
         };
-        post_form("/workspace/include", "", &content)
+        self.chrome.post_form("/workspace/include", "", &content)
     }
 
     /// What says when an item is included.
