@@ -205,7 +205,7 @@ fn no_file_but_the_agents_own_can_be_looked_at() {
     assert_eq!(server.get("/files?agent=other&path=/etc/passwd").status, 404);
 }
 
-/// Promise: `pages-show-text-as-text`
+/// Promise: `page-text-stays-text`
 #[test]
 fn names_and_texts_never_become_markup() {
     let home = home(&[r#"{"content": "<script>alert('reply')</script>"}"#]);
