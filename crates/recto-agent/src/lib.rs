@@ -46,7 +46,6 @@ mod selection;
 mod session_cache;
 mod session_changes;
 mod session_files;
-mod session_names;
 mod shared;
 mod shutdown;
 mod stats;

@@ -70,7 +70,12 @@ impl ApiProblem {
 
     /// The same problem, with what to do about it.
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
-        ApiProblem { hint: Some(hint.into()), ..self }
+        self.hint_if(Some(hint.into()))
+    }
+
+    /// The same problem, with what to do about it, where that is known.
+    pub(crate) fn hint_if(self, hint: Option<String>) -> Self {
+        ApiProblem { hint: hint.or(self.hint), ..self }
     }
 
     /// The same problem, with more about it.

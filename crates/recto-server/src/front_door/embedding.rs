@@ -44,8 +44,7 @@ pub(crate) async fn embed_all(
     match agent.embed(actor, input).await {
         Err(error @ AgentError::NoEmbedding(_)) => {
             let hint = error.remedy().map(|remedy| gateway.describe_remedy(&remedy));
-            let problem = ApiProblem::from(error);
-            Err(ApiProblem { hint: hint.or(problem.hint.clone()), ..problem })
+            Err(ApiProblem::from(error).hint_if(hint))
         }
         embedded => Ok(embedded?),
     }

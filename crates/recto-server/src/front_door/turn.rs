@@ -329,8 +329,7 @@ fn turn_problem(error: &TurnError) -> ApiProblem {
         "stopped" => StatusCode::CONFLICT,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
-    let problem = ApiProblem::new(status, &error.code, error.message.clone());
-    ApiProblem { hint: error.hint.clone(), ..problem }
+    ApiProblem::new(status, &error.code, error.message.clone()).hint_if(error.hint.clone())
 }
 
 /// The problem of a client that read so slowly that its reply is no longer at hand.

@@ -83,8 +83,7 @@ fn read_problem(status: StatusCode, body: &[u8]) -> ApiProblem {
         if text.is_empty() { status.to_string() } else { text }
     };
     let code = field("code").unwrap_or_else(|| "invalid_request".to_owned());
-    let problem = ApiProblem::new(status, &code, field("title").unwrap_or_else(text));
-    ApiProblem { hint: field("hint"), ..problem }
+    ApiProblem::new(status, &code, field("title").unwrap_or_else(text)).hint_if(field("hint"))
 }
 
 fn openai_type(status: StatusCode) -> &'static str {

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::layout::{NavPage, PageChrome, PageFrame};
 use super::page_problem::PageResult;
-use crate::access::Caller;
+use crate::access::{Caller, FormToken};
 use crate::gateway::Gateway;
 
 /// How many turns are drawn.
@@ -52,6 +52,7 @@ struct TurnSize {
 async fn show_chart(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
+    form: FormToken,
     Path(session): Path<SessionId>,
     Query(query): Query<ChartQuery>,
 ) -> PageResult<Markup> {
@@ -63,7 +64,7 @@ async fn show_chart(
     if query.fragment.is_some() {
         return Ok(chart);
     }
-    let chrome = PageChrome::load(&gateway, &actor, &session.agent).await?;
+    let chrome = PageChrome::load(&gateway, &actor, &form, &session.agent).await?;
     let title = format!("Context over {}", session.label());
     let frame = PageFrame { title: &title, page: NavPage::Chat, body_class: "", scripts: &[] };
     let body = html! {

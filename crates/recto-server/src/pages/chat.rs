@@ -34,7 +34,7 @@ use super::layout::{NavPage, PageChrome, PageFrame};
 use super::page_problem::PageResult;
 use super::session_panel::{SessionPanel, effective_mode};
 use super::times;
-use crate::access::Caller;
+use crate::access::{Caller, FormToken};
 use crate::events;
 use crate::gateway::Gateway;
 use crate::problem::ApiResult;
@@ -66,27 +66,37 @@ pub(crate) fn routes() -> axum::Router<Gateway> {
 async fn show_newest(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
+    form: FormToken,
 ) -> PageResult<Response> {
     let side = SideList::load(&gateway, &actor).await?;
     match side.newest() {
         Some(session) => {
             let nothing = String::new();
-            let page = ChatPage::load(&gateway, &actor, session).await?;
+            let page = ChatPage::load(&gateway, &actor, &form, session).await?;
             Ok(page.render(&side, &nothing, &html! {}).into_response())
         }
-        None => Ok(welcome(&gateway, &actor, &side).await?.into_response()),
+        None => Ok(welcome(&gateway, &actor, &form, &side).await?.into_response()),
     }
 }
 
 /// An empty session, which begins with its first message.
-async fn show_welcome(State(gateway): State<Gateway>, Caller(actor): Caller) -> PageResult<Markup> {
+async fn show_welcome(
+    State(gateway): State<Gateway>,
+    Caller(actor): Caller,
+    form: FormToken,
+) -> PageResult<Markup> {
     let side = SideList::load(&gateway, &actor).await?;
-    welcome(&gateway, &actor, &side).await
+    welcome(&gateway, &actor, &form, &side).await
 }
 
-async fn welcome(gateway: &Gateway, actor: &Actor, side: &SideList) -> PageResult<Markup> {
+async fn welcome(
+    gateway: &Gateway,
+    actor: &Actor,
+    form: &FormToken,
+    side: &SideList,
+) -> PageResult<Markup> {
     let agent = gateway.default_agent()?;
-    let chrome = PageChrome::load(gateway, actor, agent.name()).await?;
+    let chrome = PageChrome::load(gateway, actor, form, agent.name()).await?;
     let frame = PageFrame {
         title: "New session",
         page: NavPage::Chat,
@@ -145,10 +155,11 @@ fn agent_choice(gateway: &Gateway) -> Markup {
 async fn show_session(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
+    form: FormToken,
     Path(session): Path<SessionId>,
 ) -> PageResult<Markup> {
     let side = SideList::load(&gateway, &actor).await?;
-    let page = ChatPage::load(&gateway, &actor, session).await?;
+    let page = ChatPage::load(&gateway, &actor, &form, session).await?;
     let nothing = String::new();
     Ok(page.render(&side, &nothing, &html! {}))
 }
@@ -168,10 +179,11 @@ impl<'a> ChatPage<'a> {
     async fn load(
         gateway: &'a Gateway,
         actor: &'a Actor,
+        form: &FormToken,
         session: SessionId,
     ) -> PageResult<ChatPage<'a>> {
         let (agent, session) = gateway.find_session(actor, session).await?;
-        let chrome = PageChrome::load(gateway, actor, agent.name()).await?;
+        let chrome = PageChrome::load(gateway, actor, form, agent.name()).await?;
         let talk = TalkPage::load_newest(gateway.store(), &session).await?;
         let catalog = agent.catalog().await;
         let title = session_title(gateway, &session).await?;
@@ -279,11 +291,12 @@ struct OlderQuery {
 async fn show_older(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
+    form: FormToken,
     Path(session): Path<SessionId>,
     Query(query): Query<OlderQuery>,
 ) -> PageResult<Markup> {
     let (agent, session) = gateway.find_session(&actor, session).await?;
-    let chrome = PageChrome::load(&gateway, &actor, agent.name()).await?;
+    let chrome = PageChrome::load(&gateway, &actor, &form, agent.name()).await?;
     let before = MessageId(query.before);
     let talk = TalkPage::load_before(gateway.store(), &session, before).await?;
     let audience = TurnAudience { chrome: &chrome, actor: &actor };
@@ -307,10 +320,11 @@ async fn show_older(
 async fn show_side_list(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
+    form: FormToken,
     Query(query): Query<SideQuery>,
 ) -> PageResult<Markup> {
     let agent = gateway.default_agent()?.name();
-    let chrome = PageChrome::load(&gateway, &actor, agent).await?;
+    let chrome = PageChrome::load(&gateway, &actor, &form, agent).await?;
     Ok(SideList::load(&gateway, &actor).await?.render(&chrome, query.current))
 }
 
@@ -324,10 +338,11 @@ struct SideQuery {
 async fn show_turn(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
+    form: FormToken,
     Path((session, turn)): Path<(SessionId, TurnId)>,
 ) -> PageResult<Markup> {
     let (agent, session) = gateway.find_session(&actor, session).await?;
-    let chrome = PageChrome::load(&gateway, &actor, agent.name()).await?;
+    let chrome = PageChrome::load(&gateway, &actor, &form, agent.name()).await?;
     let found = gateway.store().turn(turn).await?.filter(|found| found.session == session.id);
     let found = found.ok_or(StoreError::NotFound(RowId::Turn(turn)))?;
     let view = TurnView::load_turn(gateway.store(), found).await?;
@@ -338,9 +353,10 @@ async fn show_turn(
 async fn show_panel(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
+    form: FormToken,
     Path(session): Path<SessionId>,
 ) -> PageResult<Markup> {
-    let page = ChatPage::load(&gateway, &actor, session).await?;
+    let page = ChatPage::load(&gateway, &actor, &form, session).await?;
     Ok(page.panel().render(&page.chrome))
 }
 
@@ -397,7 +413,8 @@ async fn follow_session(
         Some(last) => events::cursor_after(Some(last)),
         None => EventCursor::After(EventNumber(query.after)),
     };
-    Ok(events::stream_events(agent.listen(&actor, session, cursor).await?))
+    let listener = agent.listen(&actor, session, cursor).await?;
+    Ok(events::stream_events(listener, gateway.metrics().open_stream()))
 }
 
 /// The session in which a message is written; a new one has none yet.

@@ -76,27 +76,24 @@ pub(crate) struct ContextView {
     neighbours: [Option<TurnId>; 2],
     verified: Option<ReplayCheck>,
     models: Vec<String>,
-    /// The hidden field by which the server knows its own forms.
-    form_field: Markup,
 }
 
 async fn show_turn(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
+    form: FormToken,
     Path(turn): Path<String>,
     Query(query): Query<ContextQuery>,
-    token: FormToken,
 ) -> PageResult<Markup> {
-    let loaded = load_turn(&gateway, &actor, &turn, &query).await?;
-    let view = ContextView { form_field: token.field(), ..loaded };
+    let view = load_turn(&gateway, &actor, &turn, &query).await?;
+    let chrome = PageChrome::load(&gateway, &actor, &form, &view.session.agent).await?;
     if query.fragment.is_some() {
-        return Ok(turn_content(&gateway, &actor, &view, DIALOG_PREFIX));
+        return Ok(turn_content(&gateway, &actor, &chrome, &view, DIALOG_PREFIX));
     }
-    let chrome = PageChrome::load(&gateway, &actor, &view.session.agent).await?;
     let title = format!("Context of turn {}", view.turn.id);
     let scripts = &[CONTEXT_SCRIPT];
     let frame = PageFrame { title: &title, page: NavPage::Chat, body_class: "", scripts };
-    let content = turn_content(&gateway, &actor, &view, "");
+    let content = turn_content(&gateway, &actor, &chrome, &view, "");
     Ok(chrome.render(frame, &html! { main.page id="main" { (content) } }))
 }
 
@@ -130,7 +127,6 @@ async fn load_turn(
         comparison: compare_with_before(reader, record).await,
         neighbours: neighbours(gateway, &turn).await?,
         models: models.iter().map(|model| model.name.to_string()).collect(),
-        form_field: html! {},
         turn,
         session,
         shown,
@@ -211,11 +207,18 @@ fn attachment(name: &str, bytes: Vec<u8>) -> Response {
 }
 
 /// The main part: the same on the page and in the dialog.
-fn turn_content(gateway: &Gateway, actor: &Actor, view: &ContextView, prefix: &str) -> Markup {
+fn turn_content(
+    gateway: &Gateway,
+    actor: &Actor,
+    chrome: &PageChrome,
+    view: &ContextView,
+    prefix: &str,
+) -> Markup {
     let file_link = FileLink::for_actor(actor, &view.session.agent, view.turn.id);
     let options = ColumnOptions { prefix, file_link };
+    let may_replay = is_allowed(actor.role, Right::Replay).then_some(chrome);
     html! {
-        (overview::head(view, is_allowed(actor.role, Right::Replay), prefix))
+        (overview::head(view, may_replay, prefix))
         @match (&view.shown, &view.nothing) {
             (Some(shown), _) => {
                 (overview::facts(view, shown))

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::layout::{NavPage, PageChrome, PageFrame};
 use super::page_problem::PageResult;
-use crate::access::Caller;
+use crate::access::{Caller, FormToken};
 use crate::gateway::Gateway;
 
 /// The routes of this page.
@@ -29,6 +29,7 @@ struct DiffQuery {
 async fn show_diff(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
+    form: FormToken,
     Path(turn): Path<String>,
     Query(query): Query<DiffQuery>,
 ) -> PageResult<Markup> {
@@ -40,7 +41,7 @@ async fn show_diff(
         None => None,
     };
     let compared = reader.compare_turns(record, other).await?;
-    let chrome = PageChrome::load(&gateway, &actor, &session.agent).await?;
+    let chrome = PageChrome::load(&gateway, &actor, &form, &session.agent).await?;
     let RequestPair { before, after } = &compared.requests;
     let title = format!("Turn {} against turn {}", after.turn, before.turn);
     let frame = PageFrame { title: &title, page: NavPage::Chat, body_class: "", scripts: &[] };

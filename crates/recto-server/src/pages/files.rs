@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use super::layout::{NavPage, PageChrome, PageFrame};
 use super::page_problem::PageResult;
-use crate::access::Caller;
+use crate::access::{Caller, FormToken};
 use crate::gateway::Gateway;
 use crate::problem::{ApiProblem, ApiResult};
 
@@ -69,13 +69,14 @@ struct FileQuery {
 async fn show_file(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
+    form: FormToken,
     Query(query): Query<FileQuery>,
 ) -> PageResult<Markup> {
     actor.must_have(Right::SeeWorkspace)?;
     let agent = gateway.agent(&query.agent).ok_or_else(not_there)?;
     let file = agent.source_file(&actor, &query.path).await?.ok_or_else(not_there)?;
     let marked = marked_text(&gateway, &actor, &query).await?;
-    let chrome = PageChrome::load(&gateway, &actor, agent.name()).await?;
+    let chrome = PageChrome::load(&gateway, &actor, &form, agent.name()).await?;
     let title = file.path.to_string_lossy();
     let frame = PageFrame { title: &title, page: NavPage::Workspace, body_class: "", scripts: &[] };
     Ok(chrome.render(frame, &file_page(&file, marked.as_deref(), query.turn)))

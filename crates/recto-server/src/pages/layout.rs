@@ -6,6 +6,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use recto_agent::Actor;
 use recto_store::Moment;
 
+use crate::access::FormToken;
 use crate::assets::asset_path;
 use crate::gateway::{Gateway, can_reach};
 use crate::problem::ApiResult;
@@ -72,13 +73,18 @@ pub(crate) struct PageFrame<'a> {
 
 impl PageChrome {
     /// The chrome of a page that shows this agent to somebody.
-    pub(crate) async fn load(gateway: &Gateway, actor: &Actor, agent: &str) -> ApiResult<Self> {
+    pub(crate) async fn load(
+        gateway: &Gateway,
+        actor: &Actor,
+        form: &FormToken,
+        agent: &str,
+    ) -> ApiResult<Self> {
         let mut waiting = 0;
         for approval in gateway.store().open_approvals(Moment::now()).await? {
             let session = gateway.store().session(approval.session).await?;
             waiting += usize::from(session.is_some_and(|session| can_reach(actor, &session)));
         }
-        Ok(PageChrome { agent: agent.to_owned(), waiting, form_field: html! {} })
+        Ok(PageChrome { agent: agent.to_owned(), waiting, form_field: form.field() })
     }
 
     /// A whole page. Its body has everything below the top line, with a `main` whose id is `main`.

@@ -58,17 +58,16 @@ impl MemoryForm {
 async fn show_memories(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
+    form: FormToken,
     Query(query): Query<MemoriesQuery>,
-    token: FormToken,
 ) -> PageResult<Markup> {
     let agent = asked_agent(&gateway, query.agent.as_deref())?;
     let remembered = agent.all_memories(&actor).await?;
     let forgotten = agent.forgotten_memories(&actor).await?;
-    let chrome = PageChrome::load(&gateway, &actor, agent.name()).await?;
-    let chrome = PageChrome { form_field: token.field(), ..chrome };
+    let chrome = PageChrome::load(&gateway, &actor, &form, agent.name()).await?;
     let list = MemoryList {
-        agent: agent.name(),
         chrome: &chrome,
+        agent: agent.name(),
         may_change: is_allowed(actor.role, Right::ChangeWorkspace),
     };
     let body = memories_page(&gateway, agent, list, &remembered, &forgotten);
@@ -170,8 +169,8 @@ fn memories_page(
 /// How memories are listed.
 #[derive(Clone, Copy)]
 struct MemoryList<'a> {
-    agent: &'a str,
     chrome: &'a PageChrome,
+    agent: &'a str,
     may_change: bool,
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::layout::{NavPage, PageChrome, PageFrame};
 use super::page_problem::PageResult;
 use super::workspace::ending;
-use crate::access::Caller;
+use crate::access::{Caller, FormToken};
 use crate::gateway::Gateway;
 use crate::host::HostRequest;
 
@@ -19,12 +19,16 @@ pub(crate) fn routes() -> Router<Gateway> {
     Router::new().route("/models", get(show_models))
 }
 
-async fn show_models(State(gateway): State<Gateway>, Caller(actor): Caller) -> PageResult<Markup> {
+async fn show_models(
+    State(gateway): State<Gateway>,
+    Caller(actor): Caller,
+    form: FormToken,
+) -> PageResult<Markup> {
     actor.must_have(Right::SeeWorkspace)?;
     let asked = gateway.host().ask(|answer| HostRequest::Doctor { answer }).await;
     let report = asked.ok_or_else(ending)?;
     let agent = gateway.default_agent()?;
-    let chrome = PageChrome::load(&gateway, &actor, agent.name()).await?;
+    let chrome = PageChrome::load(&gateway, &actor, &form, agent.name()).await?;
     let frame = PageFrame { title: "Models", page: NavPage::Models, body_class: "", scripts: &[] };
     let body = html! {
         main.page id="main" {

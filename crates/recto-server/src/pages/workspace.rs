@@ -51,8 +51,8 @@ struct WorkspaceQuery {
 async fn show_workspace(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
+    form: FormToken,
     Query(query): Query<WorkspaceQuery>,
-    token: FormToken,
 ) -> PageResult<Markup> {
     let agent = asked_agent(&gateway, query.agent.as_deref())?;
     let inventory = agent.inventory(&actor).await?;
@@ -64,11 +64,10 @@ async fn show_workspace(
     };
     let found = found.as_ref().map(|(message, report)| (*message, report));
     let search = search_section(&gateway, agent.name(), &inventory.catalog, found);
-    let chrome = PageChrome::load(&gateway, &actor, agent.name()).await?;
-    let chrome = PageChrome { form_field: token.field(), ..chrome };
+    let chrome = PageChrome::load(&gateway, &actor, &form, agent.name()).await?;
     let table = ItemTable {
-        agent: agent.name(),
         chrome: &chrome,
+        agent: agent.name(),
         inventory: &inventory,
         usage: &usage,
         may_change: is_allowed(actor.role, Right::ChangeWorkspace),

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use recto_context::{
-    AlikeItem, DroppedEntry, Image, IncludeMode, ItemId, ItemKind, ItemStanding, ItemStatus,
-    ItemUse, Layer, OfferedTool, Part, PartReason, Pick, RequestContext, Tokens,
+    DroppedEntry, Image, ItemId, ItemKind, ItemStanding, ItemStatus, ItemUse, Layer, OfferedTool,
+    Part, PartReason, RequestContext, Tokens,
 };
 
 use super::TextTable;

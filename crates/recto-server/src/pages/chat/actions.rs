@@ -16,7 +16,7 @@ use recto_agent::{
 };
 use recto_context::ContextMode;
 use recto_store::{
-    ApprovalAnswer, ApprovalId, Moment, RowId, SessionId, SessionName, StoreError, StoredSession,
+    ApprovalAnswer, ApprovalId, Moment, RowId, SessionId, StoreError, StoredSession,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -25,26 +25,27 @@ use std::convert::Infallible;
 use super::command_words::describe_reply;
 use super::side_list::SideList;
 use super::{ChatPage, session_address};
-use crate::access::Caller;
+use crate::access::{Caller, FormToken};
 use crate::gateway::{Gateway, web_conversation};
 use crate::pages::page_problem::PageProblem;
 use crate::pages::session_panel::effective_mode;
 use crate::problem::ApiProblem;
 
 /// Who sent a form: the browser itself, or a script that shows what came of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum FormSender {
-    Browser,
+    /// The browser, with the token for the forms of the page that it gets.
+    Browser(FormToken),
     Script,
 }
 
-impl<S: Sync> FromRequestParts<S> for FormSender {
+impl FromRequestParts<Gateway> for FormSender {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Infallible> {
         match parts.headers.contains_key("x-recto-live") {
             true => Ok(FormSender::Script),
-            false => Ok(FormSender::Browser),
+            false => Ok(FormSender::Browser(FormToken::from_request_parts(parts, gateway).await?)),
         }
     }
 }
@@ -78,10 +79,10 @@ type ActionResult = Result<Response, Response>;
 
 impl FormSender {
     /// Tells what went wrong.
-    fn refuse(self, problem: impl Into<ApiProblem>) -> Response {
+    fn refuse(&self, problem: impl Into<ApiProblem>) -> Response {
         let problem = problem.into();
         match self {
-            FormSender::Browser => PageProblem(problem).into_response(),
+            FormSender::Browser(_) => PageProblem(problem).into_response(),
             FormSender::Script => problem.into_response(),
         }
     }
@@ -94,11 +95,11 @@ impl FormSender {
         outcome: ActionOutcome,
     ) -> Result<Response, Response> {
         let ActionOutcome { session, moves, answer, draft } = outcome;
-        if self == FormSender::Script {
+        let FormSender::Browser(form) = self else {
             let go = session.filter(|_| moves).map(|session| format!("/sessions/{session}"));
             let answer = answer.map(|answer| answer_note(&answer).into_string());
             return Ok(Json(ActionJson { go, answer, draft }).into_response());
-        }
+        };
         let Some(session) = session else {
             return Ok(axum::response::Redirect::to("/").into_response());
         };
@@ -108,7 +109,7 @@ impl FormSender {
         // What a command answers is kept nowhere, so it is shown at once.
         let shown = async {
             let side = SideList::load(gateway, actor).await?;
-            let page = ChatPage::load(gateway, actor, session).await?;
+            let page = ChatPage::load(gateway, actor, &form, session).await?;
             let answer = answer.map(|answer| answer_note(&answer)).unwrap_or_default();
             Ok(page.render(&side, &draft.unwrap_or_default(), &answer))
         };
@@ -210,7 +211,7 @@ async fn perform(
     let here = ActionOutcome { session: Some(session.id), ..ActionOutcome::default() };
     Ok(match reply {
         CommandReply::Began(began) => {
-            ActionOutcome { session: Some(began.id), moves: true, ..here }
+            ActionOutcome { session: Some(began.began.id), moves: true, ..here }
         }
         CommandReply::Resend(inbound) => {
             agent.submit(session.id, *inbound).await?;
@@ -351,8 +352,7 @@ pub(crate) async fn rename_session(
 ) -> ActionResult {
     let renamed = async {
         let (agent, session) = gateway.find_session(&actor, session).await?;
-        let name = SessionName::new(form.name.trim()).map_err(recto_agent::AgentError::from)?;
-        agent.rename_session(&actor, session.id, name).await?;
+        agent.rename_session(&actor, session.id, form.name.trim()).await?;
         Ok::<_, ApiProblem>(stay(session.id))
     };
     let outcome = renamed.await.map_err(|problem| sender.refuse(problem))?;

@@ -10,10 +10,11 @@ use super::ContextView;
 use super::layer_bar::{cached_word, layer_figure, layer_list, whole_percent};
 use super::replay::replay_form;
 use super::view::{CacheWitness, RequestView};
+use crate::pages::layout::PageChrome;
 use crate::pages::times::local;
 
 /// Which turn it is, with the ways to its neighbours and what can be done with it.
-pub(crate) fn head(view: &ContextView, may_replay: bool, prefix: &str) -> Markup {
+pub(crate) fn head(view: &ContextView, may_replay: Option<&PageChrome>, prefix: &str) -> Markup {
     let ContextView { turn, session, neighbours: [before, after], .. } = view;
     let message = view.shown.as_ref().map(|shown| visible_text(shown.context.sent.content()));
     let close = if prefix.is_empty() { None } else { Some("") };
@@ -46,16 +47,16 @@ pub(crate) fn head(view: &ContextView, may_replay: bool, prefix: &str) -> Markup
     }
 }
 
-fn actions(view: &ContextView, shown: &RequestView, may_replay: bool) -> Markup {
+fn actions(view: &ContextView, shown: &RequestView, may_replay: Option<&PageChrome>) -> Markup {
     let (turn, request) = (view.turn.id, shown.record.number);
     html! {
         div.acts {
-            @if may_replay {
+            @if let Some(chrome) = may_replay {
                 form method="get" action={ "/turns/" (turn) } data-into-dialog {
                     input type="hidden" name="request" value=(request);
                     button.btn type="submit" name="verify" value="1" { "Verify" }
                 }
-                (replay_form(view, &shown.record))
+                (replay_form(chrome, view, &shown.record))
             }
             button.btn type="button" hidden
                 data-copy={ "/turns/" (turn) "/body?request=" (request) } {

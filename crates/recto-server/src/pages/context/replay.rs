@@ -16,7 +16,7 @@ use std::convert::Infallible;
 use std::fmt::Write as _;
 
 use super::ContextView;
-use crate::access::Caller;
+use crate::access::{Caller, FormToken};
 use crate::gateway::Gateway;
 use crate::pages::layout::{NavPage, PageChrome, PageFrame};
 use crate::pages::page_problem::PageResult;
@@ -32,7 +32,11 @@ pub(crate) struct ReplayForm {
 }
 
 /// The form that has a request sent again.
-pub(crate) fn replay_form(view: &ContextView, record: &RequestRecord) -> Markup {
+pub(crate) fn replay_form(
+    chrome: &PageChrome,
+    view: &ContextView,
+    record: &RequestRecord,
+) -> Markup {
     let content = html! {
         input type="hidden" name="request" value=(record.number);
         label.vh for="replay-model" { "Model" }
@@ -45,11 +49,7 @@ pub(crate) fn replay_form(view: &ContextView, record: &RequestRecord) -> Markup 
     };
     html! {
         @if !view.models.is_empty() {
-            // It leads to a page of its own, also from the dialog.
-            form.again method="post" action={ "/turns/" (view.turn.id) "/replay" } {
-                (view.form_field)
-                (content)
-            }
+            (chrome.post_form(&format!("/turns/{}/replay", view.turn.id), "again", &content))
         }
     }
 }
@@ -58,6 +58,7 @@ pub(crate) fn replay_form(view: &ContextView, record: &RequestRecord) -> Markup 
 pub(crate) async fn replay_turn(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
+    token: FormToken,
     Path(turn): Path<String>,
     Form(form): Form<ReplayForm>,
 ) -> PageResult<Response> {
@@ -69,7 +70,7 @@ pub(crate) async fn replay_turn(
     let before = recorded_reply(&gateway, &record, &request).await?;
     let target = replay_target(agent, &request, &form.model)?;
     let plan = record.prepare_replay(request.clone(), target).await?;
-    let chrome = PageChrome::load(&gateway, &actor, agent.name()).await?;
+    let chrome = PageChrome::load(&gateway, &actor, &token, agent.name()).await?;
     let title = format!("Replay of turn {}", record.id());
     let frame = PageFrame { title: &title, page: NavPage::Chat, body_class: "", scripts: &[] };
     let body = replay_page(&title, &request, &form.model, &before);

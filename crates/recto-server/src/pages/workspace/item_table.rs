@@ -19,8 +19,8 @@ const MODES: [IncludeMode; 3] = [IncludeMode::Always, IncludeMode::Manual, Inclu
 
 /// What the tables of items are made of.
 pub(super) struct ItemTable<'a> {
-    pub(super) agent: &'a str,
     pub(super) chrome: &'a PageChrome,
+    pub(super) agent: &'a str,
     pub(super) inventory: &'a AgentInventory,
     pub(super) usage: &'a HashMap<ItemId, ItemUsage>,
     /// Whether the reader may change include modes.
