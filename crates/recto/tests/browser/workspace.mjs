@@ -30,8 +30,8 @@ export async function story(stage) {
 
 /** A rule that somebody puts into the session is on the next page, and gone from the one after. */
 async function addAndRemove(page) {
-  await say(page, "/add rule:lamps");
-  await page.waitForFunction(() => /lamps/.test(document.querySelector("#in-session")?.textContent ?? ""));
+  await say(page, "/add lamps");
+  await page.waitForFunction(() => /lamps/.test(document.querySelector("#answers")?.textContent ?? ""));
   await say(page, "With it.");
   await page.waitForFunction(() => document.querySelectorAll("article.turn").length === 2);
   await lastTurn(page);
@@ -45,7 +45,12 @@ async function addAndRemove(page) {
     return text;
   };
   assert.match(await shown(), /\[Manual\]/);
-  await say(page, "/remove rule:lamps");
+  const answered = await page.locator("#answers").textContent();
+  await say(page, "/remove lamps");
+  await page.waitForFunction((before) => {
+    const now = document.querySelector("#answers")?.textContent ?? "";
+    return /lamps/.test(now) && now !== before;
+  }, answered);
   await say(page, "Without it.");
   await page.waitForFunction(() => document.querySelectorAll("article.turn").length === 3);
   await lastTurn(page);
