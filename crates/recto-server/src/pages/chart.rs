@@ -10,6 +10,7 @@ use recto_context::grouped_digits;
 use recto_store::{RequestRecord, SessionId, StoredSession, StoredTurn, TurnId};
 use serde::Deserialize;
 
+use super::context::prompt_size;
 use super::layout::{NavPage, PageChrome, PageFrame};
 use super::page_problem::PageResult;
 use crate::access::{Caller, FormToken};
@@ -106,9 +107,8 @@ impl TurnSize {
     fn from_record(request: &RequestRecord) -> Option<Self> {
         let usage = request.answer.as_ref().map(|answer| answer.usage).unwrap_or_default();
         let prefix = &request.notes["prefix"];
-        let [agreed, fresh] = ["agreed_tokens", "fresh_tokens"].map(|name| prefix[name].as_u64());
-        let ours = agreed.zip(fresh).map(|(agreed, fresh)| agreed + fresh);
-        let tokens = usage.prompt.map(u64::from).or(ours)?;
+        let agreed = prefix["agreed_tokens"].as_u64();
+        let tokens = prompt_size(request)?;
         let cached = usage.cached.map(u64::from).or(agreed.filter(|_| usage.prompt.is_none()));
         let cause = prefix["cause"].as_str().filter(|cause| *cause != "picks_left");
         Some(TurnSize {
@@ -158,7 +158,7 @@ fn chart(sizes: &[TurnSize]) -> Markup {
     let step = 100.0 / sizes.len().max(LEAST) as f64;
     let middle = (TOKENS_TOP + TOKENS_BOTTOM) / 2.0;
     html! {
-        svg.chart height="284" role="img" aria-label="Tokens of each turn's prompt; the table below has the same numbers" {
+        svg.chart height="284" role="group" aria-label="Tokens of each turn's prompt; the table below has the same numbers" {
             text x="0" y="10" { "cached share" }
             text x="100%" y="10" text-anchor="end" { "100 %" }
             @for y in [SHARE_TOP, SHARE_BOTTOM, TOKENS_BOTTOM, middle, TOKENS_TOP] {

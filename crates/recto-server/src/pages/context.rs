@@ -35,7 +35,7 @@ use columns::{ColumnOptions, item_columns};
 use view::RequestView;
 
 pub(crate) use columns::kind_title;
-pub(crate) use view::{include_badge, include_word};
+pub(crate) use view::{include_badge, include_word, prompt_size};
 
 /// What ids begin with inside the dialog, so that they are not those of the page below it.
 const DIALOG_PREFIX: &str = "v-";
@@ -147,13 +147,7 @@ async fn compare_with_before<'a>(
 /// The turn's requests with what each took, by the server's count or else our own.
 async fn request_sizes(gateway: &Gateway, record: &TurnRecord<'_>) -> PageResult<Vec<(u32, u64)>> {
     let requests = gateway.store().requests(record.id()).await?;
-    let size = |request: &RequestRecord| {
-        let prefix = &request.notes["prefix"];
-        let own = ["agreed_tokens", "fresh_tokens"].map(|name| prefix[name].as_u64());
-        let own = own.into_iter().flatten().sum();
-        let served = request.answer.as_ref().and_then(|answer| answer.usage.prompt);
-        served.map_or(own, u64::from)
-    };
+    let size = |request: &RequestRecord| prompt_size(request).unwrap_or_default();
     Ok(requests.iter().map(|request| (request.number, size(request))).collect())
 }
 

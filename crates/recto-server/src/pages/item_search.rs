@@ -14,6 +14,9 @@ use crate::gateway::Gateway;
 /// The most items of each group that are shown.
 const SHOWN: usize = 8;
 
+/// The most rows of the table, but for those that a turn takes.
+const MOST: usize = 12;
+
 /// What would fit a message, of all that an agent has.
 pub(crate) async fn find_fitting(
     agent: &Agent,
@@ -60,7 +63,12 @@ pub(crate) fn search_section(
 }
 
 fn found_table(report: &ItemSearchReport, catalog: &Catalog) -> Markup {
-    let rows: Vec<&ItemSearchRow> = report.rows.iter().filter(|row| row.has_any()).collect();
+    let fitting = report.rows.iter().filter(|row| row.has_any());
+    let rows: Vec<&ItemSearchRow> = fitting
+        .enumerate()
+        .filter(|(at, row)| *at < MOST || row.is_taken)
+        .map(|(_, row)| row)
+        .collect();
     let floor = report.options.documents.floor;
     let below = |row: &&&ItemSearchRow| row.pick.scores.probability.unwrap_or(0.0) >= floor;
     let above = rows.iter().take_while(below).count();

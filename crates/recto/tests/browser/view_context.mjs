@@ -17,7 +17,7 @@ export async function story(stage) {
   await stage.accessible(page, "the dialog");
   await stage.picture(page, "context-dialog");
   // The reasons stand on hover and on focus.
-  await dialog.locator(".item .name", { hasText: "tone" }).focus();
+  await dialog.locator(".item .name", { hasText: "tone" }).hover();
   await page.waitForSelector("dialog [role=tooltip]:visible");
   assert.match(await dialog.locator("[role=tooltip]:visible").innerText(), /always included/);
   // Keys: all parts, then one layer.

@@ -9,7 +9,6 @@ export async function story(stage) {
   await stage.go(page, "/");
   await say(page, "Hello.");
   await lastTurn(page);
-  const chat = page.url();
   await addAndRemove(page);
   const own = await stage.tab();
   await stage.go(own, "/workspace");
@@ -17,9 +16,10 @@ export async function story(stage) {
   await row.getByRole("button", { name: "Always" }).click();
   await own.waitForURL(/#i-/);
   assert.equal(await row.getByRole("button", { name: "Always" }).getAttribute("aria-pressed"), "true");
-  await page.goto(chat);
+  // In another session: from this one a person has removed it.
+  await stage.go(page, "/new");
   await say(page, "And now?");
-  await page.waitForFunction(() => document.querySelectorAll("article.turn").length === 4);
+  await page.waitForURL(/\/sessions\/\d+$/);
   await lastTurn(page);
   await stage.go(page, "/turns/last");
   assert.match(await page.locator('.item[data-item="lamps"]').innerText(), /\[Always\]/);
@@ -30,8 +30,8 @@ export async function story(stage) {
 
 /** A rule that somebody puts into the session is on the next page, and gone from the one after. */
 async function addAndRemove(page) {
-  await say(page, "/add rule:lamps");
-  await page.waitForFunction(() => /lamps/.test(document.querySelector("#in-session")?.textContent ?? ""));
+  await say(page, "/add lamps");
+  await page.waitForFunction(() => /lamps/.test(document.querySelector("#answers")?.textContent ?? ""));
   await say(page, "With it.");
   await page.waitForFunction(() => document.querySelectorAll("article.turn").length === 2);
   await lastTurn(page);
@@ -45,7 +45,12 @@ async function addAndRemove(page) {
     return text;
   };
   assert.match(await shown(), /\[Manual\]/);
-  await say(page, "/remove rule:lamps");
+  const answered = await page.locator("#answers").textContent();
+  await say(page, "/remove lamps");
+  await page.waitForFunction((before) => {
+    const now = document.querySelector("#answers")?.textContent ?? "";
+    return /lamps/.test(now) && now !== before;
+  }, answered);
   await say(page, "Without it.");
   await page.waitForFunction(() => document.querySelectorAll("article.turn").length === 3);
   await lastTurn(page);
@@ -74,7 +79,10 @@ async function memories(stage, page) {
   await memory.getByRole("button", { name: "Save" }).click();
   const edited = page.locator(".memory", { hasText: "keeps goats" });
   await edited.first().getByRole("button", { name: "Forget" }).click();
-  await page.getByText("1 forgotten").click();
+  await page.getByText("1 forgotten").waitFor();
+  // The address leads to it, and browsers unfold what holds that place.
+  await page.locator("#forgotten").evaluate((fold) => (fold.open = true));
   await page.getByRole("button", { name: "Restore" }).click();
+  await page.waitForFunction(() => !document.querySelector("#forgotten"));
   assert.match(await page.innerText("ul.memories"), /Mara keeps goats/);
 }

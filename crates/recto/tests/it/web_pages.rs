@@ -83,7 +83,7 @@ fn a_diff_is_told_in_the_words_of_the_terminal() {
     for words in ["a workspace file or item changed", "items", "rule tone"] {
         assert!(told.contains(words) && drawn.contains(words), "{words}\n{told}\n{drawn}");
     }
-    assert_eq!(server.get("/turns/2/diff?with=2").status, 422);
+    assert_eq!(server.get("/turns/2/diff?with=2").status, 400);
     assert_eq!(server.get("/turns/99/diff").status, 404);
 }
 
@@ -128,7 +128,7 @@ fn talk(server: &WebServer, words: &str, turn: u32) {
     let sent = server.post_json("/api/sessions/1/messages", &body);
     assert_eq!(sent.status, 202, "{}", sent.body);
     for _ in 0..600 {
-        if server.get(&format!("/turns/{turn}")).body.contains("came back") {
+        if server.get(&format!("/turns/{turn}")).body.contains("first token after") {
             return;
         }
         std::thread::sleep(std::time::Duration::from_millis(50));
@@ -205,7 +205,7 @@ fn no_file_but_the_agents_own_can_be_looked_at() {
     assert_eq!(server.get("/files?agent=other&path=/etc/passwd").status, 404);
 }
 
-/// Promise: `pages-show-text-as-text`
+/// Promise: `page-text-stays-text`
 #[test]
 fn names_and_texts_never_become_markup() {
     let home = home(&[r#"{"content": "<script>alert('reply')</script>"}"#]);

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 use recto_context::{ContentSource, IncludeMode, ItemKind, Tokens};
 
-use super::view::{ItemRow, RequestView, score_lines};
+use super::view::{ItemRow, RequestView, score_lines, short_source};
 use crate::pages::files::FileLink;
 
 /// How many rows of a column are shown before the rest is folded.
@@ -122,7 +122,7 @@ fn item_name(row: &ItemRow<'_>, id: &str, options: ColumnOptions<'_>) -> Markup 
             }
             span role="tooltip" id=(id) {
                 @if let Some(description) = &row.description { (description) br; }
-                @if let Some(source) = row.source { (source) ": " }
+                @if let Some(source) = row.source { (short_source(source)) ": " }
                 (row.place.reason.describe())
             }
         }

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 use recto_context::{DroppedEntry, ItemStanding, RequestContext, Tokens};
 
-use super::view::refusal_summary;
+use super::view::{refusal_summary, short_source};
 use crate::gateway::Gateway;
 
 /// The section of what was left out.
@@ -40,7 +40,7 @@ fn dropped_table(gateway: &Gateway, context: &RequestContext) -> Markup {
                 @for dropped in &context.dropped { (dropped_row(dropped)) }
                 @for notice in &context.notices {
                     tr {
-                        td.path { (notice.source) br; span.q { "file" } }
+                        td.path title=(notice.source) { (short_source(&notice.source)) br; span.q { "file" } }
                         td {
                             (notice.problem)
                             @if let Some(remedy) = &notice.remedy {

@@ -49,7 +49,11 @@ pub(crate) fn replay_form(
     };
     html! {
         @if !view.models.is_empty() {
-            (chrome.post_form(&format!("/turns/{}/replay", view.turn.id), "again", &content))
+            // It leads to a page of its own, also from the dialog: no script sends it.
+            form.again method="post" action={ "/turns/" (view.turn.id) "/replay" } {
+                (chrome.form_field)
+                (content)
+            }
         }
     }
 }

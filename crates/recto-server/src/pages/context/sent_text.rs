@@ -9,8 +9,7 @@ use recto_context::{
 };
 
 use super::columns::ColumnOptions;
-use super::layer_bar::cached_word;
-use super::view::{RequestView, badge_text};
+use super::view::{CacheWitness, RequestView, badge_text, short_source};
 
 /// The most characters of a text that its folded line shows.
 const FIRST_WORDS: usize = 120;
@@ -57,6 +56,8 @@ struct SentRow<'a> {
     /// The number of the part on the page; a schema has none.
     part: Option<usize>,
     text: &'a str,
+    /// The same without what Recto put in front of it.
+    words: &'a str,
     /// What stands behind the text and is none: calls and images.
     message: Option<&'a ChatMessage>,
     tokens: Tokens,
@@ -109,6 +110,7 @@ impl<'a> SentGroups<'a> {
                         source: &part.source,
                         part: Some(span.part),
                         text,
+                        words: part.text(),
                         message: is_last.then_some(message),
                         tokens: part.tokens,
                         cached: view.cached(view.shares.parts.get(span.part)?),
@@ -202,6 +204,7 @@ fn tool_row<'a>(
         source: &tool.spec.source,
         part: None,
         text: &tool.spec.schema,
+        words: "",
         message: None,
         tokens: tool.tokens,
         cached: view.cached(share),
@@ -233,9 +236,9 @@ fn change_mark(view: &RequestView, first_byte: usize, prefix: &str) -> Markup {
     html! {
         p.break id={ (prefix) "first-change" } {
             b { "First byte that changed: " (byte) } " "
-            "Up to here the request agrees with the one before: "
-            (cached) " tokens were " (cached_word(view.witness)) ". "
-            "From here on " (prompt - cached) " are fresh."
+            "Up to here the request agrees with the one before"
+            @if view.witness == CacheWitness::Server { ": " (cached) " tokens were cached" }
+            ". From here on " (prompt - cached) " are fresh."
         }
     }
 }
@@ -276,7 +279,7 @@ fn label(row: &SentRow<'_>) -> Markup {
             " " span class={ "badge " (item.include) } {
                 (badge_text(item.include, item.scores.as_ref()))
             }
-            span { (row.source) }
+            span title=(row.source) { (short_source(row.source)) }
         }
     }
 }
@@ -284,7 +287,7 @@ fn label(row: &SentRow<'_>) -> Markup {
 /// The beginning of a message, or of the calls that it makes.
 fn first_words(row: &SentRow<'_>) -> String {
     let calls = row.message.map(|message| &message.calls[..]).unwrap_or_default();
-    let line = row.text.lines().find(|line| !line.trim().is_empty());
+    let line = row.words.lines().find(|line| !line.trim().is_empty());
     match (line, calls.first()) {
         (None, Some(call)) => format!("calls {} {}", call.name, call.arguments.as_str()),
         (line, _) => line.unwrap_or_default().to_owned(),

@@ -1,7 +1,7 @@
 //! What *View context* shows of a recorded request: layers with what was cached of them, and the
 //! items on the page in columns. Pure: no store, no clock.
 
-use recto_agent::cached_prefix;
+use recto_agent::{cached_prefix, outline_request};
 use recto_context::{
     CachedShare, CachedShares, ContentSource, IncludeMode, ItemId, ItemKind, ItemPlacement,
     ItemStanding, Layer, Part, Pick, Priority, RequestContext, Scores, Tokens, ToolCalls,
@@ -155,6 +155,15 @@ impl ItemRow<'_> {
     }
 }
 
+/// What a request took, by its server's count or else our own.
+pub(crate) fn prompt_size(request: &RequestRecord) -> Option<u64> {
+    let served = request.answer.as_ref().and_then(|answer| answer.usage.prompt);
+    served.map(u64::from).or_else(|| {
+        let layers = outline_request(request).ok()?.layers;
+        Some(layers.iter().map(|(_, tokens)| u64::from(tokens.get())).sum())
+    })
+}
+
 /// The text of an include badge. What search brought has its score behind it: the probability, or
 /// else the cosine.
 pub(crate) fn badge_text(include: IncludeMode, scores: Option<&Scores>) -> String {
@@ -177,6 +186,16 @@ pub(crate) fn include_word(include: IncludeMode) -> &'static str {
         IncludeMode::Always => "Always",
         IncludeMode::Manual => "Manual",
         IncludeMode::Agent => "Agent",
+    }
+}
+
+/// Where a text comes from, in few words: of a file its folder and its name.
+pub(crate) fn short_source(source: &ContentSource) -> String {
+    let ContentSource::File(path) = source else { return source.to_string() };
+    let folder = path.parent().and_then(|folder| folder.file_name());
+    match folder {
+        Some(folder) => format!("{}/{}", folder.to_string_lossy(), source.name()),
+        None => source.name(),
     }
 }
 
@@ -224,6 +243,14 @@ mod tests {
         assert_eq!(text(IncludeMode::Agent, None), "[Agent]");
         // Only what search brought has a score of it.
         assert_eq!(text(IncludeMode::Always, Some(&both)), "[Always]");
+    }
+
+    #[test]
+    fn a_file_is_told_by_its_folder_and_name() {
+        let short = |path: &str| short_source(&ContentSource::file(path));
+        assert_eq!(short("/home/mara/agent/rules/tone.md"), "rules/tone.md");
+        assert_eq!(short("SOUL.md"), "SOUL.md");
+        assert_eq!(short_source(&ContentSource::BuiltIn), "built-in");
     }
 
     #[test]
