@@ -3,6 +3,7 @@
 import { completeWhileTyping } from "./completion.js";
 import { ask, conversation, parseFragment } from "./dom.js";
 import { clearAnswer, sendForm, showOutcome, showProblem } from "./forms.js";
+import { refreshPanel } from "./live.js";
 import { openTurns } from "./turns.js";
 
 /** How long one has to have stopped typing before it is looked what would be sent. */
@@ -75,6 +76,8 @@ async function send(box, text) {
     writeDraft(text.value === said ? "" : text.value);
     if (outcome.draft) writeDraft(outcome.draft);
     showOutcome(outcome);
+    // A command may have changed what is in the session.
+    if (said.startsWith("/")) refreshPanel();
     chooseUsualMode(box);
     scrollToEnd();
   } catch (problem) {

@@ -26,7 +26,7 @@ use recto_store::{RowId, SessionId, StoreError, StoredSession, TurnId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use self::composer::{CompletionList, Composer, preview_meter};
+use self::composer::{CompletionList, MessageComposer, preview_meter};
 use self::side_list::{SideList, surface_words};
 use self::talk_page::{TalkPage, TurnView};
 use self::turn_article::{TurnAudience, state_name, turn_article};
@@ -107,7 +107,7 @@ async fn welcome(
     };
     let lead = agent_choice(gateway);
     let mode = effective_mode(&SessionSettings::default(), agent.models().first());
-    let composer = Composer { action: "/sessions", draft: "", mode, lead: &lead };
+    let composer = MessageComposer { action: "/sessions", draft: "", mode, lead: &lead };
     let body = html! {
         (side.render(&chrome, None))
         main.talk #main {
@@ -223,7 +223,7 @@ impl<'a> ChatPage<'a> {
         let model = model.or(self.agent.models().first());
         let action = format!("/sessions/{}/messages", self.session.id);
         let mode = effective_mode(&settings, model);
-        let composer = Composer { action: &action, draft, mode, lead: &html! {} };
+        let composer = MessageComposer { action: &action, draft, mode, lead: &html! {} };
         let body = html! {
             (side.render(&self.chrome, Some(self.session.id)))
             main.talk #main data-session=(self.session.id) {

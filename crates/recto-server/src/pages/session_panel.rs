@@ -292,7 +292,7 @@ impl SettingFields<'_> {
             Some(source) => source,
         };
         match &holds["value"] {
-            Value::Null => "as the model's server has it".to_owned(),
+            Value::Null => "the server's own".to_owned(),
             Value::String(text) => format!("{} ({source})", text.replace('_', " ")),
             other => format!("{other} ({source})"),
         }

@@ -69,7 +69,7 @@ async fn a_message_is_sent_by_a_form_and_stands_in_the_page_as_text() {
     let said = "text=%3Cb%3Ehello%3C%2Fb%3E&mode=full";
     let (status, _) = post_form(&server, &path, said).await;
     server.agent.finished().await;
-    assert_eq!(status, 200, "it leads to the session");
+    assert_eq!(status, 303, "it leads to the session");
     let (_, page) = get(&server, &format!("/sessions/{session}")).await;
     assert!(page.contains("&lt;b&gt;hello&lt;/b&gt;") && !page.contains("<b>hello"), "{page}");
     assert!(page.contains("data-state=\"ended\"") && page.contains("View context"), "{page}");

@@ -62,6 +62,9 @@ async function panel(page) {
   await page.fill("#add", "rule:tone");
   await page.press("#add", "Enter");
   await page.waitForFunction(() => /tone/.test(document.querySelector("#in-session ul")?.textContent ?? ""));
+  // A command does the same.
+  await say(page, "/remove rule:tone");
+  await page.waitForFunction(() => !/tone/.test(document.querySelector("#in-session ul")?.textContent ?? ""));
   await page.selectOption("#s-context_mode", "minimal");
   await page.waitForTimeout(300);
   await page.reload();

@@ -270,7 +270,7 @@ pub(crate) async fn answer_question(
 
 /// An item to be added to a session, or taken out of it.
 #[derive(Debug, Deserialize)]
-pub(crate) struct ItemForm {
+pub(crate) struct ItemChangeForm {
     add: Option<String>,
     remove: Option<String>,
 }
@@ -281,7 +281,7 @@ pub(crate) async fn change_items(
     Caller(actor): Caller,
     Path(session): Path<SessionId>,
     sender: FormSender,
-    Form(form): Form<ItemForm>,
+    Form(form): Form<ItemChangeForm>,
 ) -> ActionResult {
     let named = |name: Option<String>| name.filter(|name| !name.trim().is_empty());
     let command = match (named(form.remove), named(form.add)) {

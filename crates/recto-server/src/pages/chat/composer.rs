@@ -13,7 +13,7 @@ const MODES: [ContextMode; 3] = [ContextMode::Auto, ContextMode::Full, ContextMo
 
 /// A composer: where it sends to, and what stands in it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Composer<'a> {
+pub(crate) struct MessageComposer<'a> {
     /// The address that takes the message.
     pub(crate) action: &'a str,
     /// What the text begins as.
@@ -24,7 +24,7 @@ pub(crate) struct Composer<'a> {
     pub(crate) lead: &'a Markup,
 }
 
-impl Composer<'_> {
+impl MessageComposer<'_> {
     /// The composer as a form.
     pub(crate) fn render(&self, chrome: &PageChrome) -> Markup {
         html! {
