@@ -83,8 +83,8 @@ async function load(dialog, address) {
   const title = content.querySelector("h1");
   if (title) dialog.setAttribute("aria-labelledby", (title.id ||= "v-title"));
   prepare(content);
+  content.focus({ preventScroll: true });
   dialog.scrollTop = 0;
-  content.focus();
 }
 
 /** @param {HTMLElement} content */

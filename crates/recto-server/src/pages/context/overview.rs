@@ -181,7 +181,7 @@ fn cache_words(shown: &RequestView) -> Markup {
     let fresh = shown.context.prompt_tokens() - cached;
     html! {
         @match shown.witness {
-            CacheWitness::Nobody => "what was cached is unknown",
+            CacheWitness::Nobody => { b { (fresh) } " fresh: no request came before" },
             witness => { b { (cached) } " " (cached_word(witness)) ", " b { (fresh) } " fresh" },
         }
     }
