@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use recto_context::{Audience, AudienceKind, Catalog};
+use recto_context::{Audience, AudienceKind, Catalog, Tokens};
 use recto_store::{
     BindingKey, Moment, NewSession, RowId, SessionId, SessionName, SessionNameError, Store,
     StoreError, StoredCompaction, StoredSession, TurnId,
@@ -211,6 +211,12 @@ impl Agent {
     /// The model entry of that name.
     pub fn model(&self, name: &str) -> AgentResult<&ModelEntry> {
         self.shared.model(Some(name))
+    }
+
+    /// The most that is used of what a model was trained for, where nobody says what its server
+    /// has.
+    pub fn window_cap(&self) -> Tokens {
+        self.shared.parts.options.window_cap
     }
 
     /// The session of a conversation: the one that it is bound to, or a new one.

@@ -1,9 +1,9 @@
-//! Changes of a session as a whole: its way out of the archive, its settings, its end.
+//! Changes of a session as a whole: its name, its place in the archive, its settings, its end.
 //!
 //! Each door says which right it needs; what was said in a session is changed nowhere.
 
 use recto_context::Text;
-use recto_store::{DeletedSession, Moment, SessionId, SettingsMap, StoredSession};
+use recto_store::{DeletedSession, Moment, SessionId, SessionName, SettingsMap, StoredSession};
 use serde_json::Value;
 
 use crate::actor::Actor;
@@ -14,6 +14,27 @@ use crate::options::SessionSettings;
 use crate::rights::Right;
 
 impl Agent {
+    /// Gives a session another name.
+    pub async fn rename_session(
+        &self,
+        actor: &Actor,
+        session: SessionId,
+        name: &str,
+    ) -> AgentResult<StoredSession> {
+        self.must_be_allowed(actor, Right::ChangeSettings, session).await?;
+        Ok(self.store().rename(session, SessionName::new(name)?).await?)
+    }
+
+    /// Puts a session into the archive.
+    pub async fn archive_session(
+        &self,
+        actor: &Actor,
+        session: SessionId,
+    ) -> AgentResult<StoredSession> {
+        self.must_be_allowed(actor, Right::BeginSession, session).await?;
+        Ok(self.store().archive(session, Moment::now()).await?)
+    }
+
     /// Takes a session out of the archive.
     pub async fn unarchive_session(
         &self,

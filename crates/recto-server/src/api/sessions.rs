@@ -7,12 +7,10 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use recto_agent::{
-    Actor, AgentError, RecordReader, Right, SessionExportForm, question_json, session_usage_json,
-    summary_json,
+    Actor, RecordReader, Right, SessionExportForm, question_json, session_usage_json, summary_json,
 };
 use recto_store::{
-    Moment, SessionFilter, SessionId, SessionName, SessionSummary, Store, StoreResult,
-    StoredApproval, TurnId,
+    Moment, SessionFilter, SessionId, SessionSummary, Store, StoreResult, StoredApproval, TurnId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -188,7 +186,6 @@ pub(crate) async fn change_session(
 ) -> ApiResult<Json<Value>> {
     let (agent, _) = gateway.find_session(&actor, session).await?;
     if let Some(name) = &change.name {
-        let name = SessionName::new(name).map_err(AgentError::from)?;
         agent.rename_session(&actor, session, name).await?;
     }
     match change.archived {
