@@ -25,7 +25,7 @@ impl Agent {
         Ok(self.store().rename(session, SessionName::new(name)?).await?)
     }
 
-    /// Puts a session into the archive.
+    /// Puts a session into the archive, without beginning another.
     pub async fn archive_session(
         &self,
         actor: &Actor,

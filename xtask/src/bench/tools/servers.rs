@@ -12,7 +12,7 @@ use std::time::Duration;
 use recto_agent::{Actor, Agent, Conversation, Inbound, SearchParts};
 use recto_context::IncludeMode;
 use recto_store::SessionId;
-use recto_tools::{ServerOptions, ServerTransport, ToolOptions, Toolbox};
+use recto_tools::{ServerIncludes, ServerOptions, ServerTransport, ToolOptions, Toolbox};
 use serde_json::json;
 
 use crate::Result;
@@ -174,8 +174,7 @@ impl ServerFolder<'_> {
                 environment: Vec::new(),
                 working_dir: None,
             },
-            include,
-            tool_includes: BTreeMap::new(),
+            includes: ServerIncludes { include, tools: BTreeMap::new() },
             disabled_tools: Vec::new(),
             start_limit: Duration::from_secs(30),
             time_limit: Duration::from_secs(30),
