@@ -51,7 +51,17 @@ pub async fn search_items(
     asked: &ItemSearch<'_>,
     patience: SearchPatience,
 ) -> ItemSearchReport {
-    let options = *searcher.options();
+    search_items_with(searcher, catalog, asked, *searcher.options(), patience).await
+}
+
+/// Does the same for a turn that would take as much as these options say.
+pub async fn search_items_with(
+    searcher: &Searcher,
+    catalog: &Catalog,
+    asked: &ItemSearch<'_>,
+    options: SearchOptions,
+    patience: SearchPatience,
+) -> ItemSearchReport {
     let group = asked.kind.map(ItemGroup::of_kind);
     let is_candidate: IsCandidate =
         Arc::new(move |id| group.is_none_or(|group| ItemGroup::of_kind(id.kind) == group));

@@ -85,7 +85,9 @@ pub use event_stream::{EventCursor, EventListener};
 pub use exact_counts::assemble_for;
 pub use inbound::{Inbound, InboundReading, SurfaceMessage};
 pub use inventory::{AgentInventory, IncludeSettings, SourceFileView};
-pub use item_search::{ItemSearch, ItemSearchReport, ItemSearchRow, by_probability, search_items};
+pub use item_search::{
+    ItemSearch, ItemSearchReport, ItemSearchRow, by_probability, search_items, search_items_with,
+};
 pub use items::{
     ItemChange, ItemOutcome, MentionedItems, bare_item_name, join_mentioned, name_means_item,
     typed_name, without_mentions,
@@ -132,7 +134,8 @@ pub use unknown_items::{ConfiguredItems, UnknownItem};
 pub use views::{
     RecordReader, ReplayCheck, ReplayPlan, ReplayTarget, RequestPair, SessionExportForm,
     TurnComparison, TurnExplanation, TurnRecord, approval_json, cached_prefix, compaction_json,
-    message_hit_json, message_json, page_text_json, preview_json, question_json, request_json,
-    session_item_json, session_json, summary_json, transcript_json, turn_json,
+    memory_day, memory_json, memory_scope_parts, message_hit_json, message_json, page_text_json,
+    preview_json, question_json, request_json, session_item_json, session_json, summary_json,
+    transcript_json, turn_json,
 };
 pub use why::{ItemChangeSince, ItemExplanation, ItemReason, explain_item};

@@ -8,6 +8,7 @@ mod comparison;
 mod export;
 mod item_reasons;
 mod json;
+mod memory;
 mod page_text;
 mod reader;
 mod replay;
@@ -21,6 +22,7 @@ pub use json::{
     question_json, request_json, session_item_json, session_json, summary_json, transcript_json,
     turn_json,
 };
+pub use memory::{memory_day, memory_json, memory_scope_parts};
 pub use page_text::page_text_json;
 pub use reader::RecordReader;
 pub use replay::{ReplayCheck, ReplayPlan, ReplayTarget};

@@ -8,7 +8,9 @@
 mod approvals;
 mod attachments;
 mod description;
+mod items;
 mod live_events;
+mod memories;
 mod messages;
 mod overview;
 mod paging;
@@ -59,6 +61,7 @@ fn described_routes() -> OpenApiRouter<Gateway> {
     let mut router = OpenApiRouter::with_openapi(described)
         .merge(session_routes())
         .merge(turn_routes())
+        .merge(workspace_routes())
         .routes(routes!(live_events::follow_all))
         .routes(routes!(approvals::list_approvals))
         .routes(routes!(approvals::show_approval, approvals::answer_approval))
@@ -97,6 +100,16 @@ fn turn_routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(records::explain_item))
         .routes(routes!(replays::verify_turn))
         .routes(routes!(replays::replay_turn))
+}
+
+fn workspace_routes() -> OpenApiRouter<Gateway> {
+    OpenApiRouter::new()
+        .routes(routes!(items::list_all))
+        .routes(routes!(items::show_item, items::change_include))
+        .routes(routes!(items::search_all))
+        .routes(routes!(memories::list_memories, memories::add_memory))
+        .routes(routes!(memories::change_memory, memories::forget_memory))
+        .routes(routes!(memories::restore_memory))
 }
 
 fn json_text(text: &'static str) -> Response {

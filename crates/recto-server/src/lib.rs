@@ -18,6 +18,7 @@ mod front_door;
 mod gateway;
 mod health;
 mod host;
+mod includes;
 mod metrics;
 mod ollama;
 mod openai;

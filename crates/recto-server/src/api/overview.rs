@@ -58,6 +58,13 @@ pub(crate) struct AgentQuery {
     agent: Option<String>,
 }
 
+impl AgentQuery {
+    /// The name of the agent, where one is named.
+    pub(crate) fn agent(&self) -> Option<&str> {
+        self.agent.as_deref()
+    }
+}
+
 /// A model that can answer.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct ModelDescription {
@@ -92,7 +99,7 @@ pub(crate) async fn list_models(
     Caller(_): Caller,
     ApiQuery(query): ApiQuery<AgentQuery>,
 ) -> ApiResult<Json<ModelList>> {
-    let agent = gateway.agent_or_default(query.agent.as_deref())?;
+    let agent = gateway.agent_or_default(query.agent())?;
     Ok(Json(ModelList { models: agent.models().iter().map(describe_model).collect() }))
 }
 

@@ -421,3 +421,87 @@ pub(crate) struct EventFrameShape {
     /// The number of the event, for `last-event-id`.
     pub(crate) id: Option<String>,
 }
+
+/// The kind of an item.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ItemKindShape {
+    /// A short instruction.
+    Rule,
+    /// A document to look things up in.
+    Reference,
+    /// A folder with a SKILL.md and perhaps tools.
+    Skill,
+    /// Something the model can call.
+    Tool,
+}
+
+/// An item of an agent.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct ItemShape {
+    /// Its kind.
+    pub(crate) kind: ItemKindShape,
+    /// Its own name.
+    pub(crate) name: String,
+    /// The name that no other item of the kind has: of a tool with its server in front.
+    pub(crate) key: String,
+    /// What it says of itself.
+    pub(crate) description: Option<String>,
+    /// When it joins a session: `always`, `manual` or `agent`.
+    pub(crate) include: String,
+    /// What says so: `config`, the item's own `file`, the config for its `kind`, or what is `usual`.
+    pub(crate) include_from: Option<String>,
+    /// Its place among rules or references.
+    pub(crate) priority: Option<Value>,
+    /// What it costs on the page, as estimated.
+    pub(crate) tokens: u32,
+    /// The tools that travel with a skill.
+    pub(crate) tools: Vec<String>,
+    /// Where it comes from.
+    pub(crate) source: String,
+    /// When it was last used, and in which turn.
+    pub(crate) last_used: Option<Value>,
+    /// In how many turns it was taken, offered, left and used.
+    pub(crate) counts: Value,
+}
+
+/// The items of an agent.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct ItemListShape {
+    /// The agent whose items they are.
+    pub(crate) agent: String,
+    /// Rules, references, skills and tools.
+    pub(crate) items: Vec<ItemShape>,
+    /// The MCP servers, with how their tools join a session where nothing else is set.
+    pub(crate) servers: Vec<Value>,
+}
+
+/// Something that is remembered.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct MemoryShape {
+    /// Its name: the file that it stands in, and digits of its text.
+    pub(crate) name: String,
+    /// What is remembered.
+    pub(crate) text: String,
+    /// To whom it belongs: `kind`, and `id` where there are several.
+    pub(crate) scope: Value,
+    /// Whether it stands on every page.
+    pub(crate) important: bool,
+    /// Whether others than the owner may see it.
+    pub(crate) shared: bool,
+    /// The day on which it was added.
+    pub(crate) day: Option<String>,
+    /// When it was added.
+    pub(crate) added: Option<String>,
+    /// The place in its file.
+    pub(crate) source: String,
+}
+
+/// What an agent remembers.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct MemoryListShape {
+    /// The memories.
+    pub(crate) memories: Vec<MemoryShape>,
+    /// Whether there are files of memories that can't be read.
+    pub(crate) has_gaps: bool,
+}

@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::layout::{NavPage, PageChrome, PageFrame};
 use super::page_problem::PageResult;
-use super::workspace::ending;
 use crate::access::{Caller, FormToken};
 use crate::gateway::Gateway;
 use crate::host::HostRequest;
+use crate::includes::tell_ending;
 
 /// The routes of this page.
 pub(crate) fn routes() -> Router<Gateway> {
@@ -26,7 +26,7 @@ async fn show_models(
 ) -> PageResult<Markup> {
     actor.must_have(Right::SeeWorkspace)?;
     let asked = gateway.host().ask(|answer| HostRequest::Doctor { answer }).await;
-    let report = asked.ok_or_else(ending)?;
+    let report = asked.ok_or_else(tell_ending)?;
     let agent = gateway.default_agent()?;
     let chrome = PageChrome::load(&gateway, &actor, &form, agent.name()).await?;
     let frame = PageFrame { title: "Models", page: NavPage::Models, body_class: "", scripts: &[] };

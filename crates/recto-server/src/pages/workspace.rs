@@ -27,7 +27,8 @@ use super::layout::{NavPage, PageChrome, PageFrame};
 use super::page_problem::PageResult;
 use crate::access::{Caller, FormToken};
 use crate::gateway::Gateway;
-use crate::host::{HostProblem, HostRequest, IncludeChange, IncludeTarget};
+use crate::host::{IncludeChange, IncludeTarget};
+use crate::includes;
 use crate::problem::ApiProblem;
 use item_table::{ItemTable, item_anchor, server_anchor};
 
@@ -210,17 +211,10 @@ async fn set_include(
     Caller(actor): Caller,
     Form(form): Form<IncludeForm>,
 ) -> PageResult<Redirect> {
-    actor.must_have(Right::ChangeWorkspace)?;
     let agent = asked_agent(&gateway, Some(&form.agent))?;
     let (target, anchor) = form.target()?;
     let change = IncludeChange { agent: form.agent.clone(), target, include: form.include_mode()? };
-    let asked = gateway.host().ask(|answer| HostRequest::SetInclude { change, answer }).await;
-    let settings = asked.ok_or_else(ending)?.map_err(host_problem)?;
-    for (name, settings) in settings {
-        if let Some(agent) = gateway.agent(&name) {
-            agent.set_includes(&actor, settings)?;
-        }
-    }
+    includes::set_include(&gateway, &actor, change).await?;
     let query =
         form_urlencoded::Serializer::new(String::new()).append_pair("agent", agent.name()).finish();
     Ok(Redirect::to(&format!("/workspace?{query}#{anchor}")))
@@ -253,18 +247,4 @@ impl IncludeForm {
 
 fn bad_form(title: String) -> ApiProblem {
     ApiProblem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_form", title)
-}
-
-/// The answer where the program around the server is ending.
-pub(crate) fn ending() -> ApiProblem {
-    ApiProblem::new(StatusCode::SERVICE_UNAVAILABLE, "ending", "Recto is shutting down")
-        .hint("try again when it has started again")
-}
-
-fn host_problem(problem: HostProblem) -> ApiProblem {
-    let told = ApiProblem::new(StatusCode::CONFLICT, "not_set", problem.message);
-    match problem.hint {
-        Some(hint) => told.hint(hint),
-        None => told,
-    }
 }

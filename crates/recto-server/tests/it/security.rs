@@ -20,9 +20,10 @@ use tokio::time::timeout;
 use crate::support::TestServer;
 
 const OWNER: TokenRights = TokenRights { holder: TokenHolder::Owner, access: TokenAccess::Write };
-const OWNER_READ: TokenRights =
+pub(crate) const OWNER_READ: TokenRights =
     TokenRights { holder: TokenHolder::Owner, access: TokenAccess::Read };
-const GUEST: TokenRights = TokenRights { holder: TokenHolder::Guest, access: TokenAccess::Write };
+pub(crate) const GUEST: TokenRights =
+    TokenRights { holder: TokenHolder::Guest, access: TokenAccess::Write };
 
 /// A message in a form that the API takes.
 const MESSAGE: &str = r#"{"text":"hello"}"#;
@@ -72,7 +73,7 @@ impl TestServer {
     }
 
     /// A new token that does not end.
-    async fn token(&self, name: &str, rights: TokenRights) -> (TokenId, String) {
+    pub(crate) async fn token(&self, name: &str, rights: TokenRights) -> (TokenId, String) {
         self.token_until(name, rights, None).await
     }
 
@@ -100,7 +101,7 @@ async fn read_to_end(stream: &mut TcpStream, patience: Duration) -> String {
 }
 
 /// The status of an answer with the code of its problem, if it is one.
-async fn outcome(request: reqwest::RequestBuilder) -> String {
+pub(crate) async fn outcome(request: reqwest::RequestBuilder) -> String {
     let response = request.send().await.unwrap();
     let status = response.status().as_u16();
     let kind = response.headers().get("content-type").map(|kind| kind.as_bytes());

@@ -11,11 +11,9 @@ mod search;
 
 use std::process::ExitCode;
 
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
+use recto_agent::memory_scope_parts;
 use recto_context::{Audience, AudienceKind, Memory, MemoryMarks, MemoryScope};
 use recto_workspace::MemoryError;
-use serde_json::{Value, json};
 
 use crate::cli::{AudienceArgs, MemoryArgs, MemoryCommand, ScopeArgs, WhoArg};
 use crate::config::Settings;
@@ -105,41 +103,11 @@ impl From<MemoryError> for CliFailure {
     }
 }
 
-/// A memory as data for programs.
-pub(crate) fn memory_json(memory: &Memory) -> Value {
-    json!({
-        "name": memory.name,
-        "text": memory.text.as_str(),
-        "scope": scope_json(&memory.scope),
-        "important": memory.marks.important,
-        "shared": memory.marks.shared,
-        "day": Some(day(memory.added)).filter(|day| !day.is_empty()),
-        "added": memory.added.and_then(|at| Timestamp::from_second(at).ok()),
-        "source": memory.source.to_string(),
-    })
-}
-
-fn scope_json(scope: &MemoryScope) -> Value {
-    match scope_parts(scope) {
-        (kind, None) => json!({"kind": kind}),
-        (kind, Some(id)) => json!({"kind": kind, "id": id}),
-    }
-}
-
 /// Says in a word or two to whom a memory belongs.
 fn scope_text(scope: &MemoryScope) -> String {
-    match scope_parts(scope) {
+    match memory_scope_parts(scope) {
         (kind, None) => kind.to_owned(),
         (kind, Some(id)) => format!("{kind} {id}"),
-    }
-}
-
-fn scope_parts(scope: &MemoryScope) -> (&'static str, Option<&str>) {
-    match scope {
-        MemoryScope::Global => ("global", None),
-        MemoryScope::Person(id) => ("person", Some(id)),
-        MemoryScope::Conversation(key) => ("conversation", Some(key)),
-        MemoryScope::Agent(id) => ("agent", Some(id)),
     }
 }
 
@@ -148,17 +116,6 @@ fn marks_text(memory: &Memory) -> String {
     let marks = [(memory.marks.important, "important"), (memory.marks.shared, "shared")];
     let set = marks.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name);
     set.collect::<Vec<_>>().join(", ")
-}
-
-/// The day on which something was added; empty for what nobody dated.
-fn day(added: Option<i64>) -> String {
-    const DAY: i64 = 24 * 60 * 60;
-    let Some(at) = added.and_then(|at| Timestamp::from_second(at).ok()) else {
-        return String::new();
-    };
-    // Where only the day is known, its beginning stands for it, wherever one is.
-    let zone = if at.as_second() % DAY == 0 { TimeZone::UTC } else { TimeZone::system() };
-    at.to_zoned(zone).strftime("%Y-%m-%d").to_string()
 }
 
 /// The beginning of a memory's text, on one line.
@@ -176,13 +133,5 @@ mod tests {
         let long = one_line(&"ü ".repeat(1_000));
         assert_eq!(long.chars().count(), SHOWN);
         assert!(long.ends_with('…'));
-    }
-
-    #[test]
-    fn a_day_stays_the_same_wherever_one_is() {
-        // The beginning of 2026-03-01 stands for a day whose hour nobody knows.
-        assert_eq!(day(Some(1_772_323_200)), "2026-03-01");
-        assert_eq!(day(None), "");
-        assert_eq!(day(Some(i64::MAX)), "");
     }
 }

@@ -2,6 +2,7 @@
 //! behind it. `RECTO_TEST_CLIENTS` is a folder that has them, as `scripts/test-clients` fills it.
 
 mod doors;
+mod schemathesis;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;

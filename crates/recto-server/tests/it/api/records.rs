@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::DescribedServer;
+use crate::security::{GUEST, OWNER_READ, outcome};
 
 /// Promise: `api-bodies-are-exact`
 #[tokio::test(flavor = "multi_thread")]
@@ -86,4 +87,40 @@ async fn a_draft_is_shown_by_layer_and_nothing_is_sent() {
     let (status, preview) = api.send("POST", &format!("/api/sessions/{id}/preview"), body).await;
     assert_eq!((status, &preview["mode"]["setting"]), (200, &json!("minimal")), "{preview}");
     assert!(api.server.fake.chats().is_empty());
+}
+
+/// Promise: `records-are-for-their-own`
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guest_finds_nothing_of_the_owner_by_any_number() {
+    let api = DescribedServer::start().await;
+    let id = api.begin("talk").await;
+    let turn = api.say(id, json!({"text": "my secret"})).await;
+    let (_, guest) = api.server.token("anna", GUEST).await;
+    let (_, reader) = api.server.token("dashboard", OWNER_READ).await;
+    let replay = format!("/api/turns/{turn}/replay");
+    let body = |token: &str| {
+        let request = api.server.request("POST", &replay).bearer_auth(token);
+        request.header("content-type", "application/json").body("{}")
+    };
+    assert!(outcome(body(&guest)).await.starts_with("404"), "a replay");
+    assert!(outcome(body(&reader)).await.starts_with("403"), "a replay");
+    for rest in ["", "/context", "/body", "/text", "/diff", "/verify", "/why?name=x"] {
+        let path = format!("/api/turns/{turn}{rest}");
+        let asked = api.server.request("GET", &path).bearer_auth(&guest);
+        assert_eq!(outcome(asked).await, "404 no_such_turn", "{path}");
+    }
+    for rest in ["", "/messages", "/turns", "/events", "/export", "/items", "/settings"] {
+        let path = format!("/api/sessions/{id}{rest}");
+        let asked = api.server.request("GET", &path).bearer_auth(&guest);
+        assert_eq!(outcome(asked).await, "404 store", "{path}");
+        let asked = api.server.request("GET", &path).bearer_auth(&reader);
+        assert_eq!(asked.send().await.unwrap().status(), 200, "{path}");
+    }
+    for path in ["/api/items", "/api/memories", "/api/search?query=x", "/api/stats", "/metrics"] {
+        let asked = api.server.request("GET", path).bearer_auth(&guest);
+        assert_eq!(outcome(asked).await, "403 not_allowed", "{path}");
+    }
+    let found = api.server.request("GET", "/api/messages?query=secret").bearer_auth(&guest);
+    let found = found.send().await.unwrap().text().await.unwrap();
+    assert_eq!(found, "{\"messages\":[]}");
 }

@@ -1,4 +1,4 @@
-//! Settings and items of a session, agents, models, counts.
+//! Settings and items of a session; agents, models, items, memories, counts.
 
 use serde_json::json;
 
@@ -50,4 +50,49 @@ async fn agents_models_counts_and_questions_are_told() {
     assert_eq!(api.get("/api/approvals").await, json!({"approvals": []}));
     // Nobody around this server could look.
     assert_eq!(api.ask("GET", "/api/doctor", None).await.0, 503);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn memories_are_added_changed_forgotten_and_brought_back() {
+    let api = DescribedServer::start().await;
+    let body = json!({"text": "The harbour closes at nine.", "important": true});
+    let (status, added) = api.send("POST", "/api/memories", body.clone()).await;
+    assert_eq!((status, &added["important"]), (201, &json!(true)), "{added}");
+    assert_eq!(api.send("POST", "/api/memories", body).await.0, 200);
+    let name = |memory: &serde_json::Value| memory["name"].as_str().unwrap().replace('#', "%23");
+    let path = format!("/api/memories/{}", name(&added));
+    let (status, changed) = api.send("PATCH", &path, json!({"shared": true})).await;
+    assert_eq!(
+        (status, &changed["important"], &changed["shared"]),
+        (200, &json!(true), &json!(true))
+    );
+    let (_, changed) = api.send("PATCH", &path, json!({"text": "It closes at ten."})).await;
+    assert_eq!(changed["text"], "It closes at ten.", "{changed}");
+    let path = format!("/api/memories/{}", name(&changed));
+    let (status, forgotten) = api.ask("DELETE", &path, None).await;
+    assert_eq!(status, 200, "{forgotten}");
+    assert_eq!(api.get("/api/memories").await["memories"], json!([]));
+    let archive = api.get("/api/memories?forgotten=true").await;
+    let path = format!("/api/memories/{}/restore", name(&archive["memories"][0]));
+    assert_eq!(api.ask("POST", &path, None).await.0, 200);
+    let listed = api.get("/api/memories").await;
+    assert_eq!(listed["memories"][0]["text"], "It closes at ten.", "{listed}");
+    assert_eq!(api.ask("DELETE", "/api/memories/nothing%2Fhere", None).await.0, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn items_are_listed_searched_and_nobody_sets_what_is_not_there() {
+    let api = DescribedServer::start().await;
+    let items = api.get("/api/items?kind=rule").await;
+    assert_eq!(items["items"], json!([]), "{items}");
+    api.send("POST", "/api/memories", json!({"text": "Boats need paint."})).await;
+    let found = api.get("/api/search?query=paint%20the%20boats&top_k=3&top_n=1").await;
+    assert_eq!(found["results"][0]["kind"], "memory", "{found}");
+    for path in ["/api/items/rule/x", "/api/items/server/x", "/api/items/nonsense/x"] {
+        let (status, problem) = api.send("PUT", path, json!({"include": "always"})).await;
+        assert_eq!(status, 404, "{problem}");
+    }
+    let (status, problem) =
+        api.send("PUT", "/api/items/rule/x", json!({"include": "sometimes"})).await;
+    assert_eq!((status, &problem["code"]), (400, &json!("bad_field")), "{problem}");
 }

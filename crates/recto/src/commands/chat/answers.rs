@@ -2,14 +2,15 @@
 
 use recto_agent::{
     AnsweredApproval, COMMANDS, CommandReply, ItemChange, ItemExplanation, ItemOutcome,
-    SessionRenewal, TurnContinues, UndoneExchange, session_json, session_usage_json, summary_json,
+    SessionRenewal, TurnContinues, UndoneExchange, memory_json, session_json, session_usage_json,
+    summary_json,
 };
 use recto_store::{ApprovalAnswer, StoredSession};
 use recto_workspace::AddedMemory;
 use serde_json::{Value, json};
 
 use super::help::help;
-use crate::commands::memory::{memory_json, one_line};
+use crate::commands::memory::one_line;
 use crate::commands::sessions;
 use crate::draw::{self, PageWidth};
 use crate::output::{self, list_json, tame, tame_lines};

@@ -1,10 +1,11 @@
 //! `recto memory list`: what an audience would see, newest first.
 
 use jiff::Zoned;
+use recto_agent::{memory_day, memory_json};
 use recto_context::{Audience, AudienceKind, ItemId, ItemKind, Memory};
 use recto_workspace::{Horizon, MemoryFiles, MemoryView};
 
-use super::{day, marks_text, memory_json, one_line, scope_text, who};
+use super::{marks_text, one_line, scope_text, who};
 use crate::commands::items::usage::UsageTable;
 use crate::config::Settings;
 use crate::draw::{PageWidth, TextTable};
@@ -43,7 +44,7 @@ fn table(memories: &[Memory]) -> TextTable {
     for memory in memories {
         table.row([
             memory.name.to_string(),
-            day(memory.added),
+            memory_day(memory.added),
             marks_text(memory),
             scope_text(&memory.scope),
             one_line(&memory.text),

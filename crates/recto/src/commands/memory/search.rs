@@ -5,13 +5,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use recto_agent::{
     AgentMemories, RecallOutcome, RecallQuery, RecalledContent, Recollection, SearchPatience,
-    Searcher,
+    Searcher, memory_day, memory_json,
 };
 use recto_context::Audience;
 use recto_store::Store;
 use serde_json::{Value, json};
 
-use super::{day, memory_json, one_line, who};
+use super::{one_line, who};
 use crate::commands::sessions::local;
 use crate::config::Settings;
 use crate::draw::{PageWidth, TextTable};
@@ -91,7 +91,7 @@ fn table(found: &[Recollection]) -> TextTable {
         let probability = scores.probability.map(|found| format!("{found:.2}"));
         let (when, place, text) = match what {
             RecalledContent::Memory(memory) => {
-                (day(memory.added), memory.name.to_string(), memory.text.as_str().to_owned())
+                (memory_day(memory.added), memory.name.to_string(), memory.text.as_str().to_owned())
             }
             RecalledContent::Message { name, message, role, at, text, .. } => {
                 let place = format!("session {name}, message {}", message.0);
