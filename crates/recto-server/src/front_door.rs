@@ -32,7 +32,7 @@ pub(crate) use model_name::{
     EMBEDDING_MODEL, OfferedModel, find_model, is_embedding_model, offered_models,
 };
 pub(crate) use turn::{DoorEvent, DoorTurn, FinishedReply};
-pub(crate) use vendor_form::{VendorForm, problem_json, translate_problem, unknown_path};
+pub(crate) use vendor_form::{VendorForm, problem_json, translate_problems, unknown_path};
 
 /// The header by which a client names a session, and by which a reply names its own.
 pub(crate) const SESSION_HEADER: &str = "x-recto-session";
@@ -40,9 +40,6 @@ pub(crate) const SESSION_HEADER: &str = "x-recto-session";
 pub(crate) const TURN_HEADER: &str = "x-recto-turn";
 /// The header by which a client says how much of the page it wants.
 const MODE_HEADER: &str = "x-recto-context-mode";
-
-/// The largest body that a front door reads: a long conversation with some images.
-pub(crate) const MOST_BODY: usize = 64 << 20;
 
 /// Something that a client of a front door wants answered.
 #[derive(Debug)]

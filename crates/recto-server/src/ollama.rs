@@ -10,14 +10,9 @@ mod reply;
 mod request;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
-use axum::middleware::map_response;
-use axum::response::Response;
 use axum::routing::{get, post};
 
-use crate::front_door::{
-    ConversationIndex, MOST_BODY, VendorForm, translate_problem, unknown_path,
-};
+use crate::front_door::{ConversationIndex, unknown_path};
 use crate::gateway::Gateway;
 
 /// The routes below `/ollama`.
@@ -33,15 +28,9 @@ pub(crate) fn routes(conversations: ConversationIndex) -> Router<Gateway> {
         .route("/api/version", get(models::tell_version))
         .fallback(unknown_path)
         .layer(axum::Extension(conversations))
-        .layer(DefaultBodyLimit::max(MOST_BODY))
-        .layer(map_response(translate))
 }
 
 /// What Ollama's clients look for to see that somebody is there.
 pub(crate) async fn tell_life() -> &'static str {
     "Ollama is running"
-}
-
-async fn translate(response: Response) -> Response {
-    translate_problem(VendorForm::Ollama, response).await
 }

@@ -11,14 +11,9 @@ mod reply;
 mod request;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
-use axum::middleware::map_response;
-use axum::response::Response;
 use axum::routing::{get, post};
 
-use crate::front_door::{
-    ConversationIndex, MOST_BODY, VendorForm, translate_problem, unknown_path,
-};
+use crate::front_door::{ConversationIndex, unknown_path};
 use crate::gateway::Gateway;
 
 /// The routes below `/v1`.
@@ -31,10 +26,4 @@ pub(crate) fn routes(conversations: ConversationIndex) -> Router<Gateway> {
         .route("/models/{*model}", get(models::show_model))
         .fallback(unknown_path)
         .layer(axum::Extension(conversations))
-        .layer(DefaultBodyLimit::max(MOST_BODY))
-        .layer(map_response(translate))
-}
-
-async fn translate(response: Response) -> Response {
-    translate_problem(VendorForm::OpenAi, response).await
 }

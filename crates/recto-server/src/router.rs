@@ -5,7 +5,7 @@ use axum::routing::{get, post};
 use axum::{Router, middleware};
 
 use crate::access::{guard, login};
-use crate::front_door::ConversationIndex;
+use crate::front_door::{ConversationIndex, translate_problems};
 use crate::gateway::Gateway;
 use crate::{api, health, metrics, ollama, openai, pages};
 
@@ -28,5 +28,6 @@ pub(crate) fn router(gateway: Gateway) -> Router {
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(gateway.clone(), guard))
         .layer(middleware::from_fn_with_state(gateway.clone(), metrics::measure_request))
+        .layer(middleware::from_fn(translate_problems))
         .with_state(gateway)
 }

@@ -1,9 +1,11 @@
 //! Problems in the form of the vendor whose door it is. Handlers answer with an [`ApiProblem`]
-//! like everywhere; a layer over each door's routes puts it, and whatever else is no answer of
-//! that door, into the vendor's words.
+//! like everywhere; a layer over all routes puts it, and whatever else is no answer of a
+//! door, into the vendor's words.
 
 use axum::body::{Body, to_bytes};
+use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, Uri, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
@@ -20,6 +22,15 @@ pub(crate) enum VendorForm {
 const MOST_ERROR: usize = 64 << 10;
 
 impl VendorForm {
+    /// The vendor whose door has a path.
+    fn of_path(path: &str) -> Option<Self> {
+        match path.split('/').nth(1) {
+            Some("v1") => Some(VendorForm::OpenAi),
+            Some("ollama") => Some(VendorForm::Ollama),
+            _ => None,
+        }
+    }
+
     /// The surface that its clients talk on.
     pub(crate) fn surface(self) -> &'static str {
         match self {
@@ -29,19 +40,36 @@ impl VendorForm {
     }
 }
 
-/// Puts an answer that is an error into the vendor's form, unless it is.
-pub(crate) async fn translate_problem(form: VendorForm, response: Response) -> Response {
+/// Puts answers of a front door that are errors into its vendor's form. It stands before
+/// everything else: also who is not let in hears of it in words that their client reads.
+pub(crate) async fn translate_problems(request: Request, next: Next) -> Response {
+    let form = VendorForm::of_path(request.uri().path());
+    let response = next.run(request).await;
+    match form {
+        Some(form) => translate_problem(form, response).await,
+        None => response,
+    }
+}
+
+/// Puts an answer that is an error into the vendor's form.
+async fn translate_problem(form: VendorForm, response: Response) -> Response {
     let status = response.status();
-    let is_error = status.is_client_error() || status.is_server_error();
-    let json = HeaderValue::from_static("application/json");
-    if !is_error || response.headers().get(header::CONTENT_TYPE) == Some(&json) {
+    if !status.is_client_error() && !status.is_server_error() {
         return response;
     }
     let (mut parts, body) = response.into_parts();
-    let text = to_bytes(body, MOST_ERROR).await.unwrap_or_default();
-    let problem = read_problem(status, &text);
+    let problem = match parts.extensions.remove::<ApiProblem>() {
+        Some(problem) => problem,
+        // One of the server's own, such as of a method that a path does not have.
+        None => {
+            let text = to_bytes(body, MOST_ERROR).await.unwrap_or_default();
+            let text = String::from_utf8_lossy(&text).trim().to_owned();
+            let title = if text.is_empty() { status.to_string() } else { text };
+            ApiProblem::new(status, "invalid_request", title)
+        }
+    };
     parts.headers.remove(header::CONTENT_LENGTH);
-    parts.headers.insert(header::CONTENT_TYPE, json);
+    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if is_final(status) {
         // The engine has tried again where that helps; OpenAI's clients would begin another turn.
         parts.headers.insert("x-should-retry", HeaderValue::from_static("false"));
@@ -72,18 +100,6 @@ pub(crate) fn problem_json(form: VendorForm, problem: &ApiProblem) -> Value {
 pub(crate) async fn unknown_path(uri: Uri) -> Response {
     let title = format!("there is no `{}` here", uri.path());
     ApiProblem::new(StatusCode::NOT_FOUND, "not_found", title).into_response()
-}
-
-/// The problem that an answer tells of; one of the server's own is a text.
-fn read_problem(status: StatusCode, body: &[u8]) -> ApiProblem {
-    let document: Value = serde_json::from_slice(body).unwrap_or_default();
-    let field = |name: &str| document[name].as_str().map(str::to_owned);
-    let text = || {
-        let text = String::from_utf8_lossy(body).trim().to_owned();
-        if text.is_empty() { status.to_string() } else { text }
-    };
-    let code = field("code").unwrap_or_else(|| "invalid_request".to_owned());
-    ApiProblem::new(status, &code, field("title").unwrap_or_else(text)).hint_if(field("hint"))
 }
 
 fn openai_type(status: StatusCode) -> &'static str {

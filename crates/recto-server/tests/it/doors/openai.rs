@@ -285,6 +285,22 @@ async fn a_client_can_choose_whether_its_tools_are_called() {
     assert_eq!(post(&server, CHAT, &[], &body).await.status, 400);
 }
 
+/// Who is not let in hears of it in the vendor's form, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_none_on_this_machine_unless_it_claims_to_be_a_token() {
+    let server = TestServer::start().await;
+    let key = |key: &str| format!("Bearer {key}");
+    let body = said("main", "hi");
+    let placeholder = post(&server, CHAT, &[("authorization", &key("none"))], &body).await;
+    assert_eq!(placeholder.status, 200, "{}", placeholder.body);
+    let wrong = key("recto_wrong");
+    let refused = post(&server, CHAT, &[("authorization", &wrong)], &body).await;
+    let error = &refused.body["error"];
+    assert_eq!((refused.status, &error["type"]), (401, &json!("authentication_error")), "{error}");
+    let refused = post(&server, "/ollama/api/chat", &[("authorization", &wrong)], &body).await;
+    assert!(refused.status == 401 && refused.body["error"].is_string(), "{}", refused.body);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn models_are_agents_their_entries_and_the_encoder() {
     let server = TestServer::start().await;
