@@ -112,9 +112,9 @@ pub(crate) fn call_span(tool: &str, call: &str) -> Span {
 }
 
 /// Tells how a call of a tool has ended.
-pub(crate) fn end_call(span: Span, outcome: ToolOutcome) {
+pub(crate) fn end_call(span: &Span, outcome: ToolOutcome) {
     span.record("recto.outcome", outcome.name());
-    record_error(&span, (outcome != ToolOutcome::Done).then(|| outcome.name()));
+    record_error(span, (outcome != ToolOutcome::Done).then(|| outcome.name()));
 }
 
 fn record_error(span: &Span, code: Option<&str>) {

@@ -48,7 +48,7 @@ impl TurnCounters {
                 self.asked.insert(turn, model.clone());
             }
             EventKind::Finished(finished) => {
-                self.count_ending(turn, finished.status, &finished.usage)
+                self.count_ending(turn, finished.status, &finished.usage);
             }
             _ => {}
         }

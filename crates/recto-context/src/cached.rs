@@ -4,6 +4,8 @@
 //! could reach. The server says how many tokens it took from its own; which ones they are
 //! follows from their being the first.
 
+use std::ops::Add;
+
 use crate::context::RequestContext;
 use crate::layout::ToolCalls;
 use crate::page::ChatMessage;
@@ -38,9 +40,10 @@ pub struct CachedShare {
     pub served: Tokens,
 }
 
-impl CachedShare {
-    /// The sum of two.
-    pub fn add(self, other: &CachedShare) -> Self {
+impl Add<&CachedShare> for CachedShare {
+    type Output = CachedShare;
+
+    fn add(self, other: &CachedShare) -> CachedShare {
         CachedShare {
             bytes: self.bytes + other.bytes,
             agreed: self.agreed + other.agreed,

@@ -96,13 +96,13 @@ impl LayerRows<'_> {
                 row["images"] = images.into();
             }
             rows.push(row);
-            cached = cached.add(share);
+            cached = cached + share;
         }
         // Tools that are sent as text are parts of the page already.
         let as_schemas = layer == Layer::Tools && *tool_calls == ToolCalls::Native;
         for (tool, share) in tools.iter().zip(&self.shares.tools).filter(|_| as_schemas) {
             rows.push(self.row(&PageRow::from_tool(tool), share));
-            cached = cached.add(share);
+            cached = cached + share;
         }
         json!({
             "layer": layer,

@@ -38,7 +38,7 @@ use description::{ApiDescription, add_problems};
 /// The routes of `/api`, with the description of them.
 pub(crate) fn routes(gateway: &Gateway) -> Router<Gateway> {
     let (router, described) = described_routes().split_for_parts();
-    let description: &'static str = description::write(described).leak();
+    let description: &'static str = description::write(&described).leak();
     let api_only = Router::new()
         .merge(router)
         .route("/api/openapi.json", get(move || async move { json_text(description) }))
@@ -52,7 +52,7 @@ pub(crate) fn routes(gateway: &Gateway) -> Router<Gateway> {
 /// The description of the API as text, in the form in which it is kept beside the code.
 pub fn write_openapi() -> String {
     let (_, described) = described_routes().split_for_parts();
-    description::write(described)
+    description::write(&described)
 }
 
 fn described_routes() -> OpenApiRouter<Gateway> {

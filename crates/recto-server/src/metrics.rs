@@ -163,7 +163,8 @@ fn write_turns(agents: &[Agent], page: &mut MetricsPage) {
             );
         }
     }
-    let kinds: [(&str, &str, fn(&ModelTokens) -> u64); 4] = [
+    type CountOf = fn(&ModelTokens) -> u64;
+    let kinds: [(&str, &str, CountOf); 4] = [
         ("recto_model_requests_total", "Requests to a model's server.", |of| of.requests),
         ("recto_prompt_tokens_total", "Tokens of prompts, cached ones included.", |of| of.prompt),
         ("recto_cached_tokens_total", "Tokens of prompts out of a cache.", |of| of.cached),

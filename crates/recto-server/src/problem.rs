@@ -20,12 +20,14 @@ use crate::gateway::Gateway;
 pub(crate) struct ApiProblem {
     /// Which problem it is, as an address: `urn:recto:problem:` and its code.
     #[serde(rename = "type")]
-    kind: String,
+    #[schema(value_type = String)]
+    kind: Box<str>,
     /// The status of the answer.
     #[schema(minimum = 400, maximum = 599)]
     pub(crate) status: u16,
     /// What programs tell problems apart by; it never changes.
-    pub(crate) code: String,
+    #[schema(value_type = String)]
+    pub(crate) code: Box<str>,
     /// What happened, to what.
     pub(crate) title: String,
     /// More about this one, such as the place in a body that can't be read.
@@ -36,7 +38,8 @@ pub(crate) struct ApiProblem {
     pub(crate) hint: Option<String>,
     /// What Recto itself can do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) remedy: Option<RemedyAdvice>,
+    #[schema(value_type = Option<RemedyAdvice>)]
+    pub(crate) remedy: Option<Box<RemedyAdvice>>,
 }
 
 /// What Recto itself can do about a problem.
@@ -58,9 +61,9 @@ impl ApiProblem {
     /// A problem with this status, code and text.
     pub(crate) fn new(status: StatusCode, code: &str, title: impl Into<String>) -> Self {
         ApiProblem {
-            kind: format!("urn:recto:problem:{code}"),
+            kind: format!("urn:recto:problem:{code}").into(),
             status: status.as_u16(),
-            code: code.to_owned(),
+            code: code.into(),
             title: title.into(),
             detail: None,
             hint: None,
@@ -121,7 +124,7 @@ pub(crate) async fn describe_remedies(
 impl From<AgentError> for ApiProblem {
     fn from(error: AgentError) -> Self {
         let problem = ApiProblem::new(status_of(&error), error.code(), error.to_string());
-        let advise = |remedy| RemedyAdvice { remedy, words: String::new() };
+        let advise = |remedy| Box::new(RemedyAdvice { remedy, words: String::new() });
         ApiProblem { hint: error.hint(), remedy: error.remedy().map(advise), ..problem }
     }
 }

@@ -106,7 +106,7 @@ impl TurnRun<'_> {
                 outcome: result.outcome,
                 text: result.text.clone(),
             });
-            trace::end_call(std::mem::replace(&mut spans[index], Span::none()), result.outcome);
+            trace::end_call(&std::mem::replace(&mut spans[index], Span::none()), result.outcome);
             results[index] = Some(result);
         }
     }

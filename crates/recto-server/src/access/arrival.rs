@@ -279,7 +279,7 @@ mod tests {
         match RequestArrival::read(&request(headers, peer, local), &hosts) {
             Ok(arrival) if arrival.is_local() => format!("local, {:?}", arrival.origin),
             Ok(arrival) => format!("{:?}, {:?}", arrival.standing, arrival.origin),
-            Err(problem) => problem.code,
+            Err(problem) => problem.code.into(),
         }
     }
 

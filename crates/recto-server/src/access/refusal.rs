@@ -19,7 +19,7 @@ pub(super) enum AccessRefusal {
     /// Somebody who has to show a token first.
     Unauthorized(ApiProblem),
     /// Somebody who has to wait.
-    TooMany(ApiProblem, Duration),
+    TooMany(Box<ApiProblem>, Duration),
     /// A person who has to log in, and what they wanted to see.
     Login(String),
 }
@@ -41,7 +41,7 @@ impl AccessRefusal {
         let seconds = wait_seconds(wait);
         let problem = ApiProblem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", what)
             .hint(format!("try again in {seconds} s"));
-        AccessRefusal::TooMany(problem, wait)
+        AccessRefusal::TooMany(Box::new(problem), wait)
     }
 }
 
@@ -79,7 +79,7 @@ impl IntoResponse for AccessRefusal {
             }
             AccessRefusal::TooMany(problem, wait) => {
                 let seconds = HeaderValue::from(wait_seconds(wait).max(1));
-                ([(header::RETRY_AFTER, seconds)], problem).into_response()
+                ([(header::RETRY_AFTER, seconds)], *problem).into_response()
             }
             AccessRefusal::Login(wanted) => {
                 let wanted = utf8_percent_encode(&wanted, NON_ALPHANUMERIC);

@@ -91,9 +91,9 @@ mod tests {
             file(None, Some("data:image/png;base64,%%%")),
             file(None, Some("https://example.org/a.png")),
         ] {
-            assert_eq!(read_files(vec![bad.clone()]).unwrap_err().code, "bad_file", "{bad:?}");
+            assert_eq!(&*read_files(vec![bad.clone()]).unwrap_err().code, "bad_file", "{bad:?}");
         }
         let many = vec![file(Some("x"), None); MOST_FILES + 1];
-        assert_eq!(read_files(many).unwrap_err().code, "too_many_files");
+        assert_eq!(&*read_files(many).unwrap_err().code, "too_many_files");
     }
 }

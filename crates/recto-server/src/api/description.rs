@@ -1,4 +1,4 @@
-//! The description of the API (OpenAPI), made from its handlers.
+//! The description of the API (`OpenAPI`), made from its handlers.
 
 use utoipa::OpenApi;
 use utoipa::openapi::path::Operation;
@@ -79,7 +79,7 @@ fn problem_name(status: &str) -> String {
 }
 
 /// The description as text, the same for the same code.
-pub(super) fn write(document: OpenApiDocument) -> String {
+pub(super) fn write(document: &OpenApiDocument) -> String {
     // Plain data: writing it down can't fail.
     document.to_pretty_json().unwrap_or_default() + "\n"
 }

@@ -89,7 +89,7 @@ pub(crate) fn problem_json(form: VendorForm, problem: &ApiProblem) -> Value {
             "error": {
                 "message": message,
                 "type": openai_type(problem.status()),
-                "param": (problem.code == "model_not_found").then_some("model"),
+                "param": (*problem.code == *"model_not_found").then_some("model"),
                 "code": openai_code(&problem.code),
             }
         }),

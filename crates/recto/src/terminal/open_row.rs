@@ -208,7 +208,7 @@ mod tests {
             assert_eq!(whole.rows_above(), above + rows - 1);
             // What comes then stands where it would have with that width from the beginning.
             let mut fresh = OpenRow::new(width);
-            fresh.push(&whole.line().to_owned());
+            fresh.push(whole.line());
             whole.push("1m and more");
             fresh.push("1m and more");
             assert_eq!((whole.written(), whole.column), (fresh.written(), fresh.column));

@@ -181,7 +181,7 @@ async fn say(
     let usual = effective_mode(&settings, model.or(agent.models().first()));
     let mut inbound = Inbound::text(actor, &normalize_lines(&form.text));
     inbound.settings.context_mode = form.mode.filter(|mode| Some(*mode) != usual);
-    match inbound.read_command().map_err(command_problem)? {
+    match inbound.read_command().map_err(|problem| command_problem(&problem))? {
         InboundReading::Message(inbound) => {
             agent.submit(session.id, inbound).await?;
             Ok(ActionOutcome { session: Some(session.id), ..ActionOutcome::default() })
@@ -195,7 +195,7 @@ fn normalize_lines(text: &str) -> String {
     text.replace("\r\n", "\n")
 }
 
-fn command_problem(problem: CommandProblem) -> ApiProblem {
+fn command_problem(problem: &CommandProblem) -> ApiProblem {
     let status = axum::http::StatusCode::BAD_REQUEST;
     ApiProblem::new(status, "command", problem.to_string()).hint(problem.hint())
 }
@@ -323,7 +323,10 @@ pub(crate) async fn change_settings(
                 continue;
             }
             let typed = format!("/set {name} {}", wanted.unwrap_or("default"));
-            match Inbound::text(&actor, &typed).read_command().map_err(command_problem)? {
+            match Inbound::text(&actor, &typed)
+                .read_command()
+                .map_err(|problem| command_problem(&problem))?
+            {
                 InboundReading::Command(command) => {
                     perform(agent, &actor, &session, command).await?;
                 }

@@ -80,7 +80,7 @@ pub(crate) async fn replay_turn(
     let body = replay_page(&title, &request, &form.model, &before);
     let page = chrome.render(frame, &body).into_string();
     let (top, bottom) = page.split_once(PLACE).unwrap_or((&page, ""));
-    let reply = plan.send().map(|event| reply_html(event));
+    let reply = plan.send().map(reply_html);
     let once = |text: &str| stream::iter([text.to_owned()]);
     let parts = once(top).chain(reply).chain(once(bottom));
     Ok(html_stream(parts))

@@ -1,4 +1,4 @@
-//! The front doors: `openai` and `ollama` from PyPI, and `curl`.
+//! The front doors: `openai` and `ollama` from `PyPI`, and `curl`.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! `schemathesis` from PyPI: it reads the description of the API, and asks for everything that it
+//! `schemathesis` from `PyPI`: it reads the description of the API, and asks for everything that it
 //! allows and much that it does not.
 
 use std::process::Command;
