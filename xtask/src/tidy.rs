@@ -103,8 +103,8 @@ fn check_documents(project: &Project) -> Result<Vec<TidyProblem>> {
         problems.extend(documents::broken_links(file, |path| project.root.join(path).exists()));
     }
     for page in docs::pages(project)? {
-        let present = files.iter().find(|file| file.path == page.path);
-        problems.extend(documents::outdated(&page, present.map_or("", |file| &file.text)));
+        let present = fs::read_to_string(project.root.join(page.path)).unwrap_or_default();
+        problems.extend(documents::outdated(&page, &present));
     }
     if let Some(page) = files.iter().find(|file| file.path == PROMISES_PAGE) {
         problems.extend(promises::check(page, &all_references(project)?));

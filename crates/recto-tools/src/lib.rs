@@ -50,7 +50,7 @@ pub use policy::{ApprovalMode, ToolPermission, ToolPolicy};
 pub use sandbox::{Guards, ProgramReach, guards};
 pub use shorten::shorten;
 pub use tool::{
-    ApprovalNeed, CallContext, Caller, Consent, Tool, ToolAction, ToolClass, ToolError,
+    ApprovalNeed, CallContext, Consent, Tool, ToolAction, ToolCaller, ToolClass, ToolError,
     ToolOutcome, ToolOutput, ToolResult,
 };
 pub use toolbox::{

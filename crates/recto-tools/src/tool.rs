@@ -149,12 +149,12 @@ pub struct CallContext {
     /// them, by the skill's folder. One that differs is not run.
     pub trusted: Arc<BTreeMap<PathBuf, ContentHash>>,
     /// The session and the people for whom the call is made.
-    pub caller: Caller,
+    pub caller: ToolCaller,
 }
 
 /// The session and the people for whom a call is made.
 #[derive(Debug, Clone, Default)]
-pub struct Caller {
+pub struct ToolCaller {
     /// All who can read what comes of it.
     pub audience: Audience,
     /// The number of the session.

@@ -74,7 +74,7 @@ impl Drop for Telemetry {
 /// What lines are written of: events. They say all themselves, and spans are for collectors.
 fn told_in(log: &LogSettings) -> FilterFn<impl Fn(&Metadata<'_>) -> bool + use<>> {
     let contents = log.contents;
-    FilterFn::new(move |about: &Metadata<'_>| about.is_event() && is_wanted(about, contents))
+    FilterFn::new(move |about: &Metadata<'_>| !about.is_span() && is_wanted(about, contents))
 }
 
 /// What is passed on: Recto's own, and contents only where they are wanted.

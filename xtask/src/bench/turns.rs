@@ -47,10 +47,11 @@ async fn measure(recto: &Path) -> Result<BenchReport> {
     try_join_all(talkers.iter_mut().map(Talker::take_turn)).await?;
     let mut rows = Vec::new();
     let before = server.processor_seconds()?;
-    let (busy, busy_rate) = run_part(&mut talkers, Pace::AtOnce).await?;
+    let (busy, busy_rate) = run_part(&mut talkers, MessagePace::AtOnce).await?;
     let processor = (server.processor_seconds()? - before) * 1_000.0 / busy.count() as f64;
     rows.push(row("each as soon as it has its reply", &busy, busy_rate));
-    let (paced, paced_rate) = run_part(&mut talkers, Pace::Every(SESSIONS as f64 / RATE)).await?;
+    let (paced, paced_rate) =
+        run_part(&mut talkers, MessagePace::Every(SESSIONS as f64 / RATE)).await?;
     rows.push(row("1,500 a second come in", &paced, paced_rate));
     let setup = format!(
         "{SESSIONS} sessions of one `recto serve` with the scripted model, {} s each; the client \
@@ -87,7 +88,7 @@ fn row(name: &'static str, samples: &Samples, rate: f64) -> FigureRow {
 
 /// When a session sends its next message.
 #[derive(Debug, Clone, Copy)]
-enum Pace {
+enum MessagePace {
     /// With the reply to the one before.
     AtOnce,
     /// After so many seconds, counted from the one before.
@@ -95,13 +96,13 @@ enum Pace {
 }
 
 /// Lets all sessions talk for the span, and gives the turns' times with how many came a second.
-async fn run_part(talkers: &mut [Talker], pace: Pace) -> Result<(Samples, f64)> {
+async fn run_part(talkers: &mut [Talker], pace: MessagePace) -> Result<(Samples, f64)> {
     let begun = Instant::now();
     let parts = talkers.iter_mut().enumerate().map(|(index, talker)| {
         // Spread over the first interval, so that they don't come in waves.
         let offset = match pace {
-            Pace::AtOnce => 0.0,
-            Pace::Every(seconds) => seconds * index as f64 / SESSIONS as f64,
+            MessagePace::AtOnce => 0.0,
+            MessagePace::Every(seconds) => seconds * index as f64 / SESSIONS as f64,
         };
         talker.talk(begun + Duration::from_secs_f64(offset), begun + SPAN, pace)
     });
@@ -140,7 +141,7 @@ impl Talker {
 
     /// Talks from `first` to `end`, and gives what each turn took, in milliseconds. At a set pace
     /// a turn counts from when it was due: one that had to wait for the one before has waited.
-    async fn talk(&mut self, first: Instant, end: Instant, pace: Pace) -> Result<Vec<f64>> {
+    async fn talk(&mut self, first: Instant, end: Instant, pace: MessagePace) -> Result<Vec<f64>> {
         let mut times = Vec::new();
         let mut due = first;
         while due < end {
@@ -148,8 +149,8 @@ impl Talker {
             self.take_turn().await?;
             times.push(due.elapsed().as_secs_f64() * 1_000.0);
             due = match pace {
-                Pace::AtOnce => Instant::now(),
-                Pace::Every(seconds) => due + Duration::from_secs_f64(seconds),
+                MessagePace::AtOnce => Instant::now(),
+                MessagePace::Every(seconds) => due + Duration::from_secs_f64(seconds),
             };
         }
         Ok(times)

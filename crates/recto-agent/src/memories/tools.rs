@@ -13,7 +13,8 @@ use recto_context::{
 };
 use recto_store::SessionId;
 use recto_tools::{
-    CallArguments, CallContext, Caller, Consent, Tool, ToolAction, ToolClass, ToolError, ToolOutput,
+    CallArguments, CallContext, Consent, Tool, ToolAction, ToolCaller, ToolClass, ToolError,
+    ToolOutput,
 };
 use recto_workspace::{AddedMemory, MemoryError, NewMemory, TextMarks, is_lasting_statement};
 use serde_json::json;
@@ -154,7 +155,7 @@ impl Tool for MemoryTool {
 }
 
 impl MemoryTool {
-    async fn remember(&self, arguments: &CallArguments, caller: &Caller) -> ToolOutput {
+    async fn remember(&self, arguments: &CallArguments, caller: &ToolCaller) -> ToolOutput {
         let text = arguments.text("text").unwrap_or_default();
         let request = RememberRequest {
             // Small models answer with words of their own. What a person has plainly asked to
@@ -178,7 +179,7 @@ impl MemoryTool {
         Ok(format!("{how} as {}: {}", memory.name, memory.text.as_str()))
     }
 
-    async fn recall(&self, arguments: &CallArguments, caller: &Caller) -> String {
+    async fn recall(&self, arguments: &CallArguments, caller: &ToolCaller) -> String {
         let limit = arguments.whole_number("limit").map_or(USUAL, |limit| limit as usize);
         let session = caller.session.and_then(|session| session.to_string().parse().ok());
         let recalled = self

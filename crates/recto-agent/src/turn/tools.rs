@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use futures_util::StreamExt;
 use recto_context::{ContentPart, Layer, MessageBody, TokenCounter, Tokens, ToolSpec};
-use recto_tools::{CallContext, CallPermit, Caller, ToolOutcome, ToolResult};
+use recto_tools::{CallContext, CallPermit, ToolCaller, ToolOutcome, ToolResult};
 use recto_workspace::Horizon;
 use tracing::Span;
 
@@ -155,7 +155,7 @@ impl TurnRun<'_> {
         CallContext {
             catalog: self.inputs.catalog.clone(),
             trusted: self.inputs.rights.trusted.clone(),
-            caller: Caller {
+            caller: ToolCaller {
                 audience: self.inputs.rights.audience.clone(),
                 session: Some(self.session.session.id.get()),
                 sees_from: match self.state.mode().chosen.sends_history() {

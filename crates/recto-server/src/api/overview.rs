@@ -158,7 +158,7 @@ pub(crate) async fn show_stats(
 /// Looks at the setup: config, models, search, tools, store.
 #[utoipa::path(
     get, path = "/api/doctor", tag = "setup",
-    responses((status = 200, description = "What `recto doctor --json` prints", body = Object))
+    responses((status = 200, description = "What was found: the same as the terminal's doctor prints", body = Object))
 )]
 pub(crate) async fn show_doctor(
     State(gateway): State<Gateway>,

@@ -13,7 +13,7 @@ use recto_context::ClientToolChoice;
 use serde_json::Value;
 
 use super::reply::{LineHead, ReplyField, SpokenPiece};
-use super::request::{ChatBody, LineDelivery, MannerJson, PromptBody, read_body};
+use super::request::{LineDelivery, MannerJson, OllamaChatBody, PromptBody, read_body};
 use crate::access::Caller;
 use crate::front_door::{
     ClientList, ConversationIndex, DoorEvent, DoorRequest, DoorTurn, OfferedModel, VendorForm,
@@ -30,7 +30,7 @@ pub(super) async fn answer_chat(
     headers: HeaderMap,
     body: Bytes,
 ) -> ApiResult<Response> {
-    let mut body: ChatBody = read_body(&body)?;
+    let mut body: OllamaChatBody = read_body(&body)?;
     let model = find_model(&gateway, &body.model)?;
     let head = LineHead { field: ReplyField::Message, model: body.model.clone() };
     if body.is_empty() {

@@ -14,7 +14,7 @@ use crate::problem::{ApiProblem, ApiResult};
 
 /// The body of `/api/chat`.
 #[derive(Debug, Deserialize)]
-pub(super) struct ChatBody {
+pub(super) struct OllamaChatBody {
     pub(super) model: String,
     #[serde(default)]
     messages: Option<Vec<MessageJson>>,
@@ -126,7 +126,7 @@ pub(super) fn read_body<T: DeserializeOwned>(body: &[u8]) -> ApiResult<T> {
         .map_err(|error| ApiProblem::invalid(format!("the body can't be read: {error}")))
 }
 
-impl ChatBody {
+impl OllamaChatBody {
     /// Whether it has no messages: that only loads a model.
     pub(super) fn is_empty(&self) -> bool {
         self.messages.as_ref().is_none_or(Vec::is_empty)

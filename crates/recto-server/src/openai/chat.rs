@@ -12,7 +12,7 @@ use futures_util::{StreamExt, stream};
 use serde_json::Value;
 
 use super::reply::ReplyHead;
-use super::request::{ChatBody, ReplyDelivery};
+use super::request::{OpenAiChatBody, ReplyDelivery};
 use crate::access::Caller;
 use crate::front_door::{
     ConversationIndex, DoorEvent, DoorRequest, DoorTurn, VendorForm, find_model, named_mode,
@@ -29,7 +29,7 @@ pub(super) async fn complete_chat(
     headers: HeaderMap,
     body: Bytes,
 ) -> ApiResult<Response> {
-    let mut body = ChatBody::read(&body)?;
+    let mut body = OpenAiChatBody::read(&body)?;
     let model = find_model(&gateway, &body.model)?;
     let mut settings = body.settings()?;
     settings.model = model.entry;

@@ -16,7 +16,7 @@ use crate::problem::{ApiProblem, ApiResult};
 /// The body of a request for a chat completion. What is not named here is ignored.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct ChatBody {
+pub(super) struct OpenAiChatBody {
     pub(super) model: String,
     messages: Vec<MessageJson>,
     tools: Option<Vec<ToolJson>>,
@@ -122,10 +122,10 @@ struct FunctionJson {
     parameters: Value,
 }
 
-impl ChatBody {
+impl OpenAiChatBody {
     /// Reads a body, and refuses what would change the meaning of a reply and can't be had.
     pub(super) fn read(body: &[u8]) -> ApiResult<Self> {
-        let body: ChatBody = serde_json::from_slice(body)
+        let body: OpenAiChatBody = serde_json::from_slice(body)
             .map_err(|error| ApiProblem::invalid(format!("the body can't be read: {error}")))?;
         body.refuse_unsupported()?;
         Ok(body)

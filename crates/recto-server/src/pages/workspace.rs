@@ -30,7 +30,7 @@ use crate::gateway::Gateway;
 use crate::host::{IncludeChange, IncludeTarget};
 use crate::includes;
 use crate::problem::ApiProblem;
-use item_table::{ItemTable, item_anchor, server_anchor};
+use item_table::{WorkspaceTable, item_anchor, server_anchor};
 
 /// The kinds that stand on the page, in its order.
 const KINDS: [ItemKind; 4] = [ItemKind::Rule, ItemKind::Reference, ItemKind::Skill, ItemKind::Tool];
@@ -66,7 +66,7 @@ async fn show_workspace(
     let found = found.as_ref().map(|(message, report)| (*message, report));
     let search = search_section(&gateway, agent.name(), &inventory.catalog, found);
     let chrome = PageChrome::load(&gateway, &actor, &form, agent.name()).await?;
-    let table = ItemTable {
+    let table = WorkspaceTable {
         chrome: &chrome,
         agent: agent.name(),
         inventory: &inventory,
@@ -99,7 +99,7 @@ async fn read_usage(gateway: &Gateway, agent: &str) -> PageResult<HashMap<ItemId
 fn workspace_page(
     gateway: &Gateway,
     agent: &Agent,
-    table: &ItemTable<'_>,
+    table: &WorkspaceTable<'_>,
     search: &Markup,
 ) -> Markup {
     let AgentInventory { catalog, snapshot, .. } = table.inventory;

@@ -328,8 +328,9 @@ impl Chat {
             let attached = MessageAttachments::mentioned(source.mentions());
             let outcome = match self.read_input(&line, attached) {
                 Ok(input) => {
-                    messages += usize::from(matches!(input, ChatInput::Message(_)));
-                    if messages == 2 && source == LineSource::Pipe {
+                    let is_message = matches!(input, ChatInput::Message(_));
+                    messages += usize::from(is_message);
+                    if is_message && messages == 2 && source == LineSource::Pipe {
                         self.tell_of_lines();
                     }
                     self.perform_in_order(input).await

@@ -434,7 +434,7 @@ mod tests {
                 config.toml:1: unknown key `contxt.prest`
                   hint: did you mean `context.preset`?
                 config.toml:2: unknown key `contxt.preset.picks`
-                  hint: at the top level there are `model`, `reload`, `agents`, `bindings`, `context`, `history`, `memory`, `sessions`, `skills`, `tools`, `search`, `store`, `window`, `models`, `items`, `mcp`
+                  hint: at the top level there are `model`, `reload`, `agents`, `bindings`, `context`, `history`, `memory`, `sessions`, `skills`, `tools`, `search`, `store`, `server`, `log`, `telemetry`, `window`, `models`, `items`, `mcp`
             "#]],
         );
         check(
@@ -479,9 +479,9 @@ mod tests {
                 config.toml:1: unknown key `token`
                   hint: put the key into an environment variable and name it with `api_key_env`
                 config.toml:2: unknown key `xyz`
-                  hint: at the top level there are `model`, `reload`, `agents`, `bindings`, `context`, `history`, `memory`, `sessions`, `skills`, `tools`, `search`, `store`, `window`, `models`, `items`, `mcp`
+                  hint: at the top level there are `model`, `reload`, `agents`, `bindings`, `context`, `history`, `memory`, `sessions`, `skills`, `tools`, `search`, `store`, `server`, `log`, `telemetry`, `window`, `models`, `items`, `mcp`
                 config.toml:3: unknown table `xyz2`
-                  hint: at the top level there are `model`, `reload`, `agents`, `bindings`, `context`, `history`, `memory`, `sessions`, `skills`, `tools`, `search`, `store`, `window`, `models`, `items`, `mcp`
+                  hint: at the top level there are `model`, `reload`, `agents`, `bindings`, `context`, `history`, `memory`, `sessions`, `skills`, `tools`, `search`, `store`, `server`, `log`, `telemetry`, `window`, `models`, `items`, `mcp`
             "#]],
         );
     }

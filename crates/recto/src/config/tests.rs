@@ -567,6 +567,16 @@ fn rows_say_what_holds_and_why() {
         search.enabled = true  # default
         search.preset = "normal"  # default
         store.path = "/home/me/.recto/data/recto.db"  # default
+        server.listen = "127.0.0.1:7411"  # default
+        server.hosts = []  # default
+        server.require_token = false  # default
+        server.max_body_bytes = 1048576  # default
+        server.max_door_bytes = 16777216  # default
+        server.max_connections = 512  # default
+        server.grace = 10  # default
+        log.level = "info"  # default
+        log.format = "text"  # default
+        log.contents = false  # default
         window.cap = 8192  # default
         models.a.provider = "ollama"  # config.toml:1
         models.a.model = "m"  # config.toml:2

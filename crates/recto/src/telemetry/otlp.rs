@@ -31,6 +31,8 @@ pub(super) fn start_exporter(endpoint: &str) -> CliResult<SdkTracerProvider> {
             .because(error)
             .hint("correct `telemetry.otlp`, or leave it out")
     };
+    // Whoever was first has chosen the same one.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder().timeout(EXPORT).no_proxy().build();
     let client = CollectorClient {
         http: client.map_err(|error| failure(&error))?,

@@ -73,6 +73,7 @@ fn the_drawing_reads_without_colour() {
         system SOUL.md file in the workspace
         system AGENTS.md file in the workspace
         skills skill notes always always included
+        skills headings what stands above and between the items
         tools tool read_file always always included
         tools tool write_file always always included
         tools tool list_files always always included

@@ -195,7 +195,9 @@ fn a_download_tells_how_it_goes_and_is_not_made_twice() {
     let pulled = &pulled["models"];
     assert_eq!(pulled[0]["name"], "Some.Model");
     assert_eq!(pulled[0]["files"][0]["was_there"], true);
-    assert_eq!(run.err, format!("✓ {} is already there\n", path.display()));
+    let note: serde_json::Value = serde_json::from_str(&run.err).unwrap();
+    let said = format!("✓ {} is already there", path.display());
+    assert_eq!(note, serde_json::json!({"note": {"message": said}}));
     assert_eq!(server.asked().len(), 1);
     let run = home.run(&["models", "pull", "--quiet", &server.file()]);
     assert_eq!((run.code, &*run.err), (0, ""));

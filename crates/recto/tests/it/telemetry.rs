@@ -45,7 +45,7 @@ fn start_collector() -> (String, Receiver<ExportTraceServiceRequest>) {
 }
 
 fn home_with(config: &str) -> Home {
-    let home = Home::scripted(&[r#"{"text": "I will not tell"}"#]);
+    let home = Home::scripted(&[r#"{"content": "I will not tell"}"#]);
     let mut whole = std::fs::read_to_string(home.path("config.toml")).unwrap();
     whole.push_str(config);
     home.write("config.toml", whole);

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use recto_context::{CallId, ToolCall, ToolSpec};
 use recto_tools::{
-    CallContext, CallPermit, Caller, Consent, ProgramOptions, ToolOptions, ToolOutcome, Toolbox,
-    trust_hash,
+    CallContext, CallPermit, Consent, ProgramOptions, ToolCaller, ToolOptions, ToolOutcome,
+    Toolbox, trust_hash,
 };
 use recto_workspace::{Workspace, WorkspaceOptions};
 use tokio::process::Command;
@@ -126,7 +126,7 @@ impl PreparedCall {
             context: CallContext {
                 catalog: Arc::new(catalog),
                 trusted: Arc::new(trusted),
-                caller: Caller::default(),
+                caller: ToolCaller::default(),
             },
             call: [call],
         })

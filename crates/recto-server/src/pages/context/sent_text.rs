@@ -42,11 +42,11 @@ struct SentGroups<'a> {
 
 struct SentGroup<'a> {
     title: String,
-    rows: Vec<SentRow<'a>>,
+    rows: Vec<SentTextRow<'a>>,
 }
 
 /// A part or a tool's schema.
-struct SentRow<'a> {
+struct SentTextRow<'a> {
     layer: Layer,
     /// Whether it is the first of its layer, which links lead to.
     is_first: bool,
@@ -95,14 +95,14 @@ impl<'a> SentGroups<'a> {
         }
         let places = context.part_places();
         for (index, message) in context.messages.iter().enumerate() {
-            let rows: Vec<SentRow<'a>> = message
+            let rows: Vec<SentTextRow<'a>> = message
                 .spans
                 .iter()
                 .filter_map(|span| {
                     let part = context.parts.get(span.part)?;
                     let text = first_text(message).get(places.get(span.part)?.bytes.clone())?;
                     let is_last = Some(span) == message.spans.last();
-                    Some(SentRow {
+                    Some(SentTextRow {
                         layer: part.layer,
                         is_first: false,
                         label: part_label(part, message),
@@ -128,7 +128,7 @@ impl<'a> SentGroups<'a> {
         collected
     }
 
-    fn rows(&mut self) -> impl Iterator<Item = &mut SentRow<'a>> {
+    fn rows(&mut self) -> impl Iterator<Item = &mut SentTextRow<'a>> {
         self.groups.iter_mut().flat_map(|group| &mut group.rows)
     }
 
@@ -157,7 +157,7 @@ fn push_message<'a>(
     groups: &mut Vec<SentGroup<'a>>,
     index: usize,
     message: &ChatMessage,
-    rows: Vec<SentRow<'a>>,
+    rows: Vec<SentTextRow<'a>>,
 ) {
     let number = index + 1;
     let layer = rows.first().map(|row| row.layer);
@@ -193,10 +193,10 @@ fn tool_row<'a>(
     tool: &'a OfferedTool,
     share: &CachedShare,
     byte: &mut usize,
-) -> SentRow<'a> {
+) -> SentTextRow<'a> {
     let first_byte = *byte;
     *byte += tool.spec.schema.len();
-    SentRow {
+    SentTextRow {
         layer: Layer::Tools,
         is_first: false,
         label: SentLabel::Code(&tool.spec.called),
@@ -243,7 +243,7 @@ fn change_mark(view: &RequestView, first_byte: usize, prefix: &str) -> Markup {
     }
 }
 
-fn part_row(view: &RequestView, row: &SentRow<'_>, options: ColumnOptions<'_>) -> Markup {
+fn part_row(view: &RequestView, row: &SentTextRow<'_>, options: ColumnOptions<'_>) -> Markup {
     let is_old = row.cached == row.tokens && row.tokens > Tokens::ZERO;
     let class = format!("part l-{}{}", row.layer, if is_old { " old" } else { "" });
     let id = row.is_first.then(|| format!("{}{}", options.prefix, row.layer));
@@ -267,7 +267,7 @@ fn part_row(view: &RequestView, row: &SentRow<'_>, options: ColumnOptions<'_>) -
     }
 }
 
-fn label(row: &SentRow<'_>) -> Markup {
+fn label(row: &SentTextRow<'_>) -> Markup {
     html! {
         @match &row.label {
             SentLabel::Code(name) => code { (name) },
@@ -285,7 +285,7 @@ fn label(row: &SentRow<'_>) -> Markup {
 }
 
 /// The beginning of a message, or of the calls that it makes.
-fn first_words(row: &SentRow<'_>) -> String {
+fn first_words(row: &SentTextRow<'_>) -> String {
     let calls = row.message.map(|message| &message.calls[..]).unwrap_or_default();
     let line = row.words.lines().find(|line| !line.trim().is_empty());
     match (line, calls.first()) {
@@ -298,7 +298,7 @@ fn first_words(row: &SentRow<'_>) -> String {
 }
 
 /// The file that a part comes from, with the way to its place there.
-fn source_line(view: &RequestView, row: &SentRow<'_>, options: ColumnOptions<'_>) -> Markup {
+fn source_line(view: &RequestView, row: &SentTextRow<'_>, options: ColumnOptions<'_>) -> Markup {
     let ContentSource::File(path) = row.source else { return html! {} };
     let Some(link) = options.file_link else { return html! {} };
     let href = match row.part {

@@ -18,7 +18,7 @@ use crate::pages::times::short;
 const MODES: [IncludeMode; 3] = [IncludeMode::Always, IncludeMode::Manual, IncludeMode::Agent];
 
 /// What the tables of items are made of.
-pub(super) struct ItemTable<'a> {
+pub(super) struct WorkspaceTable<'a> {
     pub(super) chrome: &'a PageChrome,
     pub(super) agent: &'a str,
     pub(super) inventory: &'a AgentInventory,
@@ -27,7 +27,7 @@ pub(super) struct ItemTable<'a> {
     pub(super) may_change: bool,
 }
 
-impl ItemTable<'_> {
+impl WorkspaceTable<'_> {
     /// The table of a kind.
     pub(super) fn render(&self, kind: ItemKind) -> Markup {
         let mut items = list_items(&self.inventory.catalog, kind);

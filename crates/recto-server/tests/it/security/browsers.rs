@@ -101,7 +101,10 @@ async fn another_site_may_open_a_page_and_read_no_data() {
         ("/assets/chat.js", "no-cors", "script"),
         ("/api/sessions", "cors", "empty"),
     ] {
-        assert_eq!(outcome(get(path, mode, destination)).await, "403 cross_site", "{path} {mode}");
+        let refused = outcome(get(path, mode, destination)).await;
+        // The doors of vendors tell it in their own form.
+        let told = if path.starts_with("/v1") { "403" } else { "403 cross_site" };
+        assert_eq!(refused, told, "{path} {mode}");
     }
 }
 

@@ -54,7 +54,7 @@ async fn the_front_doors_have_a_size_of_their_own() {
     let server = start_small().await;
     let post = |length: usize| server.request("POST", "/v1/nothing").body("x".repeat(length));
     assert!(outcome(post(4_096)).await.starts_with("404"));
-    assert_eq!(outcome(post(4_097)).await, "413 body_too_large");
+    assert!(outcome(post(4_097)).await.starts_with("413"));
 }
 
 /// Promise: `no-request-holds-the-server`

@@ -29,8 +29,9 @@ async fn beyond_this_machine_nobody_comes_in_without_a_token() {
         let refused = server.request("GET", path).send().await.unwrap();
         assert_eq!(refused.status(), 401, "{path}");
         assert_eq!(refused.headers()["www-authenticate"], "Bearer", "{path}");
+        // The doors of vendors tell it in their own form.
         let keyed = server.request("GET", path).bearer_auth("sk-placeholder");
-        assert_eq!(outcome(keyed).await, "401 unauthorized", "{path}");
+        assert!(outcome(keyed).await.starts_with("401"), "{path}");
     }
     assert_eq!(server.turns_in(session).await, 0);
     assert_eq!(outcome(server.request("GET", "/healthz")).await, "200");
@@ -54,7 +55,7 @@ async fn a_wrong_token_makes_nobody_the_owner() {
     // Clients of other vendors have to send some key; one that looks like ours is meant.
     let door = |key: &str| server.request("GET", "/v1/nothing").bearer_auth(key);
     assert!(outcome(door("sk-placeholder")).await.starts_with("404"));
-    assert_eq!(outcome(door("recto_wrong")).await, "401 unauthorized");
+    assert!(outcome(door("recto_wrong")).await.starts_with("401"));
 }
 
 /// Promise: `no-token-no-entry`

@@ -15,8 +15,8 @@ use recto_agent::{add_tools, runnable_tools};
 use recto_context::{CallId, Catalog, ContentHash, Skill, ToolCall, ToolSpec};
 use recto_store::{Moment, TrustUpdate};
 use recto_tools::{
-    ApprovalNeed, CallContext, CallPermit, Caller, Consent, ToolAction, ToolOutcome, ToolResult,
-    Toolbox,
+    ApprovalNeed, CallContext, CallPermit, Consent, ToolAction, ToolCaller, ToolOutcome,
+    ToolResult, Toolbox,
 };
 use serde_json::{Value, json};
 
@@ -115,7 +115,7 @@ impl ToolTrial {
         let context = CallContext {
             catalog: Arc::new(view.catalog.clone()),
             trusted: Arc::new(trusted(&declaring)),
-            caller: Caller { audience: setup::owner(&view.settings), ..Caller::default() },
+            caller: ToolCaller { audience: setup::owner(&view.settings), ..ToolCaller::default() },
         };
         let call = ToolCall {
             id: CallId("1".into()),
