@@ -283,11 +283,7 @@ impl Agent {
             ChatCommand::Remember(text) => {
                 CommandReply::Remembered(self.remember(actor, session, &text).await?)
             }
-            ChatCommand::Model(None) => self.models_of(session).await?,
-            ChatCommand::Model(Some(change)) => {
-                self.change(session, change).await?;
-                self.models_of(session).await?
-            }
+            ChatCommand::Model(change) => self.choose_model(session, change).await?,
             ChatCommand::Mode(Some(change)) | ChatCommand::Set(Some(change)) => {
                 self.change(session, change).await?
             }
@@ -295,6 +291,18 @@ impl Agent {
                 CommandReply::Settings(self.settings(session).await?)
             }
         })
+    }
+
+    /// Chooses the model of a session, if one is to be chosen, and lists them all.
+    async fn choose_model(
+        &self,
+        session: SessionId,
+        change: Option<SettingChange>,
+    ) -> AgentResult<CommandReply> {
+        if let Some(change) = change {
+            self.change(session, change).await?;
+        }
+        self.models_of(session).await
     }
 
     async fn decide(

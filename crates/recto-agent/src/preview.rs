@@ -77,17 +77,25 @@ pub(crate) async fn preview_request(
             rounds: &[],
         },
     };
-    let request = draft.assemble()?;
     let summary_by = inputs.model.compaction;
+    let (request, compaction) = assemble_compacted(&draft, summary_by).await?;
+    let comparison = previous.as_ref().map(|previous| compare_requests(previous, &request));
+    let summary_by = summary_by.filter(|_| compaction.is_some());
+    Ok(RequestPreview { request, compaction, summary_by, comparison })
+}
+
+/// The request of a draft, with the summary that would be made for it, if one would.
+async fn assemble_compacted(
+    draft: &RequestDraft<'_>,
+    summary_by: Option<SummaryBy>,
+) -> AgentResult<(RequestContext, Option<NewCompaction>)> {
+    let request = draft.assemble()?;
     let compacted = match summary_by {
         Some(_) => draft.compact(&request, draft.leaving(&request).await?, None).await?,
         None => None,
     };
-    let (request, compaction) = match compacted {
+    Ok(match compacted {
         Some(CompactedRequest { request, compaction }) => (request, Some(compaction)),
         None => (request, None),
-    };
-    let comparison = previous.as_ref().map(|previous| compare_requests(previous, &request));
-    let summary_by = summary_by.filter(|_| compaction.is_some());
-    Ok(RequestPreview { request, compaction, summary_by, comparison })
+    })
 }

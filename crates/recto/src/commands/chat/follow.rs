@@ -4,8 +4,10 @@
 use recto_agent::{AgentError, ApprovalQuestion, EventKind, EventListener, TurnEvent};
 use recto_store::{ApprovalAnswer, StoreError, TurnId, TurnStatus};
 
+use super::interrupts::InterruptState;
+use super::outcome::MessageOutcome;
 use super::questions::QuestionQueue;
-use super::{Chat, InterruptState, MessageOutcome, unreadable_terminal};
+use super::{Chat, unreadable_terminal};
 use crate::failure::{CliFailure, CliResult};
 use crate::output::tell;
 

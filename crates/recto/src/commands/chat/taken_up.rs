@@ -13,8 +13,10 @@ use recto_agent::{
 use recto_context::MessageBody;
 use recto_store::{Moment, Store, StoredApproval, StoredTurn, TurnId, TurnStatus};
 
+use super::Chat;
 use super::elsewhere::last_said;
-use super::{Chat, InterruptState, MessageOutcome, exit_code};
+use super::interrupts::InterruptState;
+use super::outcome::{MessageOutcome, exit_code};
 use crate::draw::open_turn;
 use crate::failure::CliResult;
 use crate::output::{counted, tame, tell};
