@@ -5,9 +5,11 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help chat serve test build lint docs bench clean cargo
+.PHONY: help chat serve test escape build lint docs bench fuzz clean cargo
 
 BENCH ?= context
+TARGET ?=
+MINUTES ?= 1
 MESSAGE ?=
 # Taken at its word, and passed by environment: quotes and dollars in it stay
 # what they are, and nothing in it is run.
@@ -26,6 +28,9 @@ serve: cargo ## build, set up a home, pull a model, and open the web page
 test: cargo ## run every test suite, and say which ran
 	@scripts/test
 
+escape: cargo ## try to get out of the sandbox, and say how many attempts were made
+	@scripts/escape
+
 build: cargo ## build the `recto` command, and print where it is
 	@scripts/build
 
@@ -40,6 +45,9 @@ docs: cargo ## write the reference pages in docs/ from the code
 
 bench: cargo ## run the benchmark BENCH
 	@cargo xtask bench $(BENCH)
+
+fuzz: cargo ## try parsers with made-up inputs: TARGET (all), MINUTES each (1)
+	@cargo xtask fuzz $(TARGET) --minutes $(MINUTES)
 
 clean: cargo ## remove what was built
 	@cargo clean

@@ -1,5 +1,5 @@
 //! Recto's own chores: `cargo xtask tidy`, `cargo xtask docs`, `cargo xtask bench NAME`,
-//! `cargo xtask fit`.
+//! `cargo xtask fit`, `cargo xtask fuzz`.
 //!
 //! Nothing here ships. It may look at every crate, and no crate may look at it.
 
@@ -10,6 +10,7 @@ mod bench;
 mod code;
 mod docs;
 mod fit;
+mod fuzz;
 mod project;
 mod promises;
 mod tidy;
@@ -53,6 +54,14 @@ enum Chore {
     },
     /// Fit the weights of search on the labelled sets and write them into recto-search.
     Fit,
+    /// Try parsers and decoders with inputs made up by libFuzzer, and say what was found.
+    Fuzz {
+        /// The target to run; all of them by default.
+        target: Option<String>,
+        /// How long each target runs.
+        #[arg(long, default_value_t = 1)]
+        minutes: u64,
+    },
 }
 
 fn main() -> ExitCode {
@@ -72,5 +81,6 @@ fn run(chore: &Chore) -> Result<ExitCode> {
             bench::run(&project, *name, files)
         }
         Chore::Fit => fit::run(&project.root, &project.target).map(|()| ExitCode::SUCCESS),
+        Chore::Fuzz { target, minutes } => fuzz::run(&project, target.as_deref(), *minutes),
     }
 }

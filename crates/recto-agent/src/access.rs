@@ -30,6 +30,12 @@ impl Agent {
     pub(crate) async fn must_reach(&self, actor: &Actor, session: SessionId) -> AgentResult {
         must_reach(&self.shared, actor, session).await
     }
+
+    /// Whether a session is about the folder that the agent works in. In any other nothing can be
+    /// said by way of this agent.
+    pub fn works_in_folder_of(&self, session: &StoredSession) -> bool {
+        works_in_folder_of(&self.shared, session)
+    }
 }
 
 /// Passes a message of an actor whose session it is in, unless it was delivered before. The
@@ -64,14 +70,17 @@ pub(crate) fn must_work_in_its_folder(
     shared: &AgentShared,
     session: &StoredSession,
 ) -> AgentResult {
-    let folder = SessionSettings::from_store(&session.settings).folder;
-    match folder == shared.parts.options.folder {
+    match works_in_folder_of(shared, session) {
         true => Ok(()),
         false => Err(AgentError::OtherFolder { session: session.id }),
     }
 }
 
+fn works_in_folder_of(shared: &AgentShared, session: &StoredSession) -> bool {
+    SessionSettings::from_store(&session.settings).folder == shared.parts.options.folder
+}
+
 /// Whether a session is one of the actor's.
 pub(crate) fn can_reach(actor: &Actor, session: &StoredSession) -> bool {
-    may_reach(actor, &SessionSettings::from_store(&session.settings).audience())
+    may_reach(actor, &SessionSettings::from_store(&session.settings).holders())
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use recto_context::{Audience, AudienceKind, SpeakerName};
-use recto_store::StoredToken;
+use recto_store::{SessionHolder, StoredToken};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -141,6 +141,25 @@ impl Actor {
                 (AudienceKind::Guest, Some(self.id.clone()))
             }
             ActorRole::Member | ActorRole::Schedule => (AudienceKind::Group, None),
+        }
+    }
+
+    /// Those whose names for sessions the actor uses.
+    pub(crate) fn as_holder(&self) -> SessionHolder {
+        let ((who, person), conversation) = (self.as_audience(), self.conversation.clone());
+        SessionHolder::of_audience(&Audience { who, person, conversation, agent: None })
+    }
+
+    /// Whether another one is the same person: the owner is, by whichever token, and everybody
+    /// else who has the same id in the same part.
+    pub(crate) fn is_same_person(&self, other: &Actor) -> bool {
+        match (self.as_audience().0, other.as_audience().0) {
+            (AudienceKind::Owner, AudienceKind::Owner) => true,
+            (AudienceKind::Owner, _) | (_, AudienceKind::Owner) => false,
+            _ => {
+                let part = |actor: &Actor| (actor.role, actor.conversation.clone());
+                self.id == other.id && part(self) == part(other)
+            }
         }
     }
 

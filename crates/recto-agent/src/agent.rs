@@ -1,12 +1,14 @@
 //! The agent that surfaces talk to: sessions, messages and events go through it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use recto_context::{Audience, AudienceKind, Catalog, Tokens};
+use recto_context::{Audience, AudienceKind, Catalog, TokenCounter, Tokens};
 use recto_store::{
-    BindingKey, Moment, NewSession, RowId, SessionId, SessionName, SessionNameError, Store,
-    StoreError, StoredCompaction, StoredSession, TurnId,
+    BindingKey, Moment, NewSession, RowId, SessionHolder, SessionId, SessionName, SessionNameError,
+    Store, StoreError, StoredCompaction, StoredSession, TurnId,
 };
+use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use crate::access::can_reach;
@@ -25,7 +27,7 @@ use crate::options::{AgentParts, CompactionSetting, ModelEntry, SessionSettings}
 use crate::preview::RequestPreview;
 use crate::rights::{Right, is_attended, may_reach};
 use crate::search::Searcher;
-use crate::shared::{AgentShared, WorkKind};
+use crate::shared::{AgentShared, WorkKind, counter_from};
 use crate::shutdown::TakeUpScope;
 use crate::turn::PendingNotices;
 
@@ -37,7 +39,7 @@ pub struct Agent {
 }
 
 /// A conversation: the place where it is held, and who talks there.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conversation {
     /// The name of the surface, such as `terminal`.
     pub surface: String,
@@ -81,15 +83,22 @@ impl Conversation {
         }
     }
 
-    /// What the conversation is known by, whichever session it has.
-    pub(crate) fn key(&self, agent: &str) -> BindingKey {
+    /// What the conversation is known by, whichever session it has. Whoever else talks there has
+    /// another one.
+    pub(crate) fn key(&self, agent: &Arc<str>) -> BindingKey {
         BindingKey {
-            agent: agent.to_owned(),
+            agent: agent.to_string(),
             surface: self.surface.clone(),
             account: self.account.clone(),
             conversation: self.name.clone(),
             user: self.user.clone(),
+            holder: self.holder(agent),
         }
+    }
+
+    /// Those whose names it has.
+    fn holder(&self, agent: &Arc<str>) -> SessionHolder {
+        SessionHolder::of_audience(&self.audience(agent))
     }
 
     /// The name that its memories are filed under, which no other place has.
@@ -158,7 +167,9 @@ impl Agent {
     /// An agent that takes up nothing of what was left unfinished: to be looked
     /// at, not to be talked to.
     pub fn idle(parts: AgentParts) -> Agent {
-        Agent { shared: Arc::new(AgentShared::new(parts)), mailboxes: Arc::default() }
+        let agent = Agent { shared: Arc::new(AgentShared::new(parts)), mailboxes: Arc::default() };
+        agent.shared.link.set(&agent);
+        agent
     }
 
     /// The name that it goes by.
@@ -213,10 +224,21 @@ impl Agent {
         self.shared.model(Some(name))
     }
 
+    /// Counts as the requests to a model are counted, as far as its server has told.
+    pub async fn counter(&self, model: &ModelEntry) -> AgentResult<TokenCounter<'static>> {
+        Ok(counter_from(&self.shared.calibration(model).await?))
+    }
+
     /// The most that is used of what a model was trained for, where nobody says what its server
     /// has.
     pub fn window_cap(&self) -> Tokens {
         self.shared.parts.options.window_cap
+    }
+
+    /// How long somebody who can't be asked whether a tool may run waits for an answer from
+    /// elsewhere.
+    pub fn approval_wait(&self) -> Duration {
+        self.shared.parts.options.approval_wait
     }
 
     /// The session of a conversation: the one that it is bound to, or a new one.
@@ -232,16 +254,17 @@ impl Agent {
     }
 
     /// The session that a person asks for by its name, wherever it began: the agent's
-    /// open one of that name, or else as [`Agent::find_or_begin`] has it. A number
-    /// names a session, too, and takes it out of the archive. Sessions of others have no
-    /// name for those who may not see them.
+    /// open one of that name before the same people, or else as [`Agent::find_or_begin`] has it.
+    /// A number names a session, too, and takes it out of the archive. Nobody, not even the
+    /// owner, gets into a session of somebody else by its name.
     pub async fn find_named_or_begin(
         &self,
         actor: &Actor,
         conversation: &Conversation,
     ) -> AgentResult<StoredSession> {
         actor.must_have(Right::Talk)?;
-        let named = self.store().find_session(self.name(), &conversation.name).await?;
+        let holder = conversation.holder(&self.shared.parts.options.name);
+        let named = self.store().find_session(self.name(), &holder, &conversation.name).await?;
         match named.filter(|session| can_reach(actor, session)) {
             Some(session) if session.agent != self.name() => Err(AgentError::other_agent(&session)),
             Some(session) if session.archived.is_none() => Ok(session),
@@ -284,7 +307,7 @@ impl Agent {
         name: &SessionName,
     ) -> AgentResult<SessionRenewal> {
         self.must_begin(actor, conversation, session).await?;
-        self.must_be_free(name, session).await?;
+        self.must_be_free(conversation, name, session).await?;
         let archived = self.archive_if_there(session).await?;
         let began = self.begin_named(conversation, name.as_str()).await?;
         Ok(SessionRenewal { began, archived })
@@ -323,9 +346,16 @@ impl Agent {
         notices.of_catalog
     }
 
-    /// Passes a name that no open session has but this one, which is to be archived.
-    async fn must_be_free(&self, name: &SessionName, but: SessionId) -> AgentResult {
-        let named = self.store().find_session(self.name(), name.as_str()).await?;
+    /// Passes a name that no open session before the same people has but this one, which is to be
+    /// archived.
+    async fn must_be_free(
+        &self,
+        conversation: &Conversation,
+        name: &SessionName,
+        but: SessionId,
+    ) -> AgentResult {
+        let holder = conversation.holder(&self.shared.parts.options.name);
+        let named = self.store().find_session(self.name(), &holder, name.as_str()).await?;
         let is_taken = |named: &StoredSession| {
             named.archived.is_none() && named.id != but && named.agent == self.name()
         };
@@ -343,14 +373,14 @@ impl Agent {
         }
     }
 
-    async fn begin_named(
+    pub(crate) async fn begin_named(
         &self,
         conversation: &Conversation,
         name: &str,
     ) -> AgentResult<StoredSession> {
         let agent = self.name().to_owned();
         let audience = conversation.audience(&self.shared.parts.options.name);
-        let key = conversation.key(&agent);
+        let key = conversation.key(&self.shared.parts.options.name);
         let new = NewSession {
             agent,
             name: match SessionName::new(name) {
@@ -368,12 +398,10 @@ impl Agent {
         };
         let bound = self.bind(&key, new.clone()).await?;
         let before = SessionSettings::from_store(&bound.settings).audience();
-        let is_same_guest = before.who != AudienceKind::Guest || before.person == audience.person;
-        if before.who == audience.who && is_same_guest {
+        if before.who == audience.who {
             return Ok(bound);
         }
-        // What was said before others is not for those who are there now, nor the
-        // other way round.
+        // Nobody else has this key, but of an old session nobody may know before whom it is held.
         self.store().archive(bound.id, Moment::now()).await?;
         self.bind(&key, new).await
     }
@@ -406,7 +434,8 @@ impl Agent {
             // Nobody takes in the messages of a conversation that is not theirs.
             self.must_hold(&actor, &delivery.conversation)?;
         }
-        let delivery = inbound.delivery.as_ref().map(|delivery| delivery.key(self.name()));
+        let delivery =
+            inbound.delivery.as_ref().map(|delivery| delivery.key(&self.shared.parts.options.name));
         let message = ArrivedMessage { session, at: Moment::now(), inbound, delivery };
         let (ack, stored) = oneshot::channel();
         // Nothing is waited for up to here: messages keep the order in which they were
@@ -415,7 +444,7 @@ impl Agent {
         let stream = self.shared.streams.of_session(session);
         let before = stream.last();
         let work = self.shared.begin_work(WorkKind::Asked(session));
-        self.post(session, MailboxItem::Message(message, ack, work))?;
+        self.post(session, MailboxItem::Message(Box::new(message), ack, work))?;
         match stored.await.map_err(|_| self.missing_answer())? {
             Err(AgentError::Store(StoreError::Delivered { turn })) => {
                 self.known_submission(&actor, turn).await
@@ -469,7 +498,7 @@ impl Agent {
     ) -> AgentResult<RequestPreview> {
         self.must_be_allowed(&inbound.actor, Right::Inspect, session).await?;
         let (answer, answered) = oneshot::channel();
-        self.post(session, MailboxItem::Preview(inbound, answer))?;
+        self.post(session, MailboxItem::Preview(Box::new(inbound), answer))?;
         answered.await.map_err(|_| self.missing_answer())?
     }
 

@@ -1,40 +1,38 @@
 //! All that an agent has: its files, the built-in tools and those of MCP servers,
 //! in one catalog, and what is known of the programs that its skills declare.
 //!
-//! The tools of a skill whose declaration or scripts changed since a person last
-//! looked at them are left out: whoever can write there could otherwise run what
-//! they like. A skill that is seen for the first time is taken as it is, unless it comes with a
-//! project: whoever wrote that has no rights here.
+//! The tools of a skill that is not the one that was here before are left out: whoever can write
+//! there could otherwise run what they like. Which those are `skill_trust.rs` decides.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use recto_context::{
-    Catalog, ContentHash, ContentSource, FileNotice, OffReason, OffTool, Remedy, Skill, ToolSpec,
+    Catalog, ContentHash, ContentSource, FileNotice, OffReason, OffTool, Skill, ToolSpec,
 };
 use recto_search::SearchEntry;
-use recto_store::{Moment, TrustUpdate};
-use recto_tools::{ApprovalMode, ServerTools, trust_hash};
-use recto_workspace::{WorkspaceProblem, WorkspaceSnapshot};
+use recto_store::Moment;
+use recto_tools::{ApprovalMode, CallContext, ServerTools, TrustedSkills, trust_hash};
+use recto_workspace::{SubAgent, WorkspaceProblem, WorkspaceSnapshot};
 
+use crate::delegation::{DELEGATE_TOOL, complete_delegate_tool};
 use crate::notice::TurnNotice;
 use crate::options::{AgentOptions, AgentParts, SessionFolder};
+use crate::skill_trust::{SkillIdentity, SkillOrigin, SkillStanding, TrustRecords, TrustRows};
 use crate::unknown_items::UnknownItem;
 
 /// What an agent has at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct AgentCatalog {
     pub(crate) catalog: Arc<Catalog>,
-    pub(crate) trusted: TrustedSkills,
+    pub(crate) trusted: Arc<TrustedSkills>,
     /// What a person should know of files, settings and tools that are not as they seem.
     pub(crate) notices: Arc<[TurnNotice]>,
+    /// The sub-agents, those that can't be used included.
+    pub(crate) sub_agents: Arc<[SubAgent]>,
 }
-
-/// What declarations and scripts were when a person last looked at them, by the
-/// skill's folder.
-type TrustedSkills = Arc<BTreeMap<PathBuf, ContentHash>>;
 
 /// What a catalog is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +56,7 @@ struct CachedCatalog {
     snapshot: Arc<WorkspaceSnapshot>,
     servers: Arc<ServerTools>,
     built_in: Option<Arc<[ToolSpec]>>,
+    records: TrustRecords,
     current: AgentCatalog,
     /// The same as search sees it, once it was asked for.
     entries: Option<Arc<[SearchEntry]>>,
@@ -69,15 +68,15 @@ impl CatalogCache {
         let snapshot = parts.workspace.catalog().await;
         let servers = parts.tools.servers().tools();
         let built_in = self.built_in.lock().clone();
-        let trusted = match snapshot.catalog.skills.iter().any(|skill| !skill.tools.is_empty()) {
-            true => trusted(parts).await,
-            false => BTreeMap::new(),
+        let records = match snapshot.catalog.skills.iter().any(|skill| !skill.tools.is_empty()) {
+            true => trust_records(parts).await,
+            false => TrustRecords::default(),
         };
         if let Some(cached) = &*self.cached.lock()
             && Arc::ptr_eq(&cached.snapshot, &snapshot)
             && cached.servers.revision == servers.revision
             && cached.built_in.as_ref().map(Arc::as_ptr) == built_in.as_ref().map(Arc::as_ptr)
-            && *cached.current.trusted == trusted
+            && cached.records == records
         {
             return cached.current.clone();
         }
@@ -86,14 +85,24 @@ impl CatalogCache {
             servers: &servers,
             built_in: built_in.as_deref().unwrap_or(&parts.options.built_in),
         };
-        let (current, new) = build_catalog(parts, sources, trusted).await;
-        if !new.is_empty() && (purpose == CatalogPurpose::Look || !store_trust(parts, new).await) {
-            // What nobody has stored is found anew next time.
-            return current;
+        let (current, news) = build_catalog(parts, sources, &records).await;
+        let mut records = records;
+        for rows in news {
+            if purpose == CatalogPurpose::Look || !store_trust(parts, rows.clone()).await {
+                // What nobody has stored is found anew next time.
+                return current;
+            }
+            records.add(rows);
         }
-        let current_copy = current.clone();
-        let cached =
-            CachedCatalog { snapshot, servers, built_in, current: current_copy, entries: None };
+        let entries = None;
+        let cached = CachedCatalog {
+            snapshot,
+            servers,
+            built_in,
+            records,
+            current: current.clone(),
+            entries,
+        };
         *self.cached.lock() = Some(cached);
         current
     }
@@ -120,7 +129,12 @@ impl AgentCatalog {
     /// The catalog without the tools that need a person, for a turn without one.
     pub(crate) fn unattended(mut self, parts: &AgentParts, approval: ApprovalMode) -> Self {
         let mut catalog = Catalog::clone(&self.catalog);
-        let runs = |spec: &ToolSpec| !parts.tools.asks(spec, &self.catalog, approval);
+        let context = CallContext {
+            catalog: self.catalog.clone(),
+            trusted: self.trusted.clone(),
+            ..CallContext::default()
+        };
+        let runs = |spec: &ToolSpec| !parts.tools.asks(spec, &context, approval);
         let Catalog { tools, skills, off_tools, .. } = &mut catalog;
         let lists = std::iter::once(tools).chain(skills.iter_mut().map(|skill| &mut skill.tools));
         for list in lists {
@@ -141,14 +155,15 @@ struct CatalogSources<'a> {
 async fn build_catalog(
     parts: &AgentParts,
     CatalogSources { snapshot, servers, built_in }: CatalogSources<'_>,
-    trusted: BTreeMap<PathBuf, ContentHash>,
-) -> (AgentCatalog, Vec<(String, ContentHash)>) {
+    records: &TrustRecords,
+) -> (AgentCatalog, Vec<TrustRows>) {
     let mut catalog = snapshot.catalog.clone();
     let known = catalog.notices.len();
     let project = parts.options.folder.as_ref().and_then(SessionFolder::project);
-    let (trusted, new) = check_skills(&mut catalog, trusted, project).await;
+    let (trusted, news) = check_skills(&mut catalog, records, project).await;
     remove_disabled(&mut catalog, &parts.options.disabled_tools);
-    add_tools(&mut catalog, built_in, servers);
+    let others = other_agents(&snapshot.sub_agents, &parts.options.name);
+    add_tools(&mut catalog, built_in, &others, servers);
     let AgentOptions { configured_items, disabled_tools, .. } = &parts.options;
     let unknown = configured_items.find_unknown(&catalog, snapshot, disabled_tools);
     let unknown: Vec<FileNotice> = unknown.iter().map(UnknownItem::notice).collect();
@@ -156,7 +171,9 @@ async fn build_catalog(
     let problems = snapshot.problems.iter().filter_map(notice_of);
     let others = catalog.notices[known..].iter().chain(&unknown).chain(&long);
     let notices = problems.chain(others.map(TurnNotice::from_file)).collect();
-    (AgentCatalog { catalog: Arc::new(catalog), trusted: Arc::new(trusted), notices }, new)
+    let sub_agents = snapshot.sub_agents.clone().into();
+    let (catalog, trusted) = (Arc::new(catalog), Arc::new(trusted));
+    (AgentCatalog { catalog, trusted, notices, sub_agents }, news)
 }
 
 /// The notice of a problem with a file, where a person should know of it in the turn. Where a
@@ -168,76 +185,59 @@ fn notice_of(problem: &WorkspaceProblem) -> Option<TurnNotice> {
     }
 }
 
-/// What is known of skills' folders. A store that can't tell knows none, and then
-/// no program is run.
-async fn trusted(parts: &AgentParts) -> BTreeMap<PathBuf, ContentHash> {
-    let known = parts.store.trusted(&parts.options.name).await.unwrap_or_default();
-    known.into_iter().map(|(folder, hash)| (PathBuf::from(folder), hash)).collect()
+/// What is known of skills. A store that can't tell knows none, and then no program is run that
+/// a person has not been asked about.
+async fn trust_records(parts: &AgentParts) -> TrustRecords {
+    TrustRecords::new(parts.store.trusted(&parts.options.name).await.unwrap_or_default())
 }
 
-/// Stores what was seen for the first time, and says whether that went well.
-async fn store_trust(parts: &AgentParts, new: Vec<(String, ContentHash)>) -> bool {
-    let stored = parts.store.trust(&parts.options.name, new, TrustUpdate::First, Moment::now());
-    stored.await.is_ok()
+/// Stores what is new, and says whether that went well.
+async fn store_trust(parts: &AgentParts, (rows, update): TrustRows) -> bool {
+    parts.store.trust(&parts.options.name, rows, update, Moment::now()).await.is_ok()
 }
 
-/// Compares skills that declare tools with what is known of them. New ones become
-/// known; those that changed, and a project's new ones, lose their tools.
+/// Compares skills that declare tools with what is known of them. Those that are not what they
+/// were, and a project's new ones, lose their tools.
 async fn check_skills(
     catalog: &mut Catalog,
-    mut trusted: BTreeMap<PathBuf, ContentHash>,
+    records: &TrustRecords,
     project: Option<&Path>,
-) -> (BTreeMap<PathBuf, ContentHash>, Vec<(String, ContentHash)>) {
-    let mut new = Vec::new();
+) -> (TrustedSkills, Vec<TrustRows>) {
+    let (mut trusted, mut news) = (TrustedSkills::new(), Vec::new());
     for skill in catalog.skills.iter_mut().filter(|skill| !skill.tools.is_empty()) {
         let Some(folder) = folder_of(skill) else { continue };
-        let look = folder.clone();
-        let hash = tokio::task::spawn_blocking(move || trust_hash(&look)).await;
         let source = skill.tools.first().map_or(ContentSource::BuiltIn, |tool| tool.source.clone());
-        let (why, notice) = match (hash, trusted.get(&folder)) {
-            (Ok(Ok(hash)), Some(known)) if hash == *known => continue,
-            (Ok(Ok(_)), None) if project.is_some_and(|project| folder.starts_with(project)) => {
-                (OffReason::SkillUntrusted, skill_untrusted_notice(source, &skill.name))
+        let (why, notice) = match hash_files(folder.clone()).await {
+            Ok(files) => {
+                let identity = SkillIdentity { name: skill.name.clone(), folder, files };
+                let origin = SkillOrigin::of(&identity.folder, project);
+                let standing = records.judge(&identity, origin);
+                news.extend(records.news(&identity, standing));
+                if let Some(look) = standing.look() {
+                    trusted.insert(identity.folder.clone(), identity.trusted(look));
+                    continue;
+                }
+                let why = match standing {
+                    SkillStanding::Changed => OffReason::SkillChanged,
+                    _ => OffReason::SkillUntrusted,
+                };
+                (why, standing.notice(source, &skill.name))
             }
-            (Ok(Ok(hash)), None) => {
-                new.push((folder.to_string_lossy().into_owned(), hash));
-                trusted.insert(folder, hash);
-                continue;
-            }
-            (Ok(Ok(_)), Some(_)) => {
-                (OffReason::SkillChanged, skill_changed_notice(source, &skill.name))
-            }
-            (Ok(Err(error)), _) => {
-                let problem = format!("its tools are off, because it can't be read: {error}");
-                (OffReason::SkillUnreadable, FileNotice::new(source, problem))
-            }
-            (Err(_), _) => {
-                let problem = "its tools are off, because reading it broke off";
-                (OffReason::SkillUnreadable, FileNotice::new(source, problem))
-            }
+            Err(problem) => (OffReason::SkillUnreadable, Some(FileNotice::new(source, problem))),
         };
-        catalog.notices.push(notice);
+        catalog.notices.extend(notice);
         switch_off(&mut skill.tools, &mut catalog.off_tools, why, |_| true);
     }
-    (trusted, new)
+    (trusted, news)
 }
 
-/// What a person is told of a skill that changed.
-pub fn skill_changed_notice(source: ContentSource, skill: &str) -> FileNotice {
-    let problem = format!(
-        "the tools of skill `{skill}` are off: its tools.json or a script changed; look at it, \
-         then trust it again"
-    );
-    FileNotice::new(source, problem).with_remedy(Remedy::TrustSkill { skill: skill.to_owned() })
-}
-
-/// What a person is told of a project's skill whose programs nobody has looked at.
-pub fn skill_untrusted_notice(source: ContentSource, skill: &str) -> FileNotice {
-    let problem = format!(
-        "the tools of skill `{skill}` are off: it comes with the project, and nobody has trusted \
-         it yet; look at its tools.json and scripts, then trust it"
-    );
-    FileNotice::new(source, problem).with_remedy(Remedy::TrustSkill { skill: skill.to_owned() })
+/// The hash of a skill's declaration and scripts, or why they can't be read.
+async fn hash_files(folder: PathBuf) -> Result<ContentHash, String> {
+    match tokio::task::spawn_blocking(move || trust_hash(&folder)).await {
+        Ok(Ok(files)) => Ok(files),
+        Ok(Err(error)) => Err(format!("its tools are off, because it can't be read: {error}")),
+        Err(_) => Err("its tools are off, because reading it broke off".to_owned()),
+    }
 }
 
 /// The folder of a skill that was read from a file.
@@ -273,10 +273,24 @@ fn switch_off(
     });
 }
 
+/// The sub-agents that an agent could give a task to: one of its own name is none, since that
+/// would have what it remembers itself.
+pub fn other_agents<'a>(all: &'a [SubAgent], own: &str) -> Vec<&'a SubAgent> {
+    all.iter().filter(|agent| *agent.id != *own).collect()
+}
+
 /// Adds the tools that no skill brings. Models call tools by name alone, so those
 /// of servers give way where a name is taken.
-pub fn add_tools(catalog: &mut Catalog, built_in: &[ToolSpec], servers: &ServerTools) {
-    catalog.tools.extend(built_in.iter().cloned());
+pub fn add_tools(
+    catalog: &mut Catalog,
+    built_in: &[ToolSpec],
+    sub_agents: &[&SubAgent],
+    servers: &ServerTools,
+) {
+    catalog.tools.extend(built_in.iter().filter_map(|tool| match &*tool.id.name {
+        DELEGATE_TOOL => complete_delegate_tool(tool, sub_agents.iter().copied()),
+        _ => Some(tool.clone()),
+    }));
     catalog.notices.extend(servers.notices.iter().cloned());
     let mut taken: HashSet<_> = catalog.all_tools().map(|spec| spec.called.clone()).collect();
     // Also those whose tools are off: their names must not pass to somebody else.

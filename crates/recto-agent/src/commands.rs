@@ -11,7 +11,7 @@ use recto_context::{Audience, AudienceKind, MemoryMarks, RequestContext, may_rec
 use recto_store::{
     ApprovalAnswer, ApprovalId, SessionFilter, SessionId, SessionName, SessionSummary, SessionUsage,
 };
-use recto_workspace::{AddedMemory, TextMarks};
+use recto_workspace::{AddedMemory, TextMarks, shares_itself};
 use serde_json::Value;
 
 use crate::access::can_reach;
@@ -211,6 +211,38 @@ impl ChatCommand {
 }
 
 impl ChatCommand {
+    /// Whether it widens what tools may do, or who may see something.
+    pub fn widens_rights(&self) -> bool {
+        match self {
+            ChatCommand::Remember(text) => shares_itself(text),
+            command => command.right().widens(),
+        }
+    }
+
+    /// The name that it is typed by.
+    pub fn name(&self) -> &'static str {
+        match self {
+            ChatCommand::Help => "/help",
+            ChatCommand::Context => "/context",
+            ChatCommand::Add(_) => "/add",
+            ChatCommand::Remove(_) => "/remove",
+            ChatCommand::Why(_) => "/why",
+            ChatCommand::Stats(_) => "/stats",
+            ChatCommand::Approve(..) => "/approve",
+            ChatCommand::Deny(_) => "/deny",
+            ChatCommand::Remember(_) => "/remember",
+            ChatCommand::Undo => "/undo",
+            ChatCommand::Retry => "/retry",
+            ChatCommand::Edit(_) => "/edit",
+            ChatCommand::New(_) => "/new",
+            ChatCommand::Model(_) => "/model",
+            ChatCommand::Mode(_) => "/mode",
+            ChatCommand::Set(_) => "/set",
+            ChatCommand::Sessions => "/sessions",
+            ChatCommand::Stop(_) => "/stop",
+        }
+    }
+
     /// The setting that it shows or changes, where that is one alone.
     pub fn setting(&self) -> Option<&'static str> {
         match self {

@@ -4,7 +4,9 @@ use recto_context::{
     Layer, OverBudget, Remedy, RequestContext, SpeakerName, Tokens, TypedMemory, nearest_name,
 };
 use recto_llm::LlmError;
-use recto_store::{RequestId, SessionId, SessionNameError, StoreError, StoredSession, TurnId};
+use recto_store::{
+    RequestId, RunId, SessionId, SessionNameError, StoreError, StoredSession, TurnId,
+};
 use strum::EnumMessage;
 
 use recto_workspace::MemoryError;
@@ -15,6 +17,7 @@ use crate::items::ItemName;
 use crate::memories::RememberError;
 use crate::options::ModelEntry;
 use crate::rights::{Right, who_may};
+use crate::schedules::PlanError;
 use crate::search::WordsOnlyReason;
 
 /// The result of something that an agent was asked to do.
@@ -74,6 +77,53 @@ pub enum AgentError {
     #[error("there is no model `{name}`")]
     #[strum(message = "add a [models.NAME] table to the config")]
     NoSuchModel { name: String, known: Vec<String> },
+    /// No sub-agent has this id; the nearest is the one that was probably meant.
+    #[error("there is no sub-agent `{id}`")]
+    NoSuchSubAgent { id: String, nearest: Option<String>, known: Vec<String> },
+    /// A sub-agent that can't be given a task.
+    #[error("the sub-agent `{id}` takes no tasks: {problem}")]
+    #[strum(message = "set its files right, or do the task without it")]
+    SubAgentOff { id: String, problem: String },
+    /// A task that would come back to a sub-agent that it came from.
+    #[error("the task would go round in a circle: {}", chain.join(" → "))]
+    #[strum(message = "do it without handing it on")]
+    DelegationCycle { chain: Vec<String> },
+    /// A task that was handed on too often.
+    #[error("the task can't be handed on: {most} deep is the most (delegate.max_depth)")]
+    #[strum(message = "do it without handing it on")]
+    TooDeep { most: u32 },
+    /// A turn that has given as many tasks as it may.
+    #[error("this turn has given {most} tasks, which is the most (delegate.max_tasks)")]
+    #[strum(message = "go on with the answers that there are")]
+    TooManyTasks { most: u32 },
+    /// No schedule of the agent has this name.
+    #[error("there is no schedule `{name}`")]
+    NoSuchSchedule { name: String, known: Vec<String> },
+    /// A name that no schedule can have.
+    #[error("`{name}` can't be the name of a schedule")]
+    #[strum(message = "name it in at most 64 letters, digits, `_`, `-` and `.`")]
+    ScheduleName { name: String },
+    /// A schedule of which a run is under way.
+    #[error("run {run} of `{name}` is under way in another process, or here")]
+    #[strum(message = "wait for its end; it is in the log")]
+    ScheduleRuns { name: String, run: RunId },
+    /// No conversation of the agent is held in this chat.
+    #[error("nobody talks with the agent in `{chat}`")]
+    NoSuchChat { chat: String, known: Vec<String> },
+    /// A chat in which several bots are.
+    #[error("several bots talk in the chat `{chat}`")]
+    ManyChats { chat: String, named: Vec<String> },
+    /// An error in what somebody says of when a schedule runs.
+    #[error(transparent)]
+    #[strum(serialize = "schedule_plan")]
+    Plan(#[from] PlanError),
+    /// A call outside of any turn.
+    #[error("this tool can be called in a turn alone")]
+    NoCallingTurn,
+    /// A second message for a sub-agent.
+    #[error("this session is the sub-agent `{id}`'s for one task, which it has")]
+    #[strum(message = "give it another task; each has a session of its own")]
+    OneTask { id: String },
     /// No session that the actor may know of has this name.
     #[error("there is no session `{name}`")]
     #[strum(message = "`/sessions` lists those that there are")]
@@ -142,7 +192,7 @@ pub enum AgentError {
     #[strum(message = "go on with it, or choose another name")]
     SessionOpen { name: String },
     /// Nothing stands in the session that could be taken back.
-    #[error("there is nothing to take back in this session")]
+    #[error("no message stands in this session that could be taken back or sent again")]
     #[strum(message = "say something first")]
     NothingToTakeBack,
     /// The last exchange belongs to a conversation that a client keeps.
@@ -210,6 +260,22 @@ impl AgentError {
     /// The code of what holds a secret, and so must not be remembered.
     pub const SECRET: &str = "secret";
 
+    /// Whether it is worth waiting until something can be done: it was not refused for what it is.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            AgentError::ShuttingDown | AgentError::Ended => true,
+            AgentError::Store(error) => matches!(
+                error,
+                StoreError::Full { .. }
+                    | StoreError::Locked { .. }
+                    | StoreError::Io { .. }
+                    | StoreError::Closed
+                    | StoreError::Busy { .. }
+            ),
+            _ => false,
+        }
+    }
+
     /// What a person can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -228,6 +294,30 @@ impl AgentError {
                  `memory/archive` in the workspace has what was forgotten; look at those that \
                  there are"
                     .to_owned(),
+            ),
+            AgentError::Plan(error) => Some(error.hint().to_owned()),
+            AgentError::NoSuchSchedule { name, known } => {
+                match nearest_name(name, known.iter().map(String::as_str)) {
+                    Some(nearest) => Some(format!("did you mean `{nearest}`?")),
+                    None if known.is_empty() => Some("none is made yet".to_owned()),
+                    None => Some(format!("there are: {}", known.join(", "))),
+                }
+            }
+            AgentError::NoSuchChat { known, .. } => Some(match &known[..] {
+                [] => "write to the bot there first".to_owned(),
+                known => format!("write to the bot there first; it talks in {}", known.join(", ")),
+            }),
+            AgentError::ManyChats { named, .. } => {
+                Some(format!("name one: {}", named.join(" or ")))
+            }
+            AgentError::NoSuchSubAgent { nearest: Some(nearest), .. } => {
+                Some(format!("did you mean `{nearest}`?"))
+            }
+            AgentError::NoSuchSubAgent { known, .. } if !known.is_empty() => {
+                Some(format!("there are: {}", known.join(", ")))
+            }
+            AgentError::NoSuchSubAgent { .. } => Some(
+                "put one into `agents/` of the workspace: a folder with a `soul.md`".to_owned(),
             ),
             AgentError::SentNothing { why, sent, .. } => Some(match sent {
                 Some(_) => format!("{why}\nlook at the last turn that did"),

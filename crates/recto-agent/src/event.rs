@@ -10,7 +10,7 @@ mod tests;
 use std::borrow::Cow;
 use std::fmt;
 
-use recto_context::{Mode, Remedy};
+use recto_context::{MessageId, Mode, Remedy, Reveal, reveal};
 use recto_llm::TokenUsage;
 use recto_store::{
     ApprovalAnswer, ApprovalExtent, ApprovalId, Moment, RequestId, SessionId, StoredApproval,
@@ -106,6 +106,14 @@ pub enum EventKind {
         /// The text that the model gets to see.
         text: String,
     },
+    /// What a schedule has answered was put into the session, with its task in front of it. The
+    /// turn is that of its run, in another session.
+    Delivered {
+        /// The name of the schedule.
+        schedule: String,
+        /// The number of the first message.
+        message: MessageId,
+    },
     /// Something that the person should know.
     Notice(TurnNotice),
     /// The turn is over, and all of it is stored.
@@ -181,9 +189,10 @@ impl ApprovalQuestion {
     pub fn from_approval(approval: &StoredApproval) -> Self {
         ApprovalQuestion {
             approval: approval.id,
-            tool: approval.question.tool.key(),
-            title: approval.question.title.clone(),
-            detail: approval.question.detail.clone(),
+            // Also those of before characters were made visible where questions are made.
+            tool: reveal(&approval.question.tool.key(), Reveal::Line),
+            title: reveal(&approval.question.title, Reveal::Line),
+            detail: reveal(&approval.question.detail, Reveal::EveryCharacter),
             action: approval.question.fields.clone(),
             only_once: approval.question.extent == ApprovalExtent::Call,
             expires: approval.question.expires,

@@ -19,6 +19,10 @@ use crate::event::{EventKind, EventNumber, TurnEvent, TurnSnapshot};
 /// tool and three for each request, however long its texts are.
 const MOST_ENTRIES: usize = 1_024;
 
+/// Entries that are kept when a turn is over, for listeners that come back: some twenty short
+/// turns. A session that goes on for days holds no more for them than one of an hour.
+const MOST_FINISHED_ENTRIES: usize = 128;
+
 /// Bytes that are kept, so that a thousand sessions at once stay within some hundred
 /// megabytes. It holds a turn with a dozen large results. The newest entry stays also
 /// where it alone is larger: it is held elsewhere in the turn, too.
@@ -59,6 +63,7 @@ impl EventLog {
     /// Adds an event.
     pub(crate) fn push(&mut self, turn: TurnId, event: EventKind) {
         self.last += 1;
+        let is_over = matches!(event, EventKind::Finished(_));
         let entry = LogEntry { first: self.last, turn, content: EntryContent::new(event) };
         let before = self.entries.back_mut().filter(|before| before.turn == turn);
         match (before.map(|before| &mut before.content), &entry.content) {
@@ -73,6 +78,19 @@ impl EventLog {
             }
         }
         while self.entries.len() > 1 && self.is_over_bounds() {
+            self.drop_oldest();
+        }
+        if is_over {
+            self.drop_older_turns(turn);
+        }
+    }
+
+    /// Lets go of turns before this one, which has just ended, as far as few of them are kept.
+    fn drop_older_turns(&mut self, ended: TurnId) {
+        let is_older = |entry: &LogEntry| entry.turn != ended;
+        while self.entries.len() > MOST_FINISHED_ENTRIES
+            && self.entries.front().is_some_and(is_older)
+        {
             self.drop_oldest();
         }
     }
@@ -236,7 +254,7 @@ impl FoldedTurn {
         match event {
             // These come also of turns that only wait.
             EventKind::Accepted | EventKind::TakenBack(_) | EventKind::Notice { .. } => {}
-            EventKind::Retrying { .. } | EventKind::Snapshot(_) => {}
+            EventKind::Retrying { .. } | EventKind::Snapshot(_) | EventKind::Delivered { .. } => {}
             EventKind::Finished(_) if self.turn == Some(entry.turn) => {
                 *self = FoldedTurn::default();
             }
@@ -272,6 +290,7 @@ impl TurnSnapshot {
             EventKind::Result { id, .. } => self.calls.retain(|call| call.id != id),
             EventKind::Accepted
             | EventKind::TakenBack(_)
+            | EventKind::Delivered { .. }
             | EventKind::Notice { .. }
             | EventKind::Retrying { .. }
             | EventKind::Finished(_)
@@ -285,6 +304,7 @@ fn event_bytes(event: &EventKind) -> usize {
     match event {
         EventKind::Accepted | EventKind::Decided { .. } => 0,
         EventKind::Requested { model, .. } => model.len(),
+        EventKind::Delivered { schedule, .. } => schedule.len(),
         EventKind::Retrying { error: text, .. }
         | EventKind::Text { text }
         | EventKind::Thinking { text } => text.len(),

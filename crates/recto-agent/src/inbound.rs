@@ -1,5 +1,7 @@
 //! Messages on their way in, before the store has them.
 
+use std::sync::Arc;
+
 use recto_context::{
     ClientContext, ClientMessage, ClientResult, ContentPart, Message, MessageBody, MessageId,
     visible_text,
@@ -33,8 +35,23 @@ pub struct Inbound {
     /// the turn that handed the calls out; its history is that turn's then, whatever the client
     /// sends of it.
     pub results: Vec<ClientResult>,
+    /// How it came to Recto.
+    pub source: InputSource,
+    /// The command that it would have been, had somebody typed it who may give it.
+    pub no_command: Option<&'static str>,
     /// The exchange in whose place it is sent; [`CommandReply::Resend`](crate::CommandReply) says it.
     pub replaces: Option<ReplacedExchange>,
+}
+
+/// How a text came to Recto, as far as it matters for what can be a command in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InputSource {
+    /// A person who is known wrote it, at a terminal or on a page.
+    #[default]
+    Typed,
+    /// It was handed over with a command line or through a pipe. Whoever started the program need
+    /// not have written it, so nothing in it widens what tools may do or who may see something.
+    HandedOver,
 }
 
 /// A message as its surface knows it: the same id in the same conversation is the same
@@ -59,7 +76,7 @@ pub enum InboundReading {
 
 impl SurfaceMessage {
     /// What the store knows it by.
-    pub(crate) fn key(&self, agent: &str) -> DeliveryKey {
+    pub(crate) fn key(&self, agent: &Arc<str>) -> DeliveryKey {
         DeliveryKey { conversation: self.conversation.key(agent), message: self.id.clone() }
     }
 }
@@ -74,6 +91,8 @@ impl Inbound {
             delivery: None,
             client: None,
             results: Vec::new(),
+            source: InputSource::Typed,
+            no_command: None,
             replaces: None,
         }
     }
@@ -89,13 +108,20 @@ impl Inbound {
 
     /// What it is: a command, or a message for the model, from which the slash is taken that
     /// says so. Where no person is there who could mean a command, everything is a message as
-    /// it stands.
+    /// it stands; so is a command that widens rights where no person typed it, and the message
+    /// says which ([`Inbound::no_command`]).
     pub fn read_command(mut self) -> Result<InboundReading, CommandProblem> {
         let is_meant = is_attended(self.actor.role) && !self.settings.unattended;
         let (Some(ContentPart::Text(text)), true) = (self.content.first(), is_meant) else {
             return Ok(InboundReading::Message(self));
         };
         match ChatCommand::parse(text)? {
+            ParsedInput::Command(command)
+                if self.source == InputSource::HandedOver && command.widens_rights() =>
+            {
+                self.no_command = Some(command.name());
+                Ok(InboundReading::Message(self))
+            }
             ParsedInput::Command(_) if self.content.len() > 1 => Err(CommandProblem::Attachment),
             ParsedInput::Command(command) => Ok(InboundReading::Command(command)),
             ParsedInput::Message(sent) => {
@@ -164,7 +190,7 @@ impl Inbound {
         };
         let in_message = |message: &ClientMessage| match message {
             ClientMessage::System(text) => has_nul(text),
-            ClientMessage::Said(body) => in_body(body),
+            ClientMessage::Said(body) | ClientMessage::Unfinished(body) => in_body(body),
         };
         if self.results.iter().any(|result| has_nul(&result.text)) {
             return Some("result of a call");
@@ -217,8 +243,7 @@ impl ArrivedMessage {
         let actor = Actor::from_store(&turn.actor);
         // The store has it, so it can't be taken in once more.
         // What it was to take back was taken back when it was stored.
-        let inbound =
-            Inbound { content, actor, settings, delivery: None, client, results, replaces: None };
+        let inbound = Inbound { content, settings, client, results, ..Inbound::text(&actor, "") };
         ArrivedMessage { session: turn.session, at: turn.accepted, inbound, delivery: None }
     }
 

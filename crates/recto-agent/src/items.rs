@@ -259,6 +259,20 @@ pub enum ItemOutcome {
     NotThere,
 }
 
+impl ItemOutcome {
+    /// What became of an item that people read as this, without a full stop.
+    pub fn describe(self, item: &str) -> String {
+        match self {
+            ItemOutcome::Added => format!("{item} is in this session from the next turn on"),
+            ItemOutcome::AlreadyThere => format!("{item} is in this session already"),
+            ItemOutcome::Removed => {
+                format!("{item} is out of this session, and does not come back by itself")
+            }
+            ItemOutcome::NotThere => format!("{item} is not in this session"),
+        }
+    }
+}
+
 impl Agent {
     /// Adds an item to a session by hand.
     pub(crate) async fn add_item(&self, session: SessionId, name: &str) -> AgentResult<ItemChange> {

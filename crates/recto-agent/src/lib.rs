@@ -17,8 +17,10 @@ mod agent;
 mod agent_catalog;
 mod approvals;
 mod bindings;
+mod calling_turn;
 mod commands;
 mod conversation;
+mod delegation;
 mod embedding;
 mod error;
 mod event;
@@ -41,6 +43,7 @@ mod preview;
 mod record;
 mod recover;
 mod rights;
+mod schedules;
 mod search;
 mod selection;
 mod session_cache;
@@ -48,6 +51,7 @@ mod session_changes;
 mod session_files;
 mod shared;
 mod shutdown;
+mod skill_trust;
 mod stats;
 pub mod step;
 mod stop;
@@ -64,7 +68,7 @@ mod why;
 
 pub use actor::{Actor, ActorRole, TokenAccess, TokenHolder, TokenRights};
 pub use agent::{Agent, Conversation, InboundIntake, SessionRenewal, Submission};
-pub use agent_catalog::{add_tools, remove_disabled, skill_changed_notice, skill_untrusted_notice};
+pub use agent_catalog::{add_tools, other_agents, remove_disabled};
 pub use approvals::{AnsweredApproval, TurnContinues};
 pub use bindings::{
     AgentBinding, BindingQuery, BoundAgent, NamePattern, find_bound_agent, find_shadowing,
@@ -75,6 +79,10 @@ pub use commands::{
     session_setting_names,
 };
 pub use conversation::SOLE_ACCOUNT;
+pub use delegation::{
+    DELEGATE_TOOL, Delegation, DelegationContext, DelegationLimits, TaskOutcome, callable_tools,
+    delegate_tool,
+};
 pub use embedding::EmbeddedText;
 pub use error::{AgentError, AgentResult};
 pub use event::{
@@ -83,7 +91,7 @@ pub use event::{
 };
 pub use event_stream::{EventCursor, EventListener};
 pub use exact_counts::assemble_for;
-pub use inbound::{Inbound, InboundReading, SurfaceMessage};
+pub use inbound::{Inbound, InboundReading, InputSource, SurfaceMessage};
 pub use inventory::{AgentInventory, IncludeSettings, SourceFileView};
 pub use item_search::{
     ItemSearch, ItemSearchReport, ItemSearchRow, by_probability, search_items, search_items_with,
@@ -112,6 +120,10 @@ pub use record::{
 };
 pub use recover::{ClosedTurn, SettledTurns, settle_open_turns};
 pub use rights::{Right, is_allowed, may_reach};
+pub use schedules::{
+    DeliveryTarget, LoggedRun, PlanError, RequestedRun, SCHEDULE_TOOL, ScheduleHealth,
+    SchedulePlan, ScheduleRequest, ScheduleSettings, ScheduleView, describe_outcome, schedule_tool,
+};
 pub use search::{
     EmbeddingProgress, IsCandidate, LazyEncoder, RankedGroups, RankedItems, RankingBasis,
     SearchParts, SearchPatience, Searcher, WordsOnlyReason,
@@ -120,6 +132,7 @@ pub use selection::{ItemQuery, SearchOutcome, SearchSetting};
 pub use session_files::delete_session_files;
 pub use shared::model_window;
 pub use shutdown::{TakeUpReport, TakeUpScope};
+pub use skill_trust::{SkillIdentity, SkillOrigin, SkillStanding, TrustRecords, TrustRows};
 pub use stats::{
     ParseSpanError, ReportedItem, UsageQuery, UsageReport, UsageSpan, is_use_visible, report_usage,
     session_usage_json, usage_json,
@@ -132,10 +145,10 @@ pub use trace::CONTENTS;
 pub use turn_counters::{ModelTokens, TurnCounters};
 pub use unknown_items::{ConfiguredItems, UnknownItem};
 pub use views::{
-    RecordReader, ReplayCheck, ReplayPlan, ReplayTarget, RequestPair, SessionExportForm,
-    TurnComparison, TurnExplanation, TurnRecord, approval_json, cached_prefix, compaction_json,
-    memory_day, memory_json, memory_scope_parts, message_hit_json, message_json, page_text_json,
-    preview_json, question_json, request_json, session_item_json, session_json, summary_json,
-    transcript_json, turn_json,
+    CacheSource, PromptCost, RecordReader, ReplayCheck, ReplayPlan, ReplayTarget, RequestPair,
+    SessionExportForm, TurnComparison, TurnExplanation, TurnRecord, approval_json, cached_prefix,
+    compaction_json, memory_day, memory_json, memory_scope_parts, message_hit_json, message_json,
+    page_text_json, preview_json, question_json, request_json, session_item_json, session_json,
+    summary_json, transcript_json, turn_json,
 };
 pub use why::{ItemChangeSince, ItemExplanation, ItemReason, explain_item};

@@ -75,13 +75,12 @@ pub fn list_items(catalog: &Catalog, kind: ItemKind) -> Vec<ListedItem<'_>> {
 }
 
 fn skill_item(skill: &Skill) -> ListedItem<'_> {
-    let counter = TokenCounter::estimated();
     ListedItem {
         id: ItemId::new(ItemKind::Skill, skill.name.clone()),
         description: skill.description.as_deref(),
         include: skill.include,
         priority: None,
-        tokens: counter.text(&skill.heading) + counter.text(&skill.body),
+        tokens: TokenCounter::estimated().skill(skill),
         text: Cow::Borrowed(&skill.body),
         source: &skill.source,
         tools: skill.tools.iter().map(|tool| &*tool.id.name).collect(),
@@ -94,7 +93,7 @@ fn document_item(kind: ItemKind, document: &CatalogDocument) -> ListedItem<'_> {
         description: document.description.as_deref(),
         include: document.include,
         priority: Some(document.priority),
-        tokens: TokenCounter::estimated().text(&document.text),
+        tokens: TokenCounter::estimated().document(kind, document),
         text: Cow::Borrowed(&document.text),
         source: &document.source,
         tools: Vec::new(),
@@ -109,6 +108,9 @@ pub fn tool_text(tool: &ToolSpec) -> String {
     }
 }
 
+/// The place of a tool that is not the first on its page, which costs more than itself.
+const LATER_PLACE: usize = 1;
+
 /// The entry of a tool, which costs what its schema costs: a model sees no more of it.
 fn tool_item<'a>(tool: &'a ToolSpec, includes: &HashMap<ItemId, IncludeMode>) -> ListedItem<'a> {
     ListedItem {
@@ -116,7 +118,7 @@ fn tool_item<'a>(tool: &'a ToolSpec, includes: &HashMap<ItemId, IncludeMode>) ->
         description: tool.description.as_deref(),
         include: includes.get(&tool.id).copied().unwrap_or(tool.include),
         priority: None,
-        tokens: TokenCounter::estimated().text(&tool.schema),
+        tokens: TokenCounter::estimated().tool_at(tool, LATER_PLACE),
         text: Cow::Owned(tool_text(tool)),
         source: &tool.source,
         tools: Vec::new(),

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use parking_lot::Mutex;
+use recto_llm::LlmError;
 use recto_store::{
     Moment, SessionId, StoreError, StoreResult, StoredTurn, TurnEnding, TurnId, TurnOwner,
     TurnStatus,
@@ -63,11 +64,11 @@ pub(crate) type AckSender = oneshot::Sender<AgentResult<TurnId>>;
 #[derive(Debug)]
 pub(crate) enum MailboxItem {
     /// A message that nobody has stored yet.
-    Message(ArrivedMessage, AckSender, WorkGuard),
+    Message(Box<ArrivedMessage>, AckSender, WorkGuard),
     /// A turn that is stored already, and that its process left unfinished.
     Open(TurnId, WorkGuard),
     /// A question what a model would be sent.
-    Preview(Inbound, PreviewSender),
+    Preview(Box<Inbound>, PreviewSender),
     /// The word that the store has a wish to stop a turn, to be looked for at once.
     LookForStop,
 }
@@ -212,8 +213,8 @@ enum TurnOrigin {
 }
 
 impl QueuedTurn {
-    fn fresh(message: ArrivedMessage, ack: AckSender, guard: WorkGuard) -> Self {
-        let (origin, waiting) = (TurnOrigin::Fresh(Box::new(message)), AwaitedStage::ForAck(ack));
+    fn fresh(message: Box<ArrivedMessage>, ack: AckSender, guard: WorkGuard) -> Self {
+        let (origin, waiting) = (TurnOrigin::Fresh(message), AwaitedStage::ForAck(ack));
         QueuedTurn { origin, waiting, _work: guard }
     }
 
@@ -483,10 +484,13 @@ fn is_hopeless(error: &AgentError) -> bool {
         AgentError::NoModel
             | AgentError::NoSuchModel { .. }
             | AgentError::NoImages { .. }
+            | AgentError::Model { error: LlmError::ReplyFormat { .. }, .. }
             | AgentError::UnknownCall { .. }
             | AgentError::AnsweredCall { .. }
             | AgentError::MissingResults { .. }
             | AgentError::StateLost { .. }
+            | AgentError::SubAgentOff { .. }
+            | AgentError::OneTask { .. }
             | AgentError::Store(StoreError::Damaged { .. })
     )
 }

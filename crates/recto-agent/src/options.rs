@@ -9,12 +9,13 @@ use recto_context::{
     Audience, AudienceKind, ContentPart, ContextLimits, ContextMode, PageLayout, SummaryBy, Tokens,
     ToolSpec,
 };
-use recto_llm::{CallOptions, FeatureSupport, ModelClient};
+use recto_llm::{CallOptions, FeatureSupport, ModelClient, ReplyRules};
 use recto_store::{SettingsMap, Store};
 use recto_tools::{ApprovalMode, Toolbox};
 use recto_workspace::{MemoryFiles, Workspace};
 use serde::{Deserialize, Serialize};
 
+use crate::delegation::{Delegation, DelegationLimits};
 use crate::error::{AgentError, AgentResult};
 use crate::search::SearchParts;
 use crate::selection::SearchSetting;
@@ -59,12 +60,16 @@ pub struct AgentOptions {
     pub configured_items: ConfiguredItems,
     /// How long a question whether a tool may run waits for its answer.
     pub approval_expires: Duration,
+    /// How long somebody who can't be asked waits for such an answer from elsewhere.
+    pub approval_wait: Duration,
     /// How messages that leave the page are summarised, if they are.
     pub compaction: Option<SummaryBy>,
     /// Where sessions are also kept as Markdown, if they are.
     pub session_files: Option<PathBuf>,
     /// How often it is looked for what other processes left unfinished.
     pub recovery_interval: Duration,
+    /// The limits of what is given to sub-agents.
+    pub delegation: DelegationLimits,
 }
 
 impl AgentOptions {
@@ -115,8 +120,14 @@ impl ModelEntry {
         }
     }
 
+    /// Refuses rules for its replies that it can't keep to.
+    pub(crate) fn check_rules(&self) -> AgentResult {
+        let checked = self.client.check_rules(&self.call.reply);
+        checked.map_err(|error| AgentError::model(self, error))
+    }
+
     /// Whether it looks at images, as far as anybody says.
-    pub(crate) async fn image_support(&self) -> FeatureSupport {
+    pub async fn image_support(&self) -> FeatureSupport {
         match self.images {
             FeatureSupport::Unknown => self.client.supports_images(&self.call.model).await,
             known => known,
@@ -175,6 +186,9 @@ pub struct SessionSettings {
     /// The most tokens of a reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
+    /// What a client asks of the replies of its turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply: Option<ReplyRules>,
     /// The most rounds of tool calls in one turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_rounds: Option<u32>,
@@ -212,6 +226,10 @@ pub struct SessionSettings {
     /// offered.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unattended: bool,
+    /// The task of a sub-agent, where the session is there for one. It is set when the session
+    /// begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delegation: Option<Delegation>,
 }
 
 /// How messages that leave the page are summarised.
@@ -290,8 +308,19 @@ impl SessionSettings {
         let mut settings = self.to_store();
         settings.extend(other.to_store());
         // Who reads along, and where it works, is a matter of the session, whatever a turn says.
-        let (audience, folder) = (self.audience.clone(), self.folder.clone());
-        SessionSettings { audience, folder, ..Self::from_store(&settings) }
+        SessionSettings {
+            audience: self.audience.clone(),
+            folder: self.folder.clone(),
+            delegation: self.delegation.clone(),
+            ..Self::from_store(&settings)
+        }
+    }
+
+    /// Those whose session it is: they may look at it and stop what runs there. Of a sub-agent's
+    /// task it is those for whom the task is done.
+    pub fn holders(&self) -> Audience {
+        let delegation = self.delegation.as_ref();
+        delegation.map_or_else(|| self.audience(), |task| task.on_behalf_of.clone())
     }
 
     /// For whom its pages are made. A session of which nobody says it may be read by
@@ -305,6 +334,9 @@ impl SessionSettings {
         let mut entry = entry.clone();
         entry.call.temperature = self.temperature.or(entry.call.temperature);
         entry.call.top_p = self.top_p.or(entry.call.top_p);
+        if let Some(rules) = &self.reply {
+            entry.call.reply.clone_from(rules);
+        }
         if let Some(tokens) = self.max_output_tokens {
             entry.limits.reply = Tokens::new(tokens);
         }

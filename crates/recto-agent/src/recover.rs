@@ -171,6 +171,10 @@ async fn find_closing(store: &Store, turn: &StoredTurn) -> AgentResult<Option<Tu
     if reason == Some(EndReason::Stopped) {
         return Ok(Some(TurnClosing { outcome: EndReason::Stopped, unanswered: calls }));
     }
+    if is_given_by_turn(store, turn).await? {
+        // The call that waited for it has been answered as interrupted, or will be.
+        return Ok(Some(TurnClosing::interrupted(calls)));
+    }
     let resumed = match (&turn.state, turn.first_message) {
         (Some(stored), Some(_)) => match TurnState::read(stored) {
             Some(mut state) => Some(state.step(StepInput::Resume)),
@@ -183,6 +187,12 @@ async fn find_closing(store: &Store, turn: &StoredTurn) -> AgentResult<Option<Tu
         Some(StepEffect::End(closing)) => Some(closing),
         _ => reason.map(|outcome| TurnClosing { outcome, unanswered: Vec::new() }),
     })
+}
+
+/// Whether a turn does a task that another turn gave.
+async fn is_given_by_turn(store: &Store, turn: &StoredTurn) -> AgentResult<bool> {
+    let delegation = store.delegation_in(turn.session).await?;
+    Ok(delegation.is_some_and(|delegation| delegation.parent.is_some()))
 }
 
 /// Whether a turn was begun as often as it may be without a person. One that waits for a

@@ -71,6 +71,11 @@ pub enum Right {
 }
 
 impl Right {
+    /// Whether it widens what tools may do, or who may see something.
+    pub fn widens(self) -> bool {
+        matches!(self, Right::ChangeRights | Right::Approve | Right::ShareMemories)
+    }
+
     /// The right to give an answer: who may stop a turn may also keep a tool from running.
     pub fn for_answer(answer: ApprovalAnswer) -> Self {
         match answer {
@@ -150,7 +155,8 @@ impl Actor {
 /// The rights that the settings of a single turn need. What a schedule sets, its owner has
 /// set for it.
 pub(crate) fn turn_settings_rights(role: ActorRole, settings: &SessionSettings) -> Vec<Right> {
-    let of_manner = SessionSettings { approval: None, unattended: false, ..settings.clone() };
+    let of_manner =
+        SessionSettings { approval: None, unattended: false, delegation: None, ..settings.clone() };
     let changes_manner = is_attended(role) && of_manner != SessionSettings::default();
     let changes_rights = settings.approval.is_some();
     let changes = [(changes_manner, Right::ChangeSettings), (changes_rights, Right::ChangeRights)];

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use recto_context::{
     Audience, Carry, Catalog, HistorySummary, IncludeMode, ItemId, ItemOrigin, Message, MessageId,
-    RequestContext, SessionItem,
+    RequestContext, SessionItem, SystemFiles, TurnNumber,
 };
 use recto_store::{
     CompactionId, ItemState, ItemsRevision, SessionBasis, SessionCursor, SessionId,
@@ -261,6 +261,32 @@ impl LoadedSession {
         let (items, view) = (items.clone(), view.clone());
         self.catalog = Some(SessionCatalog { items, view, catalog: catalog.clone() });
         catalog
+    }
+
+    /// Passes a session that takes another message: that of a sub-agent's task has one alone.
+    pub(crate) fn must_take_message(&self) -> AgentResult {
+        self.must_be_first_task(TurnNumber(self.turns + 1))
+    }
+
+    /// Passes a turn of that number, which in the session of a task is the first.
+    pub(crate) fn must_be_first_task(&self, number: TurnNumber) -> AgentResult {
+        match &self.settings.delegation {
+            Some(task) if number.0 > 1 => Err(AgentError::OneTask { id: task.agent.clone() }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Passes a session whose sub-agent, if it has one, is still there.
+    pub(crate) fn must_have_sub_agent(&self, catalog: &Catalog) -> AgentResult {
+        let SystemFiles { soul, identity, agents, user, .. } = &catalog.system;
+        let says_nothing = [soul, identity, agents, user].into_iter().all(Option::is_none);
+        match &self.settings.delegation {
+            Some(task) if says_nothing => Err(AgentError::SubAgentOff {
+                id: task.agent.clone(),
+                problem: "it is not there any more".to_owned(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Those for whom the session's pages are made.

@@ -19,11 +19,13 @@ use tokio::sync::{Notify, watch};
 
 use crate::actor::Actor;
 use crate::agent_catalog::{AgentCatalog, CatalogCache, CatalogPurpose};
+use crate::delegation::{AgentLink, DelegateTool};
 use crate::error::{AgentError, AgentResult};
 use crate::event_stream::EventStreams;
 use crate::exact_counts::ExactCounts;
 use crate::memories::{AgentMemories, runnable_tools};
 use crate::options::{AgentParts, ModelEntry};
+use crate::schedules::{ScheduleHealth, ScheduleTool};
 use crate::search::Searcher;
 use crate::session_files::SessionFiles;
 use crate::stop::StopSignal;
@@ -47,6 +49,8 @@ pub(crate) struct AgentShared {
     calibrations: Mutex<HashMap<String, Calibration>>,
     /// Exact counts by model entry, where its tokenizer is at hand.
     counts: Mutex<HashMap<Arc<str>, Arc<ExactCounts>>>,
+    /// The way from its tools to the agent itself.
+    pub(crate) link: Arc<AgentLink>,
     pub(crate) searcher: Searcher,
     pub(crate) memories: AgentMemories,
     /// Where sessions are also kept as Markdown, if they are.
@@ -59,6 +63,8 @@ pub(crate) struct AgentShared {
     pub(crate) gate: TurnGate,
     /// The events of the sessions that somebody talks in or watches.
     pub(crate) streams: EventStreams,
+    /// Whether the agent's schedules are run here.
+    pub(crate) schedules: Mutex<ScheduleHealth>,
     /// Given when the agent is shut down.
     pub(crate) closing: StopSignal,
     #[cfg(test)]
@@ -72,7 +78,11 @@ impl AgentShared {
         let searcher = Searcher::new(search, Some(store.clone()), agent);
         let memories = AgentMemories::new(agent, parts.memory.clone(), &searcher, Some(store));
         runnable_tools(&memories).for_each(|tool| parts.tools.add(tool));
+        let link = Arc::new(AgentLink::default());
+        parts.tools.add(Arc::new(DelegateTool::new(&link)));
+        parts.tools.add(Arc::new(ScheduleTool::new(&link)));
         AgentShared {
+            link,
             searcher,
             memories,
             session_files: parts.options.session_files.clone().map(SessionFiles::new),
@@ -87,6 +97,7 @@ impl AgentShared {
             taken_up: Mutex::default(),
             gate: TurnGate::default(),
             streams: EventStreams::default(),
+            schedules: Mutex::default(),
             closing: StopSignal::default(),
             #[cfg(test)]
             readings: readings::ReadingCounts::default(),

@@ -73,6 +73,7 @@ impl Agent {
         // A process that goes on must not keep what it left. Where the store does not take
         // it, the end of the process says the same.
         let _ = self.store().release_turns(self.name()).await;
+        let _ = self.store().release_runs(self.name()).await;
         self.shared.streams.close();
     }
 

@@ -109,7 +109,7 @@ impl Agent {
 
     /// Stops everything that is open in the session of that name or number.
     pub(crate) async fn stop_named(&self, actor: &Actor, name: &str) -> AgentResult<StopReport> {
-        let named = self.store().find_session(self.name(), name).await?;
+        let named = self.store().find_session(self.name(), &actor.as_holder(), name).await?;
         let session = named.filter(|session| can_reach(actor, session));
         let session = session.ok_or_else(|| AgentError::NoSuchSession { name: name.to_owned() })?;
         self.must_be_allowed(actor, Right::Stop, session.id).await?;

@@ -378,7 +378,10 @@ impl TurnRun<'_> {
         let messages = commit.brought.iter().chain(&commit.messages);
         let messages: Vec<_> = messages.map(|new| new.message.clone()).collect();
         let carry = commit.carry.clone();
-        let request = self.store_commit(commit).await?;
+        if self.turn_id.is_none() {
+            commit.basis = Some(self.session.basis());
+        }
+        let request = self.store_commit(commit.into()).await?;
         self.session.append(&messages);
         if let Some(carry) = carry {
             self.session.carry = carry;
@@ -388,7 +391,7 @@ impl TurnRun<'_> {
 
     /// Hands a commit to the store, again and again while another process keeps
     /// it from writing: what the model said must not be lost for that.
-    async fn store_commit(&mut self, commit: TurnCommit) -> AgentResult<Option<RequestId>> {
+    async fn store_commit(&mut self, commit: Arc<TurnCommit>) -> AgentResult<Option<RequestId>> {
         let store = &self.shared.parts.store;
         for _ in 0..LOCKED_TRIES {
             match self.try_store(store, commit.clone()).await {
@@ -403,12 +406,11 @@ impl TurnRun<'_> {
     async fn try_store(
         &mut self,
         store: &Store,
-        commit: TurnCommit,
+        commit: Arc<TurnCommit>,
     ) -> StoreResult<Option<RequestId>> {
         if let Some(turn) = self.turn_id {
             return store.advance(turn, commit).await;
         }
-        let commit = TurnCommit { basis: Some(self.session.basis()), ..commit };
         let begun = store.begin(self.arrived.to_store(), commit).await?;
         self.turn_id = Some(begun.turn);
         self.listeners.accepted(begun.turn, self.arrived);

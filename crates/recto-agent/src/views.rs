@@ -10,6 +10,7 @@ mod item_reasons;
 mod json;
 mod memory;
 mod page_text;
+mod prompt_cost;
 mod reader;
 mod replay;
 mod turn_record;
@@ -24,6 +25,7 @@ pub use json::{
 };
 pub use memory::{memory_day, memory_json, memory_scope_parts};
 pub use page_text::page_text_json;
+pub use prompt_cost::{CacheSource, PromptCost};
 pub use reader::RecordReader;
 pub use replay::{ReplayCheck, ReplayPlan, ReplayTarget};
 pub use turn_record::TurnRecord;

@@ -138,7 +138,7 @@ impl ItemExplanation {
                     | ItemStatus::SaysTheSame { .. }
                     | ItemStatus::Removed
                     | ItemStatus::NotAdded
-                    | ItemStatus::NotRanked
+                    | ItemStatus::NotRanked { .. }
                     | ItemStatus::NotJoined,
                 ),
                 ItemState::In(ItemOrigin::ByHand),
@@ -261,8 +261,11 @@ impl fmt::Display for StatusText<'_> {
                 return write!(f, "only its tools were offered: {}", names.join(", "));
             }
             ItemStatus::NotTaken { candidate } => {
+                // The refusal names the probability already, with as many digits as it needs.
+                let rest = Scores { probability: None, ..candidate.scores };
+                let rest = Pick { scores: rest, ..candidate.clone() };
                 let refusal = candidate.describe_refusal();
-                return write!(f, "not taken: {refusal}; {}", ScoresText(candidate));
+                return write!(f, "not taken: {refusal}; {}", ScoresText(&rest));
             }
             ItemStatus::SaysTheSame { of, cosine } => {
                 write!(f, "it says the same as {of}, which fits the message better")?;
@@ -273,8 +276,15 @@ impl fmt::Display for StatusText<'_> {
                 return write!(f, "it comes with {skill}, which a person removed from the session");
             }
             ItemStatus::NotAdded => "its include mode is manual, and nobody added it (/add does)",
-            ItemStatus::NotRanked => {
-                "its include mode is agent, and search was off or had others to look at before it"
+            ItemStatus::NotRanked { looked_at: 0 } => {
+                "its include mode is agent, and search looked at nothing for this message"
+            }
+            ItemStatus::NotRanked { looked_at } => {
+                return write!(
+                    f,
+                    "its include mode is agent, and it was not among the {looked_at} items that \
+                     search found to be nearest to the message"
+                );
             }
             ItemStatus::NotJoined => "it had not joined the session",
         };

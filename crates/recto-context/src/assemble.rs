@@ -69,6 +69,7 @@ fn tool_choice(plan: &Plan<'_>) -> ToolChoice {
     let mode = &plan.inputs.mode;
     let wanted =
         mode.wanted_call.as_ref().map(|call| ItemId::new(ItemKind::Tool, call.tool.clone()));
+    let wanted = wanted.or_else(|| mode.sure_tool.clone());
     let is_wanted =
         |tool: &&OfferedTool| wanted.as_ref() == Some(&tool.spec.id) && !tool.spec.is_client_tool();
     match plan.tools.iter().find(is_wanted) {

@@ -65,6 +65,12 @@ impl Window {
     /// Where its size comes from, in words, with what else is known: the model may have been
     /// trained for more.
     pub fn describe_source(&self) -> String {
+        if let (WindowSource::Trained, Some(trained)) = (self.source, self.trained) {
+            return match trained > self.tokens {
+                true => format!("by `window.cap` (the model was trained for {trained})"),
+                false => self.source.describe().to_owned(),
+            };
+        }
         let trained = self.trained.map(|tokens| format!("trained for {tokens}"));
         let cap = self.cap.map(|tokens| format!("window.cap {tokens}"));
         let known: Vec<String> = [trained, cap].into_iter().flatten().collect();

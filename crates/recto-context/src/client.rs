@@ -79,6 +79,9 @@ pub enum ClientMessage {
     System(Text),
     /// What a person, the model or a tool said. What is only for people is left out.
     Said(MessageBody),
+    /// A reply of which the client has heard the beginning at the most, because its turn then
+    /// waited for a person. It stands for all that was said in that turn.
+    Unfinished(MessageBody),
 }
 
 /// A tool that a client runs itself.
@@ -106,7 +109,7 @@ impl ClientContext {
     pub fn system_texts(&self) -> Vec<Text> {
         let of_list = self.history.iter().flatten().filter_map(|message| match message {
             ClientMessage::System(text) => Some(text),
-            ClientMessage::Said(_) => None,
+            ClientMessage::Said(_) | ClientMessage::Unfinished(_) => None,
         });
         let texts = self.system.iter().chain(of_list);
         texts.filter(|text| !text.trim().is_empty()).cloned().collect()

@@ -187,13 +187,13 @@ impl<'a> Composer<'a> {
     fn user_lead(&self, user: &UserMessage) -> Text {
         let stamp = user.stamp.as_ref().filter(|_| self.inputs.layout.preset.has_stamps());
         let instructed = user.framing == Framing::CallTools && self.inputs.mode.chosen.is_minimal();
-        let stamp = stamp.map(MessageStamp::lead).unwrap_or_default();
+        let stamp = stamp.map_or(&*EMPTY, MessageStamp::lead);
         let instruction = if instructed { CALL_TOOLS } else { "" };
         let speaker = user.speaker.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
-        match [stamp.as_str(), instruction, speaker.as_str()].concat() {
-            lead if lead.is_empty() => EMPTY.clone(),
-            lead => lead.into(),
+        if instruction.is_empty() && speaker.is_empty() {
+            return stamp.clone();
         }
+        [stamp.as_str(), instruction, speaker.as_str()].concat().into()
     }
 
     /// The files that came along with a message, behind it.

@@ -135,6 +135,17 @@ pub enum ToolChoice {
     Named(Arc<str>),
 }
 
+impl ToolChoice {
+    /// What the model has to call, in words; nothing where it may answer without.
+    pub fn describe(&self) -> Option<String> {
+        match self {
+            ToolChoice::Auto => None,
+            ToolChoice::Required => Some("one of the tools has to be called".to_owned()),
+            ToolChoice::Named(tool) => Some(format!("`{tool}` has to be called, and no other")),
+        }
+    }
+}
+
 /// An entry of the list of what was left out or shortened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DroppedEntry {
@@ -190,6 +201,11 @@ pub enum DropReason {
     TakenBack,
     /// There was no room in the window.
     NoRoom,
+    /// There was no room for all tools of an MCP server, and others fit better.
+    ServerTools {
+        /// The name of the server.
+        server: Arc<str>,
+    },
     /// More than the memory snapshot may hold.
     MemoryLimit,
     /// The session's memory snapshot was made without it.
@@ -227,6 +243,9 @@ impl DropReason {
             DropReason::TrimmedEarlier => "trimmed in an earlier turn".to_owned(),
             DropReason::TakenBack => "taken back".to_owned(),
             DropReason::NoRoom => "no room in the window".to_owned(),
+            DropReason::ServerTools { server } => {
+                format!("no room in the window for all tools of MCP server `{server}`")
+            }
             DropReason::MemoryLimit => "more than the memory snapshot may hold".to_owned(),
             DropReason::NotInSnapshot => "not in the session's memory snapshot".to_owned(),
             DropReason::Mode => "left out in this mode".to_owned(),

@@ -12,7 +12,10 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
+use crate::catalog::{CatalogDocument, Skill, ToolSpec};
+use crate::compose::item_lead;
 use crate::context::{OfferedTool, RequestContext};
+use crate::item::ItemKind;
 use crate::layer::Layer;
 use crate::layout::ToolCalls;
 use crate::message::{ContentPart, Message, MessageBody, ToolCall};
@@ -149,6 +152,25 @@ impl<'a> TokenCounter<'a> {
             return self.profile(&LINE_BREAK) + self.text(lead) + self.text(text);
         }
         self.profile(&(*LINE_BREAK + *lead.profile() + *text.profile()))
+    }
+
+    /// What a rule or reference costs on the page of a session that has it, behind its heading.
+    pub fn document(&self, kind: ItemKind, document: &CatalogDocument) -> Tokens {
+        self.line(&item_lead(kind, &document.name), &document.text)
+    }
+
+    /// What a skill costs on a page that has it in full.
+    pub fn skill(&self, skill: &Skill) -> Tokens {
+        self.line(&skill.heading, &skill.body)
+    }
+
+    /// What a tool costs that is offered at this place, from 0: the first brings along what
+    /// templates say about tools.
+    pub fn tool_at(&self, tool: &ToolSpec, place: usize) -> Tokens {
+        if self.exact.is_some() {
+            return self.text(&tool.schema);
+        }
+        self.profile(&tool_profile(&tool.schema, place))
     }
 
     /// What something made like this costs.

@@ -4,6 +4,8 @@
 //! exchanges until three quarters of that limit are left. The page then stays
 //! as it is for a while, and so does the prefix that a server has already read.
 
+mod crowding;
+
 use std::collections::BTreeSet;
 
 use crate::budget::{Budget, OverBudget};
@@ -114,8 +116,15 @@ fn cut_the_rest(plan: &mut Plan<'_>) -> Result<(), OverBudget> {
 type Stage = fn(&mut Plan<'_>, Tokens) -> bool;
 
 /// The order in which things leave, behind the history.
-const STAGES: [Stage; 5] =
-    [cut_picks, cut_found_tools, shorten_results, cut_memories, cut_skill_bodies];
+const STAGES: [Stage; 7] = [
+    cut_picks,
+    cut_found_tools,
+    crowding::cut_crowding_tools,
+    shorten_results,
+    cut_memories,
+    cut_skill_bodies,
+    crowding::cut_server_tools,
+];
 
 /// The carry to plan with when the prefix breaks anyway. A turn that does not
 /// send the history leaves the history's own state alone.

@@ -161,6 +161,8 @@ pub enum SkillRender {
     ReadOnDemand,
     /// As a list of names and descriptions alone.
     Description,
+    /// Not at all: they are there for their tools.
+    Hidden,
 }
 
 /// How images of earlier messages reach the model.

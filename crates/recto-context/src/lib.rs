@@ -25,6 +25,9 @@ mod counter;
 mod description;
 mod exchange;
 mod fit;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod inputs;
 mod item;
 mod layer;
@@ -38,6 +41,7 @@ mod plan;
 mod record;
 mod remedy;
 mod report;
+mod reveal;
 mod room;
 mod skill_texts;
 mod standing;
@@ -99,6 +103,7 @@ pub use record::{
     RestoreError,
 };
 pub use remedy::Remedy;
+pub use reveal::{Reveal, is_unseen, reveal, reveal_char, reveal_json};
 pub use standing::{AlikeItem, ItemForm, ItemPlacement, ItemStanding, ItemStatus};
 pub use summary::{HistorySummary, SummaryBy, summary_room};
 pub use text::{ContentHash, ParseHashError, Text, first_chars, one_line};

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::item::Pick;
+use crate::item::{ItemId, ItemKind, Pick};
 
 pub use source::{ModeMark, ModeSource};
 
@@ -220,6 +220,10 @@ pub struct ModeDecision {
     /// The call that the message plainly asks for, in whatever mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted_call: Option<WantedCall>,
+    /// The tool that search is sure of: the first request of the turn lets the model call
+    /// nothing else, where the wire can say so. A small model would often take another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sure_tool: Option<ItemId>,
 }
 
 /// A call that a message plainly asks for: the first request of its turn lets the model call
@@ -258,6 +262,8 @@ pub enum ModeReason {
     Default,
     /// The model's settings say so.
     Configured,
+    /// A sub-agent does its task, with all that it has.
+    SubAgent,
     /// Search found this tool or skill.
     Found(String),
     /// The words of the message say so.
@@ -274,6 +280,7 @@ impl ModeReason {
             ModeReason::Marked => "asked for by the person".to_owned(),
             ModeReason::Default => "the default".to_owned(),
             ModeReason::Configured => "as the model is set".to_owned(),
+            ModeReason::SubAgent => "as always for a sub-agent's task".to_owned(),
             ModeReason::Found(item) => format!("search found {item}"),
             ModeReason::Words(sign) => sign.describe().to_owned(),
             ModeReason::Uncertain => {
@@ -286,7 +293,14 @@ impl ModeReason {
 impl ModeDecision {
     /// A mode for a reason, whatever is set.
     pub fn new(chosen: Mode, reason: ModeReason) -> Self {
-        ModeDecision { chosen, reason, matched: Vec::new(), source: None, wanted_call: None }
+        ModeDecision {
+            chosen,
+            reason,
+            matched: Vec::new(),
+            source: None,
+            wanted_call: None,
+            sure_tool: None,
+        }
     }
 
     /// Why it was chosen, in words: the reason, the words that decided, and the setting that
@@ -302,7 +316,8 @@ impl ModeDecision {
             | (ModeReason::Configured, Some(ModeSource::Model(_))) => String::new(),
             (_, Some(source)) => format!("; {}", source.describe()),
         };
-        format!("{}{matched}{setting}", self.reason.describe())
+        let alone = self.sure_tool.as_ref().map_or("", |_| ", which alone can be called first");
+        format!("{}{matched}{alone}{setting}", self.reason.describe())
     }
 
     /// Full, because nothing can be called.
@@ -342,7 +357,8 @@ fn decide_by_evidence(question: &ModeQuestion<'_>) -> ModeDecision {
         return by_words(Mode::Minimal, reading);
     }
     if let Some(found) = question.found {
-        return ModeDecision::new(Mode::Minimal, ModeReason::Found(found.item.to_string()));
+        let decision = ModeDecision::new(Mode::Minimal, ModeReason::Found(found.item.to_string()));
+        return ModeDecision { sure_tool: find_sure_tool(found), ..decision };
     }
     if let Some(reading) = words::find_talk(question.message) {
         return by_words(Mode::Full, reading);
@@ -355,6 +371,15 @@ fn decide_by_evidence(question: &ModeQuestion<'_>) -> ModeDecision {
         UncertainMode::Full => Mode::Full,
     };
     ModeDecision::new(chosen, ModeReason::Uncertain)
+}
+
+/// How probable a tool has to be for the model to have no other choice.
+const SURE: f32 = 0.9;
+
+/// The tool that search found, if there is hardly a doubt that it is meant.
+fn find_sure_tool(found: &Pick) -> Option<ItemId> {
+    let is_sure = found.scores.probability.is_some_and(|probability| probability >= SURE);
+    (is_sure && found.item.kind == ItemKind::Tool).then(|| found.item.clone())
 }
 
 fn by_words(chosen: Mode, reading: words::MessageReading) -> ModeDecision {

@@ -220,7 +220,8 @@ impl<'a> Plan<'a> {
         let snapshot = self.carry.snapshot.clone();
         let chosen = snapshot_memories(catalog, snapshot.as_ref());
         let mut others = DropTally::default();
-        let names: HashSet<&str> = chosen.iter().map(|(memory, _)| &*memory.name).collect();
+        let mut names: HashSet<&str> = chosen.iter().map(|(memory, _)| &*memory.name).collect();
+        names.extend(self.ranked_names(ItemKind::Memory));
         for memory in catalog.memories.iter().filter(|memory| !names.contains(&*memory.name)) {
             others.add(counter.line(&memory.lead, &memory.text));
         }
@@ -245,6 +246,15 @@ impl<'a> Plan<'a> {
         self.dropped.extend(others.dropped(Layer::Memory, names, beyond));
         let reason = hidden.unwrap_or(DropReason::MemoryLimit);
         self.dropped.extend(left_out.dropped(Layer::Memory, names, reason));
+    }
+
+    /// The items of a kind that search looked at: each has a word of its own, and is not counted
+    /// with those that were left out together.
+    fn ranked_names(&self, kind: ItemKind) -> impl Iterator<Item = &'a str> + use<'a> {
+        let AssemblyInputs { picks, candidates, alike, .. } = *self.inputs;
+        let ranked = picks.iter().chain(candidates).map(|pick| &pick.item);
+        let ranked = ranked.chain(alike.iter().map(|alike| &alike.item));
+        ranked.filter(move |item| item.kind == kind).map(|item| &*item.name)
     }
 
     fn plan_items(&mut self, session: &SessionLookup<'_>) {

@@ -29,6 +29,8 @@ pub enum Remedy {
     ListItems,
     /// Look at the questions of all sessions that wait for an answer.
     ListApprovals,
+    /// Answer the question whether a tool may run.
+    AnswerApproval { approval: i64 },
     /// Look at the memories.
     ListMemories,
     /// Remember something by one's own hand.
@@ -63,6 +65,10 @@ pub enum Remedy {
     CompareTurns,
     /// Send the page of a turn to a model of one's choice.
     ReplayOnModel,
+    /// Copy what can be read of a damaged store to a new one.
+    SalvageStore,
     /// Make a token that lets somebody in.
     CreateToken,
+    /// Let somebody in who asked for it in a chat, and was given this code.
+    ApprovePairing { pairing_code: String },
 }

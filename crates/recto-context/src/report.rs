@@ -196,6 +196,9 @@ fn mode_json(mode: &ModeDecision) -> Value {
     if let Some(wanted) = &mode.wanted_call {
         written["wanted_call"] = json!(wanted);
     }
+    if let Some(tool) = &mode.sure_tool {
+        written["sure_tool"] = json!(tool.key());
+    }
     written
 }
 

@@ -83,7 +83,10 @@ pub enum ItemStatus {
     /// Nobody added it, and its include mode is *manual*.
     NotAdded,
     /// Its include mode is *agent*, and search did not get to it.
-    NotRanked,
+    NotRanked {
+        /// At how many items search looked.
+        looked_at: usize,
+    },
     /// Its include mode is *always*, and it was not in the session.
     NotJoined,
 }
@@ -151,7 +154,7 @@ impl ItemStatus {
         match self {
             ItemStatus::NotJoined => Some(IncludeMode::Always.name()),
             ItemStatus::NotAdded => Some(IncludeMode::Manual.name()),
-            ItemStatus::NotRanked => Some(IncludeMode::Agent.name()),
+            ItemStatus::NotRanked { .. } => Some(IncludeMode::Agent.name()),
             ItemStatus::Removed | ItemStatus::RemovedWithSkill { .. } => Some("removed"),
             ItemStatus::ToolsOffered { .. } => Some("its tools are offered"),
             _ => None,
@@ -225,12 +228,13 @@ impl RequestContext {
         for item in &self.removed {
             standings.add_absent(item, || self.without_page(item, ItemStatus::Removed));
         }
+        let looked_at = self.candidates.len() + self.found.len() + self.alike.len();
         for (item, include) in &self.available {
             standings.add_absent(item, || {
                 let by_include = match include {
                     IncludeMode::Always => ItemStatus::NotJoined,
                     IncludeMode::Manual => ItemStatus::NotAdded,
-                    IncludeMode::Agent => ItemStatus::NotRanked,
+                    IncludeMode::Agent => ItemStatus::NotRanked { looked_at },
                 };
                 self.without_page(item, by_include)
             });

@@ -111,6 +111,15 @@ impl ContentHash {
         ContentHash(*blake3::hash(bytes).as_bytes())
     }
 
+    /// Hashes these pieces as the one text that they are together.
+    pub fn of_pieces<'a>(pieces: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        for piece in pieces {
+            hasher.update(piece.as_bytes());
+        }
+        ContentHash(*hasher.finalize().as_bytes())
+    }
+
     /// A hash that was kept as bytes.
     pub fn from_bytes(hash: [u8; 32]) -> Self {
         ContentHash(hash)
@@ -129,7 +138,9 @@ impl ContentHash {
 
 impl fmt::Display for ContentHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        // Records name every message by its hash: digit by digit, formatting took longer than
+        // hashing.
+        f.write_str(&blake3::Hash::from_bytes(self.0).to_hex())
     }
 }
 
@@ -155,7 +166,7 @@ impl FromStr for ContentHash {
 
 impl Serialize for ContentHash {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(&blake3::Hash::from_bytes(self.0).to_hex())
     }
 }
 

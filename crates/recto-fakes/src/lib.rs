@@ -1,4 +1,4 @@
-//! Strict fakes of model servers, for tests only.
+//! Strict fakes of model servers and of chat services, for tests only.
 //!
 //! A [`FakeServer`] is a server on loopback, in the test's own process, that speaks
 //! the protocol of Ollama or of an OpenAI-compatible server. It is written from
@@ -23,7 +23,10 @@
 //! assert!(fake.rejections().is_empty());
 //! ```
 //!
-//! It has limits of its own:
+//! A [`FakeTelegram`] is the Bot API of Telegram, with people who write to a bot; a [`FakeDiscord`]
+//! is the gateway and the REST API of Discord. Beside the servers stands [`fuzz_inputs`]: what fuzzing began with, and what it found.
+//!
+//! The model servers have limits of their own:
 //!
 //! - It runs no model and knows no template; tokens are counted by a simple
 //!   rule, a token for every four bytes.
@@ -35,7 +38,9 @@
 mod answer;
 mod base64;
 mod count;
+mod discord;
 mod fake_server;
+mod fuzz_inputs;
 mod gate;
 mod log;
 mod model;
@@ -43,10 +48,14 @@ mod ollama;
 mod openai;
 mod reaction;
 mod server;
+mod telegram;
 
 pub use answer::{FakeAnswer, FakeCall, FakeRefusal, FakeReply, FakeUsage};
+pub use discord::{DiscordChatMessage, DiscordInteractionAnswer, DiscordPerson, FakeDiscord};
 pub use fake_server::{FakeBuilder, FakeServer};
+pub use fuzz_inputs::fuzz_inputs;
 pub use gate::AnswerGate;
 pub use log::{AnswerEnding, ReceivedRequest};
 pub use model::{Capability, FakeModel};
 pub use openai::FakeDialect;
+pub use telegram::{FakeTelegram, TelegramChatMessage, TelegramPerson};

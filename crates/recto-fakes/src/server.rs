@@ -38,13 +38,18 @@ pub(crate) struct ServerThread {
 
 impl ServerThread {
     pub(crate) fn start(shared: Arc<FakeState>) -> Self {
+        ServerThread::serve(Router::new().fallback(handle).with_state(shared))
+    }
+
+    /// Serves what a router does, on a port of its own.
+    pub(crate) fn serve(router: Router) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has ports");
         listener.set_nonblocking(true).expect("sockets can be non-blocking");
         let address = listener.local_addr().expect("a bound socket has an address");
         let (stop, stopped) = oneshot::channel();
         let thread = thread::Builder::new()
-            .name("fake model server".into())
-            .spawn(move || run(listener, shared, stopped))
+            .name("fake server".into())
+            .spawn(move || run(listener, router, stopped))
             .expect("the machine has threads");
         ServerThread { address, stop: Some(stop), thread: Some(thread) }
     }
@@ -67,7 +72,7 @@ impl Drop for ServerThread {
 
 /// Serves until the other end of `stopped` is gone. The runtime goes with it,
 /// and all connections go with the runtime.
-fn run(listener: TcpListener, shared: Arc<FakeState>, stopped: oneshot::Receiver<()>) {
+fn run(listener: TcpListener, router: Router, stopped: oneshot::Receiver<()>) {
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("the machine has room for a runtime").block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)
@@ -75,7 +80,6 @@ fn run(listener: TcpListener, shared: Arc<FakeState>, stopped: oneshot::Receiver
             // Each piece leaves at once, as it does from a real server. A
             // connection that is gone already needs no setting.
             .tap_io(|connection| drop(connection.set_nodelay(true)));
-        let router = Router::new().fallback(handle).with_state(shared);
         tokio::select! {
             _ = axum::serve(listener, router) => {}
             _ = stopped => {}

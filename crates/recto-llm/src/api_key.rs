@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// What stands where a credential would have stood.
-const REDACTED: &str = "[secret]";
+pub(crate) const REDACTED: &str = "[secret]";
 
 /// The key to a model server. It leaves this crate in a request's headers and nowhere else.
 #[derive(Clone, PartialEq, Eq)]

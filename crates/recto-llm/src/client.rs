@@ -62,8 +62,8 @@ pub struct TimeLimits {
     /// From the request to the first piece of the reply. Local models load
     /// first, and then read long prompts.
     pub first_byte: Duration,
-    /// Between two pieces of the reply. Bytes that are no part of it, such as
-    /// comments, don't count.
+    /// Between two pieces of the reply. Bytes that bring nothing of it, such as comments,
+    /// signs of life and empty pieces, don't count.
     pub idle: Duration,
 }
 

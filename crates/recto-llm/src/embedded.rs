@@ -22,6 +22,11 @@ mod pool;
     expect(dead_code, reason = "only the engine writes replies")
 )]
 mod repetition;
+#[cfg_attr(
+    not(any(feature = "embedded", test)),
+    expect(dead_code, reason = "only the engine writes replies")
+)]
+mod stop_texts;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,7 +35,8 @@ use recto_context::Window;
 use tokio::sync::mpsc;
 
 use crate::error::LlmError;
-use crate::probe::ServerWindow;
+use crate::probe::{LoadedModel, ServerWindow};
+use crate::reply_rules::ReplyFormat;
 use crate::wire::ChatTemplate;
 use engine::EmbeddedEngine;
 use gguf::{ModelFile, ModelFileProblem};
@@ -137,6 +143,13 @@ impl EmbeddedModel {
         self.model.as_ref().ok()?.file.trained
     }
 
+    /// How it is held in memory, once it is. It stays there.
+    pub(crate) fn loaded(&self) -> Option<LoadedModel> {
+        let window = self.engine.loaded_window()?;
+        let size = self.model.as_ref().ok().map(|model| model.file.weights);
+        Some(LoadedModel { size, window: Some(window), ..LoadedModel::default() })
+    }
+
     /// Whether it could answer, as far as that can be told without loading it.
     pub(crate) fn check(&self) -> Result<(), LlmError> {
         self.window()?;
@@ -146,6 +159,11 @@ impl EmbeddedModel {
     /// Fails for a window that the model or the memory has no room for.
     pub(crate) fn check_window(&self, window: u32) -> Result<(), LlmError> {
         self.model()?.check_window(window)
+    }
+
+    /// Fails for a form that no grammar can be made of.
+    pub(crate) fn check_format(&self, format: &ReplyFormat) -> Result<(), LlmError> {
+        EmbeddedEngine::check_format(format)
     }
 
     /// Hands a request to the model, which is loaded if this is the first.

@@ -138,6 +138,11 @@ pub enum LlmError {
     #[error("the model's chat template does not take the conversation: {problem}")]
     #[strum(message = "choose another model, or set `system_messages = \"single\"` in its entry")]
     Template { problem: String },
+    /// The reply can't be held to the form that was asked for.
+    #[error("the reply can't be held to this form: {problem}")]
+    #[strum(message = "describe the form in a message, give a tool whose parameters have it, \
+                       or choose another model")]
+    ReplyFormat { problem: String },
     /// The embedded engine failed.
     #[error("the embedded engine failed: {problem}")]
     #[strum(message = "if it happens again, choose another model file of those that are there")]

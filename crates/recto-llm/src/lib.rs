@@ -32,10 +32,14 @@ mod api_key;
 mod client;
 mod embedded;
 mod error;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod http;
 mod probe;
 mod provider;
 mod reply;
+mod reply_rules;
 mod retry;
 mod script;
 mod stream;
@@ -47,9 +51,12 @@ pub use embedded::gguf::{GuessedFormat, ModelFileProblem};
 pub use embedded::memory::MemoryShortage;
 pub use embedded::{IS_BUILT_IN, ModelTokenizer, PromptCacheKey, check_file};
 pub use error::{LlmError, WaitingFor};
-pub use probe::{FeatureSupport, ModelHealth, ModelPresence, ServerWindow, WindowSizes};
+pub use probe::{
+    FeatureSupport, LoadedModel, ModelHealth, ModelPresence, ServerWindow, WindowSizes,
+};
 pub use provider::Provider;
 pub use reply::{FinishReason, ModelReply, StreamEvent, TokenUsage};
+pub use reply_rules::{ReplyFormat, ReplyRules, ReplySchema};
 pub use retry::RetryPolicy;
 pub use stream::{ReplyStream, collect};
 pub use wire::{CallOptions, CallStyle, ChatTemplate, ReplyDecoder, ReplyDelta, Wire, encode};

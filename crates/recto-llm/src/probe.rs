@@ -74,6 +74,19 @@ pub enum ModelPresence {
     Unknown,
 }
 
+/// A model that is in memory, as far as whoever holds it there says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LoadedModel {
+    /// The bytes that it takes, and those of them in the memory of a graphics card.
+    pub size: Option<u64>,
+    /// See `size`.
+    pub video_size: Option<u64>,
+    /// The window that it is loaded with.
+    pub window: Option<u32>,
+    /// When it is let go, as the server writes moments; absent where it stays.
+    pub expires: Option<String>,
+}
+
 /// Whether a model can do something; unknown where its server does not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names of the answers say it")]
@@ -180,6 +193,16 @@ impl ModelClient {
                 ollama::supports_images(http, model).await.unwrap_or(FeatureSupport::Unknown)
             }
             (Transport::Http(_), _) => FeatureSupport::Unknown,
+        }
+    }
+
+    /// How `model` is held in memory, where it is and anybody says so: this process of its own
+    /// models, and Ollama.
+    pub async fn loaded_model(&self, model: &str) -> Option<LoadedModel> {
+        match (&self.shared().transport, self.provider()) {
+            (Transport::Embedded(embedded), _) => embedded.loaded(),
+            (Transport::Http(http), Provider::Ollama) => ollama::loaded_model(http, model).await,
+            (Transport::Http(_) | Transport::Script(_), _) => None,
         }
     }
 

@@ -9,9 +9,11 @@
 //! these alone; or `{"error": {"status": 503, "body": "…"}}`. Every attempt takes
 //! the next line. When there is none left, the model repeats what the user said. `"delay_ms"` says
 //! how long it thinks before it answers, `"pace_ms"` how long it takes for each word.
+//! An answer ends before the first of the request's `stop` texts.
 //! Token counts are sent only where the file gives them: made-up ones would
 //! mislead whoever learns from them.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,6 +22,7 @@ use std::time::Duration;
 
 use recto_context::spoken_text;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -113,14 +116,16 @@ impl Script {
 
     /// What the next line says to `body`.
     pub(crate) async fn answer(&self, body: &[u8]) -> Result<ScriptChunks, LlmError> {
+        let request: ScriptRequest<'_> = serde_json::from_slice(body).unwrap_or_default();
         let Some(line) = self.lines.get(self.next.fetch_add(1, Ordering::Relaxed)) else {
-            let echo = format!("You said: {}", spoken_text(&last_user_text(body)));
-            return Ok(chunks(&ScriptLine { content: Some(echo), ..ScriptLine::default() }));
+            let echo = format!("You said: {}", spoken_text(&request.last_user_text()));
+            let line = ScriptLine { content: Some(echo), ..ScriptLine::default() };
+            return Ok(chunks(&line, &request.stop));
         };
         sleep(Duration::from_millis(line.delay_ms)).await;
         match &line.error {
             Some(error) => Err(self.failure(error, body)),
-            None => Ok(chunks(line)),
+            None => Ok(chunks(line, &request.stop)),
         }
     }
 
@@ -178,11 +183,13 @@ fn without_place(error: &serde_json::Error) -> String {
 
 /// A reply as an OpenAI server streams it: the text word by word, calls without
 /// ids, which the decoder then makes unique.
-fn chunks(line: &ScriptLine) -> ScriptChunks {
+fn chunks(line: &ScriptLine, stops: &[String]) -> ScriptChunks {
     let pace = Duration::from_millis(line.pace_ms);
     let mut chunks = ScriptChunks { pace, ..ScriptChunks::default() };
     chunks.piece(&json!({ "role": "assistant" }));
     let content = line.content.as_deref().unwrap_or_default();
+    let end = stops.iter().filter_map(|stop| content.find(stop)).min().unwrap_or(content.len());
+    let content = &content[..end];
     for word in content.split_inclusive(char::is_whitespace) {
         chunks.piece(&json!({ "content": word }));
     }
@@ -216,16 +223,35 @@ fn usage(counts: &ScriptUsage) -> Value {
     })
 }
 
-/// The text of the last user message; empty when there is none.
-fn last_user_text(body: &[u8]) -> String {
-    let body: Value = serde_json::from_slice(body).unwrap_or_default();
-    let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    match messages.iter().rfind(|message| message["role"] == "user").map(|user| &user["content"]) {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(parts)) => {
-            parts.iter().filter_map(|part| part["text"].as_str()).collect()
+/// What is read of a request: most of it, such as the tools, is passed over.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ScriptRequest<'a> {
+    #[serde(borrow)]
+    messages: Vec<ScriptMessage<'a>>,
+    /// The texts at which the reply is to end.
+    stop: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct ScriptMessage<'a> {
+    role: Cow<'a, str>,
+    #[serde(default, borrow)]
+    content: Option<&'a RawValue>,
+}
+
+impl ScriptRequest<'_> {
+    /// The text of the last user message; empty when there is none.
+    fn last_user_text(&self) -> String {
+        let user = self.messages.iter().rfind(|message| message.role == "user");
+        let content = user.and_then(|user| serde_json::from_str(user.content?.get()).ok());
+        match content {
+            Some(Value::String(text)) => text,
+            Some(Value::Array(parts)) => {
+                parts.iter().filter_map(|part| part["text"].as_str()).collect()
+            }
+            _ => String::new(),
         }
-        _ => String::new(),
     }
 }
 

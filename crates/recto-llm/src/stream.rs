@@ -90,8 +90,8 @@ struct ReplyReading {
     source: ByteSource,
     decoder: ReplyDecoder,
     waiting_for: WaitingFor,
-    /// How long the next frame may take, and since when. Bytes that are no part
-    /// of the reply, such as comments, don't win any time.
+    /// How long the reply may take to go on, and since when. Bytes that bring nothing of it,
+    /// such as comments, signs of life and empty pieces, don't win any time.
     limit: Duration,
     since: Instant,
 }
@@ -202,7 +202,7 @@ impl ModelCall {
 
     async fn decode(&mut self, mut reading: Box<ReplyReading>, chunk: &[u8]) -> CallPhase {
         let mut deltas = Vec::new();
-        let frames = reading.decoder.frames();
+        let before = reading.decoder.progress();
         let pushed = reading.decoder.push(chunk, &mut deltas);
         self.queue(deltas);
         if let Err(error) = pushed {
@@ -212,7 +212,7 @@ impl ModelCall {
             let _ = timeout(GRACE, reading.source.chunk()).await;
             return self.end(reading.decoder, StreamEnd::Regular);
         }
-        if reading.decoder.frames() > frames {
+        if reading.decoder.progress() > before {
             reading.waiting_for = WaitingFor::NextBytes;
             reading.limit = self.client.limits.idle;
             reading.since = Instant::now();

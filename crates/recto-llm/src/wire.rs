@@ -9,6 +9,7 @@ mod decode;
 pub(crate) mod embedded;
 pub(crate) mod failure;
 mod frame;
+mod key_guard;
 mod ollama;
 mod openai;
 #[cfg(test)]
@@ -22,6 +23,8 @@ use recto_context::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+
+use crate::reply_rules::ReplyRules;
 
 pub use decode::{ReplyDecoder, ReplyDelta};
 pub use embedded::{CallStyle, ChatTemplate};
@@ -60,6 +63,9 @@ pub struct CallOptions {
     /// How much of the probable words it chooses from; the server decides when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
+    /// What a client asks of the reply.
+    #[serde(default, skip_serializing_if = "ReplyRules::is_empty")]
+    pub reply: ReplyRules,
     /// How the embedded model wants conversations written down. It belongs to the
     /// record of a request, so that its prompt can be written anew without the
     /// model's file.
@@ -202,6 +208,11 @@ impl JsonObject {
             Some(value) => self.with(key, value),
             None => self,
         }
+    }
+
+    /// A list of texts; nothing is added where it is empty.
+    fn with_texts(self, key: &str, texts: &[String]) -> Self {
+        self.with_list(key, texts.iter().map(|text| text.as_str().into()).collect())
     }
 
     /// Nothing is added for an empty list.

@@ -1,23 +1,30 @@
 // The chat page: everything is there without this; with it, it is live.
 
-import { liveComposer, previewSoon, writeDraft } from "./composer.js";
+import { editLast, liveComposer, previewSoon, writeDraft } from "./composer.js";
 import { fetchFragment } from "./dom.js";
 import { catchForms } from "./forms.js";
 import { listenToKeys } from "./keys.js";
 import { followSessions, refreshPanel } from "./live.js";
+import { countSeconds, refreshTurn } from "./turns.js";
 
 document.documentElement.classList.add("live");
-liveComposer();
+liveComposer(refreshPanel);
 listenToKeys();
 catchForms((form, outcome) => {
-  if (outcome.draft) writeDraft(outcome.draft);
-  if (form.closest("#in-session")) {
+  if (outcome?.edited) editLast(outcome.edited);
+  if (outcome?.draft) writeDraft(outcome.draft);
+  // What was answered or stopped stands otherwise now, also where somebody else was quicker.
+  const turn = form.closest("article.turn");
+  if (turn instanceof HTMLElement && turn.dataset.turn) refreshTurn(Number(turn.dataset.turn));
+  if (outcome && form.closest("#in-session")) {
     const add = form.querySelector("input[name=add]");
     if (add instanceof HTMLInputElement) add.value = "";
+    for (const field of form.querySelectorAll("[data-changed]")) field.removeAttribute("data-changed");
     refreshPanel();
   }
   previewSoon();
 });
+countSeconds();
 saveSettingsOnChange();
 loadEarlier();
 followSessions();
@@ -28,7 +35,11 @@ function saveSettingsOnChange() {
     const field = event.target;
     if (!(field instanceof HTMLElement)) return;
     const form = field.closest("#in-session form.form");
-    if (form instanceof HTMLFormElement) form.requestSubmit();
+    if (form instanceof HTMLFormElement) {
+      for (const other of form.querySelectorAll("[data-changed]")) other.removeAttribute("data-changed");
+      field.dataset.changed = "";
+      form.requestSubmit();
+    }
     const add = field.closest("#in-session input[name=add]");
     if (add instanceof HTMLInputElement && add.value && add.form) add.form.requestSubmit();
   });

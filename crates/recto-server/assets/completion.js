@@ -58,7 +58,13 @@ export function completeWhileTyping(field) {
   const look = async () => {
     if (!beingTyped(field)) return close();
     state.known ??= load();
-    const { items, commands } = await state.known;
+    const known = await state.known.catch(() => null);
+    if (!known) {
+      // The next letter asks again.
+      state.known = null;
+      return close();
+    }
+    const { items, commands } = known;
     // Meanwhile more may have been typed, or sent.
     const typed = beingTyped(field);
     if (!typed) return close();

@@ -2,8 +2,7 @@
 
 import { completeWhileTyping } from "./completion.js";
 import { ask, conversation, parseFragment } from "./dom.js";
-import { clearAnswer, sendForm, showOutcome, showProblem } from "./forms.js";
-import { refreshPanel } from "./live.js";
+import { clearAnswer, isUsualMode, sendForm, showOutcome, showProblem } from "./forms.js";
 import { openTurns } from "./turns.js";
 
 /** How long one has to have stopped typing before it is looked what would be sent. */
@@ -19,8 +18,11 @@ const field = () => document.querySelector("#draft");
 
 const draftKey = () => `recto-draft-${conversation.session ?? "new"}`;
 
-/** Makes the composer live. */
-export function liveComposer() {
+/**
+ * Makes the composer live.
+ * @param {() => void} onCommand what follows a command: it may have changed what is in the session
+ */
+export function liveComposer(onCommand) {
   const [box, text] = [form(), field()];
   if (!box || !text) return;
   if (!text.value) text.value = localStorage.getItem(draftKey()) ?? "";
@@ -35,9 +37,14 @@ export function liveComposer() {
     previewSoon();
   });
   box.addEventListener("change", previewSoon);
+  document.getElementById("keep-last")?.addEventListener("click", (event) => {
+    event.preventDefault();
+    setEditing(false);
+    writeDraft("");
+  });
   box.addEventListener("submit", (event) => {
     event.preventDefault();
-    send(box, text);
+    send(box, text, onCommand);
   });
   previewSoon();
 }
@@ -55,6 +62,24 @@ export function writeDraft(draft) {
   text.setSelectionRange(draft.length, draft.length);
 }
 
+/**
+ * Puts the last message into the composer: what is sent then takes its place.
+ * @param {string} said
+ */
+export function editLast(said) {
+  writeDraft(said);
+  setEditing(true);
+}
+
+/** @param {boolean} isEditing */
+function setEditing(isEditing) {
+  const line = document.getElementById("editing");
+  const field = line?.querySelector("input");
+  if (!line || !field) return;
+  line.hidden = !isEditing;
+  field.value = isEditing ? "last" : "";
+}
+
 /** @param {string} draft */
 function keepDraft(draft) {
   if (draft) localStorage.setItem(draftKey(), draft);
@@ -64,20 +89,21 @@ function keepDraft(draft) {
 /**
  * @param {HTMLFormElement} box
  * @param {HTMLTextAreaElement} text
+ * @param {() => void} onCommand
  */
-async function send(box, text) {
+async function send(box, text, onCommand) {
   const said = text.value;
   const button = box.querySelector("button[type=submit]");
   button?.setAttribute("disabled", "");
   try {
     const outcome = await sendForm(box, null);
     clearAnswer();
+    setEditing(false);
     // What was typed meanwhile stays.
     writeDraft(text.value === said ? "" : text.value);
-    if (outcome.draft) writeDraft(outcome.draft);
+    if (outcome.edited) editLast(outcome.edited);
     showOutcome(outcome);
-    // A command may have changed what is in the session.
-    if (said.startsWith("/")) refreshPanel();
+    if (said.startsWith("/")) onCommand();
     chooseUsualMode(box);
     scrollToEnd();
   } catch (problem) {
@@ -92,6 +118,25 @@ function chooseUsualMode(box) {
   for (const mode of box.querySelectorAll("input[name=mode]")) {
     if (mode instanceof HTMLInputElement) mode.checked = mode.defaultChecked;
   }
+}
+
+/**
+ * Takes another mode for the usual one; a choice for the message that is written stays.
+ * @param {string | undefined} usual
+ */
+export function setUsualMode(usual) {
+  const box = form();
+  if (!box || !usual) return;
+  const modes = [...box.querySelectorAll("input[name=mode]")].filter((mode) => mode instanceof HTMLInputElement);
+  const wasUsual = modes.some((mode) => mode.checked && mode.defaultChecked);
+  const before = modes.find((mode) => mode.defaultChecked)?.value;
+  if (before === usual) return;
+  const chosen = modes.find((mode) => mode.checked)?.value;
+  for (const mode of modes) {
+    mode.defaultChecked = mode.value === usual;
+    mode.checked = mode.value === (wasUsual ? usual : chosen);
+  }
+  previewSoon();
 }
 
 function scrollToEnd() {
@@ -114,7 +159,7 @@ async function preview() {
     return;
   }
   const asked = ++state.asked;
-  const mode = new FormData(box).get("mode");
+  const mode = isUsualMode(box, "mode") ? null : new FormData(box).get("mode");
   try {
     const response = await ask(`/sessions/${conversation.session}/preview`, {
       method: "POST",

@@ -127,9 +127,18 @@ function prepare(root) {
  * @param {ParentNode} root
  */
 function openTarget(root) {
-  const id = decodeURIComponent(location.hash.slice(1));
+  const id = readHash();
   const target = id ? root.querySelector(`#${CSS.escape(id)}`) : null;
   if (target instanceof HTMLDetailsElement) target.open = true;
+}
+
+/** The part that the address names; one that can't be read names none. */
+function readHash() {
+  try {
+    return decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return "";
+  }
 }
 
 /** @param {ParentNode} root */

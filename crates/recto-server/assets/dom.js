@@ -2,11 +2,16 @@
 
 /** An answer of the server that says what went wrong. */
 export class ServerProblem extends Error {
-  /** @param {{title?: string, hint?: string}} told */
+  /** @param {{title?: string, hint?: string, status?: number, remedy?: {words?: string}}} told */
   constructor(told) {
     super(told.title ?? "The server can't be reached.");
+    /** Whether nothing answered at all. */
+    this.isUnreachable = told.title === undefined;
+    const { hint, remedy } = told;
     /** @type {string | undefined} */
-    this.hint = told.hint;
+    this.hint = hint && remedy?.words ? `${hint} (${remedy.words})` : (hint ?? remedy?.words);
+    /** Whether somebody has to log in first. */
+    this.needsLogin = told.status === 401;
   }
 }
 
@@ -78,10 +83,18 @@ export function problemBlock(problem) {
   const title = element("h3", "", "");
   title.append(...withCode(problem instanceof Error ? problem.message : String(problem)));
   block.append(title);
+  if (problem instanceof ServerProblem && problem.isUnreachable) block.dataset.unreachable = "";
   if (problem instanceof ServerProblem && problem.hint) {
     const hint = element("p", "", "");
     hint.append(element("b", "", "Hint:"), " ", ...withCode(problem.hint));
     block.append(hint);
+  }
+  if (problem instanceof ServerProblem && problem.needsLogin) {
+    const login = element("a", "", "Log in");
+    login.setAttribute("href", `/login?to=${encodeURIComponent(location.pathname)}`);
+    const way = element("p", "", "");
+    way.append(login);
+    block.append(way);
   }
   return block;
 }

@@ -1,10 +1,10 @@
 // Forms that stay on the page: sent as the browser would, and what comes of it is shown.
 
-import { ask, parseFragment, problemBlock } from "./dom.js";
+import { ask, element, parseFragment, problemBlock, withCode } from "./dom.js";
 
 /**
  * What the server says came of a form.
- * @typedef {{go?: string, answer?: string, draft?: string}} FormOutcome
+ * @typedef {{go?: string, answer?: string, edited?: string, draft?: string}} FormOutcome
  */
 
 /**
@@ -16,9 +16,21 @@ import { ask, parseFragment, problemBlock } from "./dom.js";
 export async function sendForm(form, button) {
   const data = new FormData(form, button);
   const body = new URLSearchParams();
-  for (const [name, value] of data) if (typeof value === "string") body.append(name, value);
+  for (const [name, value] of data) {
+    if (typeof value === "string" && !isUsualMode(form, name)) body.append(name, value);
+  }
   const response = await ask(form.action, { method: "POST", body, headers: { "x-recto-live": "1" } });
   return response.json();
+}
+
+/**
+ * Whether a field is the mode that holds anyway: only one that was chosen for the message is sent.
+ * @param {HTMLFormElement} form
+ * @param {string} name
+ */
+export function isUsualMode(form, name) {
+  const chosen = form.querySelector("input[name=mode]:checked");
+  return name === "mode" && chosen instanceof HTMLInputElement && chosen.defaultChecked;
 }
 
 /**
@@ -51,14 +63,34 @@ export function clearAnswer() {
 }
 
 /**
- * Sends all forms that say so without leaving the page.
- * @param {(form: HTMLFormElement, outcome: FormOutcome) => void} done
+ * Says what is wrong beside the field that it is about.
+ * @param {HTMLElement} field
+ * @param {unknown} problem
+ */
+function showFieldProblem(field, problem) {
+  const told = problem instanceof Error ? problem.message : String(problem);
+  const words = element("p", "field-problem", "");
+  words.setAttribute("role", "alert");
+  words.append(...withCode(told));
+  field.after(words);
+}
+
+/** The forms that are being sent. @type {WeakSet<HTMLFormElement>} */
+const underWay = new WeakSet();
+
+/**
+ * Sends all forms that say so without leaving the page, each once at a time.
+ * @param {(form: HTMLFormElement, outcome: FormOutcome | null) => void} done told of those that failed, too
  */
 export function catchForms(done) {
   document.addEventListener("submit", async (event) => {
     const form = event.target;
     if (!(form instanceof HTMLFormElement) || !("live" in form.dataset)) return;
     event.preventDefault();
+    // Enter in a field says both that it has changed and that the form is to be sent.
+    if (underWay.has(form)) return;
+    underWay.add(form);
+    for (const old of form.querySelectorAll(".field-problem")) old.remove();
     const button = event.submitter;
     // What a disabled button would send is left out, so it is read before.
     const sent = sendForm(form, button);
@@ -69,8 +101,12 @@ export function catchForms(done) {
       showOutcome(outcome);
       done(form, outcome);
     } catch (problem) {
-      showProblem(problem);
+      const field = form.querySelector("[data-changed]");
+      if (field instanceof HTMLElement) showFieldProblem(field, problem);
+      else showProblem(problem);
+      done(form, null);
     }
+    underWay.delete(form);
     button?.removeAttribute("disabled");
   });
 }

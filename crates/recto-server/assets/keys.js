@@ -20,6 +20,7 @@ const KEYS = {
   c: () => press(currentTurn()?.querySelector(".view-context button")),
   ".": () => document.getElementById("in-session")?.togglePopover() !== undefined,
   "/": () => document.getElementById("draft")?.focus(),
+  "?": () => document.getElementById("keys")?.togglePopover() !== undefined,
 };
 
 /** @param {EventTarget | null} target */
@@ -37,7 +38,7 @@ function currentTurn() {
 function step(by) {
   const turns = [...document.querySelectorAll("article.turn")];
   const focused = document.activeElement?.closest("article.turn");
-  const at = focused ? turns.indexOf(focused) + by : turns.length - 1;
+  const at = focused ? turns.indexOf(focused) + by : firstOnScreen(turns);
   const next = turns[Math.max(0, Math.min(turns.length - 1, at))];
   if (next instanceof HTMLElement) {
     next.focus({ preventScroll: true });
@@ -46,11 +47,33 @@ function step(by) {
 }
 
 /**
- * The answer to a question of the turn that has the focus, by its key.
+ * The first turn whose beginning can be seen, or else the last.
+ * @param {Element[]} turns
+ */
+function firstOnScreen(turns) {
+  const view = document.getElementById("scroll")?.getBoundingClientRect();
+  const isSeen = (/** @type {Element} */ turn) => {
+    const { top } = turn.getBoundingClientRect();
+    return view !== undefined && top >= view.top && top < view.bottom;
+  };
+  const at = turns.findIndex(isSeen);
+  return at >= 0 ? at : turns.length - 1;
+}
+
+/** The question that a key answers: the one that has the focus, else that of its turn, else the only one. */
+function openQuestion() {
+  const active = document.activeElement;
+  const near = active?.closest(".ask") ?? active?.closest("article.turn")?.querySelector(".ask");
+  const all = document.querySelectorAll(".ask");
+  return near ?? (all.length === 1 ? all[0] : null);
+}
+
+/**
+ * The answer to a question, by its key.
  * @param {string} key
  */
 function answer(key) {
-  const question = document.activeElement?.closest("article.turn")?.querySelector(".ask");
+  const question = openQuestion();
   const button = question?.querySelector(`button[data-key="${CSS.escape(key)}"]`);
   return button ? () => press(button) : undefined;
 }
@@ -65,6 +88,7 @@ function press(button) {
 /** Esc closes what is open by itself; where nothing is, it stops the turn that runs. @param {KeyboardEvent} event */
 function escape(event) {
   if (document.querySelector("dialog[open], :popover-open")) return;
-  const stop = openTurns().map((turn) => turn.querySelector("button.stop")).find(Boolean);
+  const running = openTurns().filter((turn) => turn instanceof HTMLElement && turn.dataset.state !== "queued");
+  const stop = running.map((turn) => turn.querySelector("button.stop")).find(Boolean);
   if (stop && press(stop)) event.preventDefault();
 }

@@ -1,15 +1,18 @@
-// What happens while the page is open: the session's own events as they come, and what changes in the
-// list of sessions, in whichever process. A tab that nobody sees listens to neither.
+// What happens while the page is open: what changes in the list of sessions, in whichever process, and
+// the events of the session that is shown. One stream brings both, since browsers open few connections
+// to a server; a tab that nobody sees has none.
 
+import { setUsualMode } from "./composer.js";
 import { ask, conversation, fetchFragment, replaceInside } from "./dom.js";
-import { addNotice, addText, article, beginReply, isNews, refreshTurn } from "./turns.js";
+import { addExchange, addNotice, addText, article, beginReply, isNews, openTurns, refreshLastTurn, refreshTurn } from "./turns.js";
+
+/** How long to wait before a server that refused is asked again. */
+const RETRY_AFTER = 3_000;
 
 const state = {
-  /** The session's own events. @type {EventSource | null} */
-  events: null,
-  /** What changes in the list of sessions. @type {EventSource | null} */
-  feed: null,
-  /** The number of the last event that was heard. */
+  /** @type {EventSource | null} */
+  stream: null,
+  /** The number of the last event of the session that was heard. */
   last: 0,
   /** The list of sessions is about to be fetched. */
   timer: 0,
@@ -25,46 +28,74 @@ export function followSessions() {
 }
 
 function start() {
-  if (state.feed) return;
-  state.feed = new EventSource("/api/events");
-  state.feed.onmessage = (message) => hearOfSessions(JSON.parse(message.data));
-  state.feed.onopen = () => setOnline(true);
-  state.feed.onerror = () => setOnline(false);
-  if (!conversation.session) return;
-  state.events = new EventSource(`/sessions/${conversation.session}/stream?after=${state.last}`);
-  state.events.onmessage = (message) => hear(JSON.parse(message.data));
+  if (state.stream) return;
+  const shown = conversation.session ? `?session=${conversation.session}&after=${state.last}` : "";
+  const stream = new EventSource(`/stream${shown}`);
+  stream.onopen = () => setOnline(true);
+  stream.onerror = () => {
+    setOnline(false);
+    // A browser gives up for good where it is refused, such as by a server that is about to end.
+    if (stream.readyState === EventSource.CLOSED && state.stream === stream) {
+      state.stream = null;
+      window.setTimeout(() => document.hidden || start(), RETRY_AFTER);
+    }
+  };
+  stream.onmessage = (message) => handleTurnEvent(JSON.parse(message.data));
+  stream.addEventListener("list", (message) => handleListEvent(JSON.parse(message.data)));
+  state.stream = stream;
 }
 
 function stop() {
-  for (const source of [state.events, state.feed]) source?.close();
-  state.events = state.feed = null;
+  state.stream?.close();
+  state.stream = null;
 }
 
 /**
  * A change in the list of sessions.
  * @param {{event: string, session?: number | {id: number}}} change
  */
-function hearOfSessions(change) {
-  clearTimeout(state.timer);
-  state.timer = window.setTimeout(refreshSide, 200);
+function handleListEvent(change) {
+  refreshSideSoon();
   const session = typeof change.session === "object" ? change.session.id : change.session;
   const isHere = change.event === "ready" || String(session) === conversation.session;
-  if (isHere && conversation.session) compareTurns();
+  if (!isHere || !conversation.session) return;
+  compareTurns();
+  if (change.event === "session") refreshPanel();
+  if (change.event === "answered" || change.event === "asked") refreshOpenTurns();
+}
+
+/** A question of one of them was asked or answered. */
+function refreshOpenTurns() {
+  for (const turn of openTurns()) {
+    if (turn instanceof HTMLElement && turn.dataset.turn) refreshTurn(Number(turn.dataset.turn));
+  }
+}
+
+function refreshSideSoon() {
+  clearTimeout(state.timer);
+  state.timer = window.setTimeout(refreshSide, 200);
 }
 
 /** @param {boolean} online */
 function setOnline(online) {
   document.body.classList.toggle("offline", !online);
+  // It can be reached again, so it is no longer said that it can't.
+  if (online) document.querySelector("#answers [data-unreachable]")?.remove();
 }
 
 /**
  * One event of the session.
  * @param {{turn?: number, seq: number, event: string, [field: string]: any}} event
  */
-function hear(event) {
+function handleTurnEvent(event) {
   state.last = Math.max(state.last, event.seq);
   const turn = event.turn;
-  if (event.event === "taken_back" && event.taken_back) refreshTurn(event.taken_back);
+  if (event.event === "taken_back" && event.taken_back) refreshTurn(event.taken_back).then(refreshLastTurn);
+  if (event.event === "delivered") {
+    refreshSideSoon();
+    addExchange(event.message);
+    return;
+  }
   if (!turn || !isNews(turn)) return;
   switch (event.event) {
     case "text":
@@ -78,53 +109,66 @@ function hear(event) {
     case "snapshot":
       beginReply(turn, { text: event.text, thinking: event.thinking });
       break;
+    case "accepted":
+      refreshSideSoon();
+      break;
+    case "asked":
+      refreshSideSoon();
+      beginReply(turn);
+      break;
     case "requested":
     case "call":
-    case "asked":
       beginReply(turn);
       break;
     case "finished":
+      refreshSideSoon();
       refreshPanel();
       break;
   }
-  refreshTurn(turn);
+  refreshTurn(turn).then(() => {
+    // Behind one that was not sent, the one before it is the last again.
+    if (event.event === "finished" && article(turn)?.querySelector(".unsent")) refreshLastTurn();
+  });
 }
 
 /** Fetches the turns that stand otherwise than the page shows: another process may run them. */
 async function compareTurns() {
   try {
-    const pulse = await (await ask(`/sessions/${conversation.session}/pulse`)).json();
-    for (const [turn, stands] of pulse.turns) {
+    const states = await (await ask(`/sessions/${conversation.session}/states`)).json();
+    for (const [turn, stands] of states.turns) {
       if (article(turn)?.dataset.state !== stands) refreshTurn(turn);
     }
+    if (states.exchange) addExchange(states.exchange);
   } catch {
     // The next change, or the server's coming back, brings it.
   }
 }
 
-function refreshSide() {
+/** Fetches what stands around the conversation: the sessions, what waits, the facts of this one. */
+async function refreshSide() {
   const current = conversation.session ? `?current=${conversation.session}` : "";
-  return refreshPart("sessions", `/sessions${current}`);
+  try {
+    for (const fresh of await fetchFragment(`/sessions${current}`)) {
+      const shown = document.getElementById(fresh.id);
+      if (shown) replaceInside(shown, fresh);
+      if (fresh.id === "session-title") document.title = `${shown?.textContent} · Recto`;
+    }
+  } catch {
+    // What is there is shown until the server answers again.
+  }
 }
 
 /** Fetches the panel of the session anew, unless somebody is about to change something in it. */
-export function refreshPanel() {
+export async function refreshPanel() {
   const panel = document.getElementById("in-session");
   const active = document.activeElement;
-  const isBusy = active instanceof HTMLInputElement && panel?.contains(active) && active.value !== "";
-  if (!isBusy) return refreshPart("in-session", `/sessions/${conversation.session}/panel`);
-}
-
-/**
- * @param {string} id
- * @param {string} address
- */
-async function refreshPart(id, address) {
-  const shown = document.getElementById(id);
-  if (!shown) return;
+  const isBusy = active instanceof HTMLInputElement && panel?.contains(active) && active.value !== active.defaultValue;
+  if (!panel || isBusy || panel.querySelector(".field-problem")) return;
   try {
-    const [fresh] = await fetchFragment(address);
-    if (fresh) replaceInside(shown, fresh);
+    const [fresh] = await fetchFragment(`/sessions/${conversation.session}/panel`);
+    if (!(fresh instanceof HTMLElement)) return;
+    replaceInside(panel, fresh);
+    setUsualMode(fresh.dataset.mode);
   } catch {
     // What is there is shown until the server answers again.
   }

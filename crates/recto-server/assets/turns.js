@@ -1,12 +1,19 @@
 // The turns of the conversation: fetched anew when they have gone on, and the text of a reply while
-// it comes.
+// it comes, which the server draws as it does all others.
 
-import { conversation, element, fetchFragment } from "./dom.js";
+import { ask, conversation, element, fetchFragment, parseFragment } from "./dom.js";
+
+/** The least time from one drawing of a reply that comes to the next. */
+const DRAW_EVERY = 120;
 
 /** What is known of turns beyond what the server has drawn. */
 const state = {
-  /** The reply that is coming. */
-  live: { turn: 0, text: "", thinking: "" },
+  /** The reply that is coming: its text, and the same as it was last drawn. */
+  live: { turn: 0, text: "", thinking: "", drawn: "", html: "" },
+  /** A drawing is under way. */
+  isDrawing: false,
+  /** Where which drawing is shown. @type {{place: Element | null, html: string}} */
+  shown: { place: null, html: "" },
   /** What was told of each turn. @type {Map<number, string[]>} */
   notices: new Map(),
   /** Turns that are being fetched, and whether once more. @type {Map<number, boolean>} */
@@ -43,7 +50,8 @@ export function isNews(turn) {
  * @param {{text?: string, thinking?: string}} [known]
  */
 export function beginReply(turn, known) {
-  state.live = { turn, text: known?.text ?? "", thinking: known?.thinking ?? "" };
+  state.live = newReply(turn);
+  Object.assign(state.live, known);
   paintSoon();
 }
 
@@ -53,9 +61,14 @@ export function beginReply(turn, known) {
  * @param {string} text
  */
 export function addText(turn, kind, text) {
-  if (state.live.turn !== turn) state.live = { turn, text: "", thinking: "" };
+  if (state.live.turn !== turn) state.live = newReply(turn);
   state.live[kind] += text;
   paintSoon();
+}
+
+/** @param {number} turn */
+function newReply(turn) {
+  return { turn, text: "", thinking: "", drawn: "", html: "" };
 }
 
 /**
@@ -92,6 +105,42 @@ export async function refreshTurn(turn) {
 }
 
 /**
+ * Fetches what was put into the session from elsewhere, such as the answer of a schedule, unless it is shown.
+ * @param {number} message the first message of it
+ */
+export async function addExchange(message) {
+  if (document.getElementById(`message-${message}`)) return;
+  try {
+    const [fresh] = await fetchFragment(`/sessions/${conversation.session}/exchanges/${message}`);
+    if (!(fresh instanceof HTMLElement) || document.getElementById(fresh.id)) return;
+    document.getElementById("answers")?.before(fresh);
+    sayReply(fresh);
+  } catch {
+    // The next look at the server brings it.
+  }
+}
+
+/** Fetches the last turn that stands: it can be said anew now. */
+export async function refreshLastTurn() {
+  const said = "article.turn[data-turn]:not(.taken-back, :has(.unsent))";
+  const standing = [...document.querySelectorAll(said)].at(-1);
+  if (standing instanceof HTMLElement) await refreshTurn(Number(standing.dataset.turn));
+}
+
+/** Shows for how long a turn runs, every second. */
+export function countSeconds() {
+  const show = () => {
+    for (const place of document.querySelectorAll(".elapsed")) {
+      if (!(place instanceof HTMLElement)) continue;
+      const seconds = Math.floor((Date.now() - Number(place.dataset.since)) / 1000);
+      place.textContent = seconds > 0 ? `${seconds} s` : "";
+    }
+  };
+  window.setInterval(show, 1_000);
+  show();
+}
+
+/**
  * @param {number} turn
  * @param {HTMLElement} fresh
  */
@@ -106,7 +155,8 @@ function place(turn, fresh) {
     document.getElementById("answers")?.before(fresh);
     document.querySelector(".welcome")?.remove();
   }
-  for (const again of document.querySelectorAll(".again")) {
+  const isLast = fresh.dataset.state !== "ended" || fresh.querySelector(".again:not(.unsent)");
+  for (const again of isLast ? document.querySelectorAll(".again:not(.unsent)") : []) {
     if (again.closest("article") !== fresh && turn >= Number(again.closest("article")?.dataset.turn)) again.remove();
   }
   showNotices(turn);
@@ -150,16 +200,50 @@ function paintSoon() {
   });
 }
 
-/** Shows what has come of the reply. It is text until it is whole. */
+/** Shows what has come of the reply. */
 function paint() {
   const shown = article(state.live.turn);
-  const words = shown?.querySelector(".reply.live > p");
-  if (!shown || !words) return;
-  if (words.textContent !== state.live.text) words.textContent = state.live.text;
+  const place = shown?.querySelector(".reply.live");
+  if (!shown || !place) return;
+  showReply(place);
+  const stands = shown.querySelector(".stands");
+  if (stands && state.live.text && shown.querySelector(".elapsed")) stands.textContent = "writing";
+  if (state.live.text !== state.live.drawn) draw();
   const thinking = shown.querySelector("details.thinking");
   if (thinking instanceof HTMLElement && state.live.thinking) {
     thinking.hidden = false;
     const thought = thinking.querySelector("pre");
     if (thought) thought.textContent = state.live.thinking;
   }
+}
+
+/** Puts the last drawing into place; text that has none yet stands there as it is. @param {Element} place */
+function showReply(place) {
+  const { text, html } = state.live;
+  if (!html) {
+    place.replaceChildren(element("p", "", text));
+  } else if (state.shown.place !== place || state.shown.html !== html) {
+    place.replaceChildren(...parseFragment(html));
+  }
+  state.shown = { place, html };
+}
+
+/** Has the server draw what has come, one drawing after the other. */
+async function draw() {
+  if (state.isDrawing) return;
+  state.isDrawing = true;
+  const { live } = state;
+  const { text } = live;
+  try {
+    const headers = { "content-type": "application/json" };
+    live.html = await (await ask("/drawn", { method: "POST", headers, body: JSON.stringify({ text }) })).text();
+  } catch {
+    // It stands there as it was; the whole reply is drawn with its turn.
+  }
+  live.drawn = text;
+  paintSoon();
+  window.setTimeout(() => {
+    state.isDrawing = false;
+    if (state.live.text !== state.live.drawn) paintSoon();
+  }, DRAW_EVERY);
 }

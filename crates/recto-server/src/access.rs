@@ -14,6 +14,8 @@
 //!   for that log-in, kept in memory as a hash; it ends with the server, with its token, or after
 //!   a day.
 //!
+//! What came in by a token or a cookie ends with it, also a stream that is under way (`leases.rs`).
+//!
 //! **Other web sites in the same browser** are kept out three times over. `Host` must be a name
 //! that is ours, so that a name of theirs which they let point here leads nowhere (DNS rebinding).
 //! `Origin`, where one is sent, must be the very address that was called, and what the browser marks
@@ -21,8 +23,9 @@
 //! cookie has shown nothing that another site could not make their browser send as well; so what
 //! changes something needs either JSON together with our `Origin`, which no foreign form or script
 //! can send without asking first, or, for plain forms, a token that stands in the form
-//! ([`FormToken`]). It is a hash of the cookie and a key of this process: nothing has to be kept for it,
-//! and another site can neither read nor guess it. The `Origin` alone would not do for forms: with
+//! ([`FormToken`]). It is a hash of who the page was made for and a key of this server: nothing has to
+//! be kept for each, it holds when the server is started anew, and another site can neither read nor
+//! guess it. The `Origin` alone would not do for forms: with
 //! `Referrer-Policy: no-referrer` browsers send `null` with them. Programs send none of a browser's
 //! marks, and whoever can run one on this machine needs no forgery.
 //!
@@ -36,6 +39,7 @@ mod forgery;
 mod guard;
 mod headers;
 mod identity;
+mod leases;
 pub(crate) mod login;
 mod permits;
 mod rates;
@@ -56,6 +60,7 @@ use crate::problem::ApiProblem;
 
 pub use arrival::{AllowedHost, ConnectionAddress, ParseHostError};
 pub use control::{AccessControl, AccessOptions, OwnerAccess};
+pub use forgery::FormKey;
 pub(crate) use forgery::FormToken;
 pub(crate) use guard::guard;
 pub(crate) use identity::{CallerCredential, CallerIdentity};

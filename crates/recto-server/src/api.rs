@@ -17,6 +17,7 @@ mod paging;
 mod preview;
 mod records;
 mod replays;
+mod schedules;
 mod session_context;
 mod sessions;
 mod shapes;
@@ -34,6 +35,8 @@ use crate::gateway::Gateway;
 use crate::problem::{ApiProblem, describe_remedies};
 
 use description::{ApiDescription, add_problems};
+
+pub(crate) use approvals::ApprovalWord;
 
 /// The routes of `/api`, with the description of them.
 pub(crate) fn routes(gateway: &Gateway) -> Router<Gateway> {
@@ -62,6 +65,7 @@ fn described_routes() -> OpenApiRouter<Gateway> {
         .merge(session_routes())
         .merge(turn_routes())
         .merge(workspace_routes())
+        .merge(schedule_routes())
         .routes(routes!(live_events::follow_all))
         .routes(routes!(approvals::list_approvals))
         .routes(routes!(approvals::show_approval, approvals::answer_approval))
@@ -110,6 +114,13 @@ fn workspace_routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(memories::list_memories, memories::add_memory))
         .routes(routes!(memories::change_memory, memories::forget_memory))
         .routes(routes!(memories::restore_memory))
+}
+
+fn schedule_routes() -> OpenApiRouter<Gateway> {
+    OpenApiRouter::new()
+        .routes(routes!(schedules::list_schedules))
+        .routes(routes!(schedules::show_schedule, schedules::remove_schedule))
+        .routes(routes!(schedules::list_runs, schedules::start_run))
 }
 
 fn json_text(text: &'static str) -> Response {

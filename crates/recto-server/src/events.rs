@@ -14,10 +14,13 @@ use recto_agent::{EventCursor, EventListener, EventNumber, TurnEvent};
 use serde::Serialize;
 
 use crate::metrics::OpenStream;
-use crate::session_feed::FeedListener;
+use crate::session_feed::{FeedEvent, FeedListener};
 
 /// How often a comment says that the line still stands, where nothing else does.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// What changes in the list of sessions are called in a page's stream.
+const LIST_EVENT: &str = "list";
 
 /// The place at which a client wants to go on: the last event that it has seen, if it says so.
 pub(crate) fn cursor_after(last_event: Option<&str>) -> EventCursor {
@@ -42,12 +45,37 @@ pub(crate) fn stream_feed(
     listener: FeedListener,
     open: OpenStream,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let changes = list_changes(listener, open).map(|change| write_data(&change));
+    Sse::new(changes).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
+}
+
+/// All that a page follows: changes in the list of sessions, under a name of their own, and the
+/// events of the session that it shows. Only those have numbers, so that a browser that comes back
+/// names the last of them; the list it is told to read again.
+pub(crate) fn stream_page(
+    list: FeedListener,
+    session: Option<EventListener>,
+    open: OpenStream,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let changes = list_changes(list, open).map(|change| {
+        let data = serde_json::to_string(&change).unwrap_or_default();
+        Event::default().event(LIST_EVENT).data(data)
+    });
+    let events = stream::unfold(session, async |session| {
+        let mut session = session?;
+        let event = session.next().await?;
+        Some((write_event(&event), Some(session)))
+    });
+    let both = stream::select(changes, events);
+    Sse::new(both.map(Ok)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
+}
+
+fn list_changes(listener: FeedListener, open: OpenStream) -> impl Stream<Item = FeedEvent> {
     let changes = stream::unfold((listener, open), async |(mut listener, open)| {
         let events = listener.next().await?;
-        let events = events.iter().map(write_data).collect::<Vec<_>>();
         Some((stream::iter(events), (listener, open)))
     });
-    Sse::new(changes.flatten()).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
+    changes.flatten()
 }
 
 /// Data without a number: whoever comes back reads the list again.

@@ -5,14 +5,22 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use axum::body::Bytes;
-use axum::extract::rejection::{JsonRejection, QueryRejection};
-use axum::extract::{FromRequest, FromRequestParts, Json, Query, RawPathParams, Request};
+use axum::extract::rejection::{FormRejection, JsonRejection, QueryRejection};
+use axum::extract::{
+    Form, FromRequest, FromRequestParts, Json, Path, Query, RawPathParams, Request,
+};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use recto_fs::blocking;
 use serde::de::DeserializeOwned;
 
 use crate::gateway::Gateway;
+use crate::pages::PageProblem;
 use crate::problem::ApiProblem;
+
+/// Bodies with more bytes than this are read on a thread that keeps nobody else waiting.
+const LARGE_BODY: usize = 128 << 10;
 
 /// The body of a request, as JSON.
 #[derive(Debug, Clone)]
@@ -30,7 +38,19 @@ pub(crate) struct PathId<T>(pub(crate) T);
 #[derive(Debug, Clone)]
 pub(crate) struct PathName(pub(crate) String);
 
-impl<T: DeserializeOwned> FromRequest<Gateway> for ApiJson<T> {
+/// What the path of a page says.
+#[derive(Debug, Clone)]
+pub(crate) struct PagePath<T>(pub(crate) T);
+
+/// The query of a page.
+#[derive(Debug, Clone)]
+pub(crate) struct PageQuery<T>(pub(crate) T);
+
+/// The fields of a form on a page.
+#[derive(Debug, Clone)]
+pub(crate) struct PageFields<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send + 'static> FromRequest<Gateway> for ApiJson<T> {
     type Rejection = ApiProblem;
 
     async fn from_request(request: Request, gateway: &Gateway) -> Result<Self, ApiProblem> {
@@ -48,11 +68,19 @@ impl<T: DeserializeOwned> FromRequest<Gateway> for ApiJson<T> {
             let title = "the body is no JSON object";
             return Err(ApiProblem::new(StatusCode::BAD_REQUEST, "bad_json", title));
         }
-        match Json::<T>::from_bytes(&body) {
+        match parse_body(body, Json::<T>::from_bytes).await {
             Ok(Json(body)) => Ok(ApiJson(body)),
             Err(rejection) => Err(refuse_body(&rejection)),
         }
     }
+}
+
+/// Parses a body, a large one on a thread that keeps nobody else waiting.
+pub(crate) async fn parse_body<T: Send + 'static>(
+    body: Bytes,
+    parse: impl FnOnce(&[u8]) -> T + Send + 'static,
+) -> T {
+    if body.len() > LARGE_BODY { blocking(move || parse(&body)).await } else { parse(&body) }
 }
 
 /// Whether a body is said to be JSON.
@@ -126,4 +154,92 @@ async fn read_params(parts: &mut Parts, gateway: &Gateway) -> Result<RawPathPara
         let title = "the path can't be read";
         ApiProblem::new(StatusCode::BAD_REQUEST, "bad_path", title).detail(rejection.body_text())
     })
+}
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Gateway> for PagePath<T> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Response> {
+        match Path::<T>::from_request_parts(parts, gateway).await {
+            Ok(Path(path)) => Ok(PagePath(path)),
+            Err(_) => Err(refuse_page(&parts.headers, no_such_page(&parts.uri))),
+        }
+    }
+}
+
+impl<T: DeserializeOwned> FromRequestParts<Gateway> for PageQuery<T> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Response> {
+        match Query::<T>::from_request_parts(parts, gateway).await {
+            Ok(Query(query)) => Ok(PageQuery(query)),
+            Err(rejection) => Err(refuse_page(&parts.headers, refuse_query(&rejection))),
+        }
+    }
+}
+
+impl<T: DeserializeOwned> FromRequest<Gateway> for PageFields<T> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, gateway: &Gateway) -> Result<Self, Response> {
+        let headers = request.headers().clone();
+        match Form::<T>::from_request(request, gateway).await {
+            Ok(Form(form)) => Ok(PageFields(form)),
+            Err(rejection) => Err(refuse_page(&headers, refuse_form(&rejection))),
+        }
+    }
+}
+
+/// The problem of a form whose fields are not what is expected.
+fn refuse_form(rejection: &FormRejection) -> ApiProblem {
+    let (status, code) = match rejection {
+        FormRejection::InvalidFormContentType(_) => {
+            (StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type")
+        }
+        _ => (StatusCode::BAD_REQUEST, "bad_form"),
+    };
+    let text = rejection.body_text();
+    ApiProblem::new(status, code, "the form is not what is expected here")
+        .detail(reason(&text))
+        .hint("load the page again, and send it from there")
+}
+
+/// The problem of a path that no page has.
+pub(crate) fn no_such_page(uri: &Uri) -> ApiProblem {
+    let title = format!("there is nothing at `{}`", uri.path());
+    ApiProblem::new(StatusCode::NOT_FOUND, "no_such_path", title)
+}
+
+/// A problem as a page for people, and as data for scripts and programs.
+pub(crate) fn refuse_page(headers: &HeaderMap, problem: ApiProblem) -> Response {
+    ProblemForm::of_page(headers).write(problem)
+}
+
+/// The form in which a problem is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProblemForm {
+    /// A page for people.
+    Page,
+    /// Data for scripts and programs.
+    Data,
+}
+
+impl ProblemForm {
+    /// The form that whoever asks for a page takes: a browser itself, or a script in it.
+    pub(crate) fn of_page(headers: &HeaderMap) -> Self {
+        let accepted = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+        let wants_page = accepted.is_some_and(|accepted| accepted.contains("text/html"));
+        match wants_page && !headers.contains_key("x-recto-live") {
+            true => ProblemForm::Page,
+            false => ProblemForm::Data,
+        }
+    }
+
+    /// A problem in this form.
+    pub(crate) fn write(self, problem: ApiProblem) -> Response {
+        match self {
+            ProblemForm::Page => PageProblem(problem).into_response(),
+            ProblemForm::Data => problem.into_response(),
+        }
+    }
 }

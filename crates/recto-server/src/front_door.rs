@@ -14,24 +14,32 @@ mod conversations;
 mod embedding;
 mod images;
 mod model_name;
+mod parked;
+mod rules;
 mod turn;
 mod vendor_form;
 
+use axum::body::Bytes;
 use axum::http::HeaderMap;
 use recto_agent::{Actor, ActorRole, Agent, Conversation, SOLE_ACCOUNT, SessionSettings};
 use recto_context::{ClientTool, ClientToolChoice, ContextMode};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::extract::parse_body;
+use crate::gateway::Gateway;
 use crate::problem::{ApiProblem, ApiResult};
 
 pub(crate) use client_list::{ClientList, name_calls};
 pub(crate) use conversations::ConversationIndex;
 pub(crate) use embedding::{DoorTexts, embed_all};
-pub(crate) use images::{read_base64_image, read_data_url};
+pub(crate) use images::{IMAGE_TYPES, read_base64_image, read_data_url};
 pub(crate) use model_name::{
     EMBEDDING_MODEL, OfferedModel, find_model, is_embedding_model, offered_models,
 };
-pub(crate) use turn::{DoorEvent, DoorTurn, FinishedReply};
+pub(crate) use parked::AnswerPlaces;
+pub(crate) use rules::{SteeringNumbers, reply_rules};
+pub(crate) use turn::{DoorEvent, DoorTurn, FinishedReply, ReplyEnd};
 pub(crate) use vendor_form::{VendorForm, problem_json, translate_problems, unknown_path};
 
 /// The header by which a client names a session, and by which a reply names its own.
@@ -40,6 +48,16 @@ pub(crate) const SESSION_HEADER: &str = "x-recto-session";
 pub(crate) const TURN_HEADER: &str = "x-recto-turn";
 /// The header by which a client says how much of the page it wants.
 const MODE_HEADER: &str = "x-recto-context-mode";
+
+/// Reads a client's body. Ollama's clients don't always say that it is JSON.
+pub(crate) async fn read_door_body<T>(body: Bytes) -> ApiResult<T>
+where
+    T: DeserializeOwned + Send + 'static,
+{
+    parse_body(body, |body| serde_json::from_slice(body))
+        .await
+        .map_err(|error| ApiProblem::invalid(format!("the body can't be read: {error}")))
+}
 
 /// Something that a client of a front door wants answered.
 #[derive(Debug)]
@@ -59,6 +77,8 @@ pub(crate) struct DoorRequest {
     pub(crate) settings: SessionSettings,
     /// The session that the client names, if it does.
     pub(crate) session: Option<String>,
+    /// Where questions that nobody can be asked in the client are answered.
+    pub(crate) answers: AnswerPlaces,
     /// Whom the client speaks for, where it serves several: their conversations are apart.
     pub(crate) user: Option<String>,
 }
@@ -73,12 +93,24 @@ impl DoorRequest {
     }
 }
 
-/// The account that somebody uses a door by: their token, or none.
+/// The account that somebody uses a door by: their token, or none. A token's name is its holder's
+/// choice and may be given again; its id is neither.
 fn account_name(actor: &Actor) -> String {
     match actor.role {
-        ActorRole::Token(_) => actor.name.as_str().to_owned(),
+        ActorRole::Token(_) => actor.id.to_string(),
         _ => SOLE_ACCOUNT.to_owned(),
     }
+}
+
+/// Where questions of a client's turns are answered: on the pages of the server that it has
+/// reached, and as the program around the server says.
+pub(crate) fn answer_places(gateway: &Gateway, headers: &HeaderMap) -> AnswerPlaces {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let origin = text("host").map(|host| match text("x-forwarded-proto") {
+        Some("https") => format!("https://{host}"),
+        _ => format!("http://{host}"),
+    });
+    AnswerPlaces { origin: origin.unwrap_or_default(), remedy_words: gateway.remedy_words() }
 }
 
 /// The session that a client names in a header, if it does.

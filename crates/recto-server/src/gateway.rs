@@ -1,15 +1,17 @@
 //! What all handlers share: the agents, their store, and the program around them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::http::StatusCode;
 use recto_agent::{
     Actor, Agent, AgentError, Conversation, SOLE_ACCOUNT, SessionSettings, may_reach,
 };
-use recto_context::Remedy;
+use recto_context::{AudienceKind, Remedy};
 use recto_store::{RowId, SessionId, Store, StoreError, StoredSession};
 
 use crate::access::AccessControl;
+use crate::health::{ReadinessCheck, ServiceReport};
 use crate::host::HostHandle;
 use crate::metrics::ServerMetrics;
 use crate::problem::{ApiProblem, ApiResult};
@@ -33,6 +35,8 @@ pub struct GatewayParts {
     pub host: HostHandle,
     /// How people are told what can be done about a problem.
     pub remedy_words: fn(&Remedy) -> String,
+    /// How that is which runs beside the server.
+    pub services: ServiceReport,
 }
 
 /// The state of the server. Cheap to clone.
@@ -44,6 +48,10 @@ pub struct Gateway(Arc<GatewayParts>, Arc<ServerState>);
 struct ServerState {
     feed: SessionFeed,
     metrics: ServerMetrics,
+    /// Held by the one who changes an include mode.
+    include_changes: tokio::sync::Mutex<()>,
+    readiness: ReadinessCheck,
+    is_ending: AtomicBool,
 }
 
 impl Gateway {
@@ -83,14 +91,39 @@ impl Gateway {
         &self.0.host
     }
 
+    /// How that is which runs beside the server.
+    pub(crate) fn services(&self) -> &ServiceReport {
+        &self.0.services
+    }
+
     /// What changes in the list of sessions.
     pub(crate) fn feed(&self) -> &SessionFeed {
         &self.1.feed
     }
 
+    /// Whose turn it is to change an include mode.
+    pub(crate) fn include_changes(&self) -> &tokio::sync::Mutex<()> {
+        &self.1.include_changes
+    }
+
     /// What the server counts of its own work.
     pub(crate) fn metrics(&self) -> &ServerMetrics {
         &self.1.metrics
+    }
+
+    /// The last look at whether it can answer.
+    pub(crate) fn readiness(&self) -> &ReadinessCheck {
+        &self.1.readiness
+    }
+
+    /// Whether the server is about to end: nothing new is begun.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.1.is_ending.load(Ordering::Relaxed)
+    }
+
+    /// Says that the server is about to end.
+    pub(crate) fn begin_ending(&self) {
+        self.1.is_ending.store(true, Ordering::Relaxed);
     }
 
     /// The agent of that name, or the one that answers those who name none.
@@ -112,6 +145,11 @@ impl Gateway {
         (self.0.remedy_words)(remedy)
     }
 
+    /// How people are told what can be done about a problem.
+    pub(crate) fn remedy_words(&self) -> fn(&Remedy) -> String {
+        self.0.remedy_words
+    }
+
     /// A session that the actor may know of, with its agent. One of somebody else is not there.
     pub(crate) async fn find_session(
         &self,
@@ -130,11 +168,14 @@ impl Gateway {
 
 /// Whether a session is one of the actor's.
 pub(crate) fn can_reach(actor: &Actor, session: &StoredSession) -> bool {
-    let audience = SessionSettings::from_store(&session.settings).audience;
-    may_reach(actor, &audience.unwrap_or_default())
+    may_reach(actor, &SessionSettings::from_store(&session.settings).holders())
 }
 
-/// The conversation that somebody holds in the web pages under this name.
+/// The conversation that somebody holds in the web pages under this name. Each guest has theirs
+/// apart, memories included.
 pub(crate) fn web_conversation(actor: &Actor, name: &str) -> Conversation {
-    Conversation::in_private(WEB, SOLE_ACCOUNT, name, actor)
+    let conversation = Conversation::in_private(WEB, SOLE_ACCOUNT, name, actor);
+    let is_owners = conversation.who == AudienceKind::Owner;
+    let user = (!is_owners).then(|| actor.id.to_string());
+    Conversation { user, ..conversation }
 }

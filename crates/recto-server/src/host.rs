@@ -3,10 +3,13 @@
 //! The server knows no config and no command line. Whatever it needs of them goes through
 //! [`HostRequest`]; the program reads these in a task of its own.
 
+use axum::http::StatusCode;
 use recto_agent::IncludeSettings;
 use recto_context::{IncludeMode, ItemId};
 use recto_store::StoredSession;
 use tokio::sync::{mpsc, oneshot};
+
+use crate::problem::ApiProblem;
 
 /// Something that the program around the server is asked for, with where its answer goes.
 #[derive(Debug)]
@@ -15,8 +18,8 @@ pub enum HostRequest {
     SessionSettings {
         /// The session that is asked about.
         session: Box<StoredSession>,
-        /// Where the settings go.
-        answer: oneshot::Sender<serde_json::Value>,
+        /// Where the settings go, or what keeps the config from being read.
+        answer: HostAnswer<serde_json::Value>,
     },
     /// What stands of a session outside of the store is to go: its files, and what was typed.
     ForgetSession {
@@ -25,21 +28,24 @@ pub enum HostRequest {
         /// What people said in it.
         said: Vec<String>,
         /// Where it goes how many files went, or what kept them.
-        answer: oneshot::Sender<Result<usize, String>>,
+        answer: HostAnswer<usize>,
     },
     /// The state of the setup, as `doctor` tells it: a report in JSON.
     Doctor {
         /// Where the report goes.
-        answer: oneshot::Sender<serde_json::Value>,
+        answer: HostAnswer<serde_json::Value>,
     },
     /// Another include mode, written into the config.
     SetInclude {
         /// What is to be set.
         change: IncludeChange,
         /// Where what holds from then on goes, by the names of the agents.
-        answer: oneshot::Sender<Result<Vec<(String, IncludeSettings)>, HostProblem>>,
+        answer: HostAnswer<Vec<(String, IncludeSettings)>>,
     },
 }
+
+/// Where the answer to a request goes.
+pub type HostAnswer<T> = oneshot::Sender<Result<T, HostProblem>>;
 
 /// An include mode that is to be set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +76,17 @@ pub struct HostProblem {
     pub hint: Option<String>,
 }
 
+/// Why a request to the program around the server brought nothing.
+#[derive(Debug)]
+pub(crate) enum HostFailure {
+    /// It is ending, and takes no requests any more.
+    Ending,
+    /// It began, and gave no answer: something in it is broken.
+    Unanswered,
+    /// It could not do it.
+    Refused(HostProblem),
+}
+
 /// The way to the program around the server. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct HostHandle(mpsc::Sender<HostRequest>);
@@ -77,18 +94,41 @@ pub struct HostHandle(mpsc::Sender<HostRequest>);
 impl HostHandle {
     /// A way to whoever reads the other end.
     pub fn new() -> (Self, mpsc::Receiver<HostRequest>) {
-        // One waits while another is answered; more than a few are a fault of the caller.
+        // They are taken at once; this is for the moment between.
         let (sender, receiver) = mpsc::channel(16);
         (HostHandle(sender), receiver)
     }
 
-    /// Asks, and waits for the answer; nothing where the program is ending.
+    /// Asks, and waits for the answer.
     pub(crate) async fn ask<T>(
         &self,
-        request: impl FnOnce(oneshot::Sender<T>) -> HostRequest,
-    ) -> Option<T> {
+        request: impl FnOnce(HostAnswer<T>) -> HostRequest,
+    ) -> Result<T, HostFailure> {
         let (answer, answered) = oneshot::channel();
-        self.0.send(request(answer)).await.ok()?;
-        answered.await.ok()
+        self.0.send(request(answer)).await.map_err(|_| HostFailure::Ending)?;
+        match answered.await {
+            Ok(done) => done.map_err(HostFailure::Refused),
+            Err(_) => Err(HostFailure::Unanswered),
+        }
+    }
+}
+
+impl From<HostFailure> for ApiProblem {
+    fn from(failure: HostFailure) -> Self {
+        match failure {
+            HostFailure::Ending => {
+                let title = "Recto is shutting down";
+                ApiProblem::new(StatusCode::SERVICE_UNAVAILABLE, "ending", title)
+                    .hint("try again when it has started again")
+            }
+            HostFailure::Unanswered => {
+                let title = "something in Recto broke while it did this";
+                ApiProblem::new(StatusCode::INTERNAL_SERVER_ERROR, "fault", title)
+                    .hint("its log says what; please report it")
+            }
+            HostFailure::Refused(HostProblem { message, hint }) => {
+                ApiProblem::new(StatusCode::CONFLICT, "not_done", message).hint_if(hint)
+            }
+        }
     }
 }

@@ -29,11 +29,12 @@ mod serve;
 mod session_feed;
 
 pub use access::{
-    AccessControl, AccessOptions, AllowedHost, ConnectionAddress, OwnerAccess, ParseHostError,
-    TokenSecret,
+    AccessControl, AccessOptions, AllowedHost, ConnectionAddress, FormKey, OwnerAccess,
+    ParseHostError, TokenSecret,
 };
 pub use api::write_openapi;
 pub use connections::ConnectionLimits;
 pub use gateway::{Gateway, GatewayParts};
-pub use host::{HostHandle, HostProblem, HostRequest, IncludeChange, IncludeTarget};
+pub use health::{ServiceKind, ServiceReport, ServiceStatus};
+pub use host::{HostAnswer, HostHandle, HostProblem, HostRequest, IncludeChange, IncludeTarget};
 pub use serve::{ServeOptions, serve};

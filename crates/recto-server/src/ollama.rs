@@ -12,7 +12,7 @@ mod request;
 use axum::Router;
 use axum::routing::{get, post};
 
-use crate::front_door::{ConversationIndex, unknown_path};
+use crate::front_door::{ConversationIndex, VendorForm, unknown_path};
 use crate::gateway::Gateway;
 
 /// The routes below `/ollama`.
@@ -26,7 +26,7 @@ pub(crate) fn routes(conversations: ConversationIndex) -> Router<Gateway> {
         .route("/api/ps", get(models::list_loaded))
         .route("/api/show", post(models::show_model))
         .route("/api/version", get(models::tell_version))
-        .fallback(unknown_path)
+        .fallback(|uri| unknown_path(VendorForm::Ollama, uri))
         .layer(axum::Extension(conversations))
 }
 

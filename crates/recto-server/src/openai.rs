@@ -13,7 +13,7 @@ mod request;
 use axum::Router;
 use axum::routing::{get, post};
 
-use crate::front_door::{ConversationIndex, unknown_path};
+use crate::front_door::{ConversationIndex, VendorForm, unknown_path};
 use crate::gateway::Gateway;
 
 /// The routes below `/v1`.
@@ -24,6 +24,6 @@ pub(crate) fn routes(conversations: ConversationIndex) -> Router<Gateway> {
         .route("/models", get(models::list_models))
         // A name may have a slash of its own.
         .route("/models/{*model}", get(models::show_model))
-        .fallback(unknown_path)
+        .fallback(|uri| unknown_path(VendorForm::OpenAi, uri))
         .layer(axum::Extension(conversations))
 }

@@ -16,18 +16,28 @@ mod markdown;
 mod memories;
 mod models;
 mod page_problem;
+mod pairings;
+mod schedules;
 mod session_panel;
 mod times;
+mod visible_text;
 mod workspace;
 
-use axum::Router;
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::response::Response;
 use axum::routing::get;
+use axum::{Router, middleware};
 
 use crate::assets;
+use crate::extract::refuse_page;
 use crate::gateway::Gateway;
+use crate::problem::{ApiProblem, describe_remedies};
+
+pub(crate) use layout::{render_stranger_page, with_code};
+pub(crate) use page_problem::{PageProblem, refuse_path};
 
 /// The routes of the pages and of what they load.
-pub(crate) fn routes() -> Router<Gateway> {
+pub(crate) fn routes(gateway: &Gateway) -> Router<Gateway> {
     Router::new()
         .route("/assets/{folder}/{name}", get(assets::serve_asset))
         .merge(chat::routes())
@@ -37,5 +47,21 @@ pub(crate) fn routes() -> Router<Gateway> {
         .merge(workspace::routes())
         .merge(memories::routes())
         .merge(models::routes())
+        .merge(pairings::routes())
+        .merge(schedules::routes())
         .merge(chart::routes())
+        .method_not_allowed_fallback(refuse_method)
+        .layer(middleware::from_fn_with_state(
+            gateway.clone(),
+            page_problem::describe_page_remedies,
+        ))
+        // Scripts are told in the API's form.
+        .layer(middleware::from_fn_with_state(gateway.clone(), describe_remedies))
+}
+
+/// Answers for a method that a page does not have.
+async fn refuse_method(method: Method, uri: Uri, headers: HeaderMap) -> Response {
+    let title = format!("`{}` can't be asked by {method}", uri.path());
+    let problem = ApiProblem::new(StatusCode::METHOD_NOT_ALLOWED, "wrong_method", title);
+    refuse_page(&headers, problem)
 }

@@ -40,6 +40,34 @@ pub(crate) struct ApiProblem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<RemedyAdvice>)]
     pub(crate) remedy: Option<Box<RemedyAdvice>>,
+    /// The parameter that it is about, for vendors whose errors name it apart.
+    #[serde(skip)]
+    pub(crate) parameter: Option<DoorParameter>,
+}
+
+/// A parameter that a client of the front doors named, and that something is wrong with. A problem
+/// has no room for its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub(crate) enum DoorParameter {
+    FrequencyPenalty,
+    Functions,
+    LogitBias,
+    Logprobs,
+    Modalities,
+    Model,
+    N,
+    PresencePenalty,
+    ResponseFormat,
+    Seed,
+    Stop,
+}
+
+impl DoorParameter {
+    /// The name that the vendors share.
+    pub(crate) fn name(self) -> &'static str {
+        self.into()
+    }
 }
 
 /// What Recto itself can do about a problem.
@@ -68,6 +96,7 @@ impl ApiProblem {
             detail: None,
             hint: None,
             remedy: None,
+            parameter: None,
         }
     }
 
@@ -81,9 +110,23 @@ impl ApiProblem {
         ApiProblem { hint: hint.or(self.hint), ..self }
     }
 
+    /// The same problem, with the parameter that it is about.
+    pub(crate) fn about(self, parameter: DoorParameter) -> Self {
+        ApiProblem { parameter: Some(parameter), ..self }
+    }
+
     /// The same problem, with more about it.
     pub(crate) fn detail(self, detail: impl Into<String>) -> Self {
         ApiProblem { detail: Some(detail.into()), ..self }
+    }
+
+    /// What to do about it, with the command that does it, where one is known.
+    pub(crate) fn hint_with_remedy(&self) -> Option<String> {
+        let words = self.remedy.as_ref().map(|advice| advice.words.as_str());
+        match (&self.hint, words.filter(|words| !words.is_empty())) {
+            (Some(hint), Some(words)) => Some(format!("{hint} ({words})")),
+            (hint, words) => hint.clone().or_else(|| words.map(str::to_owned)),
+        }
     }
 
     /// Its status as HTTP has it.
@@ -151,8 +194,14 @@ fn status_of(error: &AgentError) -> StatusCode {
         | AgentError::BadSetting { .. }
         | AgentError::SameTurn { .. }
         | AgentError::Name(_)
+        | AgentError::ScheduleName { .. }
+        | AgentError::Plan(_)
+        | AgentError::ManyChats { .. }
         | AgentError::OverBudget(_) => StatusCode::BAD_REQUEST,
         AgentError::NoSuchSession { .. }
+        | AgentError::NoSuchSchedule { .. }
+        | AgentError::NoSuchSubAgent { .. }
+        | AgentError::NoSuchChat { .. }
         | AgentError::NoSuchItem { .. }
         | AgentError::NoSuchTurn { .. }
         | AgentError::NoTurnYet
@@ -164,6 +213,9 @@ fn status_of(error: &AgentError) -> StatusCode {
         | AgentError::UnknownToRequest { .. } => StatusCode::NOT_FOUND,
         AgentError::NotAllowed { .. } => StatusCode::FORBIDDEN,
         AgentError::SessionOpen { .. }
+        | AgentError::OneTask { .. }
+        | AgentError::SubAgentOff { .. }
+        | AgentError::ScheduleRuns { .. }
         | AgentError::NothingToTakeBack
         | AgentError::ClientExchange
         | AgentError::OthersMessage { .. }
@@ -176,11 +228,28 @@ fn status_of(error: &AgentError) -> StatusCode {
         | AgentError::StateLost { .. } => StatusCode::CONFLICT,
         AgentError::Remember(error) => status_of_memory(error),
         AgentError::Store(error) => status_of_store(error),
-        AgentError::Llm(_) | AgentError::Model { .. } => StatusCode::BAD_GATEWAY,
+        AgentError::Llm(error) | AgentError::Model { error, .. } => turn_status(error.code()),
         AgentError::NoModel
         | AgentError::NoEmbedding(_)
         | AgentError::ShuttingDown
         | AgentError::Ended => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// The status of a turn that failed with this code: it says whose fault it is.
+pub(crate) fn turn_status(code: &str) -> StatusCode {
+    match code {
+        "over_budget" | "context_overflow" | "no_images" | "tools_unsupported" | "reply_format" => {
+            StatusCode::BAD_REQUEST
+        }
+        "rate_limited" => StatusCode::TOO_MANY_REQUESTS,
+        "unavailable" | "no_model" | "shutting_down" => StatusCode::SERVICE_UNAVAILABLE,
+        "timed_out" => StatusCode::GATEWAY_TIMEOUT,
+        "unreachable" | "handshake" | "unauthorized" | "forbidden" | "no_such_model"
+        | "no_such_endpoint" | "redirected" | "refused" | "server" | "cut" | "malformed"
+        | "too_large" => StatusCode::BAD_GATEWAY,
+        "stopped" => StatusCode::CONFLICT,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
@@ -194,7 +263,8 @@ fn status_of_memory(error: &RememberError) -> StatusCode {
 
 fn status_of_store(error: &StoreError) -> StatusCode {
     match error {
-        StoreError::NotFound(_) => StatusCode::NOT_FOUND,
+        StoreError::NotFound(_) | StoreError::NoSuchCode { .. } => StatusCode::NOT_FOUND,
+        StoreError::TooManyGuesses => StatusCode::TOO_MANY_REQUESTS,
         StoreError::Busy { .. }
         | StoreError::NotOurs { .. }
         | StoreError::WrongStatus { .. }
@@ -204,6 +274,8 @@ fn status_of_store(error: &StoreError) -> StatusCode {
         | StoreError::Answered { .. }
         | StoreError::Decided { .. }
         | StoreError::Delivered { .. }
+        | StoreError::NotWaiting { .. }
+        | StoreError::ScheduleNameTaken { .. }
         | StoreError::NameTaken { .. } => StatusCode::CONFLICT,
         StoreError::ReadOnly { .. }
         | StoreError::Full { .. }

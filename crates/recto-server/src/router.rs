@@ -22,8 +22,11 @@ pub(crate) fn router(gateway: Gateway) -> Router {
         .nest("/v1", openai::routes(conversations.clone()))
         .route("/ollama", get(ollama::tell_life))
         .route("/ollama/", get(ollama::tell_life))
+        // Programs that know Ollama's address find OpenAI's interface below it.
+        .nest("/ollama/v1", openai::routes(conversations.clone()))
         .nest("/ollama", ollama::routes(conversations))
-        .merge(pages::routes())
+        .merge(pages::routes(&gateway))
+        .fallback(pages::refuse_path)
         // The guard reads bodies, within the limit of the config.
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(gateway.clone(), guard))

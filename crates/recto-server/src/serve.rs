@@ -48,7 +48,8 @@ const READ_BUFFER: usize = 64 << 10;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Answers on a listener until `ended` is over. Then no new turn begins; those that run have
-/// the grace time, and the rest is parked for the next start.
+/// the grace time, and the rest is parked for the next start. It fails when connections are no
+/// longer accepted before that.
 pub async fn serve(
     listener: TcpListener,
     gateway: Gateway,
@@ -57,9 +58,16 @@ pub async fn serve(
 ) -> io::Result<()> {
     let (close, closing) = watch::channel(());
     let app = router(gateway.clone());
-    let accepting = accept(listener, app, options.connections, closing);
-    let accepting = tokio::spawn(accepting);
-    ended.await;
+    let mut accepting = tokio::spawn(accept(listener, app, options.connections, closing));
+    tokio::select! {
+        () = ended => {}
+        // It ends by itself only when it panics; nobody would be answered from then on.
+        stopped = &mut accepting => return Err(stopped.err().map_or_else(
+            || io::Error::other("no more connections are accepted"),
+            io::Error::other,
+        )),
+    }
+    gateway.begin_ending();
     // The agents first: that ends the streams which clients follow, and then connections end by
     // themselves.
     futures_util::future::join_all(

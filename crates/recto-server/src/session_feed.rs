@@ -1,18 +1,19 @@
 //! What changes in the list of sessions, whichever process changes it: turns that begin and end,
 //! questions that are asked and answered, sessions that come, go and grow.
 //!
-//! The store is looked at once a second, for all who listen together, and not at all while nobody
-//! does. What happens within a turn is told by its session's own events.
+//! Once a second the store is asked whether anything was written to it, for all who listen together,
+//! and not at all while nobody does. Only then is the list read. What happens within a turn is told
+//! by its session's own events.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use recto_agent::{Actor, summary_json};
 use recto_store::{
-    ApprovalId, Moment, SessionFilter, SessionId, SessionSummary, Store, StoreResult, TurnId,
-    TurnStatus,
+    ApprovalId, Moment, SessionFilter, SessionId, SessionSummary, Store, StoreError, StoreResult,
+    TurnId, TurnStatus,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,8 +22,11 @@ use utoipa::ToSchema;
 
 use crate::gateway::{Gateway, can_reach};
 
-/// How often the store is looked at.
+/// How often it is looked whether the store has changed.
 const INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often the list is read though nothing was written: questions expire by themselves.
+const WHOLE_LOOK: Duration = Duration::from_secs(20);
 
 /// Something that changed in the list of sessions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -110,8 +114,11 @@ impl SessionFeed {
     /// Begins to listen. The store is looked at from now on, if it was not.
     pub(crate) fn listen(&self, gateway: &Gateway, actor: &Actor) -> FeedListener {
         let mut is_watched = self.is_watched.lock();
-        let snapshots = self.snapshots.subscribe();
-        if !*is_watched {
+        let mut snapshots = self.snapshots.subscribe();
+        if *is_watched {
+            // What was last seen holds until something else is: nobody need wait for that.
+            snapshots.mark_changed();
+        } else {
             *is_watched = true;
             self.snapshots.send_replace(None);
             let feed = SessionFeed {
@@ -125,12 +132,21 @@ impl SessionFeed {
 
     /// Looks at the store until nobody listens, or the agents are shut down.
     async fn watch_store(self, gateway: Gateway) {
+        let mut changes = gateway.store().watch_changes();
+        let mut looked: Option<Instant> = None;
         loop {
             let is_last = gateway.agents().iter().all(|agent| agent.is_shut_down());
-            // What the store does not give now, it may give the next time.
-            if let Ok(mut snapshot) = FeedSnapshot::take(gateway.store()).await {
-                snapshot.is_last = is_last;
-                self.snapshots.send_replace(Some(Arc::new(snapshot)));
+            let is_due = looked.is_none_or(|at| at.elapsed() >= WHOLE_LOOK);
+            let has_changed = changes.has_changed().await.unwrap_or(true);
+            if is_last || is_due || has_changed {
+                match FeedSnapshot::take(gateway.store()).await {
+                    Ok(mut snapshot) => {
+                        looked = Some(Instant::now());
+                        snapshot.is_last = is_last;
+                        self.snapshots.send_replace(Some(Arc::new(snapshot)));
+                    }
+                    Err(error) => self.keep_snapshot(&error, is_last),
+                }
             }
             {
                 let mut is_watched = self.is_watched.lock();
@@ -140,6 +156,18 @@ impl SessionFeed {
                 }
             }
             tokio::time::sleep(INTERVAL).await;
+        }
+    }
+}
+
+impl SessionFeed {
+    /// Goes on with what was last seen, where the store gives nothing: it may the next time. Those
+    /// who listen are told that there is no next time.
+    fn keep_snapshot(&self, error: &StoreError, is_last: bool) {
+        tracing::warn!(%error, "the list of sessions could not be read");
+        if is_last {
+            let seen = self.snapshots.borrow().as_deref().cloned().unwrap_or_default();
+            self.snapshots.send_replace(Some(Arc::new(FeedSnapshot { is_last, ..seen })));
         }
     }
 }

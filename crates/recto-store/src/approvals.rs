@@ -77,6 +77,17 @@ pub struct ApprovalDecision {
     pub by: Option<Value>,
 }
 
+/// A tool that a person has allowed for a whole session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionApproval {
+    /// The tool that may run.
+    pub tool: ItemId,
+    /// The hash of what it was then.
+    pub identity: ContentHash,
+    /// In whose turn it was asked for: JSON that the store does not read.
+    pub actor: Value,
+}
+
 /// What was said to a question, or became of it without anybody saying something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -154,14 +165,20 @@ impl Store {
         self.read(move |db| find(db, id)).await
     }
 
-    /// Tools that people have allowed for a whole session, with what they were then,
-    /// oldest first.
-    pub async fn allowed_in(&self, session: SessionId) -> StoreResult<Vec<(ItemId, ContentHash)>> {
+    /// Tools that people have allowed for a whole session, oldest first.
+    pub async fn allowed_in(&self, session: SessionId) -> StoreResult<Vec<SessionApproval>> {
         self.read(move |db| {
-            let sql = "SELECT tool, identity FROM approvals
-                       WHERE session = ?1 AND answer = 'session' ORDER BY id";
+            let sql = "SELECT approvals.tool, approvals.identity, turns.actor
+                       FROM approvals JOIN turns ON turns.id = approvals.turn
+                       WHERE approvals.session = ?1 AND approvals.answer = 'session'
+                       ORDER BY approvals.id";
             rows::all(db, sql, [session.0], |row| {
-                Ok((rows::json(row, "tool")?, ContentHash::from_bytes(row.get("identity")?)))
+                Ok(SessionApproval {
+                    tool: rows::json(row, "tool")?,
+                    identity: ContentHash::from_bytes(row.get("identity")?),
+                    actor: rows::unless_damaged(rows::optional_json(row, "actor"))?
+                        .unwrap_or_default(),
+                })
             })
         })
         .await

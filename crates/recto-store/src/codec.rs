@@ -5,6 +5,8 @@
 //! UTF-8 text begins like a frame. A difference always is a frame, and carries
 //! a checksum: against another text than its own it is found to be damaged.
 
+use std::cell::RefCell;
+
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, DParameter, SafeResult, get_frame_content_size};
 
 /// How hard zstd tries. Higher levels gain little on texts of this size.
@@ -26,6 +28,11 @@ const WINDOW_LOGS: (u32, u32) = (10, 27);
 /// In a parent of this size, matches are lost unless they are looked for in zstd's
 /// way for long distances.
 const LONG: usize = 64 << 10;
+
+thread_local! {
+    /// What this thread packs texts with that have no parent.
+    static ENCODER: RefCell<Option<CCtx<'static>>> = const { RefCell::new(None) };
+}
 
 /// The bytes are not what was packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,10 +91,24 @@ pub(crate) fn unpack_against(parent: &str, packed: &[u8]) -> Result<String, Code
 }
 
 fn compress(text: &str, parent: Option<&str>) -> Option<Vec<u8>> {
-    let mut context = CCtx::try_create()?;
     let mut frame = Vec::with_capacity(zstd::zstd_safe::compress_bound(text.len()));
-    set_up(&mut context, text, parent).ok()?;
-    context.compress2(&mut frame, text.as_bytes()).ok()?;
+    match parent {
+        // For a short text, setting up a context takes longer than its use.
+        None => ENCODER.with_borrow_mut(|context| {
+            let context = match context {
+                Some(context) => context,
+                none => none.insert(CCtx::try_create()?),
+            };
+            set_up(context, text, None).ok()?;
+            context.compress2(&mut frame, text.as_bytes()).ok()
+        })?,
+        // A context that has seen a parent borrows it, and so can't outlive it.
+        Some(_) => {
+            let mut context = CCtx::try_create()?;
+            set_up(&mut context, text, parent).ok()?;
+            context.compress2(&mut frame, text.as_bytes()).ok()?
+        }
+    };
     Some(frame)
 }
 

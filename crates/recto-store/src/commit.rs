@@ -13,6 +13,7 @@ use crate::documents::{NewRequest, PackedRequest};
 use crate::error::{DbError, RowId, StoreError, StoreResult};
 use crate::ids::{CompactionId, Moment, RequestId, RetractionId, SessionId, TurnId};
 use crate::items::{self, ItemState};
+use crate::opening::first_words;
 use crate::records::RequestAnswer;
 use crate::rows::{self, DbResult};
 use crate::transcript::{self, MessagePlace};
@@ -147,13 +148,21 @@ pub(crate) struct PackedMessage {
     pub(crate) body: Vec<u8>,
     /// Whether it is what a turn begins with.
     pub(crate) is_inbound: bool,
+    /// Its first words, for a session that begins with it.
+    pub(crate) opening: Option<String>,
 }
 
 impl PackedMessage {
     pub(crate) fn new(new: &NewMessage) -> StoreResult<Self> {
         let NewMessage { message, at } = new;
         let body = codec::pack(&rows::to_json(message)?);
-        Ok(PackedMessage { id: message.id, at: *at, body, is_inbound: is_inbound(message) })
+        Ok(PackedMessage {
+            id: message.id,
+            at: *at,
+            body,
+            is_inbound: is_inbound(message),
+            opening: first_words(message),
+        })
     }
 }
 

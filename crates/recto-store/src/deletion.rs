@@ -14,6 +14,7 @@ use recto_fs::blocking;
 use rusqlite::{Connection, params};
 
 use crate::codec;
+use crate::delegations;
 use crate::documents::{DocumentReader, PartKey};
 use crate::error::StoreResult;
 use crate::ids::{Moment, RequestId, SessionId};
@@ -45,13 +46,26 @@ impl Store {
         let owners = self.owners();
         self.read(move |db| {
             must_exist(db, id)?;
-            must_be_idle(db, &owners, id)
+            let below = delegations::descendants(db, id)?;
+            below.into_iter().chain([id]).try_for_each(|each| must_be_idle(db, &owners, each))
         })
         .await
     }
 
-    /// Deletes a session in which no turn is open.
+    /// Deletes a session in which no turn is open, and what sub-agents did for it.
     pub async fn delete_session(&self, id: SessionId, at: Moment) -> StoreResult<DeletedSession> {
+        self.must_be_deletable(id).await?;
+        let below = self.read(move |db| delegations::descendants(db, id)).await?;
+        // Should this be cut short, what is left can be deleted again by the same session.
+        for each in below {
+            self.delete_one(each, at).await?;
+        }
+        let (messages, turns) = self.delete_one(id, at).await?;
+        let is_wiped = self.wipe_deleted().await?;
+        Ok(DeletedSession { messages, turns, is_wiped })
+    }
+
+    async fn delete_one(&self, id: SessionId, at: Moment) -> StoreResult<(u64, u64)> {
         let marked = self.read(move |db| ReferencedParts::read(db, id)).await?;
         let owners = self.owners();
         let deleted = self.write(move |db| {
@@ -60,10 +74,9 @@ impl Store {
             delete_parts(db, id, &marked)?;
             delete_rows(db, id, at)
         });
-        let (messages, turns) = deleted.await?;
+        let counts = deleted.await?;
         self.forget_document(id);
-        let is_wiped = self.wipe_deleted().await?;
-        Ok(DeletedSession { messages, turns, is_wiped })
+        Ok(counts)
     }
 
     /// Takes the bytes of deleted sessions out of the files, where that is still to be done: a
@@ -172,6 +185,7 @@ fn delete_rows(db: &Connection, id: SessionId, at: Moment) -> DbResult<(u64, u64
     delete("DELETE FROM compactions WHERE session = ?1")?;
     delete("DELETE FROM session_items WHERE session = ?1")?;
     delete("DELETE FROM bindings WHERE session = ?1")?;
+    delete("DELETE FROM delegations WHERE session = ?1")?;
     delete(
         "DELETE FROM inbound_messages
          WHERE turn IN (SELECT id FROM turns WHERE session = ?1)",
@@ -190,7 +204,8 @@ fn delete_rows(db: &Connection, id: SessionId, at: Moment) -> DbResult<(u64, u64
                           stop_by = NULL, begun_by = NULL
          WHERE session = ?1",
     )?;
-    let sql = "UPDATE sessions SET name = NULL, settings = '{}', carry = NULL, deleted = ?2,
+    let sql = "UPDATE sessions SET name = NULL, holder = 'owner', settings = '{}', carry = NULL,
+                                   opening = NULL, deleted = ?2,
                                    archived = coalesce(archived, ?2)
                WHERE id = ?1";
     rows::execute(db, sql, params![id.0, at.microseconds()])?;

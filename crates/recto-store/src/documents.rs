@@ -171,13 +171,13 @@ impl PackedRequest {
             body: split_body(&request.body, &mut parts),
         };
         let text = format!("{}\n{}", rows::to_json(&header)?, request.context);
-        let body = request.body.concat();
+        let body_length = request.body.iter().map(String::len).sum::<usize>();
         Ok(PackedRequest {
             number: request.number,
             at: request.at,
             document: PackedDocument::new(&text, last),
-            body_hash: ContentHash::of_bytes(body.as_bytes()),
-            body_length: i64::try_from(body.len()).unwrap_or(i64::MAX),
+            body_hash: ContentHash::of_pieces(request.body.iter().map(String::as_str)),
+            body_length: i64::try_from(body_length).unwrap_or(i64::MAX),
             last: last.map(|last| last.this.request),
             new_parts: parts.new,
             text: text.into(),

@@ -10,7 +10,7 @@ use recto_context::{MessageId, Remedy};
 use rusqlite::ErrorCode;
 
 use crate::approvals::ApprovalAnswer;
-use crate::ids::{ApprovalId, RequestId, SessionId, TokenId, TurnId};
+use crate::ids::{ApprovalId, PairingId, RequestId, RunId, ScheduleId, SessionId, TokenId, TurnId};
 use crate::owner::TurnOwner;
 use crate::turns::TurnStatus;
 
@@ -59,6 +59,21 @@ pub enum StoreError {
     /// A token that is not revoked has this name.
     #[error("a token is named `{name}` already")]
     TokenNameTaken { name: String },
+    /// Nobody who waits to be let in has this code.
+    #[error("no request to be let in has the code `{code}`")]
+    NoSuchCode { code: String },
+    /// Somebody who is let in, was put out, or whose code has ended.
+    #[error("pairing {pairing} does not wait to be let in")]
+    NotWaiting { pairing: PairingId },
+    /// Too many codes were tried that are none.
+    #[error("too many wrong codes were tried")]
+    TooManyGuesses,
+    /// A schedule of the agent has this name.
+    #[error("a schedule is named `{name}` already")]
+    ScheduleNameTaken { name: String },
+    /// A run of a schedule that another process has by now, or that is over.
+    #[error("run {run} is not this process's any more")]
+    RunNotOurs { run: RunId },
     /// There is no such row.
     #[error("there is no {0}")]
     NotFound(RowId),
@@ -119,20 +134,39 @@ impl StoreError {
                 Some("choose another name, or give that session another one")
             }
             StoreError::TokenNameTaken { .. } => Some("choose another name, or revoke that one"),
+            StoreError::NoSuchCode { .. } => {
+                Some("codes end after an hour; whoever asked can ask for another")
+            }
+            StoreError::NotWaiting { .. } => {
+                Some("the list of those who were let in or wait says who does")
+            }
+            StoreError::TooManyGuesses => {
+                Some("wait an hour, or let them in at the terminal by their number in the list")
+            }
+            StoreError::ScheduleNameTaken { .. } => {
+                Some("choose another name, or remove that one first")
+            }
             StoreError::Summarised { .. } => {
                 Some("bring back the messages that the summary stands for first")
             }
             StoreError::Newer { .. } => Some("use the newer Recto that wrote it"),
-            StoreError::NotADatabase { .. } | StoreError::Foreign { .. } => {
+            StoreError::Foreign { .. } => {
                 Some("move the file away, or choose another home with `--home`")
             }
+            StoreError::NotADatabase { .. } => Some(
+                "move the file away, or choose another home with `--home`; if it was Recto's, \
+                 what can still be read can be copied to a new one",
+            ),
             StoreError::Damaged { .. } => {
-                Some("restore the database from a backup; what is not damaged can still be read")
+                Some("copy what can still be read to a new one, or restore it from a backup")
             }
             StoreError::ReadOnly { .. } | StoreError::CannotOpen { .. } => Some(
                 "check who owns the file and its folder, and that their file system can be written",
             ),
             StoreError::Full { .. } => Some("free some space; nothing that was stored is lost"),
+            StoreError::Io { .. } => {
+                Some("look whether its disk has room and works; nothing that was stored is lost")
+            }
             StoreError::Locked { .. } => Some("look for another program that has it open"),
             _ => None,
         }
@@ -143,6 +177,9 @@ impl StoreError {
         match self {
             StoreError::NameTaken { .. } => Some(Remedy::RenameSession),
             StoreError::Summarised { .. } => Some(Remedy::UndoSummary),
+            StoreError::Damaged { .. } | StoreError::NotADatabase { .. } => {
+                Some(Remedy::SalvageStore)
+            }
             _ => None,
         }
     }
@@ -164,6 +201,10 @@ pub enum RowId {
     Approval(ApprovalId),
     /// A token by its number.
     Token(TokenId),
+    /// Somebody who asked to be let in, or was.
+    Pairing(PairingId),
+    /// A schedule by its number.
+    Schedule(ScheduleId),
 }
 
 impl std::fmt::Display for RowId {
@@ -174,6 +215,8 @@ impl std::fmt::Display for RowId {
             RowId::Request(id) => write!(f, "request {id}"),
             RowId::Approval(id) => write!(f, "approval {id}"),
             RowId::Token(id) => write!(f, "token {id}"),
+            RowId::Pairing(id) => write!(f, "pairing {id}"),
+            RowId::Schedule(id) => write!(f, "schedule {id}"),
         }
     }
 }

@@ -78,6 +78,32 @@ row_number!(
     TokenId,
     "token"
 );
+row_number!(
+    /// The number of a schedule.
+    ScheduleId,
+    "schedule"
+);
+row_number!(
+    /// The number of a run of a schedule, counted over all of them.
+    RunId,
+    "run"
+);
+
+row_number!(
+    /// The number of something that a bot of a chat service was sent.
+    ChannelUpdateId,
+    "update"
+);
+row_number!(
+    /// The number of something that a bot of a chat service has to send.
+    ChannelDeliveryId,
+    "delivery"
+);
+row_number!(
+    /// The number of somebody who asked to be let in, or was.
+    PairingId,
+    "pairing"
+);
 
 /// The text is no number of a row.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

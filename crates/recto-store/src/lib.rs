@@ -26,10 +26,14 @@
 //! request means, or what the time is.
 
 mod approvals;
+mod change_watch;
+mod channel_deliveries;
+mod channel_updates;
 mod checkpoint;
 mod codec;
 mod commit;
 mod compactions;
+mod delegations;
 mod deletion;
 mod deliveries;
 mod documents;
@@ -37,14 +41,19 @@ mod embeddings;
 mod error;
 mod feed;
 mod files;
+mod holder;
 mod ids;
 mod items;
 mod names;
+mod opening;
 mod owner;
+mod pairings;
 mod readers;
 mod records;
 mod retractions;
 mod rows;
+mod salvage;
+mod schedules;
 mod schema;
 mod search;
 mod sessions;
@@ -55,28 +64,45 @@ mod transcript;
 mod trusted;
 mod turns;
 mod usage;
+mod writable;
 mod writer;
 
 pub use approvals::{
-    ApprovalAnswer, ApprovalDecision, ApprovalExtent, NewApproval, StoredApproval,
+    ApprovalAnswer, ApprovalDecision, ApprovalExtent, NewApproval, SessionApproval, StoredApproval,
 };
+pub use change_watch::ChangeWatch;
+pub use channel_deliveries::{
+    ChannelDelivery, ChannelHealth, ChannelHealthState, DeliveryEnding, NewChannelDelivery,
+    OverheardMessage,
+};
+pub use channel_updates::{ChannelAccount, ChannelCursor, ChannelUpdate, NewChannelUpdate};
 pub use commit::{NewMessage, SessionBasis, StartedTurn, TurnCommit, TurnOutcome};
 pub use compactions::{NewCompaction, StoredCompaction};
+pub use delegations::{NewDelegation, ParentCall, StoredDelegation};
 pub use deletion::DeletedSession;
 pub use deliveries::DeliveryKey;
 pub use documents::{Fidelity, NewRequest};
 pub use embeddings::EmbeddingKey;
 pub use error::{RowId, StoreError, StoreResult};
 pub use feed::MessagePosition;
+pub use holder::SessionHolder;
 pub use ids::{
-    ApprovalId, CompactionId, Moment, ParseIdError, RequestId, RetractionId, SessionId, TokenId,
-    TurnId,
+    ApprovalId, ChannelDeliveryId, ChannelUpdateId, CompactionId, Moment, PairingId, ParseIdError,
+    RequestId, RetractionId, RunId, ScheduleId, SessionId, TokenId, TurnId,
 };
 pub use items::{ItemState, ItemsRevision};
 pub use names::{SessionName, SessionNameError};
 pub use owner::TurnOwner;
+pub use pairings::{
+    NewPairing, PairedStanding, PairingGrant, PairingRequest, PairingSubject, StoredPairing,
+};
 pub use records::{RequestAnswer, RequestRecord, RequestUsage};
 pub use retractions::{NewRetraction, RetractionReason, StoredRetraction, TurnRetractions};
+pub use salvage::{SalvageReport, SalvagedTable, check_store, salvage_store};
+pub use schedules::{
+    AnswerDelivery, AnswerPlace, DueTime, NewSchedule, RunEnding, RunStart, StoredRun,
+    StoredSchedule,
+};
 pub use search::{MessageHit, MessageRole};
 pub use sessions::{
     BindingKey, NewSession, NewTranscript, SessionFilter, SessionSummary, SettingsMap,

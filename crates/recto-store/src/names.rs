@@ -14,7 +14,7 @@ pub struct SessionName(String);
 /// The text can't be a session's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SessionNameError {
-    /// Nothing is left of it without the spaces around it.
+    /// Nothing of it is to be seen.
     #[error("a session's name can't be empty")]
     Empty,
     /// It is longer than 128 characters.
@@ -35,7 +35,7 @@ impl SessionName {
     /// Takes the spaces around it away.
     pub fn new(text: &str) -> Result<Self, SessionNameError> {
         let name = text.trim();
-        if name.is_empty() {
+        if name.chars().all(is_invisible) {
             Err(SessionNameError::Empty)
         } else if name.chars().any(char::is_control) {
             Err(SessionNameError::Control)
@@ -52,6 +52,31 @@ impl SessionName {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Whether nothing is to be seen of a character: a space, or what only joins, parts or directs
+/// those beside it.
+fn is_invisible(character: char) -> bool {
+    character.is_whitespace()
+        || matches!(
+            character,
+            '\u{AD}'
+                | '\u{34F}'
+                | '\u{61C}'
+                | '\u{115F}'..='\u{1160}'
+                | '\u{17B4}'..='\u{17B5}'
+                | '\u{180B}'..='\u{180F}'
+                | '\u{200B}'..='\u{200F}'
+                | '\u{202A}'..='\u{202E}'
+                | '\u{2060}'..='\u{206F}'
+                | '\u{2800}'
+                | '\u{3164}'
+                | '\u{FE00}'..='\u{FE0F}'
+                | '\u{FEFF}'
+                | '\u{FFA0}'
+                | '\u{FFF0}'..='\u{FFFB}'
+                | '\u{E0000}'..='\u{E0FFF}'
+        )
 }
 
 impl fmt::Display for SessionName {
@@ -88,7 +113,9 @@ mod tests {
 
     #[test]
     fn any_visible_line_is_a_name() {
-        for name in ["a", "work/recto ../etc", "a:b", "会話", "📎", &"ü".repeat(128)] {
+        for name in
+            ["a", "work/recto ../etc", "a:b", "会話", "📎", "👩\u{200D}💻", &"ü".repeat(128)]
+        {
             assert_eq!(SessionName::new(name).unwrap().as_str(), name);
         }
         assert_eq!(SessionName::new("  a b ").unwrap().as_str(), "a b");
@@ -97,6 +124,9 @@ mod tests {
     #[test]
     fn what_is_no_name_is_refused_with_its_reason() {
         assert_eq!(SessionName::new(" \n "), Err(SessionNameError::Empty));
+        for unseen in ["\u{200B}", "\u{FEFF}", "\u{200D}\u{2060} \u{AD}", "\u{3164}\u{E0041}"] {
+            assert_eq!(SessionName::new(unseen), Err(SessionNameError::Empty), "{unseen:?}");
+        }
         assert_eq!(SessionName::new("a\nb"), Err(SessionNameError::Control));
         assert_eq!(SessionName::new("a\0"), Err(SessionNameError::Control));
         assert_eq!(SessionName::new(&"ü".repeat(129)), Err(SessionNameError::TooLong));

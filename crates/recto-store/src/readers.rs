@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::Connection;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
@@ -38,6 +38,11 @@ impl ReaderPool {
         &self.path
     }
 
+    /// How long they wait for whoever writes.
+    pub(crate) fn busy(&self) -> Duration {
+        self.busy
+    }
+
     /// Runs `work` on a blocking thread.
     pub(crate) async fn read<T: Send + 'static>(
         readers: &Arc<Self>,
@@ -48,7 +53,10 @@ impl ReaderPool {
         let read = spawn_blocking(move || {
             let db = mine.take()?;
             let found = in_snapshot(&db, work);
-            mine.idle.lock().push(db);
+            // A transaction that could not be ended stays with its connection.
+            if db.is_autocommit() {
+                mine.idle.lock().push(db);
+            }
             found
         });
         match read.await {
@@ -70,10 +78,14 @@ impl ReaderPool {
 
 /// Runs `work` in a transaction: only there do several queries see the same instant.
 fn in_snapshot<T>(db: &Connection, work: impl FnOnce(&Connection) -> DbResult<T>) -> DbResult<T> {
-    let transaction = Transaction::new_unchecked(db, TransactionBehavior::Deferred)?;
-    let found = work(&transaction)?;
+    // Kept as statements: to parse them anew took longer than a short read.
+    let step = |sql| db.prepare_cached(sql)?.execute([]);
+    step("BEGIN DEFERRED")?;
+    let found = work(db);
     // Nothing was changed. A commit would fail after a row that SQLite could not
     // read, also where the work went on without it.
-    transaction.rollback()?;
+    let ended = step("ROLLBACK");
+    let found = found?;
+    ended?;
     Ok(found)
 }

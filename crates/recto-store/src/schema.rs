@@ -5,13 +5,15 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::error::StoreError;
+use crate::opening;
 use crate::rows::DbResult;
 
 /// One after the other; the database's version is how many have run.
-const MIGRATIONS: [&str; 13] = [
+const MIGRATIONS: [&str; 18] = [
     include_str!("../migrations/001.sql"),
     include_str!("../migrations/002.sql"),
     include_str!("../migrations/003.sql"),
@@ -25,13 +27,21 @@ const MIGRATIONS: [&str; 13] = [
     include_str!("../migrations/011.sql"),
     include_str!("../migrations/012.sql"),
     include_str!("../migrations/013.sql"),
+    include_str!("../migrations/014.sql"),
+    include_str!("../migrations/015.sql"),
+    include_str!("../migrations/016.sql"),
+    include_str!("../migrations/017.sql"),
+    include_str!("../migrations/018.sql"),
 ];
+
+/// The first version that keeps the first words of a session with it.
+const KEEPS_OPENINGS: usize = 14;
 
 /// The version of a database on which all of them have run.
 const VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// Marks a database as Recto's: `RCTO` in ASCII.
-const APPLICATION: i64 = 0x5243_544f;
+pub(crate) const APPLICATION: u32 = 0x5243_544f;
 
 /// How many prepared statements a connection keeps; all of this crate's fit.
 const STATEMENTS: usize = 128;
@@ -59,6 +69,8 @@ pub(crate) fn connect(path: &Path, mode: ConnectionMode, busy: Duration) -> DbRe
     let db = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     db.busy_timeout(busy)?;
     db.set_prepared_statement_cache_capacity(STATEMENTS);
+    // Otherwise a statement is planned anew whenever another value is bound to it.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     db.pragma_update(None, "foreign_keys", true)?;
     // Nothing of a conversation goes to a folder for temporary files.
     db.pragma_update(None, "temp_store", "MEMORY")?;
@@ -82,13 +94,73 @@ pub(crate) fn migrate(db: &Connection, path: &Path, busy: Duration) -> DbResult<
     }
     let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
     // Read again: another process may have been faster.
-    for migration in &MIGRATIONS[checked_version(db, path)?..] {
+    let version = checked_version(db, path)?;
+    for migration in &MIGRATIONS[version..] {
         transaction.execute_batch(migration)?;
+    }
+    if version < KEEPS_OPENINGS {
+        // Messages are packed, which SQL can't undo.
+        opening::fill_all(db)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()?;
     Ok(())
+}
+
+/// Makes an empty database of the version that `damaged` has, as it says or as its tables do; of
+/// the present one where neither can be read.
+pub(crate) fn make_like(db: &Connection, damaged: &Connection) -> DbResult<()> {
+    let told = damaged.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
+    let told = told.ok().and_then(|version| usize::try_from(version).ok());
+    let told = told.filter(|version| (1..=MIGRATIONS.len()).contains(version));
+    let version = match told {
+        Some(version) => version,
+        None => version_of_tables(damaged)?.unwrap_or(MIGRATIONS.len()),
+    };
+    let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+    for migration in &MIGRATIONS[..version] {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION)?;
+    transaction.pragma_update(None, "user_version", version as i64)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// The last version whose tables and columns are those that a database has.
+fn version_of_tables(db: &Connection) -> DbResult<Option<usize>> {
+    // What can't be read differs from all.
+    let Ok(columns) = all_columns(db) else { return Ok(None) };
+    let model = Connection::open_in_memory()?;
+    let mut last = None;
+    for (version, migration) in (1..).zip(MIGRATIONS) {
+        model.execute_batch(migration)?;
+        if all_columns(&model)? == columns {
+            last = Some(version);
+        }
+    }
+    Ok(last)
+}
+
+fn all_columns(db: &Connection) -> DbResult<Vec<(String, String)>> {
+    let sql = "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c
+         WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%' ORDER BY t.name, c.cid";
+    let mut statement = db.prepare(sql)?;
+    let columns = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(columns.collect::<Result<_, _>>()?)
+}
+
+/// Fails for a database of another program or of a newer Recto, as far as its header tells.
+pub(crate) fn is_own(db: &Connection, path: &Path) -> DbResult<()> {
+    let number = |pragma: &str| db.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    let (application, version) = (number("application_id")?, number("user_version")?);
+    let path = path.to_path_buf();
+    match (application == i64::from(APPLICATION), version > VERSION) {
+        (false, _) => Err(StoreError::Foreign { path }.into()),
+        (true, true) => Err(StoreError::Newer { path, version, known: VERSION }.into()),
+        (true, false) => Ok(()),
+    }
 }
 
 /// How many migrations have run.
@@ -102,7 +174,7 @@ fn checked_version(db: &Connection, path: &Path) -> DbResult<usize> {
         |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
     )?;
     let path = path.to_path_buf();
-    if application != APPLICATION && (tables > 0 || version != 0) {
+    if application != i64::from(APPLICATION) && (tables > 0 || version != 0) {
         return Err(StoreError::Foreign { path }.into());
     }
     match usize::try_from(version) {

@@ -4,6 +4,7 @@
 //! Slower than an index of words, but right for every script and for parts of
 //! words, and no second copy of every conversation is kept.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use recto_context::{Message, MessageBody, MessageId};
@@ -90,7 +91,20 @@ impl Store {
     pub async fn search(&self, query: &str, limit: usize) -> StoreResult<Vec<MessageHit>> {
         let words: Vec<String> = query.split_whitespace().map(fold).collect();
         let sieve = Sieve::new(&words)?;
-        self.read(move |db| search(db, &words, sieve, limit)).await
+        self.read(move |db| search(db, &words, sieve, limit, |_| true)).await
+    }
+
+    /// The same in these sessions alone.
+    pub async fn search_within(
+        &self,
+        sessions: HashSet<SessionId>,
+        query: &str,
+        limit: usize,
+    ) -> StoreResult<Vec<MessageHit>> {
+        let words: Vec<String> = query.split_whitespace().map(fold).collect();
+        let sieve = Sieve::new(&words)?;
+        let is_meant = move |session| sessions.contains(&session);
+        self.read(move |db| search(db, &words, sieve, limit, is_meant)).await
     }
 }
 
@@ -99,6 +113,7 @@ fn search(
     words: &[String],
     mut sieve: Sieve,
     limit: usize,
+    is_meant: impl Fn(SessionId) -> bool,
 ) -> DbResult<Vec<MessageHit>> {
     let mut hits = Vec::new();
     if words.is_empty() || limit == 0 {
@@ -108,12 +123,12 @@ fn search(
         db.prepare_cached("SELECT session, id, at, body FROM messages ORDER BY position DESC")?;
     let mut messages = select.query([])?;
     while let Some(row) = messages.next()? {
-        if !sieve.keeps(row.get_ref("body")?.as_blob().unwrap_or_default()) {
+        let session = SessionId(row.get("session")?);
+        if !is_meant(session) || !sieve.keeps(row.get_ref("body")?.as_blob().unwrap_or_default()) {
             continue;
         }
         let message = transcript::read_message(row, &mut sieve.unpacker)?;
         let Some((snippet, found)) = find(&texts(&message), words) else { continue };
-        let session = SessionId(row.get("session")?);
         hits.push(MessageHit {
             session,
             name: session_name(db, session)?,

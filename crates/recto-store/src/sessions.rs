@@ -1,15 +1,15 @@
 //! Sessions: their names, their settings, and which conversation is bound to
 //! which. A session is archived; what deletes one for good is in `deletion`.
 
-use recto_context::{Message, Text};
 use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::commit::{NewMessage, PackedMessage};
 use crate::error::{DbError, RowId, StoreError, StoreResult};
+use crate::holder::SessionHolder;
 use crate::ids::{Moment, SessionId};
-use crate::names::SessionName;
+use crate::names::{SessionName, SessionNameError};
 use crate::retractions::{self, NewRetraction};
 use crate::rows::{self, DbResult};
 use crate::store::Store;
@@ -73,15 +73,20 @@ pub struct BindingKey {
     pub conversation: String,
     /// By whom, where everybody has a session of their own.
     pub user: Option<String>,
+    /// Before whom it is held: in one place, these may come to be others.
+    #[serde(default)]
+    pub holder: SessionHolder,
 }
 
 /// Which sessions to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SessionFilter {
-    /// Those that are not archived.
+    /// Those that are not archived, and in which no sub-agent does a task.
     #[default]
     Open,
-    /// Archived ones, too.
+    /// Those in which sub-agents do tasks, archived or not.
+    Tasks,
+    /// All of them.
     All,
 }
 
@@ -118,7 +123,6 @@ impl From<Vec<NewMessage>> for NewTranscript {
 impl Store {
     /// The open session bound to `key`, or a new one bound to it.
     pub async fn bind(&self, key: BindingKey, new: NewSession) -> StoreResult<StoredSession> {
-        let key = key_column(&key)?;
         self.write(move |db| match bound(db, &key)? {
             Some(session) => Ok(session),
             None => bind_new(db, &key, &new),
@@ -131,29 +135,34 @@ impl Store {
         self.read(move |db| find(db, id)).await
     }
 
-    /// A session of an agent by its name, open ones first, then the one archived
-    /// last; or else any agent's by its number.
+    /// A session of an agent that is held before somebody, by its name: open ones first, then
+    /// the one archived last; or else any agent's, before whomever, by its number.
     pub async fn find_session(
         &self,
         agent: &str,
+        holder: &SessionHolder,
         name: &str,
     ) -> StoreResult<Option<StoredSession>> {
-        let (agent, name) = (agent.to_owned(), name.trim().to_owned());
-        self.read(move |db| match by_name(db, &agent, &name)? {
+        let (agent, holder, name) = (agent.to_owned(), holder.clone(), name.trim().to_owned());
+        self.read(move |db| match by_name(db, &agent, &holder, &name)? {
             Some(session) => Ok(Some(session)),
             None => name.parse().ok().map_or(Ok(None), |id| find(db, id)),
         })
         .await
     }
 
-    /// The sessions that have a name, at most one of each agent: the open one, or
-    /// else the one archived last.
-    pub async fn sessions_named(&self, name: &str) -> StoreResult<Vec<StoredSession>> {
-        let name = name.trim().to_owned();
+    /// The sessions of a name that are held before somebody, at most one of each agent: the open
+    /// one, or else the one archived last.
+    pub async fn sessions_named(
+        &self,
+        holder: &SessionHolder,
+        name: &str,
+    ) -> StoreResult<Vec<StoredSession>> {
+        let (holder, name) = (holder.clone(), name.trim().to_owned());
         self.read(move |db| {
             let sql = "SELECT DISTINCT agent FROM sessions WHERE name = ?1 ORDER BY agent";
             let agents: Vec<String> = rows::all(db, sql, [&name], |row| Ok(row.get("agent")?))?;
-            let found = agents.iter().map(|agent| by_name(db, agent, &name));
+            let found = agents.iter().map(|agent| by_name(db, agent, &holder, &name));
             Ok(found.collect::<DbResult<Vec<_>>>()?.into_iter().flatten().collect())
         })
         .await
@@ -164,20 +173,50 @@ impl Store {
         self.read(move |db| list(db, filter)).await
     }
 
+    /// The conversation that a session is bound to, if it is to one.
+    pub async fn conversation_of(&self, session: SessionId) -> StoreResult<Option<BindingKey>> {
+        self.read(move |db| {
+            let sql = "SELECT key FROM bindings WHERE session = ?1 LIMIT 1";
+            rows::first(db, sql, [session.0], |row| rows::json(row, "key"))
+        })
+        .await
+    }
+
+    /// The conversations of an agent on a surface, with their sessions, those of the newest
+    /// sessions first.
+    pub async fn conversations(
+        &self,
+        agent: &str,
+        surface: &str,
+    ) -> StoreResult<Vec<(BindingKey, StoredSession)>> {
+        let place = [agent.to_owned(), surface.to_owned()];
+        self.read(move |db| {
+            let sql = "SELECT bindings.key, sessions.* FROM bindings
+                       JOIN sessions ON sessions.id = bindings.session
+                       WHERE key ->> '$[0]' = ?1 AND key ->> '$[1]' = ?2 AND deleted IS NULL
+                       ORDER BY sessions.id DESC";
+            rows::all(db, sql, place, |row| Ok((rows::json(row, "key")?, read(row)?)))
+        })
+        .await
+    }
+
     /// A session with what a list shows of it.
     pub async fn session_summary(&self, id: SessionId) -> StoreResult<SessionSummary> {
-        self.read(move |db| summarise(db, must_exist(db, id)?)).await
+        self.read(move |db| {
+            let sql = format!("{LISTED} WHERE id = ?1 AND deleted IS NULL");
+            let summary = rows::first(db, &sql, [id.0], |row| summarise(db, row))?;
+            summary.ok_or_else(|| StoreError::NotFound(RowId::Session(id)).into())
+        })
+        .await
     }
 
     /// All sessions, oldest first, without what a list shows of each. One that is
     /// damaged is left out.
     pub async fn sessions_brief(&self) -> StoreResult<Vec<StoredSession>> {
         self.read(|db| {
-            // What a request handed on can be long, and is not read.
-            let sql = "SELECT id, name, agent, surface, created, archived, settings
-                       FROM sessions WHERE deleted IS NULL ORDER BY id";
+            let sql = format!("{LISTED} WHERE deleted IS NULL ORDER BY id");
             let read = |row: &Row<'_>| rows::unless_damaged(read(row).map(Some));
-            Ok(rows::all(db, sql, [], read)?.into_iter().flatten().collect())
+            Ok(rows::all(db, &sql, [], read)?.into_iter().flatten().collect())
         })
         .await
     }
@@ -233,7 +272,6 @@ impl Store {
         let NewTranscript { messages, retractions } = transcript.into();
         let pack = move || messages.iter().map(PackedMessage::new).collect::<Result<Vec<_>, _>>();
         let messages = recto_fs::blocking(pack).await?;
-        let key = key_column(&key)?;
         self.write(move |db| {
             let session = bind_new(db, &key, &new)?;
             transcript::append(db, session.id, MessagePlace::NoTurn, &messages)?;
@@ -247,22 +285,27 @@ impl Store {
     }
 }
 
+/// The key as it is stored. That of the owner's conversations says nothing of whom they are held
+/// with.
 pub(crate) fn key_column(key: &BindingKey) -> StoreResult<String> {
-    let BindingKey { agent, surface, account, conversation, user } = key;
-    rows::to_json(&(agent, surface, account, conversation, user))
+    let BindingKey { agent, surface, account, conversation, user, holder } = key;
+    match holder.is_owner() {
+        true => rows::to_json(&(agent, surface, account, conversation, user)),
+        false => rows::to_json(&(agent, surface, account, conversation, user, holder)),
+    }
 }
 
-fn bound(db: &Connection, key: &str) -> DbResult<Option<StoredSession>> {
+fn bound(db: &Connection, key: &BindingKey) -> DbResult<Option<StoredSession>> {
     let sql = "SELECT sessions.* FROM bindings JOIN sessions ON sessions.id = bindings.session
                WHERE bindings.key = ?1 AND sessions.archived IS NULL";
-    rows::first(db, sql, [key], read)
+    rows::first(db, sql, [key_column(key)?], read)
 }
 
-fn bind_new(db: &Connection, key: &str, new: &NewSession) -> DbResult<StoredSession> {
-    let session = insert(db, new)?;
+fn bind_new(db: &Connection, key: &BindingKey, new: &NewSession) -> DbResult<StoredSession> {
+    let session = insert(db, &key.holder, new)?;
     let sql = "INSERT INTO bindings (key, session) VALUES (?1, ?2)
                ON CONFLICT (key) DO UPDATE SET session = excluded.session";
-    rows::execute(db, sql, params![key, session.id.0])?;
+    rows::execute(db, sql, params![key_column(key)?, session.id.0])?;
     Ok(session)
 }
 
@@ -279,15 +322,27 @@ fn move_binding(
     rows::execute(db, sql, params![session.0, old.as_str(), new.as_str()]).map(drop)
 }
 
-fn insert(db: &Connection, new: &NewSession) -> DbResult<StoredSession> {
+/// Makes a session.
+pub(crate) fn insert(
+    db: &Connection,
+    holder: &SessionHolder,
+    new: &NewSession,
+) -> DbResult<StoredSession> {
     let name = new.name.as_ref().map(SessionName::as_str);
     let settings = rows::to_json(&new.settings)?;
     let id = db
         .prepare_cached(
-            "INSERT INTO sessions (name, agent, surface, created, settings)
-             VALUES (?1, ?2, ?3, ?4, ?5)",
+            "INSERT INTO sessions (name, agent, holder, surface, created, settings)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         )?
-        .insert(params![name, new.agent, new.surface, new.at.microseconds(), settings])
+        .insert(params![
+            name,
+            new.agent,
+            holder.as_str(),
+            new.surface,
+            new.at.microseconds(),
+            settings
+        ])
         .map_err(|error| name_taken(error.into(), new.name.as_ref()))?;
     let NewSession { agent, name, surface, at: created, settings } = new.clone();
     Ok(StoredSession { id: SessionId(id), name, agent, surface, created, archived: None, settings })
@@ -324,19 +379,31 @@ fn find(db: &Connection, id: SessionId) -> DbResult<Option<StoredSession>> {
     rows::first(db, "SELECT * FROM sessions WHERE id = ?1 AND deleted IS NULL", [id.0], read)
 }
 
-fn by_name(db: &Connection, agent: &str, name: &str) -> DbResult<Option<StoredSession>> {
-    let open = "SELECT * FROM sessions WHERE name = ?1 AND agent = ?2 AND archived IS NULL";
-    if let Some(session) = rows::first(db, open, [name, agent], read)? {
+fn by_name(
+    db: &Connection,
+    agent: &str,
+    holder: &SessionHolder,
+    name: &str,
+) -> DbResult<Option<StoredSession>> {
+    let named = [name, agent, holder.as_str()];
+    let open = "SELECT * FROM sessions
+                WHERE name = ?1 AND agent = ?2 AND holder = ?3 AND archived IS NULL";
+    if let Some(session) = rows::first(db, open, named, read)? {
         return Ok(Some(session));
     }
-    let archived = "SELECT * FROM sessions WHERE name = ?1 AND agent = ?2 AND archived IS NOT NULL
+    let archived = "SELECT * FROM sessions
+                    WHERE name = ?1 AND agent = ?2 AND holder = ?3 AND archived IS NOT NULL
                     ORDER BY archived DESC, id DESC LIMIT 1";
-    rows::first(db, archived, [name, agent], read)
+    rows::first(db, archived, named, read)
 }
 
 /// Reads a session from its row.
 pub(crate) fn read(row: &Row<'_>) -> DbResult<StoredSession> {
-    let name = row.get::<_, Option<String>>("name")?.map(SessionName::try_from).transpose();
+    let name = match row.get::<_, Option<String>>("name")?.map(SessionName::try_from) {
+        // An older Recto took names of which nothing is to be seen.
+        Some(Err(SessionNameError::Empty)) => Ok(None),
+        name => name.transpose(),
+    };
     Ok(StoredSession {
         id: SessionId(row.get("id")?),
         name: name.map_err(|error| DbError::damaged(format!("a session's name ({error})")))?,
@@ -348,17 +415,29 @@ pub(crate) fn read(row: &Row<'_>) -> DbResult<StoredSession> {
     })
 }
 
+/// What lists need of a session. What a request handed on can be long, and is not read.
+const LISTED: &str =
+    "SELECT id, name, agent, surface, created, archived, settings, opening FROM sessions";
+
 fn list(db: &Connection, filter: SessionFilter) -> DbResult<Vec<SessionSummary>> {
     let sql = match filter {
-        SessionFilter::Open => "SELECT * FROM sessions WHERE archived IS NULL",
-        SessionFilter::All => "SELECT * FROM sessions WHERE deleted IS NULL",
+        // What a sub-agent does belongs to whoever gave it the task.
+        SessionFilter::Open => format!(
+            "{LISTED} WHERE archived IS NULL AND id NOT IN (SELECT session FROM delegations)"
+        ),
+        SessionFilter::Tasks => {
+            format!("{LISTED} WHERE deleted IS NULL AND id IN (SELECT session FROM delegations)")
+        }
+        SessionFilter::All => format!("{LISTED} WHERE deleted IS NULL"),
     };
-    let mut summaries = rows::all(db, sql, [], |row| summarise(db, read(row)?))?;
+    let mut summaries = rows::all(db, &sql, [], |row| summarise(db, row))?;
     summaries.sort_by_key(|summary| std::cmp::Reverse((summary.last, summary.session.id)));
     Ok(summaries)
 }
 
-fn summarise(db: &Connection, session: StoredSession) -> DbResult<SessionSummary> {
+/// Reads a session with what a list shows of it.
+fn summarise(db: &Connection, row: &Row<'_>) -> DbResult<SessionSummary> {
+    let session = read(row)?;
     let id = session.id.0;
     let count = |sql| db.prepare_cached(sql)?.query_row([id], |row| row.get::<_, i64>(0));
     let messages = count("SELECT count(*) FROM messages WHERE session = ?1")?;
@@ -366,32 +445,12 @@ fn summarise(db: &Connection, session: StoredSession) -> DbResult<SessionSummary
     let sql = "SELECT at FROM messages WHERE session = ?1 ORDER BY id DESC LIMIT 1";
     // A list of all sessions is what people need most when one of them is damaged.
     let last = rows::unless_damaged(rows::first(db, sql, [id], |row| Ok(row.get("at")?)))?;
-    let first = rows::unless_damaged(transcript::first_message(db, session.id))?;
+    let opening = row.get::<_, Option<String>>("opening").map_err(DbError::from);
     Ok(SessionSummary {
         messages: messages.unsigned_abs(),
         turns: turns.unsigned_abs(),
         last: last.and_then(Moment::from_microseconds).unwrap_or(session.created),
-        opening: first.and_then(|message| first_words(&message)),
+        opening: rows::unless_damaged(opening)?,
         session,
     })
-}
-
-/// How many characters of a session's first message a list shows.
-const OPENING: usize = 80;
-
-fn first_words(message: &Message) -> Option<String> {
-    let text = message.content().iter().find_map(|part| part.as_text().map(Text::as_str))?;
-    let mut words = String::new();
-    for word in text.split_whitespace() {
-        if !words.is_empty() {
-            words.push(' ');
-        }
-        words.push_str(word);
-        if let Some((end, _)) = words.char_indices().nth(OPENING) {
-            words.truncate(end);
-            words.push('…');
-            break;
-        }
-    }
-    Some(words)
 }

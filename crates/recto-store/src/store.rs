@@ -19,6 +19,7 @@ use crate::owner::OwnerRegistry;
 use crate::readers::ReaderPool;
 use crate::rows::DbResult;
 use crate::schema::{self, ConnectionMode};
+use crate::writable::WriteHealth;
 use crate::writer::StoreWriter;
 
 /// How long to wait for another process that is writing.
@@ -100,8 +101,18 @@ impl Store {
         self.0.readers.path()
     }
 
+    /// How the last write ended.
+    pub(crate) fn write_health(&self) -> &WriteHealth {
+        self.0.writer.health()
+    }
+
     pub(crate) fn owners(&self) -> Arc<OwnerRegistry> {
         self.0.owners.clone()
+    }
+
+    /// Where the database is, and how long to wait for whoever writes.
+    pub(crate) fn reading_options(&self) -> (PathBuf, Duration) {
+        (self.0.readers.path().to_owned(), self.0.readers.busy())
     }
 
     /// Reads as of one instant, without waiting for anybody who writes.
@@ -126,7 +137,7 @@ impl Store {
     pub(crate) async fn commit<T, W>(
         &self,
         session: Option<SessionId>,
-        commit: TurnCommit,
+        commit: Arc<TurnCommit>,
         work: W,
     ) -> StoreResult<T>
     where
@@ -134,7 +145,7 @@ impl Store {
         W: Fn(&Connection, &PackedCommit) -> DbResult<(T, Option<RequestId>)>,
         W: Send + Sync + 'static,
     {
-        let (commit, work) = (Arc::new(commit), Arc::new(work));
+        let work = Arc::new(work);
         let last = match session.filter(|_| commit.request.is_some()) {
             Some(session) => self.last_document(session).await?,
             None => None,

@@ -14,6 +14,7 @@ use crate::compactions::{self, StoredCompaction};
 use crate::error::{DbError, StoreError, StoreResult};
 use crate::ids::{Moment, SessionId, TurnId};
 use crate::items::{self, ItemState, ItemsRevision};
+use crate::opening;
 use crate::retractions::{self, StoredRetraction};
 use crate::rows::{self, DbResult};
 use crate::sessions::{self, StoredSession};
@@ -291,6 +292,9 @@ pub(crate) fn append(
         MessagePlace::BroughtBy(turn) => (None, Some(turn.0)),
     };
     let mut last = last_message(db, session)?;
+    if let (None, Some(first)) = (last, messages.first()) {
+        opening::keep(db, session, first.opening.as_deref())?;
+    }
     let mut insert = db.prepare_cached(
         "INSERT INTO messages (session, id, turn, brought_by, at, body)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",

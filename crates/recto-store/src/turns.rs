@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 use recto_context::{ContentPart, Message, MessageBody, MessageId, TurnNumber, UserMessage};
 use rusqlite::{Connection, Row, params};
@@ -162,6 +163,11 @@ impl TurnEnding {
             TurnEnding::HandedOut => "handed_out",
         }
     }
+
+    /// The ending of that name.
+    pub(crate) fn find(name: &str) -> Option<Self> {
+        TurnEnding::ALL.into_iter().find(|ending| ending.name() == name)
+    }
 }
 
 impl TurnStatus {
@@ -213,7 +219,12 @@ impl Store {
     /// Stores what came in together with the turn's first step. Refused as
     /// [`StoreError::Busy`] while another turn of the session is open; then the
     /// inbound can be [accepted](Store::accept).
-    pub async fn begin(&self, inbound: NewTurn, commit: TurnCommit) -> StoreResult<StartedTurn> {
+    pub async fn begin(
+        &self,
+        inbound: NewTurn,
+        commit: impl Into<Arc<TurnCommit>>,
+    ) -> StoreResult<StartedTurn> {
+        let commit = commit.into();
         // Where the commit has the message itself, it need not be stored twice.
         let packed = match commit.messages.first().map(|new| commit::is_inbound(&new.message)) {
             Some(true) => PackedInbound::default(),
@@ -235,7 +246,12 @@ impl Store {
     }
 
     /// Writes the next step of a running turn of this process.
-    pub async fn advance(&self, turn: TurnId, step: TurnCommit) -> StoreResult<Option<RequestId>> {
+    pub async fn advance(
+        &self,
+        turn: TurnId,
+        step: impl Into<Arc<TurnCommit>>,
+    ) -> StoreResult<Option<RequestId>> {
+        let step = step.into();
         let owners = self.owners();
         // Only a request needs to know its session before the transaction.
         let session = match step.request {
@@ -339,12 +355,20 @@ impl Store {
         .await
     }
 
-    /// The last turns of a session, oldest first.
-    pub async fn last_turns(&self, session: SessionId, most: u32) -> StoreResult<Vec<StoredTurn>> {
+    /// The last turns of a session, or the last before one of them, oldest first.
+    pub async fn last_turns(
+        &self,
+        session: SessionId,
+        before: Option<TurnId>,
+        most: u32,
+    ) -> StoreResult<Vec<StoredTurn>> {
         let owners = self.owners();
+        let before = before.map_or(i64::MAX, TurnId::get);
         self.read(move |db| {
-            let sql = "SELECT * FROM turns WHERE session = ?1 ORDER BY number DESC LIMIT ?2";
-            let mut turns = rows::all(db, sql, params![session.0, most], |row| read(row, &owners))?;
+            let sql = "SELECT * FROM turns WHERE session = ?1 AND id < ?2
+                       ORDER BY number DESC LIMIT ?3";
+            let asked = params![session.0, before, most];
+            let mut turns = rows::all(db, sql, asked, |row| read(row, &owners))?;
             turns.reverse();
             Ok(turns)
         })
@@ -370,7 +394,13 @@ impl Store {
                 rows::first(db, sql, [session.0], |row| read(row, &owners))
             }
             None => {
-                let sql = "SELECT * FROM turns WHERE session IN (SELECT id FROM sessions WHERE deleted IS NULL)
+                // Those of sub-agents are found by the turn that gave them their tasks.
+                let sql = "SELECT * FROM turns
+                           WHERE session IN (SELECT id FROM sessions WHERE deleted IS NULL)
+                               AND NOT EXISTS
+                                   (SELECT 1 FROM delegations
+                                    WHERE delegations.session = turns.session
+                                        AND parent IS NOT NULL)
                            ORDER BY id DESC LIMIT 1";
                 rows::first(db, sql, [], |row| read(row, &owners))
             }

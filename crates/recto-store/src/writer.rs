@@ -19,6 +19,7 @@ use tokio::sync::oneshot;
 use crate::checkpoint::CommitSignal;
 use crate::error::{DbError, StoreError, StoreResult};
 use crate::rows::DbResult;
+use crate::writable::WriteHealth;
 
 /// So many jobs share a commit at most; those behind them wait no longer.
 const AT_ONCE: usize = 256;
@@ -26,6 +27,7 @@ const AT_ONCE: usize = 256;
 /// The way to the thread; it ends when this is dropped.
 pub(crate) struct StoreWriter {
     path: Arc<PathBuf>,
+    health: Arc<WriteHealth>,
     jobs: Option<Sender<Box<dyn WriteJob>>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -40,7 +42,12 @@ impl StoreWriter {
             .name("recto-writer".into())
             .spawn(move || run(&db, &jobs, &mine, &signal))
             .ok();
-        StoreWriter { path, jobs: Some(sender), thread }
+        StoreWriter { path, health: Arc::default(), jobs: Some(sender), thread }
+    }
+
+    /// How the last write ended.
+    pub(crate) fn health(&self) -> &WriteHealth {
+        &self.health
     }
 
     /// Does `work` in a transaction; once this answers, it is on the disk.
@@ -49,7 +56,8 @@ impl StoreWriter {
         work: impl FnMut(&Connection) -> DbResult<T> + Send + 'static,
     ) -> StoreResult<T> {
         let (reply, answer) = oneshot::channel();
-        let job = WriteTask { work, done: None, reply, path: self.path.clone() };
+        let (path, health) = (self.path.clone(), self.health.clone());
+        let job = WriteTask { work, done: None, reply, path, health };
         let jobs = self.jobs.as_ref().ok_or(StoreError::Closed)?;
         jobs.send(Box::new(job)).map_err(|_| StoreError::Closed)?;
         answer.await.unwrap_or(Err(StoreError::Closed))
@@ -86,6 +94,7 @@ struct WriteTask<T, W> {
     done: Option<DbResult<T>>,
     reply: oneshot::Sender<StoreResult<T>>,
     path: Arc<PathBuf>,
+    health: Arc<WriteHealth>,
 }
 
 impl<T, W> WriteJob for WriteTask<T, W>
@@ -109,6 +118,7 @@ where
             (Some(Ok(value)), Ok(())) => Ok(value),
             (None, Ok(())) => Err(StoreError::Closed),
         };
+        self.health.note(&done);
         // Whoever asked may have stopped waiting.
         let _ = self.reply.send(done);
     }

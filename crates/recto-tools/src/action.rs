@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use recto_context::{Reveal, reveal};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -43,9 +44,22 @@ pub struct ProgramFields {
     #[serde(flatten)]
     pub reach: ProgramReach,
     pub time_limit_seconds: u64,
+    /// The skill that brings it, where the person who is asked sees it for the first time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unseen_skill: Option<UnseenSkill>,
     /// The guards that hold it to this, in words.
     pub guards: String,
     pub all_guards_hold: bool,
+}
+
+/// A skill that nobody has looked at, and to which the config gives rights.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "fields that say it have no text of their own")]
+pub struct UnseenSkill {
+    pub name: String,
+    pub folder: String,
+    /// What the config gives it, each in a few words.
+    pub rights: Vec<String>,
 }
 
 /// A file that would be written.
@@ -124,6 +138,16 @@ impl ActionFields {
 impl ProgramFields {
     fn describe(&self) -> String {
         let mut text = String::new();
+        if let Some(UnseenSkill { name, folder, rights }) = &self.unseen_skill {
+            let _ = writeln!(
+                text,
+                "first call of skill {}, at which nobody has looked yet: see {}",
+                json!(name),
+                json!(format!("{folder}/tools.json"))
+            );
+            let rights = reveal(&rights.join(", "), Reveal::Line);
+            let _ = writeln!(text, "who allows it gives this skill its rights: {rights}");
+        }
         for step in &self.first {
             let _ = writeln!(text, "first: {}", json!(step));
         }
@@ -137,8 +161,10 @@ impl ProgramFields {
         }
         let variables: Vec<String> =
             self.environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let _ = writeln!(text, "in: {}", self.folder);
-        let _ = writeln!(text, "environment: {}", variables.join(" "));
+        // Names can have line breaks, which must not begin a line of ours.
+        let _ = writeln!(text, "in: {}", reveal(&self.folder, Reveal::Line));
+        let variables = reveal(&variables.join(" "), Reveal::Line);
+        let _ = writeln!(text, "environment: {variables}");
         text += &self.reach.describe();
         let _ = writeln!(text, "time limit: {} s", self.time_limit_seconds);
         if !self.all_guards_hold {
@@ -175,12 +201,14 @@ mod tests {
                 reads: vec!["/w".to_owned()],
                 writes: Vec::new(),
                 executes: Vec::new(),
+                executes_written: false,
                 network: false,
                 processes: 64,
                 memory_bytes: 2 << 30,
                 file_bytes: 1 << 30,
             },
             time_limit_seconds: 30,
+            unseen_skill: None,
             guards: "none".to_owned(),
             all_guards_hold: false,
         }))
@@ -196,7 +224,7 @@ mod tests {
             in: /w
             environment: TOKEN=…
             reads: the system's programs and libraries, /w
-            writes: nothing
+            writes: nothing: it only reads
             executes: the system's programs
             network: none
             limits: 64 processes, 2048 MiB of memory, 1024 MiB a file

@@ -7,6 +7,8 @@
 //! approved.
 
 mod argv;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzzing;
 mod json;
 mod paths;
 mod programs;
@@ -19,23 +21,19 @@ mod spec;
 pub(crate) use argv::{Invocation, InvocationScope, PreparedInvocation};
 pub use json::DeclarationFlaw;
 pub(crate) use report::report_result;
-pub(crate) use skill::SkillTools;
 pub use skill::trust_hash;
+pub(crate) use skill::{SkillTools, declares_reading};
 
-use crate::shorten::shorten;
-
-/// Bytes that a problem with a schema may take, because some repeat the schema.
-const MAX_PROBLEM: usize = 300;
+use crate::schema::schema_flaw;
 
 /// Everything that is wrong with a tools.json, by line.
 pub fn check_declaration(text: &str) -> Vec<DeclarationFlaw> {
     let contents = read::read_tools_json(text);
     let mut flaws = contents.flaws;
     for (line, tool, parameters) in contents.schemas {
-        if let Err(error) = jsonschema::options().offline().build(&parameters) {
-            let problem = shorten(error.masked_with("it").to_string(), MAX_PROBLEM);
-            let place = error.instance_path();
-            let what = format!("the parameters of tool `{tool}` are no schema: {place}: {problem}");
+        if let Some(problem) = schema_flaw(&parameters) {
+            let what =
+                format!("the parameters of tool `{tool}` are no schema for calls: {problem}");
             flaws.push(DeclarationFlaw { line, what });
         }
     }

@@ -9,12 +9,20 @@
 //! they would an argument; what follows on stdin is the program's. If Recto
 //! ends before it has said all, nothing is started.
 //!
-//! `recto __keep` is the other thing that Recto is started again for: see
-//! [`keep`].
+//! Where the kernel has name spaces, `recto __enclose` stands around that: see [`enclose`].
+//! Where it has control groups, `recto __join` comes before all that: see [`join`].
+//! Recto is started again for two more things: `recto __keep` ends what is left when Recto has
+//! ended, see [`keep`]; `recto __tend` ends what the program of an MCP server leaves, see [`tend`].
 
 mod confine;
+#[cfg(target_os = "linux")]
+mod enclose;
+mod join;
 mod keep;
+mod own_executable;
 mod spec;
+#[cfg(target_os = "linux")]
+mod tend;
 
 use std::env::ArgsOs;
 use std::io::{self, Write as _};
@@ -22,11 +30,23 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 
 use confine::confine_process;
+#[cfg(target_os = "linux")]
+use enclose::end_like;
+#[cfg(target_os = "linux")]
+pub(crate) use enclose::{ENCLOSE, WITH_NETWORK, WITHOUT_NETWORK};
+pub(crate) use join::{JOIN, JOINED};
 pub(crate) use keep::{KEEP, KEPT, LET_GO};
-pub(crate) use spec::{KernelLimits, LaunchFailure, LaunchSpec};
+pub use own_executable::own_executable;
+pub(crate) use spec::{KernelLimits, LaunchFailure, LaunchSpec, SystemView, WrittenPrograms};
+#[cfg(target_os = "linux")]
+pub(crate) use tend::{TEND, pass_on};
 
 /// The command that confines itself and becomes a program.
 pub(crate) const LAUNCH: &str = "__launch";
+
+/// The command that tries out what a program's own view of the system can be.
+#[cfg(target_os = "linux")]
+pub(crate) const PROBE: &str = "__probe";
 
 /// The exit code where no program was started. Others may have it as well, so
 /// it is the nonce on stderr that counts.
@@ -37,7 +57,25 @@ const NOT_STARTED: u8 = 125;
 /// thread and nothing was opened.
 pub fn launch_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os();
-    let command = arguments.nth(1)?;
+    let mut command = arguments.nth(1)?;
+    if command == JOIN {
+        command = match join::join(&mut arguments) {
+            Ok(command) => command,
+            Err(code) => return Some(code),
+        };
+    }
+    #[cfg(target_os = "linux")]
+    if let Some(code) = enclose::enclose_if_asked(&command, &mut arguments) {
+        return Some(code);
+    }
+    #[cfg(target_os = "linux")]
+    if command == TEND {
+        return Some(tend::tend(arguments));
+    }
+    #[cfg(target_os = "linux")]
+    if command == PROBE {
+        return Some(crate::sandbox::system_view::tell_probe());
+    }
     if command == LAUNCH {
         Some(launch(arguments))
     } else if command == KEEP {

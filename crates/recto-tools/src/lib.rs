@@ -22,6 +22,9 @@ mod blocking;
 mod clip;
 mod declared;
 mod files;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod launch;
 mod mcp;
 mod options;
@@ -35,23 +38,25 @@ mod skill;
 mod tool;
 mod toolbox;
 
-pub use action::{ActionFields, CallFields, FileChange, FileFields, ProgramFields, ServerFields};
+pub use action::{
+    ActionFields, CallFields, FileChange, FileFields, ProgramFields, ServerFields, UnseenSkill,
+};
 pub use arguments::CallArguments;
 pub use declared::{DeclarationFlaw, check_declaration, trust_hash};
-pub use launch::launch_if_asked;
+pub use launch::{launch_if_asked, own_executable};
 pub use mcp::{
     ServerError, ServerProblem, ServerRegistry, ServerReport, ServerStatus, ServerTools,
 };
 pub use options::{
     CallLimits, Grants, NetworkAccess, ProgramOptions, SandboxPolicy, ScriptPolicy, ServerIncludes,
-    ServerKey, ServerOptions, ServerTransport, ToolOptions,
+    ServerKey, ServerOptions, ServerSandbox, ServerTransport, ToolOptions,
 };
 pub use policy::{ApprovalMode, ToolPermission, ToolPolicy};
-pub use sandbox::{Guards, ProgramReach, guards};
+pub use sandbox::{Guards, MemoryGuard, NoControlGroup, ProgramReach, ViewGuard, guards};
 pub use shorten::shorten;
 pub use tool::{
-    ApprovalNeed, CallContext, Consent, Tool, ToolAction, ToolCaller, ToolClass, ToolError,
-    ToolOutcome, ToolOutput, ToolResult,
+    ApprovalNeed, CallContext, Consent, SkillLook, Tool, ToolAction, ToolCaller, ToolClass,
+    ToolError, ToolOutcome, ToolOutput, ToolResult, TrustedSkill, TrustedSkills,
 };
 pub use toolbox::{
     ApprovalRequest, CallPermit, CallRefusal, SessionLeave, ToolCallVerdict, Toolbox,

@@ -9,13 +9,17 @@
 //! What servers offer beside tools is not used, and what they ask for (a model,
 //! a person, folders) they are not given.
 
+mod bounded_http;
 mod cache;
 mod content;
 mod error;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzzing;
 mod http;
 mod listing;
 mod log;
 mod names;
+mod own_ids;
 mod server;
 mod session;
 mod stdio;
@@ -268,11 +272,9 @@ impl ServerSet {
         let servers = self.servers.iter().map(|server| &**server.name());
         let called = model_name(server, &tool.name, servers);
         let include = self.include(server, &tool.name);
+        let description = tool.told_description(server);
         let id = ItemId::tool(Some(server.clone()), tool.name);
-        // So that a model and a person see whose words these are.
-        let description = tool.description.map(|words| format!("[server {server}] {words}"));
-        let spec =
-            ToolSpec::new(id, description.unwrap_or_default(), tool.parameters).with_called(called);
+        let spec = ToolSpec::new(id, description, tool.parameters).with_called(called);
         ToolSpec { include, source: ContentSource::Server(server.clone()), ..spec }
     }
 }

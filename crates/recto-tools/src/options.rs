@@ -1,6 +1,7 @@
 //! The options of tools, programs and MCP servers, as the configuration sets them.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use recto_context::IncludeMode;
 
 use crate::policy::ToolPolicy;
+use crate::sandbox::{WHAT_IT_IS, without_links};
 
 /// The options of a toolbox: what tools may reach, and how far a call may go.
 #[derive(Debug, Clone, Default)]
@@ -40,6 +42,37 @@ impl ToolOptions {
     pub fn new(workspace: impl Into<PathBuf>) -> Self {
         ToolOptions { workspace: workspace.into(), ..ToolOptions::default() }
     }
+
+    /// The MCP servers, those in a sandbox without the right to write what no tool may.
+    pub(crate) fn guarded_servers(&self) -> Vec<ServerOptions> {
+        let own = WHAT_IT_IS.iter().map(|name| self.workspace.join(name));
+        let folders = self.programs.skill_folders.iter().cloned();
+        let guarded: Vec<PathBuf> =
+            self.protected.iter().cloned().chain(own).chain(folders).collect();
+        let mut servers = self.servers.clone();
+        for server in &mut servers {
+            if let ServerTransport::Stdio { sandbox: Some(sandbox), .. } = &mut server.transport {
+                sandbox.protected.extend_from_slice(&guarded);
+            }
+        }
+        servers
+    }
+
+    /// Where the programs of MCP servers are searched, and where they search themselves: not where
+    /// tools can write. They are not confined, so nothing that a tool has put there may be run.
+    pub(crate) fn server_search_path(&self) -> Option<OsString> {
+        let granted = self.programs.grants.values().flat_map(|grants| &grants.write);
+        let writable: Vec<PathBuf> =
+            [&self.workspace].into_iter().chain(granted).map(|path| without_links(path)).collect();
+        let is_safe = |folder: &PathBuf| {
+            let folder = without_links(folder);
+            !writable.iter().any(|writable| folder.starts_with(writable))
+        };
+        let path = self.programs.search_path.as_ref()?;
+        let folders =
+            env::split_paths(path).filter(|folder| folder.is_absolute() && is_safe(folder));
+        env::join_paths(folders).ok()
+    }
 }
 
 /// The limits of a single call.
@@ -61,7 +94,7 @@ impl Default for CallLimits {
 #[derive(Debug, Clone, Default)]
 pub struct ProgramOptions {
     /// Recto's own executable, which confines itself and then becomes the
-    /// program. Without it no program is run.
+    /// program: see [`own_executable`](crate::own_executable). Without it no program is run.
     pub launcher: Option<PathBuf>,
     /// Where programs are searched, in the form of `PATH`.
     pub search_path: Option<OsString>,
@@ -108,6 +141,19 @@ pub struct Grants {
     pub network: NetworkAccess,
     /// Variables that its programs get, with their values.
     pub environment: Vec<(String, String)>,
+}
+
+impl Grants {
+    /// What was granted, each in a few words, without the values of variables.
+    pub(crate) fn describe(&self) -> Vec<String> {
+        let paths = |verb: &str, paths: &[PathBuf]| -> Vec<String> {
+            paths.iter().map(|path| format!("{verb} {}", path.display())).collect()
+        };
+        let names = self.environment.iter().map(|(name, _)| format!("variable {name}"));
+        let network = (self.network == NetworkAccess::Granted).then(|| "the network".to_owned());
+        let read = paths("reads", &self.read);
+        read.into_iter().chain(paths("writes", &self.write)).chain(names).chain(network).collect()
+    }
 }
 
 /// Without the values of variables: keys are among them.
@@ -173,6 +219,8 @@ pub enum ServerTransport {
         /// The folder that it starts in; without it, one that no tool can write: what
         /// lies in a workspace could make a program run it.
         working_dir: Option<PathBuf>,
+        /// What it is confined to; without it, it has the rights of whoever started Recto.
+        sandbox: Option<ServerSandbox>,
     },
     /// A server at an address, by Streamable HTTP.
     Http {
@@ -199,6 +247,20 @@ impl fmt::Debug for ServerTransport {
     }
 }
 
+/// What the program of an MCP server is confined to, beside the system's programs, its own files
+/// and a folder of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ServerSandbox {
+    /// Paths that it may read.
+    pub read: Vec<PathBuf>,
+    /// Paths that it may read and write.
+    pub write: Vec<PathBuf>,
+    /// Whether it may use the network.
+    pub network: NetworkAccess,
+    /// Absolute paths that it may not write all the same. The toolbox adds what no tool may write.
+    pub protected: Vec<PathBuf>,
+}
+
 /// A secret key that no debug output shows.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerKey(String);
@@ -221,11 +283,111 @@ impl fmt::Debug for ServerKey {
     }
 }
 
-/// Whether a variable of this name holds something that must not be shown. Others,
-/// such as a time zone or an author's name, are what results are about.
-pub(crate) fn names_a_secret(variable: &str) -> bool {
+/// Whether a variable holds something that must not be shown: by its name, or because its value
+/// is what keys look like. Others, such as a time zone or an author's name, are what results
+/// are about.
+pub(crate) fn holds_a_secret(variable: &str, value: &str) -> bool {
+    names_a_secret(variable) || looks_like_key(value.trim())
+}
+
+/// The shortest value that is taken for a key whatever its variable is called.
+const SHORTEST_KEY: usize = 16;
+
+/// Whether a value is one long word of letters and digits, and neither a path, an address
+/// without a password, nor the name of a machine or a person's mailbox.
+fn looks_like_key(value: &str) -> bool {
+    let has = |is: fn(char) -> bool| value.contains(is);
+    let is_word = value.chars().count() >= SHORTEST_KEY
+        && !has(char::is_whitespace)
+        && has(|c| c.is_ascii_digit())
+        && has(char::is_alphabetic);
+    let is_path = value.starts_with(['/', '.', '~']);
+    let is_address = value.contains("://") && !value.contains(['@', '?']);
+    let of_machine = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-:".contains(c);
+    let is_machine = value.contains('.') && value.chars().all(of_machine);
+    let is_mailbox = !value.contains(':')
+        && value.split_once('@').is_some_and(|(_, machine)| machine.contains('.'));
+    is_word && !is_path && !is_address && !is_machine && !is_mailbox
+}
+
+fn names_a_secret(variable: &str) -> bool {
     let name = variable.to_ascii_uppercase();
     let words = ["KEY", "TOKEN", "SECRET", "PASS", "PWD", "CREDENTIAL", "AUTH", "COOKIE", "DSN"];
     // An author is nobody's secret.
     words.iter().any(|word| name.contains(word)) && !name.contains("AUTHOR")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_told_by_its_variable_or_by_what_it_looks_like() {
+        assert!(holds_a_secret("API_TOKEN", "abc") && holds_a_secret("db_password", "x"));
+        let keys = [
+            "sk-proj-4f9A1c77b2",
+            "ghp_16C7e42F292c6912E7",
+            "0123456789abcdef0123",
+            "postgres://u:hunter2@db.example.org/x",
+            "https://h.example/?k=8c1f2e",
+            "eyJhbGci0iJI.eyJzdWIi.c2ln",
+        ];
+        for key in keys {
+            assert!(holds_a_secret("LANDING", key), "{key}");
+        }
+        let shown = [
+            "America/Argentina/Buenos_Aires",
+            "Ada Lovelace, born 1815",
+            "/opt/tools-2/share/data",
+            "./out-2026-11-17/report",
+            "https://api2.example.org/v1/models",
+            "db1.internal.example.org:5432",
+            "ada.lovelace1815@example.org",
+            "en_US.UTF-8",
+            "",
+        ];
+        for value in shown {
+            assert!(!holds_a_secret("LANDING", value), "{value}");
+        }
+    }
+
+    #[test]
+    fn programs_of_servers_are_not_searched_where_tools_can_write() {
+        let mut options = ToolOptions::new("/no/workspace");
+        let granted = Grants { write: vec!["/no/granted".into()], ..Grants::default() };
+        options.programs.grants.insert("s".to_owned(), granted);
+        assert_eq!(options.server_search_path(), None);
+        let path = "/bin:/no/workspace/bin:relative:/no/granted:/no/grantedbin::/usr/bin";
+        options.programs.search_path = Some(path.into());
+        let safe = options.server_search_path().unwrap();
+        assert_eq!(safe, OsString::from("/bin:/no/grantedbin:/usr/bin"));
+    }
+
+    #[test]
+    fn a_sandboxed_server_writes_nothing_that_no_tool_may() {
+        let transport = ServerTransport::Stdio {
+            program: "a".to_owned(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            working_dir: None,
+            sandbox: Some(ServerSandbox::default()),
+        };
+        let server = ServerOptions {
+            name: "a".to_owned(),
+            transport,
+            includes: ServerIncludes { include: IncludeMode::Always, tools: BTreeMap::new() },
+            disabled_tools: Vec::new(),
+            start_limit: Duration::from_secs(1),
+            time_limit: Duration::from_secs(1),
+        };
+        let mut options = ToolOptions { servers: vec![server], ..ToolOptions::new("/w") };
+        options.protected = vec!["/home/config.toml".into()];
+        let servers = options.guarded_servers();
+        let ServerTransport::Stdio { sandbox: Some(sandbox), .. } = &servers[0].transport else {
+            panic!("it is a sandboxed program")
+        };
+        for path in ["/home/config.toml", "/w/skills", "/w/memory"] {
+            assert!(sandbox.protected.contains(&PathBuf::from(path)), "{path}");
+        }
+    }
 }

@@ -72,6 +72,14 @@ impl ToolPolicy {
         }
     }
 
+    /// Whether the config lets tools of a skill run without asking, by the skill's name.
+    pub(crate) fn frees_skill(&self, skill: &str) -> bool {
+        let allows = |permission: &ToolPermission| *permission == ToolPermission::Allow;
+        let is_of_skill = |key: &str| key.strip_prefix(skill).is_some_and(|it| it.starts_with('.'));
+        self.skills.get(skill).is_some_and(allows)
+            || self.tools.iter().any(|(key, permission)| is_of_skill(key) && allows(permission))
+    }
+
     /// What a person set for the tool, or for what brings it. A name without what
     /// brings the tool may mean another one, so it can hold a tool back, and not
     /// more.

@@ -9,6 +9,7 @@
 //! Which program is run with which arguments is decided elsewhere.
 
 mod capture;
+mod control_groups;
 mod group;
 mod keeper;
 mod watch;
@@ -30,13 +31,14 @@ use tokio::time::{sleep, timeout};
 
 pub(crate) use capture::CapturedOutput;
 use capture::OutputCapture;
+pub(crate) use control_groups::{CallGroup, memory_guard};
 pub(crate) use group::ProcessGroup;
 pub(crate) use keeper::Keeper;
 use watch::watch;
 
-use crate::launch::{KernelLimits, LAUNCH, LaunchFailure, LaunchSpec};
-use crate::options::SandboxPolicy;
-use crate::sandbox::Confinement;
+use crate::launch::{JOIN, KernelLimits, LAUNCH, LaunchFailure, LaunchSpec, SystemView};
+use crate::options::{NetworkAccess, SandboxPolicy};
+use crate::sandbox::{Confinement, ResourceLimits, ViewGuard, guards};
 
 /// How long the last of its output is waited for after everything was killed.
 /// Only something that left the group, where no guard holds, needs that long.
@@ -136,7 +138,9 @@ impl Launcher {
     pub(crate) async fn run(&self, call: &ProgramCall) -> Result<ProgramOutcome, RunProblem> {
         let executable = self.executable.as_deref().ok_or(RunProblem::NoLauncher)?;
         let spec = launch_spec(call);
-        let mut child = spawn(executable, call)
+        let resources = call.confinement.resources;
+        let control = CallGroup::for_call(resources).map_err(|cause| no_control_group(&cause))?;
+        let mut child = spawn(executable, call, control.as_ref())
             .map_err(|cause| RunProblem::Spawn { program: call.program.clone(), cause })?;
         // The launcher waits for its orders until the keeper knows of it, so that
         // a program is never without someone who ends it.
@@ -152,7 +156,8 @@ impl Launcher {
             };
             let mut talk = pin!(talk);
             let (end, talked) = {
-                let end = pin!(ended(&mut child, call));
+                let watched = watched_resources(resources, control.as_ref());
+                let end = pin!(ended(&mut child, watched, call.limits.time));
                 match select(talk.as_mut(), end).await {
                     Either::Left(((), end)) => (end.await, true),
                     Either::Right((end, _)) => (end, false),
@@ -171,8 +176,61 @@ impl Launcher {
         match spec.read_failure(&stderr.head) {
             Some((LaunchFailure::Confinement, text)) => Err(RunProblem::Confinement(text)),
             Some((LaunchFailure::Start, text)) => Err(RunProblem::Start(text)),
-            None => Ok(ProgramOutcome { end: end.map_err(RunProblem::Wait)?, stdout, stderr }),
+            None => {
+                let end = told_end(end.map_err(RunProblem::Wait)?, control.as_ref());
+                Ok(ProgramOutcome { end, stdout, stderr })
+            }
         }
+    }
+}
+
+/// A program that was started, and that nobody waits for the end of. In its confinement it ends
+/// when its resources are used up and [`watch_resources`] looks at them.
+#[derive(Debug)]
+pub(crate) struct StartedProgram {
+    pub(crate) child: Child,
+    /// What it has to be sent before anything else, on its standard input; then it runs.
+    pub(crate) orders: Vec<u8>,
+    /// Its control group, where it has one.
+    pub(crate) control: Option<CallGroup>,
+}
+
+/// Starts a program in its confinement.
+pub(crate) fn spawn_confined(executable: &Path, call: &ProgramCall) -> io::Result<StartedProgram> {
+    let orders = launch_spec(call).encode();
+    let control = CallGroup::for_call(call.confinement.resources)
+        .map_err(|cause| io::Error::other(no_control_group(&cause)))?;
+    let child = spawn(executable, call, control.as_ref())?;
+    Ok(StartedProgram { child, orders, control })
+}
+
+/// Kills the group of a program that takes more than it may, and then ends.
+pub(crate) async fn watch_resources(leader: Option<u32>, resources: ResourceLimits) {
+    watch(leader, resources).await;
+}
+
+/// The limits that are left to the watch: what the kernel counts, it need not.
+pub(crate) fn watched_resources(
+    resources: ResourceLimits,
+    control: Option<&CallGroup>,
+) -> ResourceLimits {
+    let memory = if control.is_some() { u64::MAX } else { resources.memory };
+    ResourceLimits { memory, ..resources }
+}
+
+/// A guard that is there and fails is never passed over.
+fn no_control_group(cause: &io::Error) -> RunProblem {
+    RunProblem::Confinement(format!("can't make a control group for it: {cause}"))
+}
+
+/// The end, as it is told: a program that the kernel killed for its memory does not know why.
+fn told_end(end: ProgramEnd, control: Option<&CallGroup>) -> ProgramEnd {
+    let exceeded = control.and_then(CallGroup::exceeded_memory);
+    match (end, exceeded) {
+        (ProgramEnd::Exit(_) | ProgramEnd::Signal(_), Some(memory)) => {
+            ProgramEnd::TooMuchMemory(memory)
+        }
+        _ => end,
     }
 }
 
@@ -182,12 +240,15 @@ pub(crate) fn is_executable(found: &Metadata) -> bool {
 }
 
 fn launch_spec(call: &ProgramCall) -> LaunchSpec {
-    let Confinement { read, write, execute, network, resources } = &call.confinement;
+    let Confinement { read, write, execute, hidden, written, network, resources } =
+        &call.confinement;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     LaunchSpec {
         nonce: LaunchSpec::nonce(),
         sandbox: call.sandbox,
         network: *network,
+        view: system_view(),
+        written: *written,
         limits: KernelLimits {
             address_space: resources.address_space,
             data: resources.data,
@@ -203,12 +264,39 @@ fn launch_spec(call: &ProgramCall) -> LaunchSpec {
         read: read.clone(),
         write: write.clone(),
         execute: execute.clone(),
+        hidden: hidden.clone(),
     }
 }
 
-fn spawn(executable: &Path, call: &ProgramCall) -> io::Result<Child> {
-    Command::new(executable)
-        .arg(LAUNCH)
+/// The view of the system that programs have on this machine.
+fn system_view() -> SystemView {
+    match guards().view {
+        ViewGuard::Missing => SystemView::Shared,
+        ViewGuard::Mounts | ViewGuard::MountsAndProcesses => SystemView::Own,
+    }
+}
+
+/// The words before the program: what Recto is started again for.
+fn launch_words(network: NetworkAccess) -> Vec<&'static str> {
+    #[cfg(target_os = "linux")]
+    if system_view() == SystemView::Own {
+        use crate::launch::{ENCLOSE, WITH_NETWORK, WITHOUT_NETWORK};
+        return match network {
+            NetworkAccess::Granted => vec![ENCLOSE, WITH_NETWORK, LAUNCH],
+            NetworkAccess::Refused => vec![ENCLOSE, WITHOUT_NETWORK, LAUNCH],
+        };
+    }
+    let _ = network;
+    vec![LAUNCH]
+}
+
+fn spawn(executable: &Path, call: &ProgramCall, control: Option<&CallGroup>) -> io::Result<Child> {
+    let mut command = Command::new(executable);
+    if let Some(control) = control {
+        command.arg(JOIN).arg(control.path());
+    }
+    command
+        .args(launch_words(call.confinement.network))
         .arg(&call.program)
         .args(&call.arguments)
         .env_clear()
@@ -222,14 +310,18 @@ fn spawn(executable: &Path, call: &ProgramCall) -> io::Result<Child> {
         .spawn()
 }
 
-async fn ended(child: &mut Child, call: &ProgramCall) -> io::Result<ProgramEnd> {
+async fn ended(
+    child: &mut Child,
+    watched: ResourceLimits,
+    time: Duration,
+) -> io::Result<ProgramEnd> {
     let id = child.id();
     tokio::select! {
         biased;
         // First: what it ends, it kills.
-        end = watch(id, call.confinement.resources) => Ok(end),
+        end = watch(id, watched) => Ok(end),
         status = child.wait() => status.map(end_of),
-        () = sleep(call.limits.time) => Ok(ProgramEnd::TimedOut(call.limits.time)),
+        () = sleep(time) => Ok(ProgramEnd::TimedOut(time)),
     }
 }
 

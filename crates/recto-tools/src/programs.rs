@@ -19,18 +19,23 @@ use futures_util::future::{BoxFuture, FutureExt};
 use recto_context::{Catalog, ContentHash, ContentSource, ItemId, ToolSpec};
 use serde_json::{Value, json};
 
-use crate::action::{ActionFields, ProgramFields};
+use crate::action::{ActionFields, ProgramFields, UnseenSkill};
 use crate::arguments::CallArguments;
 use crate::blocking::{Stop, blocking};
-use crate::declared::{Invocation, InvocationScope, PreparedInvocation, SkillTools, report_result};
+use crate::declared::{
+    Invocation, InvocationScope, PreparedInvocation, SkillTools, declares_reading, report_result,
+};
 use crate::files::{WorkspaceRoot, is_protected, protected_paths};
+use crate::launch::WrittenPrograms;
 use crate::options::{
     CallLimits, Grants, NetworkAccess, ProgramOptions, SandboxPolicy, ToolOptions,
 };
+use crate::policy::ToolPolicy;
 use crate::process::{Launcher, ProgramCall, ProgramOutcome, RunLimits};
-use crate::sandbox::{Bounds, guards};
+use crate::sandbox::{Bounds, FileChanges, guards};
 use crate::tool::{
-    ApprovalNeed, CallContext, Consent, Tool, ToolAction, ToolClass, ToolError, ToolOutput,
+    ApprovalNeed, CallContext, Consent, SkillLook, Tool, ToolAction, ToolClass, ToolError,
+    ToolOutput, TrustedSkill,
 };
 use cleanup::CallCleanup;
 use secrets::GrantedSecrets;
@@ -50,6 +55,7 @@ struct ProgramHost {
     /// What the options protect, the folders of skills included.
     protected: Vec<PathBuf>,
     limits: CallLimits,
+    policy: ToolPolicy,
     options: ProgramOptions,
 }
 
@@ -60,6 +66,7 @@ impl SkillPrograms {
             workspace: options.workspace.clone(),
             protected: [&*options.protected, &options.programs.skill_folders].concat(),
             limits: options.limits,
+            policy: options.policy.clone(),
             options: options.programs.clone(),
         }))
     }
@@ -72,7 +79,10 @@ impl SkillPrograms {
         })?;
         let ContentSource::File(path) = &skill.source else { return None };
         let folder = path.parent()?.to_path_buf();
-        Some(Arc::new(ProgramTool { host: self.0.clone(), id: spec.id.clone(), folder }))
+        // Without the guards, nothing would hold it to what it declares.
+        let only_reads = guards().all_hold() && declares_reading(&folder, &spec.id.name);
+        let class = if only_reads { ToolClass::ReadingProgram } else { ToolClass::Program };
+        Some(Arc::new(ProgramTool { host: self.0.clone(), id: spec.id.clone(), folder, class }))
     }
 }
 
@@ -82,6 +92,7 @@ struct ProgramTool {
     host: Arc<ProgramHost>,
     id: ItemId,
     folder: PathBuf,
+    class: ToolClass,
 }
 
 impl Tool for ProgramTool {
@@ -90,12 +101,19 @@ impl Tool for ProgramTool {
     }
 
     fn class(&self) -> ToolClass {
-        ToolClass::Program
+        self.class
     }
 
     fn identity(&self, context: &CallContext) -> ContentHash {
-        let declaration = context.trusted.get(&self.folder).map(ToString::to_string);
-        ContentHash::of_bytes(format!("{} {declaration:?}", self.id).as_bytes())
+        let skill = context.trusted.get(&self.folder);
+        let skill = skill.map(|skill| (&self.folder, &skill.name, skill.files.to_string()));
+        ContentHash::of_bytes(format!("{} {skill:?}", self.id).as_bytes())
+    }
+
+    fn unseen_skill(&self, context: &CallContext) -> Option<PathBuf> {
+        let looked_at = |skill: &TrustedSkill| skill.look == SkillLook::LookedAt;
+        let is_seen = context.trusted.get(&self.folder).is_some_and(looked_at);
+        (!is_seen && !self.configured_rights().is_empty()).then(|| self.folder.clone())
     }
 
     fn describe<'a>(
@@ -120,10 +138,25 @@ impl Tool for ProgramTool {
 
 impl ProgramTool {
     fn start(&self, context: &CallContext) -> ProgramRun {
-        let ProgramTool { host, id, folder } = self.clone();
-        let grants = id.server.as_deref().and_then(|skill| host.options.grants.get(skill));
-        let grants = grants.cloned().unwrap_or_default();
-        ProgramRun { host, id, folder, grants, context: context.clone() }
+        let ProgramTool { host, id, folder, .. } = self.clone();
+        let grants = self.grants().cloned().unwrap_or_default();
+        let unseen = self.unseen_skill(context).map(|folder| UnseenSkill {
+            name: id.server.as_deref().unwrap_or_default().to_owned(),
+            folder: folder.to_string_lossy().into_owned(),
+            rights: self.configured_rights(),
+        });
+        ProgramRun { host, id, folder, grants, unseen, context: context.clone() }
+    }
+
+    fn grants(&self) -> Option<&Grants> {
+        self.host.options.grants.get(self.id.server.as_deref()?)
+    }
+
+    /// What the config gives to the skill's name, in words.
+    fn configured_rights(&self) -> Vec<String> {
+        let skill = self.id.server.as_deref().unwrap_or_default();
+        let free = self.host.policy.frees_skill(skill).then(|| "runs without asking".to_owned());
+        free.into_iter().chain(self.grants().into_iter().flat_map(Grants::describe)).collect()
     }
 }
 
@@ -134,6 +167,8 @@ struct ProgramRun {
     id: ItemId,
     folder: PathBuf,
     grants: Grants,
+    /// The skill, where a person has to be shown it before its first call.
+    unseen: Option<UnseenSkill>,
     context: CallContext,
 }
 
@@ -152,11 +187,16 @@ impl ProgramRun {
             environment: self.shown_environment(),
             reach: confinement.reach(),
             time_limit_seconds: self.time(invocation).as_secs(),
+            unseen_skill: self.unseen.clone(),
             guards: guards().to_string(),
             all_guards_hold: guards().all_hold(),
         };
         let fields = ActionFields::Program(Box::new(fields));
-        Ok(ToolAction::new(fields, ApprovalNeed::Leave, hash))
+        let needs = match self.unseen {
+            Some(_) => ApprovalNeed::Person,
+            None => ApprovalNeed::Leave,
+        };
+        Ok(ToolAction::new(fields, needs, hash))
     }
 
     /// The hash of all that decides what is run and how far it reaches. It does not change
@@ -173,7 +213,7 @@ impl ProgramRun {
             [exact(read), exact(write)],
             names,
             self.host.options.sandbox == SandboxPolicy::Required,
-            guards().to_string(),
+            guards().what_is_confined(),
         ]);
         ContentHash::of_bytes(decides.to_string().as_bytes())
     }
@@ -193,6 +233,8 @@ impl ProgramRun {
             "writes": exact(writes),
             "network": self.network(invocation) == NetworkAccess::Granted,
             "script": invocation.is_script,
+            "changes": invocation.changes == FileChanges::Allowed,
+            "written": invocation.written == WrittenPrograms::Executed,
         })
     }
 
@@ -211,6 +253,14 @@ impl ProgramRun {
             && self.action_hash(declared, &prepared) != hash
         {
             return Err(ToolError::new("what it would do changed since a person allowed it"));
+        }
+        if let (Some(UnseenSkill { name, .. }), false) =
+            (&self.unseen, matches!(consent, Consent::To(_)))
+        {
+            return Err(ToolError::new(format!(
+                "a person has to look at skill `{name}` before its first call: the config gives \
+                 it rights, and nobody has looked at it yet"
+            )));
         }
         let mut outputs = Vec::new();
         for step in prepared.steps() {
@@ -246,7 +296,11 @@ impl ProgramRun {
         arguments: &CallArguments,
     ) -> Result<(ContentHash, PreparedInvocation), ToolError> {
         let declared = SkillTools::read(&self.folder)?;
-        if self.context.trusted.get(&self.folder) != Some(&declared.hash()) {
+        let trusted = self.context.trusted.get(&self.folder);
+        let is_trusted = |skill: &TrustedSkill| {
+            skill.files == declared.hash() && Some(&skill.name) == self.id.server.as_ref()
+        };
+        if !trusted.is_some_and(is_trusted) {
             return Err(ToolError::new(format!(
                 "the tools.json or a script of skill `{0}` is not the one that was approved; a \
                  person has to look at it and trust it again",
@@ -335,6 +389,8 @@ impl ProgramRun {
             program: &invocation.program,
             extra_write: &invocation.writes,
             execute: invocation.is_script.then_some(&invocation.program).map_or(&[], from_ref),
+            changes: invocation.changes,
+            written: invocation.written,
         }
     }
 
@@ -371,7 +427,7 @@ impl ProgramRun {
 }
 
 /// The variables that every program gets.
-fn base_environment(own: &str) -> [(String, String); 5] {
+pub(crate) fn base_environment(own: &str) -> [(String, String); 5] {
     [("PATH", PATH), ("HOME", own), ("TMPDIR", own), ("LANG", "C.UTF-8"), ("TERM", "dumb")]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
 }

@@ -13,15 +13,19 @@ pub(crate) mod landlock_rules;
 pub(crate) mod seccomp_rules;
 #[cfg(target_os = "linux")]
 mod system_paths;
+#[cfg(target_os = "linux")]
+pub(crate) mod system_view;
 
 use std::fmt::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-pub(crate) use bounds::{Bounds, WHAT_IT_IS, without_links};
+pub(crate) use bounds::{Bounds, FileChanges, WHAT_IT_IS, without_links};
 use serde::{Deserialize, Serialize};
 
+use crate::launch::WrittenPrograms;
 use crate::options::NetworkAccess;
+use crate::process::memory_guard;
 
 const MIB: u64 = 1024 * 1024;
 
@@ -38,9 +42,88 @@ pub struct Guards {
     pub landlock: Option<u32>,
     /// Whether seccomp closes the network and other ways out.
     pub seccomp: bool,
+    /// What a program sees of mounts and processes.
+    pub view: ViewGuard,
+    /// Who counts the memory that a program takes.
+    pub memory: MemoryGuard,
+}
+
+/// How far programs have a view of the system of their own. Without it nothing is open that would
+/// be closed with it, but everyday programs can do less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ViewGuard {
+    /// None: modes, owners and times of files can't be changed at all.
+    Missing,
+    /// What may not be written is read-only, so modes and times of the rest can be changed.
+    Mounts,
+    /// The same, and a `/proc` with the program's own processes.
+    MountsAndProcesses,
+}
+
+impl ViewGuard {
+    /// The name that programs read.
+    pub fn name(self) -> &'static str {
+        match self {
+            ViewGuard::Missing => "missing",
+            ViewGuard::Mounts => "mounts",
+            ViewGuard::MountsAndProcesses => "mounts_and_processes",
+        }
+    }
+}
+
+/// Who holds programs to their limit of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryGuard {
+    /// The kernel, by a control group for each call.
+    ControlGroup,
+    /// Recto, by looking at the processes; with what stands in the kernel's way.
+    Counted(NoControlGroup),
+}
+
+impl MemoryGuard {
+    /// The name that programs read.
+    pub fn name(self) -> &'static str {
+        match self {
+            MemoryGuard::ControlGroup => "control_group",
+            MemoryGuard::Counted(_) => "counted",
+        }
+    }
+}
+
+/// Why programs have no control groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoControlGroup {
+    /// None of version 2 can be seen here.
+    NotMounted,
+    /// Those of version 2 don't count memory here: version 1 does, or nobody.
+    NoMemory,
+    /// Recto may make none where it is.
+    NotDelegated,
+    /// The kernel did not do as it was told.
+    Refused,
+}
+
+impl fmt::Display for NoControlGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NoControlGroup::NotMounted => "no control groups of version 2",
+            NoControlGroup::NoMemory => "control groups of version 2 without memory",
+            NoControlGroup::NotDelegated => "no control group that Recto may divide",
+            NoControlGroup::Refused => "the kernel refused a control group",
+        })
+    }
 }
 
 impl Guards {
+    /// What a program is kept from by these guards, whoever counts its memory. That depends on
+    /// where Recto was started, and its limit is the same.
+    pub(crate) fn what_is_confined(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string can't fail.
+        _ = self.write_confined(&mut text);
+        text
+    }
+
     /// Whether all hold, as `tools.sandbox = "required"` wants it. An older
     /// Landlock does not: under it a program can end Recto by a signal.
     pub fn all_hold(&self) -> bool {
@@ -53,14 +136,28 @@ pub fn guards() -> Guards {
     static GUARDS: OnceLock<Guards> = OnceLock::new();
     *GUARDS.get_or_init(|| {
         #[cfg(target_os = "linux")]
-        return Guards { landlock: landlock_rules::probe(), seccomp: seccomp_rules::probe() };
+        return Guards {
+            landlock: landlock_rules::probe(),
+            seccomp: seccomp_rules::probe(),
+            view: match system_view::probe() {
+                None => ViewGuard::Missing,
+                Some(system_view::OwnProc::Missing) => ViewGuard::Mounts,
+                Some(system_view::OwnProc::Mounted) => ViewGuard::MountsAndProcesses,
+            },
+            memory: memory_guard(),
+        };
         #[cfg(not(target_os = "linux"))]
-        return Guards { landlock: None, seccomp: false };
+        return Guards {
+            landlock: None,
+            seccomp: false,
+            view: ViewGuard::Missing,
+            memory: memory_guard(),
+        };
     })
 }
 
-impl fmt::Display for Guards {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Guards {
+    fn write_confined(&self, f: &mut impl fmt::Write) -> fmt::Result {
         match self.landlock {
             Some(version) => write!(f, "files: Landlock {version}")?,
             None => f.write_str("files: not confined (no Landlock)")?,
@@ -72,7 +169,24 @@ impl fmt::Display for Guards {
         if self.landlock.is_some_and(|version| version < KNOWS_SIGNALS) {
             f.write_str("; signals: not confined (Landlock 6 does it)")?;
         }
-        f.write_str("; time, memory, processes, output: limited")
+        f.write_str(match self.view {
+            ViewGuard::MountsAndProcesses => "; modes and times of files, /proc: a view of its own",
+            ViewGuard::Mounts => "; modes and times of files: a view of its own; /proc: closed",
+            ViewGuard::Missing => "; modes and times of files, /proc: closed (no name spaces)",
+        })
+    }
+}
+
+impl fmt::Display for Guards {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_confined(f)?;
+        match self.memory {
+            MemoryGuard::ControlGroup => f.write_str("; memory: a control group of the kernel")?,
+            MemoryGuard::Counted(why) => {
+                write!(f, "; memory: counted by looking at processes ({why})")?;
+            }
+        }
+        f.write_str("; time, processes, output: limited")
     }
 }
 
@@ -86,6 +200,10 @@ pub(crate) struct Confinement {
     pub(crate) write: Vec<PathBuf>,
     /// May be read and executed.
     pub(crate) execute: Vec<PathBuf>,
+    /// Files that are empty for the program where it has a view of its own.
+    pub(crate) hidden: Vec<PathBuf>,
+    /// Whether what may be written may also be executed.
+    pub(crate) written: WrittenPrograms,
     pub(crate) network: NetworkAccess,
     pub(crate) resources: ResourceLimits,
 }
@@ -130,6 +248,7 @@ impl Confinement {
             reads: lossy(&self.read),
             writes: lossy(&self.write),
             executes: lossy(&self.execute),
+            executes_written: self.written == WrittenPrograms::Executed,
             network: self.network == NetworkAccess::Granted,
             processes: self.resources.processes,
             memory_bytes: self.resources.memory,
@@ -148,6 +267,9 @@ pub struct ProgramReach {
     pub writes: Vec<String>,
     /// May be read and executed, besides the system's programs.
     pub executes: Vec<String>,
+    /// Whether what may be written may also be executed.
+    #[serde(default)]
+    pub executes_written: bool,
     /// Whether the network may be used.
     pub network: bool,
     /// Processes at a time.
@@ -164,8 +286,15 @@ impl ProgramReach {
         let ProgramReach { reads, writes, executes, processes, .. } = self;
         let network = if self.network { "allowed" } else { "none" };
         let (memory, file) = (self.memory_bytes / MIB, self.file_bytes / MIB);
-        let writes = if writes.is_empty() { "nothing" } else { &listed(writes, "") };
-        let (reads, executes) = (listed(reads, ", "), listed(executes, ", "));
+        let reads = listed(reads, ", ");
+        let writes = match writes.as_slice() {
+            [] => "nothing: it only reads".to_owned(),
+            writes => format!("{}; all else it only reads", listed(writes, "")),
+        };
+        let mut executes = listed(executes, ", ");
+        if self.executes_written {
+            executes += ", and what it may write";
+        }
         format!(
             "reads: the system's programs and libraries{reads}\n\
              writes: {writes}\n\

@@ -4,18 +4,36 @@
 //! Stricter than the schema itself in one thing: a parameter that the schema
 //! does not declare is refused, unless the schema says that any will do. Nothing
 //! is converted (`"3"` is no number), and no remote schema is ever fetched.
+//!
+//! Schemas come from tools.json and from MCP servers, so they are not trusted: each is measured
+//! before it is used (`measure.rs`), its patterns are matched in linear time (`tree.rs`), and a
+//! check has a budget of steps and ends when nobody waits for it (`budget.rs`).
 
-use std::collections::{HashMap, HashSet};
+mod budget;
+mod evaluate;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzzing;
+mod measure;
+mod parameters;
+mod problems;
+mod tree;
+mod values;
+
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use jsonschema::Validator;
-use jsonschema::error::{TypeKind, ValidationError, ValidationErrorKind};
 use parking_lot::Mutex;
-use recto_context::{ContentHash, ToolSpec, nearest_name};
+use recto_context::{ContentHash, ContentSource, ToolSpec};
 use serde_json::Value;
 
-use crate::arguments::{CallArguments, kind_of};
-use crate::clip::clip_name;
+use self::budget::Abandoned;
+use self::evaluate::{find_problems, fits};
+pub(crate) use self::measure::measure_extent;
+use self::parameters::SchemaParameters;
+use self::problems::SchemaProblem;
+use self::tree::{HardPatterns, SchemaTree};
+use crate::arguments::CallArguments;
+use crate::blocking::Stop;
 use crate::shorten::shorten;
 
 /// More schemas than an agent ever has at once.
@@ -25,25 +43,39 @@ const MAX_TOLD: usize = 5;
 /// Bytes that a problem may take, because some repeat what stands in the schema.
 const MAX_PROBLEM: usize = 300;
 
+/// Says what is wrong with the schema of a tool that a skill declares, if anything is.
+pub(crate) fn schema_flaw(parameters: &Value) -> Option<String> {
+    SchemaTree::new(parameters, HardPatterns::Refused).err()
+}
+
 /// Schemas made ready for checking, each once.
 #[derive(Debug, Default)]
 pub(crate) struct SchemaCache {
-    ready: Mutex<HashMap<ContentHash, Arc<CompiledSchema>>>,
+    ready: Mutex<HashMap<(ContentHash, HardPatterns), Arc<CompiledSchema>>>,
 }
 
 impl SchemaCache {
     /// Whether the arguments fit. An error is written for the model.
-    pub(crate) fn check(&self, spec: &ToolSpec, arguments: &CallArguments) -> Result<(), String> {
-        self.schema_of(spec).check(arguments)
+    pub(crate) fn check(
+        &self,
+        spec: &ToolSpec,
+        arguments: &CallArguments,
+        stop: &Stop,
+    ) -> Result<(), String> {
+        self.schema_of(spec).check(arguments, stop)
     }
 
     fn schema_of(&self, spec: &ToolSpec) -> Arc<CompiledSchema> {
-        let key = spec.schema.hash();
+        let hard = match spec.source {
+            ContentSource::Server(_) => HardPatterns::PassedOver,
+            _ => HardPatterns::Refused,
+        };
+        let key = (spec.schema.hash(), hard);
         if let Some(schema) = self.ready.lock().get(&key) {
             return schema.clone();
         }
         // Outside the lock: other calls need not wait for a large schema.
-        let schema = Arc::new(CompiledSchema::new(&spec.parameters));
+        let schema = Arc::new(CompiledSchema::new(&spec.parameters, hard));
         let mut ready = self.ready.lock();
         if ready.len() >= MAX_KEPT {
             ready.clear();
@@ -56,70 +88,57 @@ impl SchemaCache {
 /// A schema made ready for checking.
 #[derive(Debug)]
 struct CompiledSchema {
-    /// The problem with the schema, if it is not valid.
-    validator: Result<Validator, String>,
+    /// The problem with the schema, if arguments can't be checked by it.
+    tree: Result<SchemaTree, String>,
     parameters: SchemaParameters,
 }
 
 impl CompiledSchema {
-    fn new(schema: &Value) -> Self {
-        let validator = jsonschema::options().offline().build(schema);
-        let problem = |error: ValidationError<'_>| {
-            let text = format!("{}: {}", place_of(&error), error.masked_with("it"));
-            shorten(text, MAX_PROBLEM)
+    fn new(schema: &Value, hard: HardPatterns) -> Self {
+        let tree = SchemaTree::new(schema, hard);
+        let parameters = match &tree {
+            Ok(_) => SchemaParameters::from_schema(schema),
+            Err(_) => SchemaParameters::default(),
         };
-        CompiledSchema {
-            validator: validator.map_err(problem),
-            parameters: SchemaParameters::from_schema(schema),
-        }
+        CompiledSchema { tree, parameters }
     }
 
-    fn check(&self, arguments: &CallArguments) -> Result<(), String> {
-        let validator = self.validator.as_ref().map_err(|problem| {
+    fn check(&self, arguments: &CallArguments, stop: &Stop) -> Result<(), String> {
+        let tree = self.tree.as_ref().map_err(|problem| {
             let who = "only a person can mend that";
             format!("the schema of its parameters is not valid; {who}.\n- {problem}")
         })?;
-        let mut problems: Vec<String> =
-            arguments.names().filter_map(|name| self.parameters.undeclared(name)).collect();
-        let errors = validator.iter_errors(arguments.as_value());
-        problems.extend(errors.flat_map(|error| self.describe(&error)));
-        if problems.is_empty() { Ok(()) } else { Err(self.advise(problems)) }
+        let undeclared = arguments.names().filter_map(|name| self.parameters.undeclared(name));
+        let mut problems: Vec<String> = undeclared.collect();
+        let value = arguments.as_value();
+        match fits(tree, value, stop) {
+            Ok(true) if problems.is_empty() => return Ok(()),
+            Ok(true) => {}
+            Ok(false) => problems.extend(self.find_problems(tree, value, stop)),
+            Err(Abandoned::Unwanted) => return Err("nobody waits for it any more.".to_owned()),
+            Err(Abandoned::TooMuchWork) => {
+                return Err("checking these arguments by the schema of its parameters takes more \
+                            work than a check may; shorter or simpler arguments may do, else \
+                            only a person can mend the schema."
+                    .to_owned());
+            }
+        }
+        Err(self.advise(problems))
     }
 
-    /// What is wrong, a sentence for each thing.
-    fn describe(&self, error: &ValidationError<'_>) -> Vec<String> {
-        let at_top = error.instance_path().as_str().is_empty();
-        let place = place_of(error);
-        match error.kind() {
-            ValidationErrorKind::AdditionalProperties { unexpected }
-            | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-                let describe = |name: &String| match at_top {
-                    true => self.parameters.refusal(name),
-                    false => format!("{place} must not have `{}`", clip_name(name)),
-                };
-                unexpected.iter().map(describe).collect()
-            }
-            ValidationErrorKind::Required { property } => {
-                let name = property.as_str().unwrap_or_default();
-                vec![match at_top {
-                    true => format!("`{name}` is missing"),
-                    false => format!("{place} lacks `{name}`"),
-                }]
-            }
-            ValidationErrorKind::Type { kind } => {
-                let (wanted, is) = (types_of(kind), kind_of(error.instance()));
-                vec![format!("{place} must be of type {wanted}, not {is}")]
-            }
-            ValidationErrorKind::Enum { options } => {
-                vec![format!("{place} must be one of {}", values_of(options))]
-            }
-            // Without the value itself, which may be very long.
-            _ => vec![format!("{place}: {}", error.masked_with("it"))],
-        }
+    fn find_problems(&self, tree: &SchemaTree, value: &Value, stop: &Stop) -> Vec<String> {
+        let Ok(found) = find_problems(tree, value, stop) else {
+            return vec!["the object does not fit the schema".to_owned()];
+        };
+        let words = |problem| match problem {
+            SchemaProblem::Undeclared(name) => self.parameters.refusal(&name),
+            SchemaProblem::Words(words) => words,
+        };
+        found.into_iter().map(words).collect()
     }
 
     fn advise(&self, mut problems: Vec<String>) -> String {
-        // The order in which keywords are checked is the library's own affair.
+        // The order in which keywords are checked means nothing to a model.
         problems.sort();
         problems.dedup();
         let more = problems.len().saturating_sub(MAX_TOLD);
@@ -130,132 +149,6 @@ impl CompiledSchema {
         lines.push(self.parameters.describe());
         lines.join("\n")
     }
-}
-
-/// The types that would do.
-fn types_of(kind: &TypeKind) -> String {
-    match kind {
-        TypeKind::Single(single) => single.to_string(),
-        TypeKind::Multiple(types) => {
-            types.iter().map(|kind| kind.to_string()).collect::<Vec<_>>().join(" or ")
-        }
-    }
-}
-
-/// The values that would do.
-fn values_of(options: &Value) -> String {
-    let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
-    options.iter().map(Value::to_string).collect::<Vec<_>>().join(", ")
-}
-
-/// Where the error is, as the model would name it: `items/0/name`.
-fn place_of(error: &ValidationError<'_>) -> String {
-    match error.instance_path().as_str().trim_start_matches('/') {
-        "" => "the object".to_owned(),
-        path => format!("`{}`", shorten(path.to_owned(), MAX_PROBLEM / 3)),
-    }
-}
-
-/// The parameters that a schema declares.
-#[derive(Debug, Default)]
-struct SchemaParameters {
-    declared: Vec<SchemaParameter>,
-    others: UndeclaredParameters,
-}
-
-#[derive(Debug)]
-struct SchemaParameter {
-    name: String,
-    /// `string, required` and the like.
-    remark: String,
-}
-
-/// What a schema says of parameters that it does not name.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum UndeclaredParameters {
-    #[default]
-    Refused,
-    LeftToTheSchema,
-}
-
-impl SchemaParameters {
-    fn from_schema(schema: &Value) -> Self {
-        let mut parameters = SchemaParameters::default();
-        parameters.gather(schema, schema, &mut HashSet::new());
-        parameters
-    }
-
-    /// Takes in what `schema` declares, also through the schemas it is made of.
-    /// Each reference is followed once, so that circles come to an end.
-    fn gather<'a>(&mut self, schema: &'a Value, whole: &'a Value, followed: &mut HashSet<&'a str>) {
-        if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
-            for (name, property) in properties {
-                self.declare(name, property, schema);
-            }
-        }
-        if leaves_others_open(schema) {
-            self.others = UndeclaredParameters::LeftToTheSchema;
-        }
-        let lists = ["allOf", "anyOf", "oneOf"].map(|key| schema.get(key)?.as_array());
-        let parts = ["if", "then", "else"].map(|key| schema.get(key)).into_iter().flatten();
-        for part in lists.into_iter().flatten().flatten().chain(parts) {
-            self.gather(part, whole, followed);
-        }
-        let target = schema.get("$ref").and_then(Value::as_str);
-        let pointer = target.and_then(|target| target.strip_prefix('#'));
-        let pointer = pointer.filter(|pointer| followed.insert(pointer));
-        if let Some(part) = pointer.and_then(|pointer| whole.pointer(pointer)) {
-            self.gather(part, whole, followed);
-        }
-    }
-
-    fn declare(&mut self, name: &str, property: &Value, schema: &Value) {
-        if self.declared.iter().any(|parameter| parameter.name == name) {
-            return;
-        }
-        let required = schema.get("required").and_then(Value::as_array);
-        let required = required.is_some_and(|names| names.iter().any(|other| other == name));
-        let kind = property.get("type").and_then(Value::as_str);
-        let remarks = [kind, required.then_some("required")];
-        let remark = remarks.into_iter().flatten().collect::<Vec<_>>().join(", ");
-        self.declared.push(SchemaParameter { name: name.to_owned(), remark });
-    }
-
-    fn names(&self) -> impl Iterator<Item = &str> {
-        self.declared.iter().map(|parameter| parameter.name.as_str())
-    }
-
-    /// What to say of a parameter, if it was not declared.
-    fn undeclared(&self, name: &str) -> Option<String> {
-        let fits = self.others == UndeclaredParameters::LeftToTheSchema
-            || self.names().any(|it| it == name);
-        (!fits).then(|| self.refusal(name))
-    }
-
-    fn refusal(&self, name: &str) -> String {
-        let hint = nearest_name(name, self.names()).filter(|near| *near != name);
-        let hint = hint.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        format!("`{}` is not a parameter{hint}", clip_name(name))
-    }
-
-    fn describe(&self) -> String {
-        if self.declared.is_empty() {
-            return "It takes no parameters.".to_owned();
-        }
-        let describe = |parameter: &SchemaParameter| match parameter.remark.as_str() {
-            "" => parameter.name.clone(),
-            remark => format!("{} ({remark})", parameter.name),
-        };
-        let parameters: Vec<String> = self.declared.iter().map(describe).collect();
-        format!("Parameters: {}", parameters.join(", "))
-    }
-}
-
-/// Whether the schema itself says that parameters may come which it does not name.
-fn leaves_others_open(schema: &Value) -> bool {
-    let says = ["additionalProperties", "unevaluatedProperties"];
-    schema.get("patternProperties").is_some()
-        || says.iter().filter_map(|key| schema.get(key)).any(|said| *said != Value::Bool(false))
 }
 
 #[cfg(test)]

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use recto_context::{Audience, CallId, Catalog, ContentHash, ItemId, MessageId, ToolSpec};
+use recto_context::{
+    Audience, CallId, Catalog, ContentHash, ItemId, MessageId, Reveal, ToolSpec, reveal,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::action::{ActionFields, CallFields};
@@ -32,6 +34,12 @@ pub trait Tool: Send + Sync {
     /// not what may come under its name later.
     fn identity(&self, _: &CallContext) -> ContentHash {
         ContentHash::of_bytes(self.id().to_string().as_bytes())
+    }
+
+    /// The folder of the skill that brings it, if a person has to be shown that before the first
+    /// call, whatever is set: the config gives it rights, and nobody has looked at it.
+    fn unseen_skill(&self, _: &CallContext) -> Option<PathBuf> {
+        None
     }
 
     /// Describes exactly what a call would do, for a person who is asked to allow it.
@@ -68,14 +76,26 @@ pub enum ToolClass {
     Remembers,
     /// It runs a program that a skill declares.
     Program,
+    /// It runs a program that a skill declares to change nothing, and that is held to it.
+    ReadingProgram,
     /// It asks an MCP server.
     Server,
+    /// It gives a task to a sub-agent, which may do no more than whoever calls it.
+    Delegates,
+    /// It decides what the agent does later, when nobody is there to be asked.
+    Schedules,
 }
 
 impl ToolClass {
     /// Whether a person is asked, unless something is set.
     pub fn asks(self) -> bool {
-        !matches!(self, ToolClass::Reads | ToolClass::Remembers)
+        !matches!(
+            self,
+            ToolClass::Reads
+                | ToolClass::Remembers
+                | ToolClass::ReadingProgram
+                | ToolClass::Delegates
+        )
     }
 
     /// Whether it can change files that another call might see.
@@ -85,7 +105,13 @@ impl ToolClass {
 
     /// Whether it ends in time by itself, because its time is set elsewhere.
     pub(crate) fn keeps_time(self) -> bool {
-        matches!(self, ToolClass::Program | ToolClass::Server)
+        matches!(
+            self,
+            ToolClass::Program
+                | ToolClass::ReadingProgram
+                | ToolClass::Server
+                | ToolClass::Delegates
+        )
     }
 }
 
@@ -106,9 +132,12 @@ pub struct ToolAction {
 
 impl ToolAction {
     /// Makes an action of its fields. The hash is of all that they tell, and of what
-    /// else decides what is run.
+    /// else decides what is run. Of the words every character can be seen, and the title is one
+    /// line: nothing in it can pass for another question.
     pub fn new(fields: ActionFields, needs: ApprovalNeed, hash: ContentHash) -> Self {
-        ToolAction { title: fields.title(), detail: fields.detail(), fields, needs, hash }
+        let title = reveal(&fields.title(), Reveal::Line);
+        let detail = reveal(&fields.detail(), Reveal::EveryCharacter);
+        ToolAction { title, detail, fields, needs, hash }
     }
 
     /// Makes an action of which the arguments say everything.
@@ -145,11 +174,36 @@ pub enum Consent {
 pub struct CallContext {
     /// The agent's items, as the turn sees them.
     pub catalog: Arc<Catalog>,
-    /// The hashes of the declarations and scripts of skills as a person last approved
-    /// them, by the skill's folder. One that differs is not run.
-    pub trusted: Arc<BTreeMap<PathBuf, ContentHash>>,
+    /// The skills whose programs may run, by their folders. One that differs is not run.
+    pub trusted: Arc<TrustedSkills>,
     /// The session and the people for whom the call is made.
     pub caller: ToolCaller,
+    /// The call itself, while it runs.
+    pub call: Option<CallId>,
+}
+
+/// The skills whose programs may run, by their folders.
+pub type TrustedSkills = BTreeMap<PathBuf, TrustedSkill>;
+
+/// A skill whose programs may run, as long as it is this very one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrustedSkill {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The hash of its declaration and scripts.
+    pub files: ContentHash,
+    /// Whether a person has looked at it.
+    pub look: SkillLook,
+}
+
+/// Whether a person has looked at a skill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SkillLook {
+    /// It was seen by Recto alone. Rights of the config are not its own before a person has
+    /// been shown it.
+    FirstSeen,
+    /// A person has looked at it.
+    LookedAt,
 }
 
 /// The session and the people for whom a call is made.
@@ -159,6 +213,8 @@ pub struct ToolCaller {
     pub audience: Audience,
     /// The number of the session.
     pub session: Option<i64>,
+    /// The number of the turn, where there is one.
+    pub turn: Option<i64>,
     /// The first message of the session that the model can see.
     pub sees_from: MessageId,
     /// What the person has just asked to have remembered, in their own words, where they did so

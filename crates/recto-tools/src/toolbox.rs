@@ -5,6 +5,7 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -114,10 +115,10 @@ impl Toolbox {
     pub fn new(options: ToolOptions) -> Self {
         let launcher = Launcher::new(options.programs.launcher.clone());
         let servers = ServerRegistry::new(
-            options.servers.clone(),
+            options.guarded_servers(),
             options.server_cache.clone(),
             options.server_logs.clone(),
-            options.programs.search_path.clone(),
+            options.server_search_path(),
             launcher.keeper().clone(),
         );
         let (limits, policy) = (options.limits, options.policy.clone());
@@ -155,9 +156,26 @@ impl Toolbox {
     }
 
     /// Whether calls of a tool need a person.
-    pub fn asks(&self, spec: &ToolSpec, catalog: &Catalog, approval: ApprovalMode) -> bool {
-        let class = self.tool(spec, catalog).map_or(ToolClass::Reads, |tool| tool.class());
-        self.policy.asks(spec, class, approval)
+    pub fn asks(&self, spec: &ToolSpec, context: &CallContext, approval: ApprovalMode) -> bool {
+        let tool = self.tool(spec, &context.catalog);
+        let class = tool.as_ref().map_or(ToolClass::Reads, |tool| tool.class());
+        let is_unseen = tool.is_some_and(|tool| tool.unseen_skill(context).is_some());
+        self.policy.asks(spec, class, approval) || is_unseen
+    }
+
+    /// The folders of skills that a person was shown for the first time, and allowed, with these
+    /// permits.
+    pub fn shown_skills(
+        &self,
+        calls: &[ToolCall],
+        permits: &[CallPermit],
+        offered: &[ToolSpec],
+        context: &CallContext,
+    ) -> Vec<PathBuf> {
+        let is_shown = |permit: &CallPermit| matches!(permit, CallPermit::Go(Consent::To(_)));
+        let shown = calls.iter().zip(permits).filter(|(_, permit)| is_shown(permit));
+        let tools = shown.filter_map(|(call, _)| self.find(call, offered, &context.catalog));
+        tools.filter_map(|(_, tool)| tool.unseen_skill(context)).collect()
     }
 
     /// Says of each call whether it may run. What is not offered, or needs nobody's
@@ -186,7 +204,8 @@ impl Toolbox {
         const GO: ToolCallVerdict = ToolCallVerdict::Go(Consent::Unasked);
         let Some((spec, tool)) = self.find(call, offered, &context.catalog) else { return GO };
         let class = tool.class();
-        let asks = self.policy.asks(spec, class, leave.approval);
+        let is_unseen = tool.unseen_skill(context).is_some();
+        let asks = self.policy.asks(spec, class, leave.approval) || is_unseen;
         if !asks && class != ToolClass::Writes {
             return GO;
         }
@@ -343,20 +362,21 @@ impl Toolbox {
             Ok(arguments) => arguments,
             Err(advice) => return (ToolOutcome::Refused, format!("{name} was not run: {advice}")),
         };
-        match tool.run(arguments, context, consent).await {
+        let context = CallContext { call: Some(call.id.clone()), ..context.clone() };
+        match tool.run(arguments, &context, consent).await {
             Ok(text) => (ToolOutcome::Done, text),
             Err(error) => (ToolOutcome::Failed, format!("{name} failed: {error}")),
         }
     }
 
-    /// The arguments of a call, if they fit. On another thread: a schema can be
-    /// made so that checking takes very long, and then the time limit must hold.
+    /// The arguments of a call, if they fit. On another thread: a check may take a second, and is
+    /// given up when nobody waits for it any more.
     async fn arguments(&self, call: &ToolCall, spec: &ToolSpec) -> Result<CallArguments, String> {
         let schemas = self.schemas.clone();
         let (text, spec) = (call.arguments.clone(), spec.clone());
-        let check = move |_: &Stop| {
+        let check = move |stop: &Stop| {
             let arguments = CallArguments::parse(&text)?;
-            schemas.check(&spec, &arguments)?;
+            schemas.check(&spec, &arguments, stop)?;
             Ok(arguments)
         };
         blocking(check).await

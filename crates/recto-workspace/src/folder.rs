@@ -76,8 +76,7 @@ impl Folder {
 
     fn list(&self, seen: &PathState) -> ItemListing {
         let mut listing = ItemListing::default();
-        let kind = format!("{}s", self.kind.item_kind());
-        let entries = list_folder(&self.path, seen, &kind).unwrap_or_else(|what| {
+        let entries = list_folder(&self.path, seen, self.kind.describe()).unwrap_or_else(|what| {
             listing.problems.push(WorkspaceProblem::error(&self.path, what));
             Vec::new()
         });
@@ -95,7 +94,7 @@ impl Folder {
         listing
     }
 
-    /// Skills are folders; rules and references are Markdown files. What an
+    /// Skills and sub-agents are folders; rules and references are Markdown files. What an
     /// editor or a version control hides behind a dot is none of them.
     fn is_candidate(&self, entry: &DirEntry) -> bool {
         let name = entry.file_name();
@@ -104,7 +103,9 @@ impl Folder {
         }
         match self.kind {
             // Links are followed; a broken one is kept, to be reported.
-            FolderKind::Skills => fs::metadata(entry.path()).map_or(true, |target| target.is_dir()),
+            FolderKind::Skills | FolderKind::SubAgents => {
+                fs::metadata(entry.path()).map_or(true, |target| target.is_dir())
+            }
             FolderKind::Rules | FolderKind::References => is_markdown(&name),
         }
     }

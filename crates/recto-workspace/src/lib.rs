@@ -30,6 +30,9 @@ mod document;
 mod fields;
 mod folder;
 mod frontmatter;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod include;
 mod lenient;
 mod memories;
@@ -42,6 +45,7 @@ mod snapshot;
 mod source_files;
 mod stamp;
 mod state;
+mod sub_agent;
 mod tools_json;
 mod workspace;
 
@@ -50,9 +54,10 @@ pub use include::{IncludeSource, LongSkills};
 pub use memories::{
     AddedMemory, AllMemories, FindingKind, ForgottenMemory, Horizon, MemoryError, MemoryFiles,
     MemoryFinding, MemoryResult, MemoryView, NewMemory, SecretMatch, TextMarks, find_secret,
-    is_lasting_statement,
+    is_lasting_statement, shares_itself,
 };
 pub use options::{Override, Reload, WorkspaceOptions};
 pub use problem::{ProblemEffect, Severity, WorkspaceProblem};
 pub use snapshot::{SkipReason, SkippedItem, WorkspaceSnapshot};
+pub use sub_agent::{SubAgent, SubAgentConfig};
 pub use workspace::Workspace;

@@ -42,6 +42,8 @@ mod change;
 mod check;
 mod compose;
 mod error;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzzing;
 mod journal;
 mod lasting;
 mod layout;
@@ -80,6 +82,7 @@ pub use change::{AddedMemory, ForgottenMemory, NewMemory, TextMarks};
 pub use check::{FindingKind, MemoryFinding};
 pub use error::{MemoryError, MemoryResult};
 pub use lasting::is_lasting_statement;
+pub use parse::shares_itself;
 pub use read_all::AllMemories;
 pub use secrets::{SecretMatch, find_secret};
 

@@ -1,11 +1,11 @@
 //! What is wrong with a file, for people. Problems are data: nothing here
 //! prints, and no problem stops a call.
 
-use std::fmt::{self, Write};
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use recto_context::{ContentSource, FileNotice, Remedy};
+use recto_context::{ContentSource, FileNotice, Remedy, Reveal, reveal};
 
 /// Something wrong with one file or folder.
 ///
@@ -111,36 +111,16 @@ impl WorkspaceProblem {
 
 impl fmt::Display for WorkspaceProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = TerminalEscaper(f);
-        write!(out, "{}", self.path.display())?;
+        // Whoever names a file could otherwise forge a second problem with a line break, or
+        // hide this one.
+        let visible = |text: &str| reveal(text, Reveal::Line);
+        f.write_str(&visible(&self.path.to_string_lossy()))?;
         if let Some(line) = self.line {
-            write!(out, ":{line}")?;
+            write!(f, ":{line}")?;
         }
-        write!(out, ": {}", self.what)?;
-        self.hint.iter().try_for_each(|hint| write!(out, "; {hint}"))
+        write!(f, ": {}", visible(&self.what))?;
+        self.hint.iter().try_for_each(|hint| write!(f, "; {}", visible(hint)))
     }
-}
-
-/// Escapes what acts on a terminal. Whoever names a file could otherwise forge
-/// a second problem with a line break, or hide this one.
-struct TerminalEscaper<'a, 'f>(&'a mut fmt::Formatter<'f>);
-
-impl Write for TerminalEscaper<'_, '_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        for c in text.chars() {
-            if acts_on_terminals(c) {
-                write!(self.0, "{}", c.escape_debug())?;
-            } else {
-                self.0.write_char(c)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Control characters, and those that turn the direction of the text around them.
-fn acts_on_terminals(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -170,7 +150,7 @@ mod tests {
         let path: Arc<Path> = Arc::from(Path::new(forged));
         let problem = WorkspaceProblem::warning(&path, forged).at_line(1).hint(forged);
         let shown =
-            r"a\nwarning: \u{1b}[31mb\r\0\u{7f}\u{85}\u{9b}\u{202a}\u{202e}\u{2066}\u{2069}é🙂";
+            r"a\nwarning: \u{1b}[31mb\r\u{0}\u{7f}\u{85}\u{9b}\u{202a}\u{202e}\u{2066}\u{2069}é🙂";
         assert_eq!(problem.to_string(), format!("{shown}:1: {shown}; {shown}"));
         assert_eq!(problem.what, forged, "the fields stay as they are");
     }

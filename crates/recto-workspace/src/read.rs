@@ -20,6 +20,7 @@ use crate::problem::WorkspaceProblem;
 use crate::skill::{ParsedSkill, read_skill};
 use crate::source_files::{FileRole, SourceFile};
 use crate::stamp::{self, IoFailure, PathState, stat_path};
+use crate::sub_agent::{self, SubAgentConfig};
 use crate::tools_json::read_tools;
 
 /// The largest file that is read.
@@ -68,6 +69,8 @@ pub(crate) enum ParsedValue {
     Skill(ParsedSkill),
     Tools(Vec<ToolSpec>),
     Document(Option<ParsedDocument>),
+    /// One that must not be gone by is none.
+    SubAgentConfig(Option<SubAgentConfig>),
 }
 
 /// Reads a file and, if its bytes are new, parses it.
@@ -170,13 +173,20 @@ fn parse(
         | FileRole::Agents
         | FileRole::ProjectAgents
         | FileRole::User
-        | FileRole::ToolsDoc => ParsedValue::Text(read_text(content, &file.path)),
+        | FileRole::ToolsDoc
+        | FileRole::SubAgentSoul
+        | FileRole::SubAgentMood
+        | FileRole::SubAgentMemory
+        | FileRole::SubAgentSkill => ParsedValue::Text(read_text(content, &file.path)),
         FileRole::Skill => {
             ParsedValue::Skill(read_skill(content, options.search_path.as_deref(), &mut report))
         }
         FileRole::SkillTools => ParsedValue::Tools(read_tools(content, &mut report)),
         FileRole::Rule | FileRole::Reference => {
             ParsedValue::Document(read_document(content, &mut report))
+        }
+        FileRole::SubAgentConfig => {
+            ParsedValue::SubAgentConfig(sub_agent::read_config(content, &mut report))
         }
     };
     ReadOutcome::Parsed(ParsedFile { hash, value, problems: report.problems })

@@ -18,6 +18,7 @@ use crate::read::{ParsedFile, ParsedValue};
 use crate::skill::{ParsedSkill, folder_name};
 use crate::source_files::FileRole;
 use crate::state::{FileSlot, SlotContent};
+use crate::sub_agent::SubAgent;
 
 /// What an agent has, at one moment.
 #[derive(Debug, Clone, Default)]
@@ -34,6 +35,8 @@ pub struct WorkspaceSnapshot {
     pub include_sources: BTreeMap<ItemId, IncludeSource>,
     /// Skills that are not always there because they are too long for it.
     pub long_skills: Option<LongSkills>,
+    /// The sub-agents, those that can't be used included, in order of id.
+    pub sub_agents: Vec<SubAgent>,
 }
 
 /// An item that is not in the catalog, and why.
@@ -101,12 +104,15 @@ struct SnapshotBuilder {
     references: BTreeMap<Arc<str>, CatalogDocument>,
     /// Where the skill of the last SKILL.md stands, for the tools that follow it.
     open_skill: Option<usize>,
+    /// The sub-agents by their folders.
+    sub_agents: BTreeMap<Arc<Path>, SubAgent>,
 }
 
 impl SnapshotBuilder {
     fn add(&mut self, slot: &FileSlot, options: &WorkspaceOptions) {
         let path = &slot.file.path;
         match (slot.file.role, slot.content()) {
+            (role, content) if role.is_of_sub_agent() => self.add_to_sub_agent(path, role, content),
             (FileRole::Skill, content) => self.add_skill(path, content, options),
             // The tools of a skill that is left out are left out with it.
             (FileRole::SkillTools, _) if self.open_skill.is_none() => {}
@@ -140,8 +146,56 @@ impl SnapshotBuilder {
             (_, ParsedValue::Document(Some(reference))) => {
                 self.add_document(ItemKind::Reference, reference, options);
             }
-            // Skills are added with their problems, in `add_skill`.
-            (_, ParsedValue::Document(None) | ParsedValue::Skill(_)) => {}
+            // Skills are added with their problems, in `add_skill`, and so are sub-agents.
+            (
+                _,
+                ParsedValue::Document(None)
+                | ParsedValue::Skill(_)
+                | ParsedValue::SubAgentConfig(_),
+            ) => {}
+        }
+    }
+
+    /// Adds a file to the sub-agent whose folder it stands in. A memory alone makes none: it may
+    /// be that of the agent itself.
+    fn add_to_sub_agent(&mut self, path: &Arc<Path>, role: FileRole, content: &SlotContent) {
+        let folder = path.parent().unwrap_or(path);
+        let is_known = self.sub_agents.contains_key(folder);
+        if matches!(content, SlotContent::Missing) {
+            return;
+        }
+        if role == FileRole::SubAgentMemory && !is_known {
+            return;
+        }
+        let agent = self.sub_agents.entry(folder.into()).or_insert_with(|| SubAgent::new(folder));
+        match content {
+            SlotContent::Missing => {}
+            SlotContent::Unusable(problem) => {
+                agent.fault.get_or_insert_with(|| format!("a file of it {}", problem.what));
+                self.report(problem.clone());
+            }
+            SlotContent::Parsed(parsed) => {
+                match (role, &parsed.value) {
+                    (FileRole::SubAgentSoul, ParsedValue::Text(text)) => {
+                        agent.soul.clone_from(text);
+                    }
+                    (FileRole::SubAgentMood, ParsedValue::Text(text)) => {
+                        agent.mood.clone_from(text);
+                    }
+                    (FileRole::SubAgentMemory, ParsedValue::Text(text)) => {
+                        agent.memory.clone_from(text);
+                    }
+                    (_, ParsedValue::Text(text)) => agent.skill.clone_from(text),
+                    (_, ParsedValue::SubAgentConfig(Some(config))) => {
+                        agent.config.clone_from(config);
+                    }
+                    _ => {
+                        let fault = || "its agent.toml can't be used".to_owned();
+                        agent.fault.get_or_insert_with(fault);
+                    }
+                }
+                self.report_all(parsed);
+            }
         }
     }
 
@@ -263,6 +317,10 @@ impl SnapshotBuilder {
     }
 
     fn finish(mut self, options: &WorkspaceOptions) -> WorkspaceSnapshot {
+        for mut agent in std::mem::take(&mut self.sub_agents).into_values() {
+            agent.check().into_iter().for_each(|problem| self.report(problem));
+            self.snapshot.sub_agents.push(agent);
+        }
         let WorkspaceSnapshot { catalog, include_sources, long_skills, .. } = &mut self.snapshot;
         catalog.rules = self.rules.into_values().collect();
         catalog.references = self.references.into_values().collect();

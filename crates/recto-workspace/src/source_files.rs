@@ -4,8 +4,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use recto_context::ItemKind;
-
 use crate::options::WorkspaceOptions;
 
 /// A file that is read, and what it is for.
@@ -31,9 +29,20 @@ pub(crate) enum FileRole {
     SkillTools,
     Rule,
     Reference,
+    /// The agent.toml of a sub-agent, and behind it the texts that say who it is.
+    SubAgentConfig,
+    SubAgentSoul,
+    SubAgentMood,
+    SubAgentMemory,
+    SubAgentSkill,
 }
 
 impl FileRole {
+    /// Whether it is one of the files of a sub-agent.
+    pub(crate) fn is_of_sub_agent(self) -> bool {
+        self >= FileRole::SubAgentConfig
+    }
+
     /// Whether it says who the agent is.
     pub(crate) fn is_of_system(self) -> bool {
         use FileRole::{Agents, Identity, ProjectAgents, Soul, User};
@@ -47,6 +56,7 @@ pub(crate) enum FolderKind {
     Skills,
     Rules,
     References,
+    SubAgents,
 }
 
 /// The files that have a fixed place in the workspace.
@@ -97,6 +107,8 @@ pub(crate) fn item_folders(
         folders.push((workspace.join("rules"), FolderKind::Rules));
         folders.push((workspace.join("references"), FolderKind::References));
     }
+    // A project brings none: they have tools and a model of their own.
+    folders.extend(workspace.map(|workspace| (workspace.join("agents"), FolderKind::SubAgents)));
     folders
 }
 
@@ -117,6 +129,14 @@ impl FolderKind {
             }
             FolderKind::Rules => &[(None, FileRole::Rule)],
             FolderKind::References => &[(None, FileRole::Reference)],
+            FolderKind::SubAgents => &[
+                (Some("agent.toml"), FileRole::SubAgentConfig),
+                (Some("soul.md"), FileRole::SubAgentSoul),
+                (Some("mood.md"), FileRole::SubAgentMood),
+                (Some("skill.md"), FileRole::SubAgentSkill),
+                // Last, because it alone makes no sub-agent.
+                (Some("memory.md"), FileRole::SubAgentMemory),
+            ],
         };
         files.iter().map(move |(file, role)| SourceFile {
             path: file.map_or_else(|| entry.clone(), |file| entry.join(file)).into(),
@@ -124,12 +144,13 @@ impl FolderKind {
         })
     }
 
-    /// The kind of the items.
-    pub(crate) fn item_kind(self) -> ItemKind {
+    /// What it holds, in words.
+    pub(crate) fn describe(self) -> &'static str {
         match self {
-            FolderKind::Skills => ItemKind::Skill,
-            FolderKind::Rules => ItemKind::Rule,
-            FolderKind::References => ItemKind::Reference,
+            FolderKind::Skills => "skills",
+            FolderKind::Rules => "rules",
+            FolderKind::References => "references",
+            FolderKind::SubAgents => "sub-agents",
         }
     }
 }

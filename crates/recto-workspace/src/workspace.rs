@@ -84,6 +84,9 @@ impl Workspace {
 
 /// Reads files side by side, an equal share on each thread.
 async fn read_all(mut jobs: Vec<ReadJob>, options: &Arc<WorkspaceOptions>) -> Vec<ReadResult> {
+    if jobs.is_empty() {
+        return Vec::new();
+    }
     let threads = available_parallelism().map_or(1, usize::from);
     let share = jobs.len().div_ceil(threads).max(FILES_A_THREAD);
     let mut reads = JoinSet::new();

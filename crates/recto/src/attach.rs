@@ -280,15 +280,21 @@ fn part(name: &str, bytes: Vec<u8>) -> CliResult<ContentPart> {
         let name = Some(name.into());
         return Ok(ContentPart::Image(Image { media_type: media_type.into(), data, name }));
     }
-    let problem = match bytes.iter().position(|byte| *byte == 0) {
-        Some(at) => format!("byte {at} is NUL"),
+    let kinds = "text files and images (png, jpeg, gif, webp) can be sent along";
+    let (problem, hint) = match bytes.iter().position(|byte| *byte == 0) {
+        Some(at) => (format!("byte {at} is NUL"), kinds.to_owned()),
         None => match String::from_utf8(bytes) {
             Ok(text) => return Ok(ContentPart::File(AttachedFile::new(name, text))),
-            Err(error) => error.utf8_error().to_string(),
+            Err(error) => {
+                let at = error.utf8_error().valid_up_to();
+                let convert = "a text in an older encoding has to be converted first, as with \
+                               `iconv -f LATIN1 -t UTF-8`";
+                (format!("byte {at} does not belong to UTF-8"), format!("{kinds}; {convert}"))
+            }
         },
     };
     Err(CliFailure::new(format!("`{shown}` is neither a text in UTF-8 nor an image: {problem}"))
-        .hint("text files and images (png, jpeg, gif, webp) can be sent along"))
+        .hint(hint))
 }
 
 /// The media type of an image that models take, by its first bytes.
@@ -347,5 +353,7 @@ mod tests {
             let failure = part("x.bin", binary.to_vec()).unwrap_err().to_string();
             assert!(failure.contains("`x.bin` is neither a text"), "{failure}");
         }
+        let older = part("x.txt", b"caf\xe9".to_vec()).unwrap_err().to_string();
+        assert!(older.contains("byte 3 does not") && older.contains("iconv"), "{older}");
     }
 }

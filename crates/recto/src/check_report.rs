@@ -1,5 +1,5 @@
 //! What a check found, in the one form that all checks have: `recto config check`, `rules
-//! check`, `tools check`, `agents check`, `memory check`.
+//! check`, `tools check`, `agents check`, `memory check`, `store check`.
 //!
 //! For programs it is an object with `ok` and `problems`, each of which has `severity`,
 //! `message` and `hint`, and says where it is: by `path` and `line`, by `place` or by `agent`.

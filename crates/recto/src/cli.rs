@@ -5,10 +5,13 @@ mod files;
 mod items;
 mod memory;
 mod models;
+mod pair;
 mod sampling;
+mod schedule;
 mod serve;
 mod sessions;
 mod shell;
+mod store;
 mod token;
 mod tools;
 mod turns;
@@ -25,10 +28,13 @@ pub use files::{AttachArgs, ProjectArgs};
 pub use items::{IncludeArg, ItemArgs, ItemCommand, KindArg, SearchArgs, SetArgs, WhyArgs};
 pub use memory::{AudienceArgs, MarkArgs, MemoryArgs, MemoryCommand, ScopeArgs, WhoArg};
 pub use models::ModelCommand;
+pub use pair::{PairApproveArgs, PairCommand};
 pub use sampling::SamplingArgs;
+pub use schedule::{ScheduleAddArgs, ScheduleArgs, ScheduleCommand};
 pub use serve::ServeArgs;
 pub use sessions::{SessionArgs, SessionCommand, SessionFormat};
 pub use shell::{CompletionArgs, ManArgs};
+pub use store::{StoreCheckArgs, StoreCommand};
 pub use token::{TokenCommand, TokenCreateArgs, TokenLifetime};
 pub use tools::{CallArgs, McpCommand, ToolArgs, ToolCommand};
 pub use turns::{DiffArgs, ReplayArgs, ShowArgs};
@@ -47,14 +53,18 @@ macro_rules! same_variants {
 }
 use same_variants;
 
+/// What stands below the list of all commands, for whoever has never typed one.
+const FIRST_STEPS: &str = "First time here? `recto init` sets up a home, `recto doctor` says what \
+                           is missing, `recto chat` talks.";
+
 /// A local-first agent gateway that shows exactly what its models are sent.
 #[derive(Debug, Parser)]
-#[command(name = "recto", version, max_term_width = 100)]
+#[command(name = "recto", version, max_term_width = 100, after_help = FIRST_STEPS)]
 pub struct Cli {
     /// Recto's home [default: `$RECTO_HOME`, or `~/.recto`]
     #[arg(long, global = true, value_name = "DIR")]
     pub home: Option<PathBuf>,
-    /// This folder is the agent's workspace in this run [default: `agent.workspace`]
+    /// This folder is the agent's workspace in this run [default: `agents.NAME.workspace`]
     #[arg(long, global = true, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
     /// The command that was typed.
@@ -79,7 +89,7 @@ pub enum CliCommand {
     Replay(ReplayArgs),
     /// List, show, search, rename, expand, archive, delete, stop, export and import sessions
     Sessions(SessionArgs),
-    /// List, show and check the agents of the config, and where each of them answers
+    /// List, show and check agents and their sub-agents, and give a sub-agent a task
     #[command(subcommand)]
     Agents(AgentCommand),
     /// List, pull, check and remove models
@@ -89,9 +99,14 @@ pub enum CliCommand {
     Search(SearchArgs),
     /// Answer over HTTP: the web page, the API, and the front doors of OpenAI and Ollama
     Serve(ServeArgs),
+    /// Have tasks done at set times: add, list, remove and run them, and see what came of it
+    Schedule(ScheduleArgs),
     /// Make, list and revoke the tokens that let programs and people in over the network
     #[command(subcommand)]
     Token(TokenCommand),
+    /// List, let in and put out the people and groups of chats
+    #[command(subcommand)]
+    Pair(PairCommand),
     /// Tell why an item was or was not on the page of a turn
     Why(WhyArgs),
     /// Count how the context was used over time, and list the items that nothing uses
@@ -112,6 +127,9 @@ pub enum CliCommand {
     /// List, show and answer the questions whether a tool may run
     #[command(subcommand)]
     Approvals(ApprovalCommand),
+    /// Check the database of sessions and records, and salvage what can be read of a damaged one
+    #[command(subcommand)]
+    Store(StoreCommand),
     /// Show and check the config
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -225,18 +243,36 @@ same_variants!(ModeArg => ContextMode: Full, Minimal, Auto);
 /// The commands of `recto agents`.
 #[derive(Debug, Subcommand)]
 pub enum AgentCommand {
-    /// List the agents, the default marked
+    /// List the agents, the default marked, and the sub-agents of each
     List(JsonArg),
-    /// Show an agent: its files, its own settings, its items and where it answers
+    /// Show an agent: its files, its own settings, its items and where it answers; or a sub-agent
     Show {
-        /// The agent's name
+        /// The agent's name, or the id of a sub-agent
         name: String,
         /// How to print it
         #[command(flatten)]
         json: JsonArg,
     },
-    /// Report what keeps agents from answering, and bindings that never decide
+    /// Report what keeps agents and sub-agents from answering, and bindings that never decide
     Check(JsonArg),
+    /// Give a task to a sub-agent and print its answer
+    Run(RunAgentArgs),
+}
+
+/// The arguments of `recto agents run`.
+#[derive(Debug, Args)]
+pub struct RunAgentArgs {
+    /// The sub-agent, by the name of its folder in `agents/` of the workspace
+    pub id: String,
+    /// The task; `-` reads it from standard input
+    #[arg(required = true)]
+    pub task: Vec<String>,
+    /// The agent in whose workspace the sub-agent is
+    #[command(flatten)]
+    pub agent: AgentArg,
+    /// How to print it
+    #[command(flatten)]
+    pub json: JsonArg,
 }
 
 /// The agent that a command is about.

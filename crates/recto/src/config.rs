@@ -45,19 +45,20 @@ use std::io::{self, ErrorKind, Read};
 use std::path::PathBuf;
 
 pub use choices::{
-    ApprovalMode, ContextMode, HistoryCompaction, IncludeMode, ItemGroup, ItemKind, LayoutPreset,
-    LogFormat, LogLevel, PickMessages, PickPlacement, Provider, Reload, SandboxPolicy,
-    SearchPreset, SkillRender, SystemMessages, ToolCalls, ToolPermission, ToolTurnContext,
-    UncertainMode,
+    ApprovalMode, ChannelMode, ContextMode, HistoryCompaction, IncludeMode, ItemGroup, ItemKind,
+    LayoutPreset, LogFormat, LogLevel, PickMessages, PickPlacement, Provider, Reload,
+    SandboxPolicy, SearchPreset, SkillRender, StrangerPolicy, SystemMessages, ToolCalls,
+    ToolPermission, ToolTurnContext, UncertainMode,
 };
 pub use edit::{IncludeScope, IncludeTable, set_include};
 pub use env::ConfigFlag;
 pub use problem::{ConfigProblem, ConfigProblems, SettingOrigin};
 pub use settings::{
-    AgentSettings, BindingSettings, ContextSettings, GatewaySettings, GrantSettings,
-    HistorySettings, ItemSettings, LogSettings, MemorySettings, ModelSettings, PlacedValue,
-    SearchGroupSettings, SearchSettings, ServerSettings, Settings, SkillSettings, StoreSettings,
-    TelemetrySettings, ToolSettings, TranscriptSettings, TransportSettings,
+    AgentSettings, BindingSettings, ContextSettings, DelegateSettings, DiscordSettings,
+    GatewaySettings, GrantSettings, HistorySettings, ItemSettings, LogSettings, MemorySettings,
+    ModelSettings, PlacedValue, SearchGroupSettings, SearchSettings, ServerSandboxSettings,
+    ServerSettings, Settings, SkillSettings, StoreSettings, TelegramSettings, TelemetrySettings,
+    ToolSettings, TranscriptSettings, TransportSettings,
 };
 
 use keys::KeyKind;

@@ -9,6 +9,8 @@ use crate::failure::{CliFailure, CliResult};
 #[derive(Debug, Clone)]
 pub(crate) struct RectoHome {
     path: PathBuf,
+    /// Whether a flag named it, which the next command would need again.
+    is_by_flag: bool,
     user: Option<PathBuf>,
     workspace: Option<PathBuf>,
 }
@@ -32,7 +34,16 @@ impl RectoHome {
             CliFailure::new(what).because(&error)
         })?;
         let workspace = workspace.map(|folder| named_workspace(folder, user.as_deref()));
-        Ok(RectoHome { path, user, workspace: workspace.transpose()? })
+        let is_by_flag = flag.is_some();
+        Ok(RectoHome { path, is_by_flag, user, workspace: workspace.transpose()? })
+    }
+
+    /// What a person types to run another command in this home.
+    pub(crate) fn command_line(&self, command: &str) -> String {
+        match self.is_by_flag {
+            true => format!("recto --home {} {command}", shell_word(&self.path)),
+            false => format!("recto {command}"),
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -55,6 +66,16 @@ impl RectoHome {
     }
 }
 
+/// A path as it is typed in a shell.
+fn shell_word(path: &Path) -> String {
+    let path = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+,@%".contains(c);
+    match path.chars().all(is_plain) {
+        true => path,
+        false => format!("'{}'", path.replace('\'', r"'\''")),
+    }
+}
+
 /// The folder that `--workspace` names, from the current folder on.
 fn named_workspace(folder: &Path, user: Option<&Path>) -> CliResult<PathBuf> {
     let failure = || {
@@ -71,5 +92,17 @@ fn expanded(path: &Path, user: Option<&Path>) -> PathBuf {
     match (path.strip_prefix("~"), user) {
         (Ok(rest), Some(user)) => user.join(rest),
         _ => path.to_path_buf(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_quoted_where_a_shell_would_split_it() {
+        assert_eq!(shell_word(Path::new("/srv/my-home.2")), "/srv/my-home.2");
+        assert_eq!(shell_word(Path::new("/srv/my home")), "'/srv/my home'");
+        assert_eq!(shell_word(Path::new("/srv/it's $HOME")), r"'/srv/it'\''s $HOME'");
     }
 }

@@ -8,6 +8,9 @@ mod commands;
 pub mod config;
 mod draw;
 mod failure;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod home;
 mod input;
 mod output;
@@ -89,6 +92,7 @@ fn dispatch(cli: &Cli) -> CliResult<ExitCode> {
         CliCommand::Mcp(command) => return commands::mcp::run(&home, command),
         CliCommand::Memory(args) => return commands::memory::run(&home, args),
         CliCommand::Approvals(command) => return commands::approvals::run(&home, command),
+        CliCommand::Store(command) => return commands::store::run(&home, command),
         CliCommand::Config(command) => return commands::config::run(&home, command),
         CliCommand::Doctor(format) => return commands::doctor::run(&home, format.json),
         CliCommand::Init => commands::init::run(&home)?,
@@ -96,6 +100,8 @@ fn dispatch(cli: &Cli) -> CliResult<ExitCode> {
         CliCommand::Diff(args) => commands::turns::diff::run(&home, args)?,
         CliCommand::Sessions(args) => commands::sessions::run(&home, args)?,
         CliCommand::Search(args) => commands::search::run(&home, args)?,
+        CliCommand::Pair(command) => commands::pair::run(&home, command)?,
+        CliCommand::Schedule(args) => return commands::schedule::run(&home, args),
         CliCommand::Token(command) => commands::token::run(&home, command)?,
         CliCommand::Why(args) => commands::turns::why::run(&home, args)?,
         CliCommand::Stats(args) => commands::stats::run(&home, args)?,

@@ -9,7 +9,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 
-use recto_context::grouped_digits;
+use recto_context::{Reveal, grouped_digits, reveal, reveal_json};
 use serde_json::{Value, json};
 
 use crate::draw::{PageWidth, cut_to, wrap_words};
@@ -31,23 +31,40 @@ pub(crate) fn print_drawn(drawing: &str) -> CliResult {
     })
 }
 
-/// Prints data as it is.
+/// Prints data: as it is, but tame where a person looks.
 pub(crate) fn print_data(data: &str) -> CliResult {
     print_bytes(data.as_bytes())
 }
 
-/// Prints bytes as they are.
+/// Prints bytes: as they are, but tame where a person looks.
 pub(crate) fn print_bytes(data: &[u8]) -> CliResult {
+    match io::stdout().is_terminal() {
+        // With an end, so that the shell's prompt stands on a line of its own.
+        true => write_out((tame_lines(&String::from_utf8_lossy(data)) + "\n").as_bytes()),
+        false => write_out(data),
+    }
+}
+
+/// Prints data for programs.
+pub(crate) fn print_json(value: &Value) -> CliResult {
+    print_json_text(&format!("{value:#}\n"))
+}
+
+/// Prints a text of JSON. Where a person looks, what can't be seen is written out in the way of
+/// JSON, so that it is the same value.
+fn print_json_text(json: &str) -> CliResult {
+    match io::stdout().is_terminal() {
+        true => write_out(reveal_json(json).as_bytes()),
+        false => write_out(json.as_bytes()),
+    }
+}
+
+fn write_out(data: &[u8]) -> CliResult {
     written(|| {
         let mut out = io::stdout().lock();
         out.write_all(data)?;
         out.flush()
     })
-}
-
-/// Prints data for programs.
-pub(crate) fn print_json(value: &Value) -> CliResult {
-    print_data(&format!("{value:#}\n"))
 }
 
 /// Prints one thing in one of its two forms: as data, or drawn for people.
@@ -85,12 +102,12 @@ pub(crate) fn print_list<T>(
 pub(crate) fn print_json_line(value: &impl serde::Serialize) -> CliResult {
     let line = serde_json::to_string(value)
         .map_err(|error| CliFailure::new("cannot write an event as JSON").because(&error))?;
-    print_data(&(line + "\n"))
+    print_json_text(&(line + "\n"))
 }
 
-/// Prints a text of a file: as it is, but tame where a person looks.
+/// Prints a text of a file.
 pub(crate) fn print_text(text: &str) -> CliResult {
-    if io::stdout().is_terminal() { print_data(&tame_lines(text)) } else { print_data(text) }
+    print_data(text)
 }
 
 /// Who reads standard error.
@@ -138,12 +155,12 @@ pub(crate) fn tell_failure(failure: &CliFailure) {
 
 /// A name or path on one line, with everything visible that is not text.
 pub(crate) fn tame(text: &str) -> String {
-    text.chars().flat_map(|c| visible(c, &[])).collect()
+    reveal(text, Reveal::Line)
 }
 
 /// A text of several lines, with everything visible that is not text.
 pub(crate) fn tame_lines(text: &str) -> String {
-    text.chars().flat_map(|c| visible(c, &['\n', '\t'])).collect()
+    reveal(text, Reveal::Lines)
 }
 
 /// As much of a text as fits into so many columns, on one line.
@@ -181,15 +198,6 @@ pub(crate) fn counted(count: usize, what: &str) -> String {
         (1, _) => format!("1 {what}"),
         (count, Some(stem)) => format!("{} {stem}ies", grouped_digits(count as u64)),
         (count, None) => format!("{} {what}s", grouped_digits(count as u64)),
-    }
-}
-
-fn visible(c: char, allowed: &[char]) -> Vec<char> {
-    let turns_text = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    if (c.is_control() || turns_text) && !allowed.contains(&c) {
-        c.escape_unicode().collect()
-    } else {
-        vec![c]
     }
 }
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use recto_context::ItemKind;
 use recto_fs::{Access, FolderClaim, create_private_folder, write_whole};
-use recto_store::{SessionName, Store};
+use recto_store::{SessionHolder, SessionName, Store};
 use serde::{Deserialize, Serialize};
 
 use crate::config::LoadedConfig;
@@ -308,7 +308,9 @@ impl ProjectAnswers {
         loop {
             let is_taken = self.projects.values().any(|answer| answer.session == free);
             let has_one = match store {
-                Some(store) => !store.sessions_named(&free).await?.is_empty(),
+                Some(store) => {
+                    !store.sessions_named(&SessionHolder::owner(), &free).await?.is_empty()
+                }
                 None => false,
             };
             if !is_taken && !has_one {

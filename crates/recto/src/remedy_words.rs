@@ -24,6 +24,12 @@ pub(crate) fn command(remedy: &Remedy) -> String {
         Remedy::TrustSkill { skill } => return format!("`recto tools trust {skill}`"),
         Remedy::OpenSession { name } => return format!("`recto chat --session {name}`"),
         Remedy::CheckServer { server } => return format!("`recto mcp check {server}`"),
+        Remedy::AnswerApproval { approval } => {
+            return format!("`recto approvals answer {approval} allow`");
+        }
+        Remedy::ApprovePairing { pairing_code: code } => {
+            return format!("`recto pair approve {code}`");
+        }
         Remedy::ShowTurn { turn } => return format!("`recto show {turn}`"),
         Remedy::ShowOneRequest { turn, request } => {
             return format!("`recto show {turn} --request {request}`");
@@ -48,6 +54,7 @@ pub(crate) fn command(remedy: &Remedy) -> String {
         Remedy::ListTurns => "`recto sessions show NAME`",
         Remedy::CompareTurns => "`recto diff TURN TURN`",
         Remedy::ReplayOnModel => "`recto replay TURN --model NAME`",
+        Remedy::SalvageStore => "`recto store check --salvage`",
         Remedy::CreateToken => "`recto token create NAME`",
     };
     fixed.to_owned()
@@ -75,6 +82,7 @@ mod tests {
             Remedy::ShowRequest,
             Remedy::ListItems,
             Remedy::ListApprovals,
+            Remedy::AnswerApproval { approval: 1 },
             Remedy::ListMemories,
             Remedy::TrustSkill { skill: name() },
             Remedy::SetSkillIncludes,
@@ -92,7 +100,9 @@ mod tests {
             Remedy::ShowOneRequest { turn: 3, request: 1 },
             Remedy::CompareTurns,
             Remedy::ReplayOnModel,
+            Remedy::SalvageStore,
             Remedy::CreateToken,
+            Remedy::ApprovePairing { pairing_code: "ABCD2345".to_owned() },
         ];
         for remedy in remedies {
             let advice = with_command("do it", Some(&remedy));

@@ -2,9 +2,11 @@
 //! the whole config.
 
 mod agents;
+mod executed;
 mod find;
 mod folders;
 mod ollama;
+mod program_runtime;
 mod search;
 mod tools;
 
@@ -16,8 +18,8 @@ use std::time::Duration;
 
 use jiff::Zoned;
 use recto_agent::{
-    Actor, Agent, AgentMemories, AgentOptions, AgentParts, ConfiguredItems, IncludeSettings,
-    ModelEntry, Searcher, UnknownItem, add_tools, remove_disabled,
+    Actor, Agent, AgentMemories, AgentOptions, AgentParts, ConfiguredItems, DelegationLimits,
+    IncludeSettings, ModelEntry, Searcher, UnknownItem, add_tools, other_agents, remove_disabled,
 };
 use recto_context::mode::{self, ModeSetting, OlderPair, ResolvedMode};
 use recto_context::{
@@ -33,12 +35,11 @@ use recto_workspace::{
     Horizon, MemoryFiles, MemoryView, Override, Workspace, WorkspaceOptions, WorkspaceProblem,
     WorkspaceSnapshot,
 };
-use tokio::runtime::Runtime;
 
 use crate::check_report::problem_line;
 use crate::config::{
-    self, ConfigFlag, ConfigSources, ItemSettings, LoadedConfig, ModelSettings, ModelVerdict,
-    SettingOrigin, Settings, plain_model,
+    self, ConfigFlag, ConfigSources, DelegateSettings, ItemSettings, LoadedConfig, ModelSettings,
+    ModelVerdict, SettingOrigin, Settings, plain_model,
 };
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
@@ -49,14 +50,13 @@ pub(crate) use agents::{
     TERMINAL, asked_settings, bindings, load_agent, load_config, meant_agent, named_settings,
     session_settings, terminal_agent,
 };
+pub(crate) use executed::exposed_executables;
 pub(crate) use find::{ModelChoice, ModelLookup, find};
 pub(crate) use folders::{enter_folder, session_folder};
 pub(crate) use ollama::OllamaModels;
+pub(crate) use program_runtime::ProgramRuntime;
 pub(crate) use search::search_parts;
 pub(crate) use tools::{built_in, toolbox};
-
-/// How long work is waited for that can't be dropped.
-pub(crate) const BLOCKING_LIMIT: Duration = Duration::from_millis(500);
 
 /// Loads the config as it holds for the default agent, and tells of what a person
 /// should know about it.
@@ -140,7 +140,9 @@ pub(crate) fn whole_catalog(
     let tools = toolbox(home, settings);
     let mut catalog = snapshot.catalog.clone();
     remove_disabled(&mut catalog, &settings.tools.disabled);
-    add_tools(&mut catalog, &built_in(&tools, settings), &tools.servers().tools());
+    let built_in = built_in(&tools, settings);
+    let others = other_agents(&snapshot.sub_agents, &settings.agent.name);
+    add_tools(&mut catalog, &built_in, &others, &tools.servers().tools());
     catalog
 }
 
@@ -264,6 +266,7 @@ fn entry(settings: &Settings, model: &ModelSettings) -> CliResult<ModelEntry> {
             temperature: model.temperature,
             top_p: model.top_p,
             template,
+            ..CallOptions::default()
         },
         window: model.window.map(Tokens::new),
         // The config was checked: what contradicts itself has been refused.
@@ -304,23 +307,16 @@ fn api_key(model: &ModelSettings) -> CliResult<Option<ApiKey>> {
 }
 
 /// Starts the threads on which everything that waits is done.
-pub(crate) fn runtime() -> CliResult<Runtime> {
-    // One thread may be held up by a slow terminal.
-    let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(threads)
-        .enable_all()
-        .build()
-        .map_err(|error| CliFailure::new("cannot start threads").because(&error))
+pub(crate) fn runtime() -> CliResult<ProgramRuntime> {
+    ProgramRuntime::start()
 }
 
 /// Ends an agent and its runtime. What still runs is parked for the next start: whoever
-/// wanted to wait for it has done so. Work that can't be dropped, such as a model that
-/// is being loaded, is left to the end of the process.
-pub(crate) fn shut_down(runtime: Runtime, agent: Agent) {
+/// wanted to wait for it has done so.
+pub(crate) fn shut_down(runtime: ProgramRuntime, agent: Agent) {
     runtime.block_on(agent.shutdown(Duration::ZERO));
     drop(agent);
-    runtime.shutdown_timeout(BLOCKING_LIMIT);
+    drop(runtime);
 }
 
 /// Opens the store, as it was left.
@@ -360,6 +356,7 @@ fn parts(home: &RectoHome, settings: &Settings, store: Store) -> CliResult<Agent
             window_cap: Tokens::new(settings.window_cap),
             built_in: built_in(&tools, settings),
             approval_expires: settings.tools.approval_expires,
+            approval_wait: settings.tools.approval_wait,
             disabled_tools: settings.tools.disabled.clone(),
             configured_items: match settings.other_workspaces.is_empty() {
                 true => configured_items(home, settings),
@@ -369,6 +366,7 @@ fn parts(home: &RectoHome, settings: &Settings, store: Store) -> CliResult<Agent
             compaction: settings.history.compaction,
             session_files: settings.sessions.markdown.clone(),
             recovery_interval: AgentOptions::RECOVERY_INTERVAL,
+            delegation: delegation_limits(settings),
         },
         models: model_entries(settings)?,
         workspace: Workspace::new(workspace_options(settings)),
@@ -377,6 +375,11 @@ fn parts(home: &RectoHome, settings: &Settings, store: Store) -> CliResult<Agent
         memory: memory_files(settings),
         store,
     })
+}
+
+fn delegation_limits(settings: &Settings) -> DelegationLimits {
+    let DelegateSettings { context, max_depth, max_tasks, time_limit } = settings.delegate;
+    DelegationLimits { context, max_depth, max_tasks, time_limit }
 }
 
 /// The items that the config has settings for, but for those of projects: they are there for

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use recto_agent::{
-    Actor, Agent, AgentOptions, AgentParts, ConfiguredItems, EventCursor, EventKind, Inbound,
-    SearchParts,
+    Actor, Agent, AgentOptions, AgentParts, ConfiguredItems, DelegationLimits, EventCursor,
+    EventKind, Inbound, SearchParts,
 };
 use recto_context::Tokens;
 use recto_store::{SessionId, Store, StoreOptions};
@@ -43,11 +43,13 @@ pub(super) async fn start(setup: AgentSetup<'_>) -> Result<Agent> {
             window_cap: Tokens::new(window),
             built_in: tools.specs(),
             approval_expires: Duration::from_secs(60),
+            approval_wait: Duration::from_secs(60),
             disabled_tools: Vec::new(),
             configured_items: ConfiguredItems::default(),
             compaction: None,
             session_files: None,
             recovery_interval: AgentOptions::RECOVERY_INTERVAL,
+            delegation: DelegationLimits::default(),
         },
         models: vec![synthetic::echo(window)?],
         workspace: Workspace::new(files::options(workspace)),

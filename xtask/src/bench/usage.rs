@@ -17,8 +17,8 @@ use recto_context::{
 };
 use recto_store::{
     BindingKey, Fidelity, ItemPlace, ItemTally, Moment, NewMessage, NewRequest, NewSession,
-    NewTurn, RequestAnswer, RequestUsage, SearchVerdict, SessionId, SettingsMap, Store,
-    StoreOptions, TurnCommit, TurnEnding, TurnOutcome, TurnTally,
+    NewTurn, RequestAnswer, RequestUsage, SearchVerdict, SessionHolder, SessionId, SettingsMap,
+    Store, StoreOptions, TurnCommit, TurnEnding, TurnOutcome, TurnTally,
 };
 use serde_json::{Value, json};
 
@@ -129,6 +129,7 @@ async fn begin_session(store: &Store, number: usize) -> Result<SessionId> {
         account: "local".to_owned(),
         conversation: format!("talk-{number}"),
         user: None,
+        holder: SessionHolder::owner(),
     };
     let new = NewSession {
         agent: AGENT.to_owned(),

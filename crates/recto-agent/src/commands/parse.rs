@@ -1,5 +1,6 @@
 //! From a line to a command.
 
+use recto_context::nearest_name;
 use recto_store::{ApprovalId, ParseIdError, SessionName};
 use serde_json::Value;
 
@@ -255,7 +256,11 @@ pub fn read_setting_value(name: &str, text: &str) -> Result<Value, String> {
 }
 
 fn find_setting(name: &str) -> Result<&'static (&'static str, SettingKind), String> {
-    SETTINGS.iter().find(|(known, _)| *known == name).ok_or_else(keys)
+    let known = SETTINGS.iter().find(|(known, _)| *known == name);
+    known.ok_or_else(|| match nearest_name(name, session_setting_names()) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => keys(),
+    })
 }
 
 impl SettingKind {

@@ -1,6 +1,5 @@
 //! Events are read back from their JSON as they were.
 
-use recto_context::MessageId;
 use recto_store::RetractionReason;
 use serde_json::{Value, json};
 
@@ -81,6 +80,7 @@ fn one_of_each() -> Vec<EventKind> {
             outcome: ToolOutcome::Denied,
             text: text(),
         },
+        EventKind::Delivered { schedule: text(), message: MessageId(7) },
         EventKind::Notice(NoticeFacts::SessionFileFailed { problem: text() }.into()),
         finished(None),
         finished(Some(error)),
@@ -101,6 +101,7 @@ fn kind_of(event: &EventKind) -> &'static str {
         EventKind::Decided { .. } => "decided",
         EventKind::Call(_) => "call",
         EventKind::Result { .. } => "result",
+        EventKind::Delivered { .. } => "delivered",
         EventKind::Notice { .. } => "notice",
         EventKind::Finished(_) => "finished",
         EventKind::Snapshot(_) => "snapshot",

@@ -214,6 +214,26 @@ fn entries_and_bytes_stay_within_their_bounds() {
     assert_eq!(log.entries.len(), 1);
 }
 
+#[test]
+fn of_many_turns_that_are_over_the_last_ones_are_kept() {
+    let mut log = EventLog::starting_after(START, session());
+    for number in 1..=1_000 {
+        log.push(turn(number), requested());
+        log.push(turn(number), text("hello"));
+        log.push(turn(number), finished("hello"));
+        assert!(log.entries.len() <= MOST_FINISHED_ENTRIES);
+    }
+    let ten_turns_ago = EventNumber(log.last().0 - 30);
+    assert_eq!(read_from(&log, ten_turns_ago).len(), 30);
+    // The turn that has just ended is kept whole.
+    let seen = log.last();
+    for _ in 0..2 * MOST_FINISHED_ENTRIES {
+        log.push(turn(2_000), notice("short"));
+    }
+    log.push(turn(2_000), finished("hello"));
+    assert_eq!(read_from(&log, seen).len(), 2 * MOST_FINISHED_ENTRIES + 1);
+}
+
 /// Promise: `slow-listener-hears-the-end`
 #[test]
 fn no_text_of_the_present_reply_is_lost_however_long_it_is() {

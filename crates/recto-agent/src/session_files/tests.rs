@@ -3,7 +3,8 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use recto_store::{
-    BindingKey, NewMessage, NewRetraction, NewSession, RetractionReason, StoreOptions,
+    BindingKey, NewMessage, NewRetraction, NewSession, RetractionReason, SessionHolder,
+    StoreOptions,
 };
 use tempfile::TempDir;
 
@@ -46,6 +47,7 @@ impl TestFiles {
             account: "local".to_owned(),
             conversation: texts.concat(),
             user: None,
+            holder: SessionHolder::owner(),
         };
         let new = NewSession {
             agent: "main".to_owned(),

@@ -13,8 +13,8 @@ use tokio::runtime::Builder;
 
 use super::*;
 use crate::{
-    Actor, AgentOptions, AgentParts, ConfiguredItems, Conversation, EventCursor, EventKind,
-    EventListener, Inbound, ModelEntry, SearchParts,
+    Actor, AgentOptions, AgentParts, ConfiguredItems, Conversation, DelegationLimits, EventCursor,
+    EventKind, EventListener, Inbound, ModelEntry, SearchParts,
 };
 
 /// An agent whose model repeats what it is told.
@@ -42,11 +42,13 @@ fn idle_agent(folder: &Path) -> Agent {
             window_cap: Tokens::new(200_000),
             built_in: Vec::new(),
             approval_expires: Duration::from_secs(3_600),
+            approval_wait: Duration::from_secs(60),
             disabled_tools: Vec::new(),
             configured_items: ConfiguredItems::default(),
             compaction: None,
             session_files: Some(folder.join("sessions")),
             recovery_interval: AgentOptions::RECOVERY_INTERVAL,
+            delegation: DelegationLimits::default(),
         },
         models: vec![entry],
         memory: MemoryFiles::new(&workspace),

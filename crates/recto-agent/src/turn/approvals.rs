@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use recto_context::{ContentPart, MessageBody, Text, ToolCall};
 use recto_store::{
-    ApprovalAnswer, ApprovalDecision, ApprovalExtent, ApprovalId, Moment, NewApproval, StoreError,
-    StoredApproval,
+    ApprovalAnswer, ApprovalDecision, ApprovalExtent, ApprovalId, Moment, NewApproval,
+    SessionApproval, StoreError, StoredApproval,
 };
 use recto_tools::{ApprovalNeed, CallPermit, Consent, SessionLeave, ToolAction, ToolCallVerdict};
 
@@ -72,7 +72,12 @@ impl TurnRun<'_> {
 
     async fn verdicts(&self) -> AgentResult<Vec<ToolCallVerdict>> {
         let store = &self.shared.parts.store;
-        let tools = store.allowed_in(self.arrived.session).await?.into_iter().collect();
+        // What was allowed to one person's turns is not allowed to another's.
+        let actor = &self.arrived.inbound.actor;
+        let is_theirs =
+            |allowed: &SessionApproval| Actor::from_store(&allowed.actor).is_same_person(actor);
+        let allowed = store.allowed_in(self.arrived.session).await?.into_iter().filter(is_theirs);
+        let tools = allowed.map(|allowed| (allowed.tool, allowed.identity)).collect();
         let leave = SessionLeave { approval: self.inputs.rights.approval, tools };
         let (offered, context) = (self.offered(), self.call_context());
         Ok(self.shared.parts.tools.judge(&self.calls, &offered, &context, &leave).await)

@@ -12,7 +12,7 @@ use recto_context::{
     MessageId, PartReason, RequestContext, SummaryBy, Text, TokenCounter, Tokens, complete_summary,
     extract_summary, summary_prompt, summary_room, visible_text,
 };
-use recto_llm::{LlmError, ModelReply, StreamEvent};
+use recto_llm::{CallOptions, LlmError, ModelReply, ReplyRules, StreamEvent};
 use recto_store::{Moment, NewCompaction};
 use serde_json::json;
 
@@ -70,12 +70,15 @@ impl TurnRun<'_> {
     ) -> AgentResult<Option<String>> {
         let Some(asking) = self.summary_request(request, leaving) else { return Ok(None) };
         let entry = self.entry();
-        let body = recto_llm::encode(entry.client.wire(), &entry.call, &asking);
+        // What a client asks of its replies is not asked of a summary.
+        let call = CallOptions { reply: ReplyRules::default(), ..entry.call.clone() };
+        let body = recto_llm::encode(entry.client.wire(), &call, &asking);
         let body = pieces(&body, &asking);
         let text = body.concat();
         self.store_message(&request.sent);
         self.requests += 1;
         let mut new = self.new_request(&asking, body, None);
+        new.options = serde_json::to_value(&call).unwrap_or_default();
         RequestPurpose::Summary.mark(&mut new);
         self.pending.request = Some(new);
         let Some(id) = self.commit().await? else { return Ok(None) };

@@ -1,25 +1,24 @@
 //! What the requests of a turn are made of, gathered once before the first of them.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Zoned;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use recto_context::mode::{self, ModeMark, ModeQuestion, ModeSetting};
+use recto_context::mode::{self, ModeMark, ModeQuestion, ModeReason, ModeSetting};
 use recto_context::{
-    Audience, Bootstrap, Calibration, Catalog, ContentHash, ContextMode, HistorySummary,
-    ImageRender, ItemId, MemorySnapshot, Message, MessageStamp, ModeDecision, PickPlacement,
-    SessionItem, SpeakerName, SummaryBy, Tokens, Window, has_tools,
+    Audience, Bootstrap, Calibration, Catalog, ContextMode, HistorySummary, ImageRender, ItemId,
+    MemorySnapshot, Message, MessageStamp, Mode, ModeDecision, PickPlacement, SessionItem,
+    SpeakerName, SummaryBy, Tokens, Window, has_tools,
 };
 use recto_llm::{FeatureSupport, LlmError};
 use recto_store::StoredSession;
-use recto_tools::ApprovalMode;
+use recto_tools::{ApprovalMode, TrustedSkills};
 use recto_workspace::{Horizon, MemoryView};
 
 use crate::actor::Actor;
 use crate::agent_catalog::AgentCatalog;
+use crate::delegation::sub_agent_layout;
 use crate::error::AgentResult;
 use crate::exact_counts::ExactCounts;
 use crate::items::{MentionedItems, join_mentioned, without_mentions};
@@ -124,7 +123,7 @@ pub(crate) struct TurnRights {
     /// Those for whom the page is made.
     pub(crate) audience: Audience,
     /// What skills' programs were when a person last looked at them.
-    pub(crate) trusted: Arc<BTreeMap<PathBuf, ContentHash>>,
+    pub(crate) trusted: Arc<TrustedSkills>,
     /// When a person is asked before a tool runs.
     pub(crate) approval: ApprovalMode,
 }
@@ -193,9 +192,15 @@ impl TurnInputs {
         catalog: impl Future<Output = AgentCatalog>,
     ) -> Self {
         let audience = session.audience();
-        let files = shared.memories.files();
         let (agent_catalog, memories) =
-            tokio::join!(catalog, files.read(&audience, Horizon::Recent(today())));
+            tokio::join!(catalog, read_memories(shared, session, &audience));
+        let (agent_catalog, model) = match &session.settings.delegation {
+            Some(task) => {
+                let own = &shared.parts.options.name;
+                (agent_catalog.for_sub_agent(task, own), model.for_sub_agent())
+            }
+            None => (agent_catalog, model),
+        };
         let approval =
             model.settings.approval.map_or(shared.parts.tools.approval(), ApprovalMode::from);
         let (agent_catalog, approval) = match model.settings.unattended {
@@ -203,7 +208,7 @@ impl TurnInputs {
             true => (agent_catalog.unattended(&shared.parts, approval), ApprovalMode::Never),
             false => (agent_catalog, approval),
         };
-        let AgentCatalog { catalog: items, trusted, notices } = agent_catalog;
+        let AgentCatalog { catalog: items, trusted, notices, .. } = agent_catalog;
         let catalog = session.catalog(&items, &memories);
         let mut joining = session.join(&catalog);
         let MentionedItems { new, problems } = message.join_mentioned(&catalog, session);
@@ -302,6 +307,9 @@ impl TurnInputs {
         message: &str,
     ) -> ModeDecision {
         let TurnModel { entry, mode_mark, .. } = &self.model;
+        if session.settings.delegation.is_some() {
+            return ModeDecision::new(Mode::Full, ModeReason::SubAgent);
+        }
         mode::decide(&ModeQuestion {
             setting: entry.mode,
             uncertain: entry.uncertain,
@@ -321,11 +329,31 @@ impl TurnInputs {
 }
 
 impl TurnModel {
+    /// The model as it reads the page of a sub-agent.
+    fn for_sub_agent(mut self) -> Self {
+        self.entry.layout = sub_agent_layout(self.entry.layout);
+        self.entry.mode = ModeSetting::Fixed(Mode::Full);
+        self
+    }
+
     fn lets_message_decide_mode(&self) -> bool {
         match self.mode_mark {
             Some(mark) => mark.mode() == ContextMode::Auto,
             None => self.entry.mode == ModeSetting::Auto,
         }
+    }
+}
+
+/// The memories that can be ranked for a page. What a sub-agent remembers stands on its page
+/// whole.
+async fn read_memories(
+    shared: &AgentShared,
+    session: &LoadedSession,
+    audience: &Audience,
+) -> Arc<MemoryView> {
+    match session.settings.delegation {
+        Some(_) => Arc::default(),
+        None => shared.memories.files().read(audience, Horizon::Recent(today())).await,
     }
 }
 

@@ -1,8 +1,10 @@
 //! What a person should know of a request: what was cut, what was assumed, and
 //! whether the server read all of it.
 
+use std::collections::BTreeMap;
+
 use recto_context::{
-    DropReason, DroppedEntry, ObservationOutcome, Part, PartReason, RequestContext, Tokens,
+    DropReason, DroppedEntry, Layer, ObservationOutcome, Part, PartReason, RequestContext, Tokens,
     WindowSource,
 };
 use recto_llm::{FinishReason, TokenUsage};
@@ -139,6 +141,23 @@ pub(super) enum PromptCut {
     Probably,
 }
 
+/// The tools of MCP servers for which there was no room: of a server with very many one fact.
+fn cut_server_tools(dropped: &[DroppedEntry]) -> impl Iterator<Item = DroppedFact> {
+    let mut servers: BTreeMap<&str, (usize, Tokens)> = BTreeMap::new();
+    for entry in dropped {
+        if let DropReason::ServerTools { server } = &entry.reason {
+            let (count, tokens) = servers.entry(server).or_default();
+            (*count, *tokens) = (*count + 1, *tokens + entry.before);
+        }
+    }
+    servers.into_iter().map(|(server, (count, tokens))| DroppedFact {
+        what: format!("{count} tools of MCP server `{server}`"),
+        layer: Layer::Tools,
+        tokens,
+        reason: DropReason::ServerTools { server: server.into() },
+    })
+}
+
 /// What a request had to leave out for want of room.
 fn find_cuts(request: &RequestContext) -> Option<NoticeFacts> {
     let is_cut = |dropped: &&DroppedEntry| {
@@ -156,7 +175,8 @@ fn find_cuts(request: &RequestContext) -> Option<NoticeFacts> {
         tokens: dropped.before,
         reason: dropped.reason.clone(),
     };
-    let dropped: Vec<DroppedFact> = request.dropped.iter().filter(is_cut).map(fact).collect();
+    let mut dropped: Vec<DroppedFact> = request.dropped.iter().filter(is_cut).map(fact).collect();
+    dropped.extend(cut_server_tools(&request.dropped));
     let is_summary = |part: &Part| matches!(part.reason, PartReason::Summary { .. });
     let summarized = request.parts.iter().any(is_summary);
     (!dropped.is_empty()).then_some(NoticeFacts::LeftOut { dropped, summarized })

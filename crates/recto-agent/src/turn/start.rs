@@ -73,6 +73,7 @@ impl TurnRunner<'_> {
         } else {
             self.session.refresh(self.shared).await?;
         }
+        self.session.loaded()?.0.must_take_message()?;
         if let Some(exchange) = &message.inbound.replaces {
             self.session.loaded()?.0.leave_out(&exchange.range());
         }
@@ -92,6 +93,7 @@ impl TurnRunner<'_> {
         let state = turn.state.as_ref().and_then(TurnState::read);
         let catalog = self.read_session_and_files().await?;
         let (session, _) = self.session.loaded()?;
+        session.must_be_first_task(turn.number)?;
         let mut message = ArrivedMessage::from_turn(turn, session);
         if let Some(state) = &state {
             // Whatever was chosen since: a turn stays with its model.
@@ -163,6 +165,7 @@ impl TurnRunner<'_> {
         start.find_continuation(self.shared, session, message).await?;
         let chosen = start.choose_model(self.shared, session, message)?;
         chosen.0.check_images(&message.inbound.content).await?;
+        chosen.0.check_rules()?;
         if start.turn.is_none() && self.shared.known_window(&chosen.0).is_none() {
             // A server is about to be asked, which may take long: no message waits
             // for that to be stored. Otherwise it is stored with the first request.
@@ -228,6 +231,7 @@ impl TurnRunner<'_> {
         let origin = start.origin(session, message, mentions);
         let catalog = catalog_of(self.shared, start.catalog.take());
         let mut inputs = TurnInputs::gather(self.shared, session, model, origin, catalog).await;
+        session.must_have_sub_agent(&inputs.catalog)?;
         let brought =
             start.set_client(self.shared, session, message, &mut inputs, previous.as_ref()).await?;
         let history = inputs.client.history.clone();

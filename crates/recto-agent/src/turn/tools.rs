@@ -1,10 +1,12 @@
 //! A round of tool calls: all at once, each heard of as it ends.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use futures_util::StreamExt;
 use recto_context::{ContentPart, Layer, MessageBody, TokenCounter, Tokens, ToolSpec};
-use recto_tools::{CallContext, CallPermit, ToolCaller, ToolOutcome, ToolResult};
+use recto_store::{Moment, TurnId};
+use recto_tools::{CallContext, CallPermit, SkillLook, ToolCaller, ToolOutcome, ToolResult};
 use recto_workspace::Horizon;
 use tracing::Span;
 
@@ -15,6 +17,7 @@ use crate::error::AgentResult;
 use crate::event::{EventKind, RunningCall};
 use crate::notice::NoticeFacts;
 use crate::shared::counter_from;
+use crate::skill_trust::SkillIdentity;
 use crate::step::{StepEffect, StepInput};
 use crate::trace;
 
@@ -31,6 +34,7 @@ impl TurnRun<'_> {
             },
         };
         self.commit().await?;
+        self.note_shown_skills(&permits).await?;
         for call in &self.calls {
             self.emit(EventKind::Call(RunningCall {
                 id: call.id.0.to_string(),
@@ -50,6 +54,21 @@ impl TurnRun<'_> {
             RoundEnd::All => StepInput::Results,
             RoundEnd::Stopped => StepInput::Stop,
         }))
+    }
+
+    /// Keeps which skills a person was shown and allowed just now: they are not shown again.
+    async fn note_shown_skills(&mut self, permits: &[CallPermit]) -> AgentResult {
+        let (offered, context) = (self.offered(), self.call_context());
+        let parts = &self.shared.parts;
+        for folder in parts.tools.shown_skills(&self.calls, permits, &offered, &context) {
+            let trusted = Arc::make_mut(&mut self.inputs.rights.trusted);
+            let Some(skill) = trusted.get_mut(&folder) else { continue };
+            skill.look = SkillLook::LookedAt;
+            let (name, files) = (skill.name.clone(), skill.files);
+            let (rows, update) = SkillIdentity { name, folder, files }.looked_at_rows();
+            parts.store.trust(&parts.options.name, rows, update, Moment::now()).await?;
+        }
+        Ok(())
     }
 
     /// Has the results of a round stored with the next commit, shortened where they would not
@@ -115,7 +134,7 @@ impl TurnRun<'_> {
     /// request: the newest round is never cut later, because a model that asked
     /// for something should see it.
     fn fit_results(&self, results: &mut [ToolResult]) {
-        let Some(request) = self.previous.as_ref() else { return };
+        let Some(request) = self.previous.as_ref().filter(|_| !results.is_empty()) else { return };
         let counter = counter_from(&self.inputs.model.calibration);
         let messages = &self.session.messages;
         let reply = messages.iter().rposition(|message| !message.calls().is_empty());
@@ -158,12 +177,14 @@ impl TurnRun<'_> {
             caller: ToolCaller {
                 audience: self.inputs.rights.audience.clone(),
                 session: Some(self.session.session.id.get()),
+                turn: self.turn_id.map(TurnId::get),
                 sees_from: match self.state.mode().chosen.sends_history() {
                     true => self.session.carry.history_from.unwrap_or_default(),
                     false => self.message_id,
                 },
                 memory_wish: self.state.mode().wanted_call.as_ref().map(|call| call.fact.clone()),
             },
+            call: None,
         }
     }
 

@@ -1,8 +1,8 @@
 //! The record as one actor may see it: sessions and turns that are theirs to look at.
 
 use recto_store::{
-    RowId, SessionFilter, SessionId, SessionSummary, Store, StoreError, StoredApproval,
-    StoredSession, StoredTurn, TurnId,
+    MessageHit, Moment, RowId, SessionFilter, SessionId, SessionSummary, Store, StoreError,
+    StoredApproval, StoredSession, StoredTurn, TurnId,
 };
 
 use super::turn_record::TurnRecord;
@@ -49,6 +49,29 @@ impl<'a> RecordReader<'a> {
         let session = self.store.session(found.session).await?;
         let reached = session.filter(|session| can_reach(self.actor, session));
         Ok((found, reached.ok_or_else(not_found)?))
+    }
+
+    /// The questions that wait for an answer, oldest first, each with its session.
+    pub async fn open_approvals(&self) -> AgentResult<Vec<(StoredApproval, StoredSession)>> {
+        let mut open = Vec::new();
+        for approval in self.store.open_approvals(Moment::now()).await? {
+            let session = self.store.session(approval.session).await?;
+            let reached = session.filter(|session| can_reach(self.actor, session));
+            open.extend(reached.map(|session| (approval, session)));
+        }
+        Ok(open)
+    }
+
+    /// Messages that have all of these words, those stored last first.
+    pub async fn search_messages(&self, query: &str, limit: usize) -> AgentResult<Vec<MessageHit>> {
+        self.actor.must_have(Right::Inspect)?;
+        if is_allowed(self.actor.role, Right::SeeSessions) {
+            return Ok(self.store.search(query, limit).await?);
+        }
+        let sessions = self.store.sessions_brief().await?;
+        let reached = sessions.iter().filter(|session| can_reach(self.actor, session));
+        let reached = reached.map(|session| session.id).collect();
+        Ok(self.store.search_within(reached, query, limit).await?)
     }
 
     /// The turn that is asked for by its number, or as `last`.
@@ -107,11 +130,24 @@ impl<'a> RecordReader<'a> {
     }
 
     /// The turns of a session, in order.
-    pub async fn turns_of(&self, session: SessionId) -> AgentResult<Vec<TurnRecord<'a>>> {
+    async fn turns_of(&self, session: SessionId) -> AgentResult<Vec<TurnRecord<'a>>> {
         self.actor.must_have(Right::Inspect)?;
         self.session(session).await?;
         let turns = self.store.turns(session).await?;
         Ok(turns.into_iter().map(|turn| TurnRecord { reader: *self, turn }).collect())
+    }
+
+    /// The newest turns of a session before one of them, or of all, the newest first.
+    pub async fn newest_turns(
+        &self,
+        session: SessionId,
+        before: Option<TurnId>,
+        most: u32,
+    ) -> AgentResult<Vec<TurnRecord<'a>>> {
+        self.actor.must_have(Right::Inspect)?;
+        self.session(session).await?;
+        let turns = self.store.last_turns(session, before, most).await?;
+        Ok(turns.into_iter().rev().map(|turn| TurnRecord { reader: *self, turn }).collect())
     }
 
     async fn reaches(&self, session: SessionId) -> AgentResult<bool> {

@@ -2,7 +2,7 @@
 //! one that is sent again is kept nowhere: the record says what happened, once.
 
 use recto_context::{Budget, RequestContext, Tokens, ToolCalls};
-use recto_llm::ReplyStream;
+use recto_llm::{CallOptions, ReplyStream};
 use recto_store::{RequestId, RequestRecord, RowId, Store, StoreError, TurnId};
 use serde::Serialize;
 
@@ -36,6 +36,17 @@ pub enum ReplayTarget<'a> {
     Recorded(&'a ModelEntry),
     /// The same page, written for a model whose window is at most so large.
     Rewritten(&'a ModelEntry, Tokens),
+}
+
+impl<'a> ReplayTarget<'a> {
+    /// What is sent to this model: the bytes themselves if it had them, and otherwise the same
+    /// page, within a window of at most so many tokens.
+    pub fn new(request: &RequestRecord, model: &'a ModelEntry, window_cap: Tokens) -> Self {
+        match *model.name == *request.model {
+            true => ReplayTarget::Recorded(model),
+            false => ReplayTarget::Rewritten(model, window_cap),
+        }
+    }
 }
 
 /// A request that is ready to be sent again.
@@ -92,7 +103,8 @@ impl TurnRecord<'_> {
             }
             ReplayTarget::Rewritten(model, cap) => {
                 let context = restore_request(self.reader.store, &request).await?;
-                (model, rewrite_body(context, model, cap).await?)
+                let call = rewritten_call(&request, model)?;
+                (model, rewrite_body(context, model, &call, cap).await?)
             }
         };
         Ok(ReplayPlan { request, model: model.clone(), body })
@@ -138,6 +150,7 @@ async fn recorded_body(
 async fn rewrite_body(
     mut context: RequestContext,
     model: &ModelEntry,
+    call: &CallOptions,
     cap: Tokens,
 ) -> AgentResult<Vec<u8>> {
     if hides_tools(&context, model) {
@@ -156,7 +169,16 @@ async fn rewrite_body(
     }
     context.window = window;
     context.budget = Budget { used: context.budget.used, ..budget };
-    Ok(recto_llm::encode(model.client.wire(), &model.call, &context).to_string().into_bytes())
+    Ok(recto_llm::encode(model.client.wire(), call, &context).to_string().into_bytes())
+}
+
+/// What is said in the call of another model: its own options, with what was asked of the reply.
+fn rewritten_call(request: &RequestRecord, model: &ModelEntry) -> AgentResult<CallOptions> {
+    let sent: CallOptions = serde_json::from_value(request.options.clone())
+        .map_err(|error| AgentError::Record { request: request.id, problem: error.to_string() })?;
+    let checked = model.client.check_rules(&sent.reply);
+    checked.map_err(|error| AgentError::model(model, error))?;
+    Ok(CallOptions { reply: sent.reply, ..model.call.clone() })
 }
 
 /// Whether the model's own chat template would leave out the tools of a page.

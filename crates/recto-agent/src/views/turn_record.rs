@@ -106,7 +106,8 @@ impl TurnRecord<'_> {
         }))
     }
 
-    /// The turn itself, with what it has to do with exchanges that were taken back.
+    /// The turn itself, with what it has to do with exchanges that were taken back, and with
+    /// tasks of sub-agents.
     pub async fn turn_json(&self) -> AgentResult<Value> {
         let store = self.reader.store;
         let TurnRetractions { taken_back, replaces } =
@@ -115,6 +116,10 @@ impl TurnRecord<'_> {
         let mut described = turn_json(&self.turn, question.as_ref());
         described["taken_back"] = json!(taken_back);
         described["replaces"] = json!(replaces);
+        let delegated = store.delegation_in(self.turn.session).await?;
+        described["sub_agent"] = json!(delegated.as_ref().map(|task| &task.agent));
+        described["delegated_by"] = json!(delegated.and_then(|task| task.parent));
+        described["delegations"] = json!(store.delegations_of(self.turn.id).await?);
         Ok(described)
     }
 

@@ -28,6 +28,7 @@ fn describe(event: &EventKind) -> String {
             format!("finished {}: {:?}", finished.status.name(), finished.reply)
         }
         EventKind::Snapshot(snapshot) => format!("snapshot {:?}", snapshot.text),
+        EventKind::Delivered { schedule, .. } => format!("delivered by {schedule}"),
     }
 }
 

@@ -285,6 +285,85 @@ fn nobody_begins_a_session_in_the_name_of_somebody_else() {
     });
 }
 
+/// Promise: `sessions-of-others-are-out-of-reach`
+#[test]
+fn nobody_gets_into_or_takes_over_a_session_of_somebody_else_by_its_name() {
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let agent = Agent::start(bench.parts(vec![scripted()])).await.unwrap();
+        let place =
+            |actor: &Actor, name: &str| Conversation::in_private("web", "local", name, actor);
+        let (anna, _) = anna();
+        let ben = Actor::new("ben", "Ben", ActorRole::Paired);
+        let people = [&anna, &owner(), &ben];
+        let mut sessions = Vec::new();
+        for actor in people {
+            let named = place(actor, "work");
+            sessions.push(agent.find_named_or_begin(actor, &named).await.unwrap());
+        }
+        for (actor, begun) in people.into_iter().zip(&sessions) {
+            // Each goes on with their own, which nobody has put away.
+            let found = agent.find_named_or_begin(actor, &place(actor, "work")).await.unwrap();
+            assert_eq!((&found, begun.label()), (begun, "work".to_owned()));
+            assert_eq!(agent.find_or_begin(actor, &place(actor, "work")).await.unwrap(), *begun);
+        }
+        // Wherever the owner asks for a name, it is one of theirs; a number is anybody's.
+        let in_terminal = agent.find_named_or_begin(&owner(), &conversation("work")).await.unwrap();
+        assert_eq!(in_terminal.id, sessions[1].id);
+        let numbered = conversation(&sessions[0].id.to_string());
+        let hers = agent.find_named_or_begin(&owner(), &numbered).await.unwrap();
+        assert_eq!(hers.id, sessions[0].id);
+    });
+}
+
+/// Promise: `sessions-of-others-are-out-of-reach`
+#[test]
+fn a_guest_is_not_told_which_names_others_have_given() {
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let agent = Agent::start(bench.parts(vec![scripted()])).await.unwrap();
+        let owners = session(&agent, "secret").await;
+        let (anna, place) = anna();
+        let hers = agent.find_or_begin(&anna, &place).await.unwrap().id;
+        let renamed = agent.rename_session(&anna, hers, "secret").await.unwrap();
+        assert_eq!(renamed.label(), "secret");
+        agent.rename_session(&anna, hers, "other").await.unwrap();
+        let reply = agent.command(&anna, &place, hers, typed("/new secret")).await;
+        assert!(reply.is_ok(), "{reply:?}");
+        let own = agent.store().session(owners).await.unwrap().unwrap();
+        assert_eq!((own.label(), own.archived), ("secret".to_owned(), None));
+    });
+}
+
+#[test]
+fn what_the_owner_allows_themselves_in_a_guests_session_is_not_allowed_to_the_guest() {
+    let fake = FakeServer::openai().answer(risks(&["a"])).answer(FakeAnswer::text("one"));
+    let fake = fake.answer(risks(&["b"])).answer(FakeAnswer::text("two"));
+    let fake = fake.answer(risks(&["c"])).answer(FakeAnswer::text("three")).start();
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let (anna, place) = anna();
+        let hers = agent.find_or_begin(&anna, &place).await.unwrap().id;
+        let (mut asked, id) = ask(&agent, hers).await;
+        agent.answer(&owner(), id, ApprovalAnswer::Session).await.unwrap();
+        ended(&mut asked.events, asked.turn).await;
+        // The owner is not asked again, the guest is.
+        assert_eq!(say(&agent, hers, "again").await.reply.as_deref(), Some("two"));
+        let mut submission =
+            submit_inbound(&agent, hers, Inbound::text(&anna, "for me, too")).await;
+        loop {
+            match next(&mut submission.events).await.event {
+                EventKind::Asked(_) => break,
+                EventKind::Finished(_) => panic!("nobody was asked"),
+                _ => {}
+            }
+        }
+        assert!(agent.stop(&owner(), hers).await.unwrap());
+        ended(&mut submission.events, submission.turn).await;
+    });
+}
+
 #[test]
 fn sessions_are_listed_for_those_who_may_see_them_and_where_nobody_else_reads() {
     let bench = Bench::new();

@@ -12,8 +12,8 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use recto_agent::{
     Actor, Agent, AgentOptions, AgentParts, ChatCommand, ConfiguredItems, Conversation,
-    EventCursor, EventKind, EventListener, FinishedTurn, Inbound, InboundReading, ModelEntry,
-    ReplayVerdict, SearchParts, Submission, TurnEvent, verify_body,
+    DelegationLimits, EventCursor, EventKind, EventListener, FinishedTurn, Inbound, InboundReading,
+    ModelEntry, ReplayVerdict, SearchParts, Submission, TurnEvent, verify_body,
 };
 use recto_context::mode::{ModeSetting, UncertainMode};
 use recto_context::{
@@ -112,11 +112,13 @@ impl Bench {
                 window_cap: Tokens::new(16_384),
                 built_in: tools.specs(),
                 approval_expires: Duration::from_secs(3_600),
+                approval_wait: Duration::from_secs(60),
                 disabled_tools: Vec::new(),
                 configured_items: ConfiguredItems::default(),
                 compaction: None,
                 session_files: None,
                 recovery_interval: AgentOptions::RECOVERY_INTERVAL,
+                delegation: DelegationLimits::default(),
             },
             models,
             memory: MemoryFiles::new(&workspace),

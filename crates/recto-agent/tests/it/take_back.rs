@@ -106,7 +106,10 @@ fn nothing_is_undone_where_nothing_stands() {
         let session = session(&agent, "s").await;
         for line in ["/undo", "/retry", "/edit", "/edit other"] {
             let refused = try_command(&agent, session, line).await.map(drop).unwrap_err();
-            assert_eq!(refused.to_string(), "there is nothing to take back in this session");
+            assert_eq!(
+                refused.to_string(),
+                "no message stands in this session that could be taken back or sent again"
+            );
         }
         say(&agent, session, "one").await;
         try_command(&agent, session, "/undo").await.unwrap();

@@ -8,7 +8,8 @@
 //! Only what was said counts for that: not the stamp, nor who said it, nor the names of tools,
 //! nor white space around a text. A client gets the texts of a turn in one piece or only the
 //! last, and never hears of calls that Recto runs: it is understood either way, and those calls
-//! stay with their turn.
+//! stay with their turn. A reply that the client could not wait for is the one that its turn ended
+//! with in the end.
 
 #[cfg(test)]
 mod tests;
@@ -40,51 +41,97 @@ pub fn reconcile_history(
     tools: &[ToolSpec],
 ) -> ReconciledHistory {
     let list = with_safe_ids(list);
-    let said: Vec<&MessageBody> = list.iter().filter_map(said).collect();
+    let mut said: Vec<SaidByClient<'_>> = list.iter().filter_map(said).collect();
     let visible: Vec<&Arc<Message>> =
         transcript.iter().filter(|message| message.is_for_models()).collect();
-    let places = latest_places(&said, &visible, known_length(&said, &visible));
-    let rest = &said[places.len()..];
-    let known = with_unseen_rounds(&visible, &places, rest, tools);
-    let new = to_store(rest, &known, tools);
+    let mut known = known_length(&said, &visible);
+    // A turn that ended without a reply leaves nothing where the client heard nothing.
+    while said.get(known).is_some_and(|said| said.to_keep().is_none()) {
+        said.remove(known);
+        known = known_length(&said, &visible);
+    }
+    let places = latest_places(&said, &visible, known);
+    let rest: Vec<&MessageBody> =
+        said[places.len()..].iter().filter_map(|said| said.to_keep()).collect();
+    let known = with_unseen_rounds(&visible, &places, &rest, tools);
+    let new = to_store(&rest, &known, tools);
     ReconciledHistory { known, new }
 }
 
-/// What a model may see of a client's message, if it holds anything.
-fn said(message: &ClientMessage) -> Option<&MessageBody> {
-    let ClientMessage::Said(body) = message else { return None };
-    let is_blank = || {
-        body.content().iter().all(|part| part.as_text().is_some_and(|text| text.trim().is_empty()))
-    };
-    match body {
-        MessageBody::User(_) if is_blank() => None,
-        MessageBody::Assistant { calls, .. } if calls.is_empty() && is_blank() => None,
-        MessageBody::Error(_) | MessageBody::Approval(_) => None,
-        said => Some(said),
+/// What a model may see of a client's message.
+#[derive(Debug, Clone, Copy)]
+enum SaidByClient<'a> {
+    Whole(&'a MessageBody),
+    Unfinished(&'a MessageBody),
+}
+
+impl<'a> SaidByClient<'a> {
+    /// What is left of it where the transcript has nothing in its place.
+    fn to_keep(self) -> Option<&'a MessageBody> {
+        match self {
+            SaidByClient::Whole(body) => Some(body),
+            SaidByClient::Unfinished(body) => Some(body).filter(|body| !is_blank(body)),
+        }
     }
 }
 
+/// What a model may see of a client's message, if it holds anything.
+fn said(message: &ClientMessage) -> Option<SaidByClient<'_>> {
+    let body = match message {
+        ClientMessage::System(_) => return None,
+        ClientMessage::Unfinished(body) => return Some(SaidByClient::Unfinished(body)),
+        ClientMessage::Said(body) => body,
+    };
+    match body {
+        MessageBody::User(_) if is_blank(body) => None,
+        MessageBody::Assistant { calls, .. } if calls.is_empty() && is_blank(body) => None,
+        MessageBody::Error(_) | MessageBody::Approval(_) => None,
+        said => Some(SaidByClient::Whole(said)),
+    }
+}
+
+fn is_blank(body: &MessageBody) -> bool {
+    body.content().iter().all(|part| part.as_text().is_some_and(|text| text.trim().is_empty()))
+}
+
 /// How many messages of the list the transcript repeats in order.
-fn known_length(said: &[&MessageBody], visible: &[&Arc<Message>]) -> usize {
+fn known_length(said: &[SaidByClient<'_>], visible: &[&Arc<Message>]) -> usize {
     let mut from = 0;
-    let is_there =
-        |body: &&&MessageBody| match (from..visible.len()).find(|&at| repeats(body, visible, at)) {
-            Some(at) => {
-                from = at + 1;
-                true
+    let is_there = |said: &&SaidByClient<'_>| {
+        let place = match said {
+            SaidByClient::Whole(body) => {
+                (from..visible.len()).find(|&at| repeats(body, visible, at))
             }
-            None => false,
+            // Of the turn that the message before it began.
+            SaidByClient::Unfinished(_) => {
+                let next = visible[from..].iter().position(|message| message.is_user());
+                let end = next.map_or(visible.len(), |next| from + next);
+                (from..end).find(|&at| ends_turn(visible, at))
+            }
         };
+        place.inspect(|at| from = at + 1).is_some()
+    };
     said.iter().take_while(is_there).count()
+}
+
+/// Whether the message at this place is what its turn ended with.
+fn ends_turn(visible: &[&Arc<Message>], at: usize) -> bool {
+    let is_reply =
+        matches!(&visible[at].body, MessageBody::Assistant { calls, .. } if calls.is_empty());
+    is_reply && visible.get(at + 1).is_none_or(|next| next.is_user())
 }
 
 /// Where the first `known` messages of the list stand. Of several places the latest, since
 /// what was said again was last sent from there.
-fn latest_places(said: &[&MessageBody], visible: &[&Arc<Message>], known: usize) -> Vec<usize> {
+fn latest_places(said: &[SaidByClient<'_>], visible: &[&Arc<Message>], known: usize) -> Vec<usize> {
+    let stands_at = |said: &SaidByClient<'_>, at: usize| match said {
+        SaidByClient::Whole(body) => repeats(body, visible, at),
+        SaidByClient::Unfinished(_) => ends_turn(visible, at),
+    };
     let mut before = visible.len();
     let mut places = Vec::with_capacity(known);
-    for body in said[..known].iter().rev() {
-        let Some(at) = (0..before).rev().find(|&at| repeats(body, visible, at)) else { break };
+    for said in said[..known].iter().rev() {
+        let Some(at) = (0..before).rev().find(|&at| stands_at(said, at)) else { break };
         places.push(at);
         before = at;
     }

@@ -13,6 +13,7 @@ use crate::text::Text;
 pub(super) enum ClientMessageJson {
     System(Text),
     Said(Message),
+    Unfinished(Message),
 }
 
 impl From<ClientMessage> for ClientMessageJson {
@@ -21,6 +22,9 @@ impl From<ClientMessage> for ClientMessageJson {
             ClientMessage::System(text) => ClientMessageJson::System(text),
             ClientMessage::Said(body) => {
                 ClientMessageJson::Said(Message { id: MessageId::default(), body })
+            }
+            ClientMessage::Unfinished(body) => {
+                ClientMessageJson::Unfinished(Message { id: MessageId::default(), body })
             }
         }
     }
@@ -31,6 +35,7 @@ impl From<ClientMessageJson> for ClientMessage {
         match message {
             ClientMessageJson::System(text) => ClientMessage::System(text),
             ClientMessageJson::Said(message) => ClientMessage::Said(message.body),
+            ClientMessageJson::Unfinished(message) => ClientMessage::Unfinished(message.body),
         }
     }
 }

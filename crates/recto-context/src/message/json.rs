@@ -61,7 +61,7 @@ struct HistoryReader {
 
 impl HistoryReader {
     fn read_line(&mut self, line: &str) -> Result<(), String> {
-        let value: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        let value: Value = serde_json::from_str(line).map_err(|error| json_problem(&error))?;
         if !value.is_object() {
             return Err("a message is a JSON object".to_owned());
         }
@@ -200,6 +200,17 @@ where
 }
 
 /// The parts of a message: none, one text, or a list.
+/// What is wrong with a line, and at which of its characters: the error would call it line 1.
+pub(super) fn json_problem(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    match text.strip_suffix(&place) {
+        Some("recursion limit exceeded") => "it is nested more than 127 deep".to_owned(),
+        Some(what) => format!("{what} (column {})", error.column()),
+        None => text,
+    }
+}
+
 fn parts(content: Value) -> Result<Vec<ContentPart>, String> {
     match content {
         Value::Null => Ok(Vec::new()),

@@ -9,7 +9,9 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::text::Text;
 
 /// What stands around the minute of a message.
 const BEFORE: &str = "Sent ";
@@ -19,14 +21,24 @@ const BEHIND: &str = ":";
 const MINUTE: &str = "0000-00-00 00:00";
 
 /// A short stamp of date and time, such as `Sent 2026-11-15 08:07:`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct MessageStamp(Arc<str>);
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "String")]
+pub struct MessageStamp {
+    stored: Arc<str>,
+    /// What stands in front of the message. Made once: every page of a session has all of its
+    /// stamps.
+    lead: Text,
+}
 
 impl MessageStamp {
     /// A stamp as it is stored. Keeps the first line, so that a stamp can't pose as a message.
     pub fn new(text: &str) -> Self {
-        MessageStamp(Arc::from(text.lines().next().unwrap_or_default().trim()))
+        let stored = text.lines().next().unwrap_or_default().trim();
+        let lead = match line_minute(stored) {
+            Some(_) => format!("{stored}\n"),
+            None => format!("[{stored}] "),
+        };
+        MessageStamp { stored: stored.into(), lead: lead.into() }
     }
 
     /// The stamp of a message that was sent in this minute, such as `2026-11-15 08:07`.
@@ -36,25 +48,22 @@ impl MessageStamp {
 
     /// The stamp as it is stored.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.stored
     }
 
     /// The date and time alone.
     pub fn minute(&self) -> &str {
-        self.line_minute().unwrap_or(&self.0)
+        line_minute(&self.stored).unwrap_or(&self.stored)
     }
 
     /// What stands in front of the message. Stamps of before stand in brackets.
-    pub(crate) fn lead(&self) -> String {
-        match self.line_minute() {
-            Some(_) => format!("{}\n", self.0),
-            None => format!("[{}] ", self.0),
-        }
+    pub(crate) fn lead(&self) -> &Text {
+        &self.lead
     }
 
     /// Whether a text begins with this stamp, where [`LeadingStamp`] has found so much to be one.
     pub fn stands_in(&self, lead: &str) -> bool {
-        self.lead().trim_end() == lead.trim_end()
+        self.lead.trim_end() == lead.trim_end()
     }
 
     /// All in a text that can be a minute, and some that can't.
@@ -63,9 +72,22 @@ impl MessageStamp {
         text.match_indices(':')
             .filter_map(move |(at, _)| text.get(at.checked_sub(date)?..at + rest))
     }
+}
 
-    fn line_minute(&self) -> Option<&str> {
-        self.0.strip_prefix(BEFORE)?.strip_suffix(BEHIND)
+/// The minute of a stamp that stands in a line of its own.
+fn line_minute(stored: &str) -> Option<&str> {
+    stored.strip_prefix(BEFORE)?.strip_suffix(BEHIND)
+}
+
+impl From<String> for MessageStamp {
+    fn from(stored: String) -> Self {
+        MessageStamp::new(&stored)
+    }
+}
+
+impl Serialize for MessageStamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
     }
 }
 

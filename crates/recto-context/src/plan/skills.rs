@@ -4,6 +4,8 @@
 //! are all listed, in a list that no message changes; of many, only those that may fit this
 //! message are, behind the history. A skill that only a person brings is not named.
 
+use std::collections::HashSet;
+
 use super::{DropTally, Plan, SessionLookup, reason, scores_of};
 use crate::catalog::Skill;
 use crate::context::{DropReason, DroppedEntry};
@@ -58,12 +60,16 @@ enum SkillListing {
 impl<'a> Plan<'a> {
     pub(super) fn plan_skills(&mut self, session: &SessionLookup<'_>) {
         let AssemblyInputs { catalog, layout, mode, .. } = self.inputs;
+        if layout.skills == SkillRender::Hidden {
+            return;
+        }
         let mut skills: Vec<&Skill> = catalog.skills.iter().collect();
         if !layout.preset.is_plain() {
             skills.sort_by(|a, b| a.name.cmp(&b.name));
         }
         let listing = skill_listing(self.inputs, session);
         let mut left_out = DropTally::default();
+        let ranked: HashSet<&str> = self.ranked_names(ItemKind::Skill).collect();
         for skill in skills {
             if self.inputs.removed.contains(&skill_id(skill)) {
                 continue;
@@ -73,7 +79,7 @@ impl<'a> Plan<'a> {
             let is_pick = scores_of(self.inputs.picks, &skill_id(skill)).is_some();
             let picked = is_pick && layout.picks == PickPlacement::InLayer;
             if mode.chosen.is_minimal() && !self.offers_tool_of(skill) && !picked {
-                if !is_pick {
+                if !is_pick && (joined.is_some() || !ranked.contains(&*skill.name)) {
                     self.leave_out_skill(skill, joined, &mut left_out);
                 }
             } else if joined.is_some() || picked || listing.names(skill) {
@@ -170,6 +176,9 @@ impl SkillListing {
 /// list that changes with them would have all behind it read again.
 fn skill_listing(inputs: &AssemblyInputs<'_>, session: &SessionLookup<'_>) -> SkillListing {
     let AssemblyInputs { layout, mode, .. } = inputs;
+    if layout.skills == SkillRender::Hidden {
+        return SkillListing::None;
+    }
     if !layout.budgets_skill_list() || mode.chosen.is_minimal() {
         return SkillListing::Every;
     }

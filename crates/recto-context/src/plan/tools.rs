@@ -12,7 +12,9 @@ use super::{Plan, SessionLookup, reason, scores_of};
 use crate::carry::FoundTool;
 use crate::catalog::{Catalog, Skill, ToolSpec};
 use crate::context::{DropReason, OfferedTool};
-use crate::item::{IncludeMode, ItemId, ItemKind, ItemOrigin, Pick, Scores, SessionItem};
+use crate::item::{
+    ContentSource, IncludeMode, ItemId, ItemKind, ItemOrigin, Pick, Scores, SessionItem,
+};
 use crate::layer::Layer;
 use crate::layout::{PageLayout, SkillRender, ToolCalls};
 use crate::page::{ItemUse, PartReason};
@@ -112,6 +114,13 @@ impl<'a> Plan<'a> {
         reason: PartReason,
         names: &mut ToolNames<'a>,
     ) {
+        if let (true, ContentSource::Server(server)) =
+            (self.carry.shed.contains(&tool.id), &tool.source)
+        {
+            let tokens = self.inputs.counter.text(&tool.schema);
+            let reason = DropReason::ServerTools { server: server.clone() };
+            return self.drop_item(&tool.id, Layer::Tools, tokens, reason);
+        }
         let scores = scores_of(self.inputs.picks, &tool.id);
         self.offer(tool, OfferBasis { include, reason, scores }, names);
     }

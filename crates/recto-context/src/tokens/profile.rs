@@ -213,11 +213,12 @@ const ASCII_FLAGS: [u8; 128] = {
 const BACK: usize = 5;
 /// Flags handled at once. Below 256, so that a block's counts fit the bytes they are added up in.
 const BLOCK: usize = 240;
-type FlagBlock = [u8; BACK + BLOCK];
+/// The same for the end of a text, where that is short: most texts are a line.
+const SHORT_BLOCK: usize = 48;
 
 /// A scan under way: flags not yet counted, after the last few that were.
 struct ProfileScan {
-    flags: FlagBlock,
+    flags: [u8; BACK + BLOCK],
     filled: usize,
     /// The last character, to tell a repeated symbol by.
     previous: char,
@@ -301,7 +302,11 @@ impl ProfileScan {
     /// run.
     fn finish(mut self) -> TextProfile {
         self.flags[BACK + self.filled..].fill(OTHER);
-        self.flush();
+        let short = self.flags.first_chunk::<{ BACK + SHORT_BLOCK }>();
+        match short.filter(|_| self.filled < SHORT_BLOCK) {
+            Some(short) => count_block(short, &mut self.profile),
+            None => count_block(&self.flags, &mut self.profile),
+        }
         let symbols = &mut self.profile.counts[TokenClass::Symbol as usize];
         *symbols = symbols.saturating_sub(self.repeats);
         self.profile.add_to(TokenClass::Repeat, self.repeats);
@@ -311,7 +316,7 @@ impl ProfileScan {
 
 /// Counts what begins, goes on or ends at each flag of a block; the first [`BACK`] flags are only
 /// looked back at.
-fn count_block(block: &FlagBlock, profile: &mut TextProfile) {
+fn count_block<const ALL: usize>(block: &[u8; ALL], profile: &mut TextProfile) {
     use TokenClass::*;
     let mut add = |class, count| profile.add_to(class, count);
     let starts = |[before, here]: [u8; 2]| starts_word(before, here);
@@ -335,9 +340,12 @@ fn count_block(block: &FlagBlock, profile: &mut TextProfile) {
 /// follows. Tests use `&` instead of `&&` and the block's length is fixed, because only then does
 /// the compiler make vector code of this.
 #[inline(always)]
-fn tally<const N: usize>(block: &FlagBlock, test: impl Fn([u8; N]) -> bool) -> u32 {
+fn tally<const ALL: usize, const N: usize>(
+    block: &[u8; ALL],
+    test: impl Fn([u8; N]) -> bool,
+) -> u32 {
     let mut count = 0u8;
-    for at in BACK..BACK + BLOCK {
+    for at in BACK..ALL {
         count += u8::from(test(std::array::from_fn(|shift| block[at + 1 + shift - N])));
     }
     u32::from(count)

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use recto_context::{
-    AssemblyInputs, Carry, Catalog, ContextLimits, CountKind, CountTable, IncludeMode, ItemKind,
-    Layer, Message, MessageBody, MessageId, RequestContext, TokenCounter, TokenRates, Tokens,
-    ToolSpec, Window,
+    AssemblyInputs, Carry, Catalog, ContentSource, ContextLimits, CountKind, CountTable,
+    IncludeMode, ItemId, ItemKind, Layer, Message, MessageBody, MessageId, RequestContext,
+    TokenCounter, TokenRates, Tokens, ToolSpec, Window,
 };
 
 use crate::support::*;
@@ -59,6 +59,46 @@ fn what_may_be_cut_leaves_in_its_order() {
     assert!(history_left_first, "the rest is whole until no history is left");
     let error = with(200).unwrap_err();
     assert!(error.needed() > error.budget.messages);
+}
+
+/// Promise: `one-fault-fails-no-turn`
+#[test]
+fn a_server_with_very_many_tools_fails_no_turn() {
+    let mut catalog = catalog();
+    let of_server = |server: &str, name: &str| ToolSpec {
+        source: ContentSource::Server(server.into()),
+        ..tool(Some(server), name)
+    };
+    catalog.memories = vec![memory("MEMORY.md:1", None, "The key is under the mat.")];
+    catalog.tools.push(of_server("small", "clock"));
+    catalog.tools.extend((0..1_000).map(|n| of_server("big", &format!("t{n:03}"))));
+    let session = catalog.session_at_start();
+    let mut wanted = pick(ItemKind::Tool, "t998", 0.9);
+    wanted.item = ItemId::tool(Some("big".into()), "t998");
+    let picks = [wanted];
+    let inputs = || AssemblyInputs::new(&catalog, "now").session(&session).picks(&picks);
+    for tokens in [4_096, 16_384] {
+        let request = inputs().window(window(tokens)).assemble().unwrap();
+        fits(&request);
+        let offered: Vec<String> = request.tools.iter().map(|tool| tool.spec.id.key()).collect();
+        // The one that fits the message stays; what others brought is not crowded out.
+        for stays in ["small.clock", "big.t998", "big.t000"] {
+            assert!(offered.iter().any(|tool| tool == stays), "{stays}: {offered:?}");
+        }
+        assert!(page(&request).contains("under the mat"), "{}", page(&request));
+        let cut = drops(&request).into_iter().filter(|line| {
+            line.ends_with("(no room in the window for all tools of MCP server `big`)")
+        });
+        let of_servers = offered
+            .iter()
+            .filter(|tool| tool.starts_with("big.") || tool.starts_with("small."))
+            .count();
+        assert_eq!(cut.count() + of_servers, 1_001);
+        // The next request is cut in the same way, without planning anew.
+        let next = inputs().window(window(tokens)).carry(request.carry.clone()).assemble().unwrap();
+        let again: Vec<String> = next.tools.iter().map(|tool| tool.spec.id.key()).collect();
+        assert_eq!(again, offered);
+    }
 }
 
 /// Promise: `core-fits-or-fails`

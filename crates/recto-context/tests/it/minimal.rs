@@ -2,8 +2,8 @@
 
 use expect_test::expect;
 use recto_context::{
-    AssemblyInputs, Carry, ContextLimits, ContextMode, Framing, IncludeMode, ItemKind, Layer,
-    MessageStamp, Mode, ModeDecision, ModeReason, ToolChoice,
+    AssemblyInputs, Carry, ContextLimits, ContextMode, Framing, IncludeMode, ItemId, ItemKind,
+    Layer, MessageStamp, Mode, ModeDecision, ModeReason, ToolChoice,
 };
 
 use crate::support::*;
@@ -80,6 +80,22 @@ fn after_the_first_round_the_model_may_answer() {
         .unwrap();
     assert_eq!(request.tool_choice, ToolChoice::Auto);
     assert_eq!(request.layer(Layer::Rounds).count(), 2);
+}
+
+#[test]
+fn a_tool_that_search_is_sure_of_is_named_and_no_other() {
+    let mut catalog = catalog();
+    catalog.tools.push(tool(None, "clock"));
+    let session = catalog.session_at_start();
+    let choice = |tool: &str| {
+        let sure_tool = Some(ItemId::new(ItemKind::Tool, tool));
+        let decision = ModeDecision { sure_tool, ..in_mode(Mode::Minimal) };
+        let inputs = AssemblyInputs::new(&catalog, "what time is it?").session(&session);
+        inputs.mode(decision).assemble().unwrap().tool_choice
+    };
+    assert_eq!(choice("clock"), ToolChoice::Named("clock".into()));
+    // One that is not offered can't be asked for.
+    assert_eq!(choice("gone"), ToolChoice::Required);
 }
 
 /// Promise: `a-wish-to-remember-is-met-or-told`

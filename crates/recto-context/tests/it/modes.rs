@@ -4,7 +4,9 @@ use recto_context::mode::{
     self, ModeContradiction, ModeMark, ModeQuestion, ModeSetting, OlderPair, ToolTurnContext,
     UncertainMode,
 };
-use recto_context::{AssemblyInputs, Catalog, ContextMode, ItemKind, Mode, ModeReason, ModeSource};
+use recto_context::{
+    AssemblyInputs, Catalog, ContextMode, ItemKind, Mode, ModeReason, ModeSource, Pick,
+};
 
 use crate::support::{mode, pick};
 
@@ -126,6 +128,27 @@ fn marks_come_before_settings_and_search_before_talk() {
     let mark_auto = question(fixed, Some(ModeMark::Turn(ContextMode::Auto)), None, "thanks!");
     assert_eq!(mark_auto.chosen, Mode::Full);
     assert!(matches!(mark_auto.reason, ModeReason::Words(_)));
+}
+
+#[test]
+fn only_a_tool_that_search_is_sure_of_leaves_no_other_choice() {
+    let decide = |setting, found: &Pick| {
+        let (uncertain, message) = (UncertainMode::Minimal, "what time is it?");
+        let found = Some(found);
+        let question =
+            ModeQuestion { setting, uncertain, mark: None, has_tools: true, found, message };
+        mode::decide(&question)
+    };
+    let clock = pick(ItemKind::Tool, "clock", 0.95);
+    let sure = decide(ModeSetting::Auto, &clock);
+    assert_eq!(sure.sure_tool.as_ref(), Some(&clock.item));
+    assert!(sure.describe().contains("tool clock, which alone can be called first"), "{sure:?}");
+    for doubtful in [pick(ItemKind::Tool, "clock", 0.85), pick(ItemKind::Skill, "clock", 0.95)] {
+        let decision = decide(ModeSetting::Auto, &doubtful);
+        assert_eq!((decision.chosen, decision.sure_tool), (Mode::Minimal, None));
+    }
+    // Where search decides nothing, it chooses nothing, either.
+    assert_eq!(decide(ModeSetting::Fixed(Mode::Minimal), &clock).sure_tool, None);
 }
 
 #[test]

@@ -366,6 +366,7 @@ fn the_names_of_reasons_for_drops_stay() {
         DropReason::TrimmedEarlier,
         DropReason::TakenBack,
         DropReason::NoRoom,
+        DropReason::ServerTools { server: "big".into() },
         DropReason::MemoryLimit,
         DropReason::Mode,
         DropReason::Preset("plain".into()),
@@ -384,6 +385,7 @@ fn the_names_of_reasons_for_drops_stay() {
         "trimmed_earlier"
         "taken_back"
         "no_room"
+        {"server_tools":{"server":"big"}}
         "memory_limit"
         "mode"
         {"preset":"plain"}
@@ -405,6 +407,7 @@ fn the_names_of_reasons_for_modes_stay() {
         ModeReason::Marked,
         ModeReason::Default,
         ModeReason::Configured,
+        ModeReason::SubAgent,
         ModeReason::Found("tool notes.add".to_owned()),
         ModeReason::Uncertain,
         ModeReason::Words(MessageSign::FileName),
@@ -429,6 +432,7 @@ fn the_names_of_reasons_for_modes_stay() {
         "marked"
         "default"
         "configured"
+        "sub_agent"
         {"found":"tool notes.add"}
         "uncertain"
         {"words":"file_name"}

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{ModelSource, PromptCacheKey, ReplyReceiver};
 use crate::error::LlmError;
+use crate::reply_rules::ReplyFormat;
 
 #[derive(Default)]
 pub(super) struct EmbeddedEngine {}
@@ -14,6 +15,14 @@ pub(super) struct EmbeddedEngine {}
 impl EmbeddedEngine {
     pub(super) fn check() -> Result<(), LlmError> {
         Err(LlmError::NotBuilt)
+    }
+
+    pub(super) fn loaded_window(&self) -> Option<u32> {
+        None
+    }
+
+    pub(super) fn check_format(_format: &ReplyFormat) -> Result<(), LlmError> {
+        Ok(())
     }
 
     pub(super) fn submit(

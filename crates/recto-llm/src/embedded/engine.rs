@@ -12,6 +12,7 @@ mod sampler;
 mod tokenizer;
 mod worker;
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -22,6 +23,7 @@ use tokio::sync::{OnceCell, mpsc};
 
 use super::{ModelSource, PromptCacheKey, ReplyReceiver, stopped};
 use crate::error::LlmError;
+use crate::reply_rules::ReplyFormat;
 use crate::wire::embedded::EmbeddedRequest;
 
 pub use tokenizer::ModelTokenizer;
@@ -32,12 +34,14 @@ pub(super) struct EmbeddedEngine {
     /// The way to the thread, once there is one.
     jobs: Mutex<Option<Sender<EngineJob>>>,
     tokenizer: OnceCell<ModelTokenizer>,
+    /// The window that the model is loaded with; zero before it is.
+    window: Arc<AtomicU32>,
 }
 
 /// A request, and where its reply goes.
 struct EngineJob {
     request: EmbeddedRequest,
-    /// What the reply is chosen by: the same body gives the same reply.
+    /// What the reply is chosen by: the same body gives the same reply, or the same number does.
     seed: u32,
     cache_key: Option<PromptCacheKey>,
     replies: mpsc::UnboundedSender<Result<Vec<u8>, LlmError>>,
@@ -47,6 +51,16 @@ impl EmbeddedEngine {
     /// Whether this machine can run models at all.
     pub(super) fn check() -> Result<(), LlmError> {
         processor::check()
+    }
+
+    /// The window that the model is loaded with, once it is.
+    pub(super) fn loaded_window(&self) -> Option<u32> {
+        Some(self.window.load(Ordering::Relaxed)).filter(|window| *window > 0)
+    }
+
+    /// Fails for a form that no grammar can be made of.
+    pub(super) fn check_format(format: &ReplyFormat) -> Result<(), LlmError> {
+        grammar::reply_grammars(format).map(drop)
     }
 
     /// Hands a request to the thread.
@@ -67,7 +81,9 @@ impl EmbeddedEngine {
         }
         model.check_window(request.window)?;
         let (replies, received) = mpsc::unbounded_channel();
-        let job = EngineJob { request, seed: seed(body), cache_key, replies };
+        // Whoever names a number counts on it alone; of a larger one its last digits are taken.
+        let seed = request.reply.seed.map_or_else(|| seed(body), |given| given as u32);
+        let job = EngineJob { request, seed, cache_key, replies };
         self.hand_over(model, job)?;
         Ok(received)
     }
@@ -99,10 +115,10 @@ impl EmbeddedEngine {
             None => job,
         };
         let (thread, received) = channel();
-        let model = model.clone();
+        let (model, window) = (model.clone(), self.window.clone());
         thread::Builder::new()
             .name("recto-model".to_owned())
-            .spawn(move || worker::run_worker(&model, &received))
+            .spawn(move || worker::run_worker(&model, &received, &window))
             .map_err(|error| LlmError::Engine { problem: format!("no thread for it: {error}") })?;
         thread.send(job).map_err(|_| stopped())?;
         *jobs = Some(thread);

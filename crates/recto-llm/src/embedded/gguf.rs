@@ -13,6 +13,8 @@
 //! The parts: [`reader`] takes bytes, [`metadata`] keys and values, [`tensors`] the list of
 //! tensors; [`purpose`], [`shape`] and [`vocabulary`] say what the values mean.
 
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzzing;
 mod metadata;
 mod problem;
 mod purpose;

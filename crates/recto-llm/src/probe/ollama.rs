@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 use tokio::join;
 
-use super::{FeatureSupport, LIMIT, ProbedWindow, get, known_answer, names, settle, tokens, value};
+use super::{
+    FeatureSupport, LIMIT, LoadedModel, ProbedWindow, get, known_answer, names, settle, tokens,
+    value,
+};
 use crate::error::LlmError;
 use crate::http::HttpTransport;
 
@@ -103,12 +106,29 @@ fn set(shown: &Value) -> Option<ProbedWindow> {
 }
 
 fn loaded(running: &Value, model: &str) -> Option<ProbedWindow> {
+    let entry = running_entry(running, model);
+    ProbedWindow::loaded(entry.and_then(|entry| tokens(&entry["context_length"])), "`/api/ps`")
+}
+
+/// What is told of a model in the list of those in memory.
+fn running_entry<'a>(running: &'a Value, model: &str) -> Option<&'a Value> {
     let entries = running["models"].as_array().map(Vec::as_slice).unwrap_or_default();
     let names_it = |entry: &&Value| {
         ["name", "model"].iter().any(|key| entry[key].as_str().is_some_and(|n| is_same(n, model)))
     };
-    let entry = entries.iter().find(names_it);
-    ProbedWindow::loaded(entry.and_then(|entry| tokens(&entry["context_length"])), "`/api/ps`")
+    entries.iter().find(names_it)
+}
+
+/// How a model is held in memory, if it is.
+pub(super) async fn loaded_model(http: &HttpTransport, model: &str) -> Option<LoadedModel> {
+    let running = get(http, http.address().api_url("ps")).await.ok()?;
+    let entry = running_entry(&running, model)?;
+    Some(LoadedModel {
+        size: entry["size"].as_u64(),
+        video_size: entry["size_vram"].as_u64(),
+        window: tokens(&entry["context_length"]),
+        expires: entry["expires_at"].as_str().map(str::to_owned),
+    })
 }
 
 fn trained(shown: &Value) -> Option<ProbedWindow> {

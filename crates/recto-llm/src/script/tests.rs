@@ -132,3 +132,12 @@ fn a_file_that_is_not_there_is_named() {
     let error = Script::load(Some(PathBuf::from("no/such/file"))).unwrap_err().to_string();
     assert!(error.starts_with("cannot play the script no/such/file: "), "{error}");
 }
+
+#[tokio::test]
+async fn an_answer_ends_before_the_texts_at_which_it_is_to() {
+    let script = script("{\"content\":\"one two END three\"}\n");
+    let body = br#"{"model":"m","messages":[],"stop":["three","END"]}"#;
+    assert_eq!(reply(&script, body).await.text(), "one two ");
+    let body = br#"{"messages":[{"role":"user","content":"alpha beta"}],"stop":["bet"]}"#;
+    assert_eq!(reply(&script, body).await.text(), "You said: alpha ");
+}

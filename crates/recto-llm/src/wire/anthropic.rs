@@ -39,6 +39,7 @@ pub(super) fn encode(options: &CallOptions, request: &RequestContext) -> Value {
         .with("max_tokens", request.budget.reply.get())
         .with_some("temperature", options.temperature)
         .with_some("top_p", options.top_p)
+        .with_texts("stop_sequences", &options.reply.stop)
         .with("stream", true)
         .into()
 }

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::anthropic::AnthropicDecoder;
 use super::embedded::EmbeddedDecoder;
 use super::frame::{FrameSplitter, FrameTooLong};
+use super::key_guard::KeyGuard;
 use super::openai::OpenAiDecoder;
 use super::{Wire, failure, ollama, requested_model};
 use crate::api_key::ApiKey;
@@ -64,7 +65,9 @@ pub struct ReplyDecoder {
     model: String,
     /// The key, which no error may show.
     key: Option<ApiKey>,
-    /// How many frames came.
+    /// Keeps the key out of the reply.
+    guard: Option<KeyGuard>,
+    /// How many frames came. Comments and blank lines are none.
     frames_read: u64,
     /// Whether a frame was read that is part of a reply.
     has_begun: bool,
@@ -143,7 +146,12 @@ impl DecodedReply {
 impl DecodedCall {
     /// Fails when the call is larger than it may be.
     pub(super) fn check(&self) -> FrameResult {
-        check_call_size(self.id.len() + self.name.len() + self.arguments.len())
+        check_call_size(self.bytes())
+    }
+
+    /// The bytes that are kept of it.
+    pub(super) fn bytes(&self) -> usize {
+        self.id.len() + self.name.len() + self.arguments.len()
     }
 }
 
@@ -170,19 +178,29 @@ impl ReplyDecoder {
             request: ContentHash::of_bytes(request),
             model: requested_model(request),
             key: None,
+            guard: None,
             frames_read: 0,
             has_begun: false,
         }
     }
 
-    /// The same decoder, which keeps `key` out of its errors.
+    /// The same decoder, which keeps `key` out of the reply and its errors.
     pub(crate) fn with_key(self, key: Option<ApiKey>) -> Self {
-        ReplyDecoder { key, ..self }
+        let guard = key.as_ref().and_then(KeyGuard::new);
+        ReplyDecoder { key, guard, ..self }
     }
 
-    /// How many frames have come. Comments and blank lines are none.
-    pub(crate) fn frames(&self) -> u64 {
-        self.frames_read
+    /// How far the reply has come: a number that grows with what belongs to it. Comments, signs
+    /// of life and pieces without content are nothing. Our own engine sends a line for each token,
+    /// and reads some of them as a part of something larger: each of its lines counts.
+    pub(crate) fn progress(&self) -> u64 {
+        let calls = match &self.decoder {
+            WireDecoder::Embedded(_) => return self.frames_read,
+            WireDecoder::Ollama => self.reply.calls.len(),
+            WireDecoder::OpenAi(decoder) => decoder.call_bytes(),
+            WireDecoder::Anthropic(decoder) => decoder.call_bytes(),
+        };
+        (self.reply.size + calls) as u64
     }
 
     /// Takes the next bytes. The pieces of the reply that they complete are
@@ -192,6 +210,9 @@ impl ReplyDecoder {
         let mut frames = Vec::new();
         let framed = self.frames.push(bytes, &mut frames);
         let read = frames.iter().try_for_each(|frame| self.decode_frame(frame, deltas));
+        if read.is_err() {
+            self.tell_rest(deltas);
+        }
         let endless = |FrameTooLong| malformed("a line of more than 16 MiB", b"");
         read.and(framed.map_err(endless)).map_err(|error| error.redacted(self.key.as_ref()))
     }
@@ -205,8 +226,13 @@ impl ReplyDecoder {
     /// Tells that no more bytes come. Servers leave out the end of the last
     /// line, so what stands there is read, too.
     pub fn close(&mut self, deltas: &mut Vec<ReplyDelta>) -> Result<(), LlmError> {
-        let Some(rest) = self.frames.close() else { return Ok(()) };
-        match self.decode_frame(&rest, deltas) {
+        let Some(rest) = self.frames.close() else {
+            self.tell_rest(deltas);
+            return Ok(());
+        };
+        let read = self.decode_frame(&rest, deltas);
+        self.tell_rest(deltas);
+        match read {
             // Half a frame is no JSON. It is cut off rather than wrong, unless
             // there has been nothing else, and it does not even begin as JSON.
             Err(LlmError::Malformed { .. }) if self.has_begun || is_cut(&rest) => Ok(()),
@@ -238,7 +264,16 @@ impl ReplyDecoder {
             FinishReason::ToolCalls if calls.is_empty() => FinishReason::Stop,
             finish => finish,
         };
-        Ok(ModelReply { content: reply.content, calls, finish, usage: reply.usage })
+        let reply = ModelReply { content: reply.content, calls, finish, usage: reply.usage };
+        Ok(match self.guard {
+            Some(guard) => guard.redact(reply),
+            None => reply,
+        })
+    }
+
+    /// Tells what was held back because the key could have followed.
+    fn tell_rest(&mut self, deltas: &mut Vec<ReplyDelta>) {
+        deltas.extend(self.guard.iter_mut().flat_map(KeyGuard::rest));
     }
 
     fn decode_frame(&mut self, frame: &[u8], deltas: &mut Vec<ReplyDelta>) -> Result<(), LlmError> {
@@ -253,7 +288,11 @@ impl ReplyDecoder {
             WireDecoder::Anthropic(decoder) => decoder.decode(frame, reply),
             WireDecoder::Embedded(decoder) => decoder.decode(frame, reply),
         };
-        deltas.append(&mut reply.deltas);
+        let told = std::mem::take(&mut reply.deltas);
+        deltas.extend(match &mut self.guard {
+            Some(guard) => guard.filter(told),
+            None => told,
+        });
         self.has_begun |= read.is_ok();
         let read = read.and_then(|()| check_limit(reply.size, MOST_TEXT, "bytes of text"));
         read.map_err(|problem| match problem {

@@ -12,6 +12,8 @@
 
 mod conversation;
 mod decode;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzzing;
 mod jinja;
 mod marks;
 mod python_json;
@@ -25,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::CallOptions;
+use crate::reply_rules::{ReplyFormat, ReplyRules};
 use conversation::TemplateConversation;
 use jinja::{JinjaTemplate, TemplateInput, on_deep_stack};
 use marks::MarkedTexts;
@@ -55,6 +58,20 @@ pub(crate) struct EmbeddedRequest {
     pub(crate) temperature: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) top_p: Option<f64>,
+    #[serde(default, skip_serializing_if = "ReplyRules::is_empty")]
+    pub(crate) reply: ReplyRules,
+}
+
+impl EmbeddedRequest {
+    /// The call that the model must make, if it must.
+    pub(crate) fn forced_call(&self) -> Option<&CallRules> {
+        self.calls.as_ref().filter(|calls| calls.must && !calls.tools.is_empty())
+    }
+
+    /// The form that the reply is held to. A call that must be made goes before it.
+    pub(crate) fn format(&self) -> Option<&ReplyFormat> {
+        self.reply.format.as_ref().filter(|_| self.forced_call().is_none())
+    }
 }
 
 /// A piece of the prompt.
@@ -126,6 +143,7 @@ pub(super) fn encode(options: &CallOptions, request: &RequestContext) -> Value {
         max_tokens: request.budget.reply.get(),
         temperature: options.temperature,
         top_p: options.top_p,
+        reply: options.reply.clone(),
     };
     serde_json::to_value(body).unwrap_or_default()
 }

@@ -14,6 +14,7 @@ use recto_context::{ChatMessage, RequestContext, ToolCall};
 use serde_json::{Value, json};
 
 use super::{CallOptions, JsonObject, Wire, arguments_object, function_tools, images, own_fields};
+use crate::reply_rules::ReplyFormat;
 
 pub(super) use decode::decode_line;
 
@@ -23,6 +24,7 @@ pub(super) fn encode(options: &CallOptions, request: &RequestContext) -> Value {
         .with("model", options.model.as_str())
         .with("messages", messages)
         .with_list("tools", function_tools(request))
+        .with_some("format", options.reply.format.as_ref().map(format))
         .with("stream", true)
         .with("truncate", false)
         .with("shift", false)
@@ -31,11 +33,24 @@ pub(super) fn encode(options: &CallOptions, request: &RequestContext) -> Value {
 }
 
 fn settings(options: &CallOptions, request: &RequestContext) -> JsonObject {
+    let rules = &options.reply;
     JsonObject::new()
         .with("num_ctx", request.window.tokens.get())
         .with("num_predict", request.budget.reply.get())
         .with_some("temperature", options.temperature)
         .with_some("top_p", options.top_p)
+        .with_some("presence_penalty", rules.presence_penalty)
+        .with_some("frequency_penalty", rules.frequency_penalty)
+        .with_some("seed", rules.seed)
+        .with_texts("stop", &rules.stop)
+}
+
+/// The form of a reply: a word for any JSON, or the schema itself.
+fn format(format: &ReplyFormat) -> Value {
+    match format {
+        ReplyFormat::Json => "json".into(),
+        ReplyFormat::Schema(schema) => Value::clone(&schema.schema),
+    }
 }
 
 fn message(message: &ChatMessage) -> Value {

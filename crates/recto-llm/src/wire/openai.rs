@@ -20,10 +20,12 @@ use super::{
     CallOptions, JsonObject, Wire, arguments_object, function_tools, images, layer, object,
     own_fields, safe_name, tool_choice,
 };
+use crate::reply_rules::ReplyFormat;
 
 pub(super) use decode::OpenAiDecoder;
 
 pub(super) fn encode(options: &CallOptions, request: &RequestContext) -> Value {
+    let rules = &options.reply;
     JsonObject::new()
         .with("model", options.model.as_str())
         .with("messages", messages(request))
@@ -32,9 +34,27 @@ pub(super) fn encode(options: &CallOptions, request: &RequestContext) -> Value {
         .with("max_tokens", request.budget.reply.get())
         .with_some("temperature", options.temperature)
         .with_some("top_p", options.top_p)
+        .with_some("presence_penalty", rules.presence_penalty)
+        .with_some("frequency_penalty", rules.frequency_penalty)
+        .with_some("seed", rules.seed)
+        .with_texts("stop", &rules.stop)
+        .with_some("response_format", rules.format.as_ref().map(response_format))
         .with("stream", true)
         .with("stream_options", json!({ "include_usage": true }))
         .into()
+}
+
+fn response_format(format: &ReplyFormat) -> Value {
+    let schema = match format {
+        ReplyFormat::Json => return json!({ "type": "json_object" }),
+        ReplyFormat::Schema(schema) => schema,
+    };
+    let schema = JsonObject::new()
+        .with("name", safe_name(&schema.name))
+        .with_some("description", schema.description.as_deref())
+        .with("schema", Value::clone(&schema.schema))
+        .with_some("strict", schema.strict);
+    json!({ "type": "json_schema", "json_schema": Value::from(schema) })
 }
 
 /// Servers that speak like OpenAI often know the words alone, and refuse or overlook a tool that

@@ -15,6 +15,7 @@ use recto_context::{
 use serde_json::{Value, json};
 
 use super::{CallOptions, Wire, encode};
+use crate::reply_rules::{ReplyFormat, ReplyRules, ReplySchema};
 
 #[test]
 fn a_rich_request_on_ollamas_wire() {
@@ -576,5 +577,48 @@ fn names_that_a_model_made_up_go_back_in_a_form_that_servers_take() {
         assert!((1..=64).contains(&openai.len()), "{openai}");
         let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         assert!(openai.bytes().all(is_safe), "{openai}");
+    }
+}
+
+/// Promise: `replies-keep-to-rules`
+#[test]
+fn rules_for_a_reply_stand_in_each_wires_own_form() {
+    let schema = ReplySchema {
+        name: "a person".to_owned(),
+        description: None,
+        schema: Arc::new(json!({"type": "object"})),
+        strict: Some(true),
+    };
+    let reply = ReplyRules {
+        stop: vec!["END".to_owned(), "\n".to_owned()],
+        format: Some(ReplyFormat::Schema(schema)),
+        seed: Some(7),
+        presence_penalty: Some(0.5),
+        frequency_penalty: Some(-1.0),
+    };
+    let options = CallOptions { model: "m".to_owned(), reply, ..CallOptions::default() };
+    let request = plain_request(&[]);
+    let body = |wire| encode(wire, &options, &request);
+    let openai = body(Wire::OpenAi);
+    let format = json!({"name": "a_person", "schema": {"type": "object"}, "strict": true});
+    assert_eq!(openai["response_format"], json!({"type": "json_schema", "json_schema": format}));
+    assert_eq!((&openai["stop"], &openai["seed"]), (&json!(["END", "\n"]), &json!(7)));
+    let ollama = body(Wire::Ollama);
+    assert_eq!(ollama["format"], json!({"type": "object"}));
+    for (name, value) in [("presence_penalty", 0.5), ("frequency_penalty", -1.0)] {
+        assert_eq!((&openai[name], &ollama["options"][name]), (&json!(value), &json!(value)));
+    }
+    let settings = &ollama["options"];
+    assert_eq!((&settings["stop"], &settings["seed"]), (&json!(["END", "\n"]), &json!(7)));
+    let anthropic = body(Wire::Anthropic);
+    assert_eq!(anthropic["stop_sequences"], json!(["END", "\n"]));
+    assert_eq!((anthropic.get("seed"), anthropic.get("presence_penalty")), (None, None));
+    let embedded = body(Wire::Embedded);
+    assert_eq!(embedded["reply"]["format"]["schema"], json!({"type": "object"}));
+    // What is recorded makes the same body again.
+    let recorded: CallOptions =
+        serde_json::from_value(serde_json::to_value(&options).unwrap()).unwrap();
+    for wire in [Wire::OpenAi, Wire::Ollama, Wire::Anthropic, Wire::Embedded] {
+        assert_eq!(encode(wire, &recorded, &request).to_string(), body(wire).to_string());
     }
 }

@@ -8,6 +8,7 @@ mod cancel;
 mod files;
 mod memory;
 mod prefix;
+mod rules;
 mod tokens;
 
 use std::path::PathBuf;

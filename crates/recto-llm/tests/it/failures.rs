@@ -129,6 +129,45 @@ async fn comments_win_no_time() {
     assert_eq!(shown(&events), ["text: Hel", "error: timed_out"]);
 }
 
+/// A stream that goes on without saying anything meets the same limits as one that is silent.
+#[tokio::test]
+async fn empty_pieces_win_no_time() {
+    let call = "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\
+                \"function\":{\"name\":\"f\",\"arguments\":\"\"}}]}}]}\n\n";
+    let empty = [
+        (Provider::Ollama, PIECE, "{\"message\":{\"role\":\"assistant\",\"content\":\"\"}}\n"),
+        (
+            Provider::OpenAi,
+            "data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n",
+            "data: {\"id\":\"x\",\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n",
+        ),
+        (Provider::OpenAi, call, call),
+        (
+            Provider::Anthropic,
+            "data: {\"type\":\"content_block_start\",\"index\":0,\
+             \"content_block\":{\"type\":\"text\",\"text\":\"Hel\"}}\n\n",
+            "data: {\"type\":\"ping\"}\n\n",
+        ),
+    ];
+    for (provider, begun, nothing) in empty {
+        let server = Server::play(vec![vec![open(begun), Step::Repeat(nothing)]]).await;
+        let client = ModelClient::new(impatient_later(server.options(provider))).unwrap();
+        let events = events(client.stream("{}")).await;
+        let Some(Err(LlmError::TimedOut { waiting_for, .. })) = events.last() else {
+            panic!("{events:?}");
+        };
+        assert_eq!(*waiting_for, WaitingFor::NextBytes, "{provider:?}");
+    }
+    let nothing = "{\"message\":{\"content\":\"\"}}\n";
+    let server = Server::play(vec![vec![open(""), Step::Repeat(nothing)]]).await;
+    let client = ModelClient::new(impatient(server.options(Provider::Ollama))).unwrap();
+    let events = events(client.stream("{}")).await;
+    let [Err(LlmError::TimedOut { waiting_for, .. })] = events.as_slice() else {
+        panic!("{events:?}");
+    };
+    assert_eq!(*waiting_for, WaitingFor::FirstByte);
+}
+
 #[tokio::test]
 async fn a_server_that_wants_to_be_left_alone_for_long_is() {
     for (status, code) in [(429, "rate_limited"), (503, "unavailable")] {

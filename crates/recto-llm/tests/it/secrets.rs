@@ -35,6 +35,31 @@ async fn the_key_is_never_shown() {
     }
 }
 
+/// Some gateways echo what they were sent, and then it is no error.
+/// Promise: `secrets-for-owner-only`
+#[tokio::test]
+async fn the_key_is_in_no_reply_either() {
+    const KEY: &str = "sk-hunter2-and-longer";
+    let begun = "{\"message\":{\"thinking\":\"is sk-hunter2-and-longer it\",\"content\":\"It is sk-hun\"}}\n";
+    let rest = "{\"message\":{\"content\":\"ter2-and-longer. sk\",\"tool_calls\":[{\"function\":\
+                {\"name\":\"f\",\"arguments\":{\"key\":\"sk-hunter2-and-longer\"}}}]},\"done\":true}\n";
+    let server = Server::play(vec![vec![open(&format!("{begun}{rest}"))]]).await;
+    let options =
+        ClientOptions { api_key: Some(ApiKey::new(KEY)), ..server.options(Provider::Ollama) };
+    let events = events(ModelClient::new(options).unwrap().stream("{}")).await;
+    assert_eq!(
+        shown(&events),
+        [
+            "thinking: is [secret] it",
+            "text: It is ",
+            "text: [secret]. ",
+            "text: sk",
+            "done: It is [secret]. sk"
+        ]
+    );
+    assert!(!format!("{events:?}").contains("hunter2"), "{events:?}");
+}
+
 /// Texts are cut, and the cut may fall into the key.
 #[tokio::test]
 async fn no_part_of_the_key_is_shown_where_a_text_is_cut() {

@@ -1,16 +1,18 @@
 //! Where a request comes from, as far as the connection and its headers tell: the two ends of the
 //! connection, the name by which we were called, and the web site that made a browser call.
 //!
-//! Pure: it reads a request and knows no store. Headers that proxies add are believed in nothing.
+//! Pure: it reads a request and knows no store. Headers that proxies add are believed in nothing but
+//! how those behind one of them share its places.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 use axum::extract::Request;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
 
+use super::permits::CallerKey;
 use super::route_class::RouteClass;
 use crate::problem::{ApiProblem, ApiResult};
 
@@ -42,7 +44,15 @@ pub(crate) struct RequestArrival {
     address: ConnectionAddress,
     standing: HostStanding,
     pub(super) origin: RequestOrigin,
-    is_forwarded: bool,
+    forwarding: Forwarding,
+}
+
+/// Whether a proxy has passed a request on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Forwarding {
+    Direct,
+    /// By a proxy that says from which address it was called, or does not.
+    Proxied(Option<IpAddr>),
 }
 
 /// What the name is by which we were called.
@@ -71,6 +81,9 @@ pub(super) enum RequestOrigin {
 const FORWARDED: [&str; 6] =
     ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"];
 
+/// Of these, those that can have the address which called the proxy.
+const FORWARDED_FOR: [&str; 2] = ["x-forwarded-for", "x-real-ip"];
+
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 const FETCH_DESTINATION: HeaderName = HeaderName::from_static("sec-fetch-dest");
@@ -79,14 +92,13 @@ impl RequestArrival {
     /// Reads how a request came here, and refuses one for another host or from another site.
     pub(super) fn read(request: &Request, allowed: &[AllowedHost]) -> ApiResult<Self> {
         let address = request.extensions().get::<ConnectionAddress>().copied();
-        let address = address.ok_or_else(|| wrong_host("a request without a connection"))?;
+        let address = address.ok_or_else(|| no_host("a request without a connection"))?;
         let host = requested_host(request)?;
         let standing = host_standing(&host, address.local, allowed)
             .ok_or_else(|| wrong_host(&format!("`{host}` is not a name of this server")))?;
         let origin = read_origin(request.headers(), &host, standing)?;
-        let headers = request.headers();
-        let is_forwarded = FORWARDED.iter().any(|name| headers.contains_key(*name));
-        Ok(RequestArrival { address, standing, origin, is_forwarded })
+        let forwarding = read_forwarding(request.headers());
+        Ok(RequestArrival { address, standing, origin, forwarding })
     }
 
     /// Refuses what another site made the browser send, but for the opening of a page.
@@ -104,7 +116,7 @@ impl RequestArrival {
             || is(&FETCH_SITE, "none");
         let looks = matches!(*method, Method::GET | Method::HEAD);
         let opens_page = looks
-            && matches!(class, RouteClass::Page | RouteClass::Public)
+            && matches!(class, RouteClass::Page | RouteClass::Public | RouteClass::Open)
             && is(&FETCH_MODE, "navigate")
             && is(&FETCH_DESTINATION, "document");
         match is_own || opens_page {
@@ -114,8 +126,18 @@ impl RequestArrival {
     }
 
     /// Who called.
-    pub(super) fn peer(&self) -> IpAddr {
+    fn peer(&self) -> IpAddr {
         self.address.peer.ip().to_canonical()
+    }
+
+    /// Whom requests and guesses of somebody are counted for who is not known. One who calls us
+    /// directly and claims to be a proxy gains nothing: all behind one have a bound, too.
+    pub(super) fn stranger_key(&self) -> CallerKey {
+        let peer = household(self.peer());
+        match self.forwarding {
+            Forwarding::Direct => CallerKey::Stranger(peer),
+            Forwarding::Proxied(client) => CallerKey::Forwarded(peer, client.map(household)),
+        }
     }
 
     /// The port of ours that they reached.
@@ -125,7 +147,9 @@ impl RequestArrival {
 
     /// Whether whoever called sits at this machine, as far as can be told.
     pub(super) fn is_local(&self) -> bool {
-        self.peer().is_loopback() && self.standing == HostStanding::Loopback && !self.is_forwarded
+        self.peer().is_loopback()
+            && self.standing == HostStanding::Loopback
+            && self.forwarding == Forwarding::Direct
     }
 
     /// Whether the browser reached us by TLS, which then somebody in front of us speaks: only
@@ -176,24 +200,27 @@ fn requested_host(request: &Request) -> ApiResult<Authority> {
     let text = first.and_then(|host| host.to_str().ok()).filter(|_| second.is_none());
     let host = text
         .and_then(parse_authority)
-        .ok_or_else(|| wrong_host("the request does not say which host it is for"))?;
+        .ok_or_else(|| no_host("the request does not say which host it is for"))?;
     match request.uri().authority() {
-        Some(target) if *target != host => {
-            Err(wrong_host("the request names two hosts that differ"))
-        }
+        Some(target) if *target != host => Err(no_host("the request names two hosts that differ")),
         _ => Ok(host),
     }
 }
 
-/// A host and perhaps a port, without a user.
+/// A host and perhaps a port, without a user, in the one way in which each is written: other
+/// programs in front of us may read `:+80`, `:080` or `[127.0.0.1]` otherwise than we do.
 fn parse_authority(text: &str) -> Option<Authority> {
     let parsed: Authority = text.parse().ok()?;
-    // What is no number behind the colon counts as no port there.
-    let has_only_host = parsed.host().len() == text.len();
-    let is_plain = !text.contains('@')
-        && !parsed.host().is_empty()
-        && (has_only_host || parsed.port().is_some());
-    is_plain.then_some(parsed)
+    let host = parsed.host();
+    let is_host = match host.strip_prefix('[') {
+        Some(rest) => rest.strip_suffix(']')?.parse::<Ipv6Addr>().is_ok(),
+        None => !host.is_empty(),
+    };
+    let is_port = match text.strip_prefix(host)?.strip_prefix(':') {
+        Some(port) => port.parse::<u16>().is_ok_and(|number| number.to_string() == port),
+        None => host.len() == text.len(),
+    };
+    (is_host && is_port && !text.contains('@')).then_some(parsed)
 }
 
 fn host_standing(
@@ -217,8 +244,36 @@ fn host_standing(
 
 /// The address that a host is, if it is no name.
 fn host_address(host: &str) -> Option<IpAddr> {
-    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    bare.parse::<IpAddr>().ok().map(|address| address.to_canonical())
+    let address = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        Some(host) => host.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
+        None => host.parse::<Ipv4Addr>().ok().map(IpAddr::V4),
+    };
+    address.map(|address| address.to_canonical())
+}
+
+/// Whether a proxy has passed a request on, and for whom: the address that it was called from
+/// itself stands last.
+fn read_forwarding(headers: &HeaderMap) -> Forwarding {
+    if !FORWARDED.iter().any(|name| headers.contains_key(*name)) {
+        return Forwarding::Direct;
+    }
+    let last_address = |name: &&str| {
+        let value = headers.get_all(*name).iter().next_back()?.to_str().ok()?;
+        let address: IpAddr = value.rsplit(',').next()?.trim().parse().ok()?;
+        Some(address.to_canonical())
+    };
+    Forwarding::Proxied(FORWARDED_FOR.iter().find_map(last_address))
+}
+
+/// The address that somebody counts for: of the newer ones, one household has very many.
+fn household(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(v6) => {
+            let network = v6.to_bits() >> 64 << 64;
+            IpAddr::V6(Ipv6Addr::from_bits(network))
+        }
+    }
 }
 
 fn read_origin(
@@ -247,9 +302,16 @@ fn read_origin(
     }
 }
 
+/// The request is for a host that this server does not answer for.
 fn wrong_host(what: &str) -> ApiProblem {
-    ApiProblem::new(StatusCode::FORBIDDEN, "wrong_host", what)
+    ApiProblem::new(StatusCode::MISDIRECTED_REQUEST, "wrong_host", what)
         .hint("call the server by its address, or add the name to `server.hosts` in the config")
+}
+
+/// The request does not say which host it is for.
+fn no_host(what: &str) -> ApiProblem {
+    ApiProblem::new(StatusCode::BAD_REQUEST, "bad_host", what)
+        .hint("send one `Host`, with the name or address of the server and its port")
 }
 
 fn cross_site(what: &str) -> ApiProblem {
@@ -302,6 +364,11 @@ mod tests {
             (home, "127.0.0.1.evil.example:7411"),
             (home, "user@127.0.0.1:7411"),
             (home, "127.0.0.1:99999"),
+            (home, "127.0.0.1:+7411"),
+            (home, "127.0.0.1:07411"),
+            (home, "127.0.0.1:"),
+            (home, "[127.0.0.1]:7411"),
+            (home, "[::1:7411"),
             (home, ""),
             (away, "127.0.0.1:7411"),
             (away, "10.0.0.1:7411"),
@@ -322,9 +389,14 @@ mod tests {
             127.0.0.1:5 as evil.example:7411: wrong_host
             127.0.0.1:5 as recto.example.org: Named, Absent
             127.0.0.1:5 as 127.0.0.1.evil.example:7411: wrong_host
-            127.0.0.1:5 as user@127.0.0.1:7411: wrong_host
-            127.0.0.1:5 as 127.0.0.1:99999: wrong_host
-            127.0.0.1:5 as : wrong_host
+            127.0.0.1:5 as user@127.0.0.1:7411: bad_host
+            127.0.0.1:5 as 127.0.0.1:99999: bad_host
+            127.0.0.1:5 as 127.0.0.1:+7411: bad_host
+            127.0.0.1:5 as 127.0.0.1:07411: bad_host
+            127.0.0.1:5 as 127.0.0.1:: bad_host
+            127.0.0.1:5 as [127.0.0.1]:7411: bad_host
+            127.0.0.1:5 as [::1:7411: bad_host
+            127.0.0.1:5 as : bad_host
             10.0.0.9:5 as 127.0.0.1:7411: Loopback, Absent
             10.0.0.9:5 as 10.0.0.1:7411: Address, Absent
             10.0.0.9:5 as 10.0.0.2:7411: wrong_host
@@ -376,11 +448,30 @@ mod tests {
     }
 
     #[test]
+    fn strangers_are_counted_by_household_and_behind_a_proxy_apart() {
+        let key = |peer: &str, headers: &[(&str, &str)]| {
+            let headers = [&[("host", "127.0.0.1:7411")], headers].concat();
+            let request = request(&headers, peer, "127.0.0.1:7411");
+            RequestArrival::read(&request, &[]).unwrap().stranger_key()
+        };
+        let (one, other) = ("[2001:db8:1:2::7]:5", "[2001:db8:1:2:ffff::9]:6");
+        assert_eq!(key(one, &[]), key(other, &[]));
+        assert_ne!(key(one, &[]), key("[2001:db8:1:3::7]:5", &[]));
+        let behind = |value| key("127.0.0.1:5", &[("x-forwarded-for", value)]);
+        // What stands before the last address, anybody can have written.
+        assert_eq!(behind("1.2.3.4, 10.0.0.1"), behind("5.6.7.8, 10.0.0.1"));
+        assert_ne!(behind("10.0.0.1"), behind("10.0.0.2"));
+        assert_ne!(behind("unknown"), key("127.0.0.1:5", &[]));
+    }
+
+    #[test]
     fn hosts_are_names_with_a_port_or_without() {
         for host in ["recto.example.org", "localhost:8080", "[::1]:80"] {
             assert_eq!(host.parse::<AllowedHost>().unwrap().to_string(), host);
         }
-        for bad in ["", "https://recto.example.org", "a b", "me@host", "host:port", "host/path"] {
+        for bad in
+            ["", "https://recto.example.org", "a b", "me@host", "host:port", "host/path", "h:080"]
+        {
             assert!(bad.parse::<AllowedHost>().is_err(), "{bad}");
         }
     }

@@ -50,14 +50,19 @@ impl BrowserSessions {
     }
 
     /// The token that a cookie stands for, if somebody is logged in with it.
-    pub(super) fn find(&self, cookie: &str, now: Instant) -> Option<TokenId> {
-        let login = self.0.lock().get(&hash_secret(cookie)).copied()?;
+    pub(super) fn find(&self, cookie: ContentHash, now: Instant) -> Option<TokenId> {
+        let login = self.0.lock().get(&cookie).copied()?;
         (!login.is_over(now)).then_some(login.token)
     }
 
-    /// Logs out whoever has this cookie.
-    pub(super) fn end(&self, cookie: &str) {
-        self.0.lock().remove(&hash_secret(cookie));
+    /// Whether somebody is logged in with the cookie of this hash.
+    pub(super) fn has(&self, cookie: ContentHash, now: Instant) -> bool {
+        self.find(cookie, now).is_some()
+    }
+
+    /// Logs out whoever has the cookie of this hash.
+    pub(super) fn end(&self, cookie: ContentHash) {
+        self.0.lock().remove(&cookie);
     }
 }
 
@@ -71,11 +76,12 @@ mod tests {
         let (token, start) = ("7".parse().unwrap(), Instant::now());
         let cookie = sessions.begin(token, start).unwrap();
         let almost = start + LOGIN_LIFETIME - Duration::from_secs(1);
-        assert_eq!(sessions.find(&cookie, almost), Some(token));
-        assert_eq!(sessions.find(&cookie, start + LOGIN_LIFETIME), None);
-        assert_eq!(sessions.find("another", start), None);
-        sessions.end(&cookie);
-        assert_eq!(sessions.find(&cookie, start), None);
+        let cookie = hash_secret(&cookie);
+        assert_eq!(sessions.find(cookie, almost), Some(token));
+        assert_eq!(sessions.find(cookie, start + LOGIN_LIFETIME), None);
+        assert_eq!(sessions.find(hash_secret("another"), start), None);
+        sessions.end(cookie);
+        assert_eq!(sessions.find(cookie, start), None);
     }
 
     #[test]
@@ -87,6 +93,6 @@ mod tests {
             sessions.begin(token, start + Duration::from_secs(second)).unwrap();
         }
         assert_eq!(sessions.0.lock().len(), MOST_LOGINS);
-        assert_eq!(sessions.find(&first, start), None);
+        assert_eq!(sessions.find(hash_secret(&first), start), None);
     }
 }

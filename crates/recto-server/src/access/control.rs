@@ -1,15 +1,16 @@
 //! What access remembers between requests, and the options that it follows.
 
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::arrival::{AllowedHost, RequestArrival};
 use super::browser_sessions::BrowserSessions;
 use super::forgery::FormKey;
+use super::leases::LeaseRegistry;
 use super::permits::{CallerKey, RequestPermit, RequestPermits};
 use super::rates::RateLimiter;
 use super::refusal::AccessRefusal;
+use super::secret::hash_secret;
 use super::tokens::TokenVerifier;
 
 /// Where the owner is known without a token.
@@ -34,6 +35,8 @@ pub struct AccessOptions {
     pub max_door_bytes: usize,
     /// How long a body may take to arrive.
     pub body_timeout: Duration,
+    /// The same for those of whom nothing is known.
+    pub stranger_timeout: Duration,
     /// How many wrong tokens are looked up for an address.
     pub guesses: u32,
     /// After what time they are as many again.
@@ -51,6 +54,7 @@ impl Default for AccessOptions {
             max_body_bytes: 1 << 20,
             max_door_bytes: 16 << 20,
             body_timeout: Duration::from_secs(30),
+            stranger_timeout: Duration::from_secs(5),
             guesses: 10,
             guess_refill: Duration::from_secs(60),
             token_rate: 50,
@@ -70,21 +74,23 @@ pub struct AccessControl {
     sessions: BrowserSessions,
     rates: RateLimiter<CallerKey>,
     permits: Arc<RequestPermits>,
+    leases: Arc<LeaseRegistry>,
 }
 
 impl AccessControl {
-    /// A door with these options. It fails where the system has no random numbers.
-    pub fn new(options: AccessOptions) -> io::Result<Self> {
+    /// A door with these options, whose forms are made with this key.
+    pub fn new(options: AccessOptions, form_key: FormKey) -> Self {
         let burst = options.token_rate.saturating_mul(RATE_BURST);
         let rates = RateLimiter::new(burst, Duration::from_secs(RATE_BURST.into()));
-        Ok(AccessControl {
-            form_key: FormKey::generate()?,
+        AccessControl {
+            form_key,
             verifier: TokenVerifier::new(options.guesses, options.guess_refill),
             sessions: BrowserSessions::default(),
             rates,
             permits: Arc::default(),
+            leases: Arc::default(),
             options,
-        })
+        }
     }
 
     pub(super) fn options(&self) -> &AccessOptions {
@@ -101,6 +107,17 @@ impl AccessControl {
 
     pub(super) fn sessions(&self) -> &BrowserSessions {
         &self.sessions
+    }
+
+    pub(super) fn leases(&self) -> &Arc<LeaseRegistry> {
+        &self.leases
+    }
+
+    /// Logs out whoever has this cookie, and ends what they follow.
+    pub(super) fn log_out(&self, cookie: &str) {
+        let login = hash_secret(cookie);
+        self.sessions.end(login);
+        self.leases.end_login(login);
     }
 
     /// Whether whoever calls from there is the owner, unless they show something else.

@@ -2,7 +2,8 @@
 //! this way is said at the top of `access.rs`.
 
 use std::convert::Infallible;
-use std::io;
+use std::path::Path;
+use std::{fs, io};
 
 use axum::body::Bytes;
 use axum::extract::FromRequestParts;
@@ -11,18 +12,21 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use form_urlencoded::Serializer;
 use maud::{Markup, html};
 use recto_context::ContentHash;
+use recto_fs::{Access, create_private_folder, write_whole};
+use recto_store::TokenId;
 
 use super::arrival::{RequestArrival, RequestOrigin, is_from_browser};
-use super::identity::{CallerCredential, read_cookie};
-use super::secret::{hash_secret, random_name};
+use super::identity::{CallerCredential, CallerIdentity, read_cookies};
+use super::secret::{hash_secret, is_random_name, random_name};
 use crate::gateway::Gateway;
 use crate::problem::{ApiProblem, ApiResult};
 
 /// The field of a form that has the token.
 const FIELD: &str = "form_token";
 
-/// The key of this process that the tokens in forms are made with.
-pub(super) struct FormKey(String);
+/// The key that the tokens in forms are made with. It is kept, so that a page which is open goes on
+/// to work when the server is started anew.
+pub struct FormKey(String);
 
 /// The token that a page puts into its forms. Empty for those who need none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,7 +35,9 @@ pub(crate) struct FormToken(String);
 /// What a form's token holds for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FormBinding<'a> {
-    /// The browser with this cookie.
+    /// Whoever is logged in with this token, in whichever browser.
+    Holder(TokenId),
+    /// The browser with this cookie, of whom nothing else is known.
     Cookie(&'a str),
     /// Whoever is the owner by place.
     Place,
@@ -44,15 +50,35 @@ impl std::fmt::Debug for FormKey {
 }
 
 impl FormKey {
-    pub(super) fn generate() -> io::Result<Self> {
+    /// A new key, from the system's random numbers.
+    pub fn generate() -> io::Result<Self> {
         random_name().map(FormKey)
+    }
+
+    /// The key in a file, which is made for its owner alone where there is none. What is no key is
+    /// replaced by one: then pages that are open have to be loaded again.
+    pub fn load_or_create(path: &Path) -> io::Result<Self> {
+        match fs::read_to_string(path) {
+            Ok(key) if is_random_name(key.trim()) => return Ok(FormKey(key.trim().to_owned())),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
+            Err(error) => return Err(error),
+        }
+        let key = FormKey::generate()?;
+        if let Some(folder) = path.parent() {
+            create_private_folder(folder)?;
+        }
+        write_whole(path, format!("{}\n", key.0).as_bytes(), Access::Owner)?;
+        Ok(key)
     }
 
     /// The token for the forms of a browser.
     pub(super) fn token(&self, binding: FormBinding<'_>) -> FormToken {
         let (kind, name) = match binding {
-            FormBinding::Cookie(cookie) => ("cookie", cookie),
-            FormBinding::Place => ("place", ""),
+            FormBinding::Holder(token) => ("holder", token.to_string()),
+            FormBinding::Cookie(cookie) => ("cookie", cookie.to_owned()),
+            FormBinding::Place => ("place", String::new()),
         };
         let keyed = format!("{}\n{kind}\n{name}", self.0);
         FormToken(ContentHash::of_bytes(keyed.as_bytes()).to_string())
@@ -80,14 +106,18 @@ impl FromRequestParts<Gateway> for FormToken {
     }
 }
 
-/// What a browser's forms have to be bound to.
+/// What a browser's forms have to be bound to: whoever its page is made for, or, before a log-in,
+/// the browser itself.
 pub(super) fn form_binding<'a>(
     headers: &'a HeaderMap,
     arrival: &RequestArrival,
-    is_owner_place: bool,
+    identity: Option<&CallerIdentity>,
 ) -> Option<FormBinding<'a>> {
-    let cookie = read_cookie(headers, arrival).map(FormBinding::Cookie);
-    cookie.or(is_owner_place.then_some(FormBinding::Place))
+    match identity {
+        Some(CallerIdentity { lease: Some(lease), .. }) => Some(FormBinding::Holder(lease.token)),
+        Some(_) => Some(FormBinding::Place),
+        None => read_cookies(headers, arrival).next().map(FormBinding::Cookie),
+    }
 }
 
 /// Passes a request that its sender meant to send, with the body that its handler sees: of a form,
@@ -165,13 +195,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_forms_token_holds_for_one_browser_and_one_server() {
+    fn a_forms_token_holds_for_one_person_and_one_server() {
         let (key, other) = (FormKey::generate().unwrap(), FormKey::generate().unwrap());
         let token = key.token(FormBinding::Cookie("a"));
         assert!(token.was_sent_as(&token.0));
         for wrong in [
             key.token(FormBinding::Cookie("b")),
             key.token(FormBinding::Place),
+            key.token(FormBinding::Holder("7".parse().unwrap())),
             other.token(FormBinding::Cookie("a")),
             FormToken::default(),
         ] {
@@ -180,6 +211,24 @@ mod tests {
         assert!(!FormToken::default().was_sent_as(""));
         let field = token.field().into_string();
         assert!(field.contains(&token.0) && field.contains("name=\"form_token\""), "{field}");
+    }
+
+    #[test]
+    fn the_key_is_kept_for_its_owner_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data/form.key");
+        let first = FormKey::load_or_create(&path).unwrap();
+        assert_eq!(FormKey::load_or_create(&path).unwrap().0, first.0);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        for broken in [b"".as_slice(), b"short", b"\xff\xfe"] {
+            fs::write(&path, broken).unwrap();
+            let key = FormKey::load_or_create(&path).unwrap();
+            assert!(is_random_name(&key.0) && key.0 != first.0);
+        }
     }
 
     #[test]

@@ -4,12 +4,15 @@ use std::time::Instant;
 
 use axum::http::{HeaderMap, header};
 use recto_agent::Actor;
+use recto_context::ContentHash;
+use recto_store::StoredToken;
 
 use super::arrival::RequestArrival;
+use super::leases::LeaseTerms;
 use super::permits::CallerKey;
 use super::refusal::AccessRefusal;
 use super::route_class::RouteClass;
-use super::secret::TOKEN_PREFIX;
+use super::secret::{TOKEN_PREFIX, hash_secret};
 use super::tokens::TokenRefusal;
 use crate::gateway::Gateway;
 
@@ -22,6 +25,24 @@ pub(crate) struct CallerIdentity {
     pub(crate) credential: CallerCredential,
     /// Whom their requests are counted for.
     pub(super) key: CallerKey,
+    /// What their requests end with, where something can end.
+    pub(super) lease: Option<LeaseTerms>,
+}
+
+impl CallerIdentity {
+    /// The holder of a token, who showed it or is logged in with it.
+    fn of_holder(token: &StoredToken, login: Option<ContentHash>) -> Self {
+        let credential = match login {
+            Some(_) => CallerCredential::Cookie,
+            None => CallerCredential::Token,
+        };
+        CallerIdentity {
+            actor: Actor::with_token(token),
+            credential,
+            key: CallerKey::Token(token.id),
+            lease: Some(LeaseTerms { token: token.id, login }),
+        }
+    }
 }
 
 /// How a caller is known.
@@ -37,6 +58,9 @@ pub(crate) enum CallerCredential {
     Cookie,
 }
 
+/// So many cookies of our name are looked at.
+const MOST_COOKIES: usize = 8;
+
 /// Finds out who sent a request. Nobody, where nothing is shown and the place does not say it.
 pub(super) async fn identify(
     gateway: &Gateway,
@@ -49,13 +73,10 @@ pub(super) async fn identify(
     match read_authorization(headers) {
         Authorization::Bearer(secret) if is_owner && is_placeholder(secret, class) => {}
         Authorization::Bearer(secret) => {
-            let token = access.verifier().verify(gateway.store(), secret, arrival.peer()).await;
+            let guesser = arrival.stranger_key();
+            let token = access.verifier().verify(gateway.store(), secret, guesser).await;
             let token = token.map_err(|refusal| refuse_token(gateway, refusal))?;
-            return Ok(Some(CallerIdentity {
-                actor: Actor::with_token(&token),
-                credential: CallerCredential::Token,
-                key: CallerKey::Token(token.id),
-            }));
+            return Ok(Some(CallerIdentity::of_holder(&token, None)));
         }
         Authorization::Unreadable if is_owner && class == RouteClass::Door => {}
         Authorization::Unreadable => return Err(AccessRefusal::wrong_token(gateway)),
@@ -68,35 +89,33 @@ pub(super) async fn identify(
         actor: gateway.owner().clone(),
         credential: CallerCredential::Place,
         key: CallerKey::Owner,
+        lease: None,
     }))
 }
 
 /// The holder of the token with which somebody logged in. A cookie that is not good any more is
-/// none: browsers keep them for as long as they like.
+/// none: browsers keep them for as long as they like. Another server under this name may have set
+/// one that is called the same, so all of them are tried.
 async fn identify_cookie(
     gateway: &Gateway,
     arrival: &RequestArrival,
     headers: &HeaderMap,
 ) -> Result<Option<CallerIdentity>, AccessRefusal> {
     let access = gateway.access();
-    let Some(cookie) = read_cookie(headers, arrival) else { return Ok(None) };
-    let Some(id) = access.sessions().find(cookie, Instant::now()) else { return Ok(None) };
-    match access.verifier().verify_login(gateway.store(), id).await {
-        Ok(token) => Ok(Some(CallerIdentity {
-            actor: Actor::with_token(&token),
-            credential: CallerCredential::Cookie,
-            key: CallerKey::Token(token.id),
-        })),
-        Err(TokenRefusal::Store(error)) => Err(AccessRefusal::from(error)),
-        Err(TokenRefusal::Wrong | TokenRefusal::Guessing(_)) => {
-            access.sessions().end(cookie);
-            Ok(None)
+    for cookie in read_cookies(headers, arrival) {
+        let login = hash_secret(cookie);
+        let Some(id) = access.sessions().find(login, Instant::now()) else { continue };
+        match access.verifier().verify_login(gateway.store(), id).await {
+            Ok(token) => return Ok(Some(CallerIdentity::of_holder(&token, Some(login)))),
+            Err(TokenRefusal::Store(error)) => return Err(AccessRefusal::from(error)),
+            Err(TokenRefusal::Wrong | TokenRefusal::Guessing(_)) => access.log_out(cookie),
         }
     }
+    Ok(None)
 }
 
 /// The refusal of somebody whose token was not good.
-pub(super) fn refuse_token(gateway: &Gateway, refusal: TokenRefusal) -> AccessRefusal {
+fn refuse_token(gateway: &Gateway, refusal: TokenRefusal) -> AccessRefusal {
     match refusal {
         TokenRefusal::Wrong => AccessRefusal::wrong_token(gateway),
         TokenRefusal::Guessing(wait) => {
@@ -136,11 +155,14 @@ pub(super) fn cookie_name(arrival: &RequestArrival) -> String {
     format!("recto_session_{}", arrival.port())
 }
 
-/// Our cookie in a request.
-pub(super) fn read_cookie<'a>(headers: &'a HeaderMap, arrival: &RequestArrival) -> Option<&'a str> {
+/// The cookies in a request that have our name, as many as are worth a look.
+pub(super) fn read_cookies<'a>(
+    headers: &'a HeaderMap,
+    arrival: &RequestArrival,
+) -> impl Iterator<Item = &'a str> {
     let name = cookie_name(arrival);
     let sent = headers.get_all(header::COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
-    let mut pairs = sent.flat_map(|cookies| cookies.split(';'));
-    let value = pairs.find_map(|pair| pair.trim().strip_prefix(&name)?.strip_prefix('='));
-    value.filter(|value| !value.is_empty())
+    let pairs = sent.flat_map(|cookies| cookies.split(';'));
+    let values = pairs.filter_map(move |pair| pair.trim().strip_prefix(&name)?.strip_prefix('='));
+    values.filter(|value| !value.is_empty()).take(MOST_COOKIES)
 }

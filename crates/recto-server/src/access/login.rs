@@ -2,21 +2,24 @@
 
 use std::time::Instant;
 
-use axum::extract::{Extension, Form, Query, State};
+use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
-use maud::{DOCTYPE, Markup, html};
+use maud::{Markup, html};
+use recto_context::Remedy;
 use serde::Deserialize;
 
 use super::arrival::RequestArrival;
 use super::browser_sessions::LOGIN_LIFETIME;
 use super::forgery::FormBinding;
-use super::identity::{cookie_name, read_cookie, refuse_token};
-use super::refusal::AccessRefusal;
+use super::identity::{cookie_name, read_cookies};
+use super::refusal::{AccessRefusal, wait_seconds};
 use super::secret::random_name;
 use super::tokens::TokenRefusal;
 use crate::access::FormToken;
+use crate::extract::{PageFields, PageQuery};
 use crate::gateway::Gateway;
+use crate::pages::{render_stranger_page, with_code};
 use crate::problem::ApiProblem;
 
 /// Where somebody wants to go once they are logged in.
@@ -24,6 +27,28 @@ use crate::problem::ApiProblem;
 pub(crate) struct LoginQuery {
     #[serde(default)]
     to: String,
+    /// Why they have to, if they did not come by themselves.
+    #[serde(default)]
+    reason: Option<LoginReason>,
+}
+
+/// Why somebody has to log in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LoginReason {
+    /// They sent something from a page, and are not logged in any more.
+    Ended,
+}
+
+impl LoginReason {
+    fn words(self) -> &'static str {
+        match self {
+            LoginReason::Ended => {
+                "You are not logged in any more, and what you sent was not taken. A log-in ends \
+                 after a day, with its token, and when the server is started anew."
+            }
+        }
+    }
 }
 
 /// What the form sends.
@@ -34,24 +59,35 @@ pub(crate) struct LoginForm {
     to: String,
 }
 
+/// What the form says beside its field.
+struct LoginWords<'a> {
+    /// What is wrong with the token that was shown.
+    problem: Option<String>,
+    /// How the owner makes tokens.
+    command: &'a str,
+}
+
 /// Shows the form.
 pub(crate) async fn show_form(
     State(gateway): State<Gateway>,
     Extension(arrival): Extension<RequestArrival>,
-    Query(query): Query<LoginQuery>,
+    PageQuery(query): PageQuery<LoginQuery>,
     token: FormToken,
     headers: HeaderMap,
 ) -> Response {
     let to = local_path(&query.to);
+    let command = gateway.describe_remedy(&Remedy::CreateToken);
+    let problem = query.reason.map(|reason| reason.words().to_owned());
+    let about = LoginWords { problem, command: &command };
     if token != FormToken::default() {
-        return render_form(&token, to, None).into_response();
+        return render_form(&token, to, &about).into_response();
     }
     // The form of somebody who has no cookie yet is bound to one that says nothing else.
     match random_name() {
         Ok(visit) => {
             let token = gateway.access().form_key().token(FormBinding::Cookie(&visit));
             let cookie = write_cookie(&arrival, &headers, &visit);
-            ([(header::SET_COOKIE, cookie)], render_form(&token, to, None)).into_response()
+            ([(header::SET_COOKIE, cookie)], render_form(&token, to, &about)).into_response()
         }
         Err(error) => no_random_numbers(&error).into_response(),
     }
@@ -63,24 +99,31 @@ pub(crate) async fn log_in(
     Extension(arrival): Extension<RequestArrival>,
     token: FormToken,
     headers: HeaderMap,
-    Form(form): Form<LoginForm>,
+    PageFields(form): PageFields<LoginForm>,
 ) -> Response {
     let access = gateway.access();
     let secret = form.token.trim();
     let to = local_path(&form.to);
-    let verified = access.verifier().verify(gateway.store(), secret, arrival.peer()).await;
+    let verified = access.verifier().verify(gateway.store(), secret, arrival.stranger_key()).await;
     let shown = match verified {
         Ok(shown) => shown,
+        Err(TokenRefusal::Store(error)) => return AccessRefusal::from(error).into_response(),
         Err(TokenRefusal::Wrong) => {
-            let page = render_form(&token, to, Some("This token is wrong, expired or revoked."));
+            let problem = "This token is wrong, expired or revoked.".to_owned();
+            let page = refusal_page(&gateway, &token, to, problem);
             return (StatusCode::UNAUTHORIZED, page).into_response();
         }
-        Err(refusal) => return refuse_token(&gateway, refusal).into_response(),
+        Err(TokenRefusal::Guessing(wait)) => {
+            let seconds = wait_seconds(wait).max(1);
+            let problem =
+                format!("Too many wrong tokens came from this address. Try again in {seconds} s.");
+            let page = refusal_page(&gateway, &token, to, problem);
+            let wait = [(header::RETRY_AFTER, HeaderValue::from(seconds))];
+            return (StatusCode::TOO_MANY_REQUESTS, wait, page).into_response();
+        }
     };
     // A new name for the log-in, whatever the browser had before.
-    if let Some(before) = read_cookie(&headers, &arrival) {
-        access.sessions().end(before);
-    }
+    read_cookies(&headers, &arrival).for_each(|before| access.log_out(before));
     match access.sessions().begin(shown.id, Instant::now()) {
         Ok(name) => {
             let cookie = write_cookie(&arrival, &headers, &name);
@@ -90,15 +133,20 @@ pub(crate) async fn log_in(
     }
 }
 
+/// The form once more, with why the token that was shown is not good.
+fn refusal_page(gateway: &Gateway, token: &FormToken, to: &str, problem: String) -> Markup {
+    let command = gateway.describe_remedy(&Remedy::CreateToken);
+    render_form(token, to, &LoginWords { problem: Some(problem), command: &command })
+}
+
 /// Logs somebody out.
 pub(crate) async fn log_out(
     State(gateway): State<Gateway>,
     Extension(arrival): Extension<RequestArrival>,
     headers: HeaderMap,
 ) -> Response {
-    if let Some(cookie) = read_cookie(&headers, &arrival) {
-        gateway.access().sessions().end(cookie);
-    }
+    let access = gateway.access();
+    read_cookies(&headers, &arrival).for_each(|cookie| access.log_out(cookie));
     let gone = format!("{}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0", cookie_name(&arrival));
     ([(header::SET_COOKIE, gone)], Redirect::to("/login")).into_response()
 }
@@ -127,42 +175,34 @@ fn no_random_numbers(error: &std::io::Error) -> AccessRefusal {
     ApiProblem::new(StatusCode::INTERNAL_SERVER_ERROR, "no_random_numbers", what).into()
 }
 
-fn render_form(token: &FormToken, to: &str, problem: Option<&str>) -> Markup {
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width";
-                title { "Log in · Recto" }
-            }
-            body {
-                main {
-                    h1 { "Recto" }
-                    @if let Some(problem) = problem {
-                        p role="alert" { (problem) }
-                    }
-                    form method="post" action="/login" {
-                        (token.field())
-                        input type="hidden" name="to" value=(to);
-                        p {
-                            label for="token" { "Token" }
-                            " "
-                            input type="password" id="token" name="token" required
-                                autocomplete="current-password" autofocus;
-                        }
-                        p { button { "Log in" } }
-                    }
-                    p {
-                        "The owner of this Recto makes tokens. If you followed a link and are logged \
-                         in already, "
-                        a href=(to) { "go on from here" }
-                        "."
-                    }
+/// The form. What is wrong with a token that was shown stands at its field.
+fn render_form(token: &FormToken, to: &str, about: &LoginWords<'_>) -> Markup {
+    let problem = about.problem.as_deref();
+    let body = html! {
+        main.page.login id="main" {
+            h1 { "Log in" }
+            p.q { "This Recto is somebody's own. A token says who you are to it." }
+            form method="post" action="/login" {
+                (token.field())
+                input type="hidden" name="to" value=(to);
+                label for="token" { "Token" }
+                input type="password" id="token" name="token" required autofocus
+                    autocomplete="current-password" placeholder="recto_…"
+                    aria-invalid=[problem.map(|_| "true")]
+                    aria-describedby=[problem.map(|_| "token-problem")];
+                @if let Some(problem) = problem {
+                    p.no-ok id="token-problem" role="alert" { "✗ " (problem) }
                 }
+                button.btn.first { "Log in" }
+            }
+            p.q { "No token yet? The owner makes one with " (with_code(about.command)) "." }
+            p.q {
+                "Followed a link from elsewhere, and logged in already? "
+                a href=(to) { "Go on from here" } "."
             }
         }
-    }
+    };
+    render_stranger_page("Log in", &body)
 }
 
 #[cfg(test)]
@@ -181,7 +221,12 @@ mod tests {
 
     #[test]
     fn what_is_in_the_address_is_text_in_the_form() {
-        let page = render_form(&FormToken::default(), "/\"><script>", None).into_string();
+        let page = render_form(
+            &FormToken::default(),
+            "/\"><script>",
+            &LoginWords { problem: None, command: "<script>" },
+        )
+        .into_string();
         assert!(!page.contains("<script>"), "{page}");
     }
 }

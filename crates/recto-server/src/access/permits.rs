@@ -20,6 +20,11 @@ pub(super) enum CallerKey {
     Token(TokenId),
     /// Nobody known, at this address.
     Stranger(IpAddr),
+    /// Nobody known, behind the proxy at the first address, who called it from the second as far
+    /// as it says so.
+    Forwarded(IpAddr, Option<IpAddr>),
+    /// All of whom nothing is known, behind the proxy at this address.
+    Proxy(IpAddr),
 }
 
 impl CallerKey {
@@ -28,8 +33,21 @@ impl CallerKey {
         match self {
             CallerKey::Owner => 256,
             CallerKey::Token(_) => 64,
-            CallerKey::Stranger(_) => 16,
+            CallerKey::Stranger(_) | CallerKey::Forwarded(..) => 16,
+            CallerKey::Proxy(_) => 128,
         }
+    }
+
+    /// Whom they are counted for as well.
+    fn group(self) -> Option<CallerKey> {
+        match self {
+            CallerKey::Forwarded(proxy, _) => Some(CallerKey::Proxy(proxy)),
+            _ => None,
+        }
+    }
+
+    fn with_group(self) -> impl Iterator<Item = CallerKey> {
+        [Some(self), self.group()].into_iter().flatten()
     }
 }
 
@@ -48,11 +66,13 @@ impl RequestPermits {
     /// A permission for one more request of a caller, unless they have too many under way.
     pub(super) fn take(self: &Arc<Self>, key: CallerKey) -> Option<RequestPermit> {
         let mut counts = self.0.lock();
-        let count = counts.entry(key).or_default();
-        if *count >= key.most() {
+        let is_full = |key: CallerKey| counts.get(&key).is_some_and(|count| *count >= key.most());
+        if key.with_group().any(is_full) {
             return None;
         }
-        *count += 1;
+        for key in key.with_group() {
+            *counts.entry(key).or_default() += 1;
+        }
         drop(counts);
         Some(RequestPermit { permits: self.clone(), key })
     }
@@ -73,10 +93,11 @@ impl RequestPermit {
 impl Drop for RequestPermit {
     fn drop(&mut self) {
         let mut counts = self.permits.0.lock();
-        if let Some(count) = counts.get_mut(&self.key) {
+        for key in self.key.with_group() {
+            let Some(count) = counts.get_mut(&key) else { continue };
             *count -= 1;
             if *count == 0 {
-                counts.remove(&self.key);
+                counts.remove(&key);
             }
         }
     }
@@ -85,6 +106,20 @@ impl Drop for RequestPermit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn those_behind_a_proxy_have_places_of_their_own() {
+        let permits = Arc::new(RequestPermits::default());
+        let proxy = IpAddr::from([127, 0, 0, 1]);
+        let client = |last: u8| CallerKey::Forwarded(proxy, Some(IpAddr::from([10, 0, 0, last])));
+        let mut held: Vec<_> = (0..16).map(|_| permits.take(client(1)).unwrap()).collect();
+        assert!(permits.take(client(1)).is_none());
+        assert!(permits.take(CallerKey::Stranger(proxy)).is_some());
+        held.extend((0..112).map(|count| permits.take(client(2 + count / 16)).unwrap()));
+        assert!(permits.take(client(200)).is_none(), "all of them have a bound");
+        drop(held);
+        assert!(permits.0.lock().is_empty());
+    }
 
     #[test]
     fn a_caller_has_so_many_at_once_and_an_answer_holds_its_own() {

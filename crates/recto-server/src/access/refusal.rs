@@ -8,6 +8,8 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use recto_context::Remedy;
 use recto_store::StoreError;
 
+use super::login::LoginReason;
+use crate::extract::ProblemForm;
 use crate::gateway::Gateway;
 use crate::problem::ApiProblem;
 
@@ -20,8 +22,13 @@ pub(super) enum AccessRefusal {
     Unauthorized(ApiProblem),
     /// Somebody who has to wait.
     TooMany(Box<ApiProblem>, Duration),
-    /// A person who has to log in, and what they wanted to see.
-    Login(String),
+    /// A person who has to log in.
+    Login {
+        /// What they wanted to see.
+        wanted: String,
+        /// Why they are asked, where they were logged in before.
+        reason: Option<LoginReason>,
+    },
 }
 
 impl AccessRefusal {
@@ -34,6 +41,14 @@ impl AccessRefusal {
     /// ever was one.
     pub(super) fn wrong_token(gateway: &Gateway) -> Self {
         unauthorized(gateway, "the token is wrong, expired or revoked")
+    }
+
+    /// The refusal of what a page sends for somebody who is not logged in any more.
+    pub(super) fn logged_out() -> Self {
+        let what = "you are not logged in, or not any more";
+        let problem = ApiProblem::new(StatusCode::UNAUTHORIZED, "unauthorized", what)
+            .hint("log in, and send it again; programs send `Authorization: Bearer TOKEN`");
+        AccessRefusal::Unauthorized(problem)
     }
 
     /// The refusal of somebody who does something too often.
@@ -53,7 +68,7 @@ fn unauthorized(gateway: &Gateway, what: &str) -> AccessRefusal {
 }
 
 /// Whole seconds to wait, as the header has them.
-fn wait_seconds(wait: Duration) -> u64 {
+pub(super) fn wait_seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 
@@ -71,19 +86,30 @@ impl From<StoreError> for AccessRefusal {
 
 impl IntoResponse for AccessRefusal {
     fn into_response(self) -> Response {
+        self.write(ProblemForm::Data)
+    }
+}
+
+impl AccessRefusal {
+    /// The refusal as an answer, its problem in this form.
+    pub(super) fn write(self, form: ProblemForm) -> Response {
         match self {
-            AccessRefusal::Problem(problem) => problem.into_response(),
+            AccessRefusal::Problem(problem) => form.write(problem),
             AccessRefusal::Unauthorized(problem) => {
                 let scheme = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))];
-                (scheme, problem).into_response()
+                (scheme, form.write(problem)).into_response()
             }
             AccessRefusal::TooMany(problem, wait) => {
                 let seconds = HeaderValue::from(wait_seconds(wait).max(1));
-                ([(header::RETRY_AFTER, seconds)], *problem).into_response()
+                ([(header::RETRY_AFTER, seconds)], form.write(*problem)).into_response()
             }
-            AccessRefusal::Login(wanted) => {
+            AccessRefusal::Login { wanted, reason } => {
                 let wanted = utf8_percent_encode(&wanted, NON_ALPHANUMERIC);
-                Redirect::to(&format!("/login?to={wanted}")).into_response()
+                let reason = match reason {
+                    Some(LoginReason::Ended) => "&reason=ended",
+                    None => "",
+                };
+                Redirect::to(&format!("/login?to={wanted}{reason}")).into_response()
             }
         }
     }

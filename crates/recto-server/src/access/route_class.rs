@@ -1,6 +1,6 @@
 //! The kinds of paths that access treats differently, and paths that no route should ever see.
 
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use percent_encoding::percent_decode_str;
 
 use crate::problem::{ApiProblem, ApiResult};
@@ -8,7 +8,10 @@ use crate::problem::{ApiProblem, ApiResult};
 /// What kind of thing stands at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RouteClass {
-    /// What everybody may have: whether the server lives, the log-in, scripts and styles.
+    /// What everybody may look at, and as often as they like: whether the server lives, scripts
+    /// and styles. Nothing is taken from those who do.
+    Open,
+    /// What everybody may have within limits: the log-in.
     Public,
     /// Pages for people.
     Page,
@@ -18,8 +21,8 @@ pub(super) enum RouteClass {
     Door,
 }
 
-/// Paths that need no caller.
-const PUBLIC: [&str; 5] = ["/healthz", "/readyz", "/login", "/favicon.ico", "/favicon.svg"];
+/// Paths that take nothing from anybody.
+const OPEN: [&str; 4] = ["/healthz", "/readyz", "/favicon.ico", "/favicon.svg"];
 
 impl RouteClass {
     /// The class of a path. What nobody has named is a page, which needs a caller.
@@ -27,7 +30,9 @@ impl RouteClass {
         let is_below = |folder: &str| {
             path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        if PUBLIC.contains(&path) || is_below("/assets") {
+        if OPEN.contains(&path) || is_below("/assets") {
+            RouteClass::Open
+        } else if path == "/login" {
             RouteClass::Public
         } else if is_below("/v1") || is_below("/ollama") {
             RouteClass::Door
@@ -37,6 +42,15 @@ impl RouteClass {
             RouteClass::Page
         }
     }
+}
+
+/// Whether a request could begin something new, which a server that ends has no time for. What runs
+/// can still be answered and stopped, and people can log out.
+pub(super) fn begins_work(method: &Method, path: &str) -> bool {
+    let looks = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+    let is_answer = ["/approvals/", "/api/approvals/"].iter().any(|it| path.starts_with(it));
+    let is_end = path.ends_with("/stop") || matches!(path, "/login" | "/logout");
+    !looks && !is_answer && !is_end
 }
 
 /// Refuses a path that tries to climb, plainly or encoded, and one with control characters.
@@ -66,7 +80,8 @@ mod tests {
         for (path, class) in [
             ("/", RouteClass::Page),
             ("/sessions/4", RouteClass::Page),
-            ("/assets/style.css", RouteClass::Public),
+            ("/assets/style.css", RouteClass::Open),
+            ("/healthz", RouteClass::Open),
             ("/assetsx", RouteClass::Page),
             ("/login", RouteClass::Public),
             ("/login/", RouteClass::Page),
@@ -78,6 +93,17 @@ mod tests {
             ("/ollama/api/chat", RouteClass::Door),
         ] {
             assert_eq!(RouteClass::of_path(path), class, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_runs_can_be_answered_and_stopped_to_the_last() {
+        for path in ["/v1/chat/completions", "/api/sessions", "/sessions/4/messages"] {
+            assert!(begins_work(&Method::POST, path), "{path}");
+            assert!(!begins_work(&Method::GET, path), "{path}");
+        }
+        for path in ["/approvals/3", "/api/approvals/3", "/api/sessions/4/stop", "/logout"] {
+            assert!(!begins_work(&Method::POST, path), "{path}");
         }
     }
 

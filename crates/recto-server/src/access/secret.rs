@@ -51,6 +51,16 @@ pub(super) fn random_name() -> io::Result<String> {
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
+/// Whether a text is one that [`random_name`] could have made.
+pub(super) fn is_random_name(text: &str) -> bool {
+    URL_SAFE_NO_PAD.decode(text).is_ok_and(|bytes| bytes.len() == RANDOM_BYTES)
+}
+
+/// Whether a text has the form of a token.
+pub(super) fn is_token_form(text: &str) -> bool {
+    text.strip_prefix(TOKEN_PREFIX).is_some_and(is_random_name)
+}
+
 /// The hash that is kept of a secret.
 pub(super) fn hash_secret(secret: &str) -> ContentHash {
     ContentHash::of_bytes(secret.as_bytes())
@@ -68,5 +78,7 @@ mod tests {
         assert_eq!(one.reveal().len(), TOKEN_PREFIX.len() + 43);
         assert_eq!(format!("{one:?}"), "TokenSecret(…)");
         assert_eq!(one.hash(), hash_secret(one.reveal()));
+        assert!(is_token_form(one.reveal()) && !is_token_form(&one.reveal()[1..]));
+        assert!(!is_token_form("recto_guess") && !is_token_form(&format!("{}=", one.reveal())));
     }
 }

@@ -1,18 +1,24 @@
 //! Whether a token is one of ours and still good, and a limit for those who guess.
 //!
+//! A token is 256 random bits, so nobody finds one by guessing: the limit keeps those who try from
+//! taking the store's time. It is never a reason to refuse a good token, which others at the same
+//! address, such as all behind one proxy, could use to keep people out. So every token of the right
+//! form is looked up; but those of somebody over the limit only one after the other.
+//!
 //! Revoking works at once, also from another process: nothing of a token is kept here between
 //! two requests but that it was good a moment ago, which only decides whether it counts as a guess.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use recto_context::ContentHash;
 use recto_store::{Moment, Store, StoreError, StoredToken, TokenId};
+use tokio::sync::Mutex as AsyncMutex;
 
+use super::permits::CallerKey;
 use super::rates::RateLimiter;
-use super::secret::hash_secret;
+use super::secret::{hash_secret, is_token_form};
 
 /// The use of a token is written down at most this often.
 const USE_INTERVAL: Duration = Duration::from_secs(60);
@@ -20,7 +26,9 @@ const USE_INTERVAL: Duration = Duration::from_secs(60);
 /// The check of tokens.
 #[derive(Debug)]
 pub(super) struct TokenVerifier {
-    guesses: RateLimiter<IpAddr>,
+    guesses: RateLimiter<CallerKey>,
+    /// Held while a token is looked up for somebody over the limit.
+    queue: AsyncMutex<()>,
     /// When a use of each token was last written down.
     uses: Mutex<HashMap<TokenId, Instant>>,
     /// Tokens that were good when they were last shown. There are no more of these than tokens.
@@ -32,49 +40,60 @@ pub(super) struct TokenVerifier {
 pub(super) enum TokenRefusal {
     /// There is no such token, or not any more.
     Wrong,
-    /// Too many wrong ones came from that address.
+    /// It is wrong, as were too many before it from that address.
     Guessing(Duration),
     /// It could not be looked up.
     Store(StoreError),
 }
 
 impl TokenVerifier {
-    /// A check that looks up so many wrong tokens for an address, and as many again after a time.
+    /// A check that takes so many wrong tokens from an address, and as many again after a time.
     pub(super) fn new(guesses: u32, refill: Duration) -> Self {
         TokenVerifier {
             guesses: RateLimiter::new(guesses, refill),
+            queue: AsyncMutex::default(),
             uses: Mutex::default(),
             known: Mutex::default(),
         }
     }
 
-    /// The token that somebody at this address shows.
+    /// The token that somebody shows, who counts as this guesser while it is not known.
     pub(super) async fn verify(
         &self,
         store: &Store,
         secret: &str,
-        from: IpAddr,
+        guesser: CallerKey,
     ) -> Result<StoredToken, TokenRefusal> {
         let hash = hash_secret(secret);
-        // Those who use a good one are not kept out by somebody who guesses at the same
-        // address, as all do who come through one proxy.
-        let is_known = self.known.lock().contains_key(&hash);
-        let guesser = guesser_key(from);
-        if !is_known {
-            // Taken before the look-up, so that many guesses at once count as many.
-            self.guesses.take(guesser, Instant::now()).map_err(TokenRefusal::Guessing)?;
-        }
-        let found = store.find_token(hash).await.map_err(TokenRefusal::Store)?;
-        let Some(token) = found.filter(|token| token.is_valid(Moment::now())) else {
+        if self.known.lock().contains_key(&hash) {
+            if let Some(token) = find_valid(store, hash).await? {
+                self.note_use(store, token.id);
+                return Ok(token);
+            }
             self.known.lock().remove(&hash);
-            return Err(TokenRefusal::Wrong);
-        };
-        if !is_known {
-            self.guesses.give_back(&guesser);
-            self.known.lock().insert(hash, token.id);
         }
-        self.note_use(store, token.id);
-        Ok(token)
+        // Taken before the look-up, so that many guesses at once count as many.
+        let counted = self.guesses.take(guesser, Instant::now());
+        let found = match &counted {
+            _ if !is_token_form(secret) => None,
+            Ok(()) => find_valid(store, hash).await?,
+            Err(_) => {
+                let _turn = self.queue.lock().await;
+                find_valid(store, hash).await?
+            }
+        };
+        match (found, counted) {
+            (Some(token), counted) => {
+                if counted.is_ok() {
+                    self.guesses.give_back(&guesser);
+                }
+                self.known.lock().insert(hash, token.id);
+                self.note_use(store, token.id);
+                Ok(token)
+            }
+            (None, Ok(())) => Err(TokenRefusal::Wrong),
+            (None, Err(wait)) => Err(TokenRefusal::Guessing(wait)),
+        }
     }
 
     /// The token of somebody who is logged in with it, while it is good.
@@ -108,26 +127,8 @@ impl TokenVerifier {
     }
 }
 
-/// Whom guesses are counted for: of the newer addresses, one household has very many.
-fn guesser_key(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(v6) => {
-            let network = v6.to_bits() >> 64 << 64;
-            IpAddr::V6(Ipv6Addr::from_bits(network))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_household_guesses_as_one() {
-        let key = |text: &str| guesser_key(text.parse().unwrap());
-        assert_eq!(key("2001:db8:1:2::7"), key("2001:db8:1:2:ffff::9"));
-        assert_ne!(key("2001:db8:1:2::7"), key("2001:db8:1:3::7"));
-        assert_ne!(key("10.0.0.1"), key("10.0.0.2"));
-    }
+/// The token with this hash, if it is good now.
+async fn find_valid(store: &Store, hash: ContentHash) -> Result<Option<StoredToken>, TokenRefusal> {
+    let found = store.find_token(hash).await.map_err(TokenRefusal::Store)?;
+    Ok(found.filter(|token| token.is_valid(Moment::now())))
 }

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use recto_agent::{AnsweredApproval, RecordReader, TurnContinues, approval_json};
-use recto_store::{ApprovalAnswer, ApprovalId, Moment, StoredSession};
+use recto_store::{ApprovalAnswer, ApprovalId, StoredSession};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
@@ -33,17 +33,10 @@ pub(crate) async fn list_approvals(
     Caller(actor): Caller,
     ApiQuery(query): ApiQuery<ApprovalListQuery>,
 ) -> ApiResult<Json<Value>> {
-    let reader = RecordReader::new(gateway.store(), &actor);
-    let mut listed = Vec::new();
-    for approval in gateway.store().open_approvals(Moment::now()).await? {
-        if query.session.is_some_and(|session| session != approval.session.get()) {
-            continue;
-        }
-        // One of somebody else's session is not there.
-        if let Ok((approval, session)) = reader.approval(approval.id).await {
-            listed.push(approval_json(&approval, Some(&session)));
-        }
-    }
+    let mut open = RecordReader::new(gateway.store(), &actor).open_approvals().await?;
+    open.retain(|(_, session)| query.session.is_none_or(|meant| meant == session.id.get()));
+    let listed: Vec<Value> =
+        open.iter().map(|(approval, session)| approval_json(approval, Some(session))).collect();
     Ok(Json(json!({"approvals": listed})))
 }
 
@@ -74,6 +67,16 @@ pub(crate) enum ApprovalWord {
     Deny,
 }
 
+impl From<ApprovalWord> for ApprovalAnswer {
+    fn from(word: ApprovalWord) -> Self {
+        match word {
+            ApprovalWord::Once => ApprovalAnswer::Once,
+            ApprovalWord::Session => ApprovalAnswer::Session,
+            ApprovalWord::Deny => ApprovalAnswer::Denied,
+        }
+    }
+}
+
 /// An answer to a question.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -96,12 +99,7 @@ pub(crate) async fn answer_approval(
 ) -> ApiResult<Json<Value>> {
     let (approval, _) = RecordReader::new(gateway.store(), &actor).approval(id).await?;
     let (agent, session) = gateway.find_session(&actor, approval.session).await?;
-    let answer = match body.answer {
-        ApprovalWord::Once => ApprovalAnswer::Once,
-        ApprovalWord::Session => ApprovalAnswer::Session,
-        ApprovalWord::Deny => ApprovalAnswer::Denied,
-    };
-    let answered = agent.answer(&actor, id, answer).await?;
+    let answered = agent.answer(&actor, id, body.answer.into()).await?;
     Ok(Json(answered_json(&answered, &session)))
 }
 

@@ -7,13 +7,11 @@ use recto_context::{AttachedFile, ContentPart, Image};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::front_door::IMAGE_TYPES;
 use crate::problem::{ApiProblem, ApiResult};
 
 /// The most files that come along with a message.
 const MOST_FILES: usize = 32;
-
-/// The images that models take.
-const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// A file that comes along with a message: either its text, or an image.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -40,6 +38,10 @@ pub(crate) fn read_files(files: Vec<MessageFile>) -> ApiResult<Vec<ContentPart>>
 }
 
 fn read_file(MessageFile { name, text, data_url }: MessageFile) -> ApiResult<ContentPart> {
+    if name.chars().any(char::is_control) {
+        let plain = name.escape_debug().to_string();
+        return Err(bad_file(&plain, "its name has characters that no name can have"));
+    }
     match (text, data_url) {
         (Some(text), None) => Ok(ContentPart::File(AttachedFile::new(&name, text))),
         (None, Some(url)) => read_image(&name, &url),
@@ -90,6 +92,8 @@ mod tests {
             file(None, Some("data:text/html;base64,R0lGODlh")),
             file(None, Some("data:image/png;base64,%%%")),
             file(None, Some("https://example.org/a.png")),
+            MessageFile { name: "a\0b".to_owned(), ..file(Some("x"), None) },
+            MessageFile { name: "a\nb".to_owned(), ..file(Some("x"), None) },
         ] {
             assert_eq!(&*read_files(vec![bad.clone()]).unwrap_err().code, "bad_file", "{bad:?}");
         }

@@ -26,13 +26,14 @@ use super::shapes::{EventShape, ReplayEventShape};
         (name = "turns", description = "What was sent to models, exactly, and why"),
         (name = "questions", description = "Whether a tool may run"),
         (name = "workspace", description = "Rules, references, skills, tools and memories"),
+        (name = "schedules", description = "What agents do at set times"),
         (name = "setup", description = "Agents, models, and how it all stands"),
     ),
 )]
 pub(super) struct ApiDescription;
 
 /// The problems that can be told instead of any answer.
-const PROBLEMS: [(&str, &str); 14] = [
+const PROBLEMS: [(&str, &str); 16] = [
     ("400", "The request can't be understood, or asks for what can't be"),
     ("401", "Who calls is not known"),
     ("403", "The caller may not do this"),
@@ -41,12 +42,14 @@ const PROBLEMS: [(&str, &str); 14] = [
     ("408", "The request took too long to arrive"),
     ("409", "It can't be done as things stand"),
     ("413", "The body is too large"),
-    ("415", "The body is not JSON"),
+    ("415", "The body is not JSON, or compressed"),
     ("421", "The server does not answer for this host"),
     ("429", "Too many requests; `retry-after` says when to come back"),
     ("500", "Something in Recto itself is broken"),
+    ("501", "The body is transferred in a way that is not understood"),
     ("502", "The model's server failed"),
     ("503", "The server ends, has no model, or can't use its store"),
+    ("504", "The model's server took too long"),
 ];
 
 /// Adds the problems that any request can meet to all operations.

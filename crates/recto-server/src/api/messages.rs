@@ -6,10 +6,10 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use recto_agent::{
     Actor, Agent, AgentError, ChatCommand, CommandReply, Inbound, InboundIntake, RecordReader,
-    Right, SessionSettings, SurfaceMessage, message_hit_json, transcript_json,
+    SessionSettings, SurfaceMessage, message_hit_json, transcript_json,
 };
 use recto_context::MessageId;
-use recto_store::{MessageCursor, SessionFilter, SessionId, SettingsMap};
+use recto_store::{MessageCursor, SessionId, SettingsMap};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
@@ -97,11 +97,8 @@ pub(crate) async fn search_messages(
     Caller(actor): Caller,
     ApiQuery(query): ApiQuery<MessageSearchQuery>,
 ) -> ApiResult<Json<Value>> {
-    actor.must_have(Right::Inspect)?;
     let reader = RecordReader::new(gateway.store(), &actor);
-    let reached = reader.sessions(SessionFilter::All).await?;
-    let mut hits = gateway.store().search(&query.query, query.limit.rows() as usize).await?;
-    hits.retain(|hit| reached.iter().any(|summary| summary.session.id == hit.session));
+    let hits = reader.search_messages(&query.query, query.limit.rows() as usize).await?;
     Ok(Json(json!({"messages": hits.iter().map(message_hit_json).collect::<Vec<_>>()})))
 }
 

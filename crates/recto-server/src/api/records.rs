@@ -26,7 +26,8 @@ use crate::problem::ApiResult;
 #[into_params(parameter_in = Query)]
 pub(crate) struct TurnListQuery {
     /// Those before the turn of this number.
-    before: Option<i64>,
+    #[param(value_type = Option<i64>)]
+    before: Option<TurnId>,
     /// How many are listed, at most 500; 50 where nothing is said.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 500)]
     limit: PageLimit,
@@ -47,12 +48,13 @@ pub(crate) async fn list_turns(
     PathId(session): PathId<SessionId>,
     ApiQuery(query): ApiQuery<TurnListQuery>,
 ) -> ApiResult<Json<Value>> {
-    let turns = RecordReader::new(gateway.store(), &actor).turns_of(session).await?;
+    let limit = query.limit.rows();
+    let reader = RecordReader::new(gateway.store(), &actor);
+    // One more than is shown tells whether there are more.
+    let listed = reader.newest_turns(session, query.before, limit + 1).await?;
     let asked = gateway.store().open_approvals(Moment::now()).await?;
-    let limit = query.limit.rows() as usize;
-    let is_before = |record: &&TurnRecord<'_>| query.before.is_none_or(|id| record.id().get() < id);
-    let listed: Vec<&TurnRecord<'_>> = turns.iter().rev().filter(is_before).collect();
-    let describe = |record: &&TurnRecord<'_>| {
+    let limit = limit as usize;
+    let describe = |record: &TurnRecord<'_>| {
         let question = asked.iter().find(|approval| approval.turn == record.id());
         turn_json(record.turn(), question)
     };
@@ -259,10 +261,5 @@ pub(crate) async fn explain_item(
 ) -> ApiResult<Json<Value>> {
     let record = RecordReader::new(gateway.store(), &actor).turn(turn).await?;
     let (agent, _) = gateway.find_session(&actor, record.turn().session).await?;
-    let explained = record.explain(agent.memories(), &query.name).await?;
-    let mut json = json!(explained);
-    for (index, item) in explained.items.iter().enumerate() {
-        json["items"][index]["words"] = item.to_string().into();
-    }
-    Ok(Json(json))
+    Ok(Json(record.explain(agent.memories(), &query.name).await?.json()))
 }

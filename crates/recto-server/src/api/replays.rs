@@ -72,10 +72,8 @@ pub(crate) async fn replay_turn(
     let record = RecordReader::new(gateway.store(), &actor).turn(turn).await?;
     let (agent, _) = gateway.find_session(&actor, record.turn().session).await?;
     let request = record.request_or_page(body.request).await?;
-    let target = match &body.model {
-        None => ReplayTarget::Recorded(agent.model(&request.model)?),
-        Some(name) => ReplayTarget::Rewritten(agent.model(name)?, agent.window_cap()),
-    };
+    let model = agent.model(body.model.as_deref().unwrap_or(&request.model))?;
+    let target = ReplayTarget::new(&request, model, agent.window_cap());
     let plan = record.prepare_replay(request, target).await?;
     let place = ReplayPlace::new(&plan);
     let open = gateway.metrics().open_stream();

@@ -116,7 +116,7 @@ pub(crate) async fn show_settings(
     PathId(session): PathId<SessionId>,
 ) -> ApiResult<Json<Value>> {
     let stored = RecordReader::new(gateway.store(), &actor).session(session).await?;
-    Ok(Json(settings_json(&gateway, stored).await))
+    Ok(Json(settings_json(&gateway, stored).await?))
 }
 
 /// Changes settings of a session, all that are named or none.
@@ -135,13 +135,13 @@ pub(crate) async fn change_settings(
     let (agent, _) = gateway.find_session(&actor, session).await?;
     agent.change_settings(&actor, session, &changes).await?;
     let stored = RecordReader::new(gateway.store(), &actor).session(session).await?;
-    Ok(Json(settings_json(&gateway, stored).await))
+    Ok(Json(settings_json(&gateway, stored).await?))
 }
 
-async fn settings_json(gateway: &Gateway, stored: StoredSession) -> Value {
+async fn settings_json(gateway: &Gateway, stored: StoredSession) -> ApiResult<Value> {
     let own = stored.settings.clone();
     let session = Box::new(stored);
     let effective =
-        gateway.host().ask(|answer| HostRequest::SessionSettings { session, answer }).await;
-    json!({"settings": own, "effective": effective})
+        gateway.host().ask(|answer| HostRequest::SessionSettings { session, answer }).await?;
+    Ok(json!({"settings": own, "effective": effective}))
 }

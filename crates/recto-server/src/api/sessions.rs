@@ -21,7 +21,7 @@ use super::shapes::{SessionListShape, SessionShape};
 use crate::access::Caller;
 use crate::extract::{ApiJson, ApiQuery, PathId};
 use crate::gateway::{Gateway, web_conversation};
-use crate::host::HostRequest;
+use crate::host::{HostFailure, HostRequest};
 use crate::problem::{ApiProblem, ApiResult};
 
 /// Which sessions are listed.
@@ -29,8 +29,10 @@ use crate::problem::{ApiProblem, ApiResult};
 #[serde(deny_unknown_fields, default)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SessionListQuery {
-    /// Archived ones, too.
+    /// Archived ones, too, and those in which sub-agents do tasks.
     archived: bool,
+    /// Those alone in which sub-agents do tasks.
+    tasks: bool,
     /// Those of this agent alone.
     agent: Option<String>,
     /// Those that began there alone: `terminal`, `web`, ….
@@ -54,13 +56,20 @@ pub(crate) async fn list_sessions(
     Caller(actor): Caller,
     ApiQuery(query): ApiQuery<SessionListQuery>,
 ) -> ApiResult<Json<Value>> {
-    let filter = if query.archived { SessionFilter::All } else { SessionFilter::Open };
-    let mut sessions = RecordReader::new(gateway.store(), &actor).sessions(filter).await?;
+    let filter = match (query.tasks, query.archived) {
+        (true, _) => SessionFilter::Tasks,
+        (false, true) => SessionFilter::All,
+        (false, false) => SessionFilter::Open,
+    };
+    let reader = RecordReader::new(gateway.store(), &actor);
+    let mut sessions = reader.sessions(filter).await?;
     sessions.retain(|summary| query.fits(summary));
+    let mut tasks = reader.sessions(SessionFilter::Tasks).await?;
+    tasks.retain(|summary| query.fits(summary));
     let standing = OpenWork::read(gateway.store()).await?;
     let page = sessions.iter().skip(query.offset).take(query.limit.rows() as usize);
     let page: Vec<Value> = page.map(|summary| standing.describe(summary)).collect();
-    Ok(Json(json!({"sessions": page, "total": sessions.len()})))
+    Ok(Json(json!({"sessions": page, "total": sessions.len(), "tasks": tasks.len()})))
 }
 
 impl SessionListQuery {
@@ -227,13 +236,13 @@ pub(crate) async fn delete_session(
     let forget = |answer| HostRequest::ForgetSession { session: stored, said, answer };
     // The session itself goes last: whoever is cut short before that can delete it again.
     let files = match gateway.host().ask(forget).await {
-        Some(Ok(files)) => files,
-        Some(Err(problem)) => {
+        Ok(files) => files,
+        Err(HostFailure::Refused(problem)) => {
             let title = "the session is still there: what stands of it elsewhere can't be deleted";
-            let status = StatusCode::CONFLICT;
-            return Err(ApiProblem::new(status, "not_deleted", title).detail(problem));
+            let told = ApiProblem::new(StatusCode::CONFLICT, "not_deleted", title);
+            return Err(told.detail(problem.message).hint_if(problem.hint));
         }
-        None => 0,
+        Err(failure) => return Err(failure.into()),
     };
     let deleted = agent.delete_session(&actor, session).await?;
     let (messages, turns, wiped) = (deleted.messages, deleted.turns, deleted.is_wiped);
@@ -263,7 +272,7 @@ pub(crate) struct ExportQuery {
     records: bool,
 }
 
-/// Gives a session as a file, which `recto sessions import` takes.
+/// Gives a session as a file, which can be imported again.
 #[utoipa::path(
     get, path = "/api/sessions/{session}/export", tag = "sessions",
     params(

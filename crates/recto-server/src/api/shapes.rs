@@ -44,6 +44,8 @@ pub(crate) struct SessionListShape {
     pub(crate) sessions: Vec<SessionShape>,
     /// How many there are in all that fit.
     pub(crate) total: usize,
+    /// How many sessions fit in which sub-agents do tasks; they are listed where they are asked for.
+    pub(crate) tasks: usize,
 }
 
 /// A question whether a tool may run, as it waits.
@@ -504,4 +506,77 @@ pub(crate) struct MemoryListShape {
     pub(crate) memories: Vec<MemoryShape>,
     /// Whether there are files of memories that can't be read.
     pub(crate) has_gaps: bool,
+}
+
+/// Something that an agent does at set times.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct ScheduleShape {
+    /// Its name, which no other schedule of the agent has.
+    pub(crate) name: String,
+    /// The agent whose it is.
+    pub(crate) agent: String,
+    /// When it runs: `cron` with `pattern` and `zone`, or `once` with `at`.
+    #[schema(value_type = Option<Object>)]
+    pub(crate) plan: Option<Value>,
+    /// What is done.
+    pub(crate) task: String,
+    /// What holds for its runs: `model` and `context_mode`, where they are set.
+    pub(crate) settings: Map<String, Value>,
+    /// Where the answer goes: `own_session`, a `session` by its number, or a `chat`.
+    pub(crate) to: Value,
+    /// The same in words, with the name that a session has now.
+    pub(crate) answer_to: String,
+    /// When it was made.
+    pub(crate) created: String,
+    /// When it runs next; absent where it does not.
+    pub(crate) next: Option<String>,
+    /// Its last run.
+    #[schema(value_type = Option<Object>)]
+    pub(crate) last_run: Option<Value>,
+}
+
+/// The schedules of an agent.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct ScheduleListShape {
+    /// The agent.
+    pub(crate) agent: String,
+    /// Its schedules, by name.
+    pub(crate) schedules: Vec<ScheduleShape>,
+}
+
+/// A run of a schedule.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct RunShape {
+    /// Its number, counted over all schedules.
+    #[schema(minimum = 1)]
+    pub(crate) id: i64,
+    /// The name of the schedule.
+    pub(crate) schedule: String,
+    /// When it was to run; absent where somebody ran it by hand.
+    pub(crate) due: Option<String>,
+    /// How many later times passed unseen: it stands for them, too.
+    pub(crate) missed: u32,
+    /// When it was begun.
+    pub(crate) begun: String,
+    /// The session in which it is held.
+    pub(crate) session: Option<i64>,
+    /// Its turn.
+    pub(crate) turn: Option<i64>,
+    /// When it ended.
+    pub(crate) ended: Option<String>,
+    /// How it ended: `done`, `failed`, `stopped` or `interrupted`.
+    pub(crate) outcome: Option<String>,
+    /// More about that, for people.
+    pub(crate) detail: Option<String>,
+    /// What became of the answer where it was to go elsewhere: `state` is `delivered`, with `to`, or
+    /// `failed`, with `problem`.
+    #[schema(value_type = Option<Object>)]
+    pub(crate) delivery: Option<Value>,
+}
+
+/// The runs of a schedule.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct RunListShape {
+    /// The runs, the newest first.
+    pub(crate) runs: Vec<RunShape>,
 }

@@ -165,7 +165,7 @@ fn pop_results(messages: &mut Vec<ClientMessage>) -> ApiResult<Vec<ClientResult>
 
 fn body(message: &ClientMessage) -> Option<&MessageBody> {
     match message {
-        ClientMessage::Said(body) => Some(body),
+        ClientMessage::Said(body) | ClientMessage::Unfinished(body) => Some(body),
         ClientMessage::System(_) => None,
     }
 }

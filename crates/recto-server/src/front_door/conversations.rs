@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use super::DoorRequest;
 use super::client_list::LastMessage;
+use super::parked::{last_noticed_turn, without_notices};
 use crate::gateway::can_reach;
 
 /// How many conversations are known by hash: some megabytes.
@@ -50,6 +51,9 @@ impl ConversationIndex {
         let replies = reply_hashes(request);
         if replies.is_empty() {
             return Ok(None);
+        }
+        if let Some(session) = find_noticed(store, request).await? {
+            return Ok(Some(session));
         }
         let noted = {
             let noted = self.0.lock();
@@ -121,7 +125,7 @@ fn owner_hash(request: &DoorRequest) -> ContentHash {
 /// What a model may see of a client's list.
 fn said(list: &[ClientMessage]) -> impl Iterator<Item = &MessageBody> {
     list.iter().filter_map(|message| match message {
-        ClientMessage::Said(body) => Some(body),
+        ClientMessage::Said(body) | ClientMessage::Unfinished(body) => Some(body),
         ClientMessage::System(_) => None,
     })
 }
@@ -178,6 +182,16 @@ fn sorted(value: Value) -> Value {
     }
 }
 
+/// The session of the turn that the list's last notice is of: nothing else need be known of it.
+async fn find_noticed(store: &Store, request: &DoorRequest) -> AgentResult<Option<SessionId>> {
+    let Some(turn) = last_noticed_turn(&request.list.earlier) else { return Ok(None) };
+    let session = store.turn(turn).await?.map(|turn| turn.session);
+    match session {
+        Some(session) if is_open(store, session, request).await? => Ok(Some(session)),
+        _ => Ok(None),
+    }
+}
+
 async fn is_open(store: &Store, id: SessionId, request: &DoorRequest) -> AgentResult<bool> {
     let session = store.session(id).await?;
     Ok(session.is_some_and(|session| is_of_client(&session, request)))
@@ -204,6 +218,7 @@ async fn find_stored(store: &Store, request: &DoorRequest) -> AgentResult<Option
         let transcript: Vec<Arc<Message>> =
             stored.into_iter().map(|stored| stored.message).collect();
         let mut list = request.list.clone();
+        list.earlier = without_notices(list.earlier);
         list.adopt_ids(&transcript);
         let known = reconcile_history(&list.earlier, &transcript, &[]);
         let has_reply = known.known.iter().any(|message| !message.is_user());

@@ -6,6 +6,9 @@ use recto_context::Image;
 
 use crate::problem::{ApiProblem, ApiResult};
 
+/// The images that models take.
+pub(crate) const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
 /// Reads an image of a data URL. Recto fetches no addresses for clients.
 pub(crate) fn read_data_url(url: &str) -> ApiResult<Image> {
     let Some((head, data)) = url.strip_prefix("data:").and_then(|rest| rest.split_once(',')) else {
@@ -17,8 +20,9 @@ pub(crate) fn read_data_url(url: &str) -> ApiResult<Image> {
     let Some(media_type) = head.strip_suffix(";base64") else {
         return Err(ApiProblem::invalid("the data URL of an image is not in base64"));
     };
-    if !media_type.starts_with("image/") {
-        return Err(ApiProblem::invalid(format!("a data URL of `{media_type}` is no image")));
+    if !IMAGE_TYPES.contains(&media_type) {
+        let known = IMAGE_TYPES.join(", ");
+        return Err(ApiProblem::invalid(format!("the data URL of an image is none of {known}")));
     }
     decode(data)?;
     Ok(Image { media_type: media_type.into(), data: data.into(), name: None })
@@ -50,9 +54,13 @@ mod tests {
         let png = STANDARD.encode(b"\x89PNG\r\n\x1a\n....");
         assert_eq!(&*read_data_url(&format!("data:image/png;base64,{png}")).unwrap().data, png);
         assert_eq!(&*read_base64_image(&png).unwrap().media_type, "image/png");
-        for odd in
-            ["https://example.org/a.png", "data:image/png,abc", "data:text/plain;base64,aGk="]
-        {
+        for odd in [
+            "https://example.org/a.png",
+            "data:image/png,abc",
+            "data:text/plain;base64,aGk=",
+            "data:image/\"onerror=\"x;base64,AAAA",
+            "data:image/svg+xml;base64,AAAA",
+        ] {
             assert_eq!(read_data_url(odd).unwrap_err().status, 400, "{odd}");
         }
         for odd in ["%", "aGk="] {

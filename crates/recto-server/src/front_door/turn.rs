@@ -2,8 +2,10 @@
 //! the client's, and one end.
 //!
 //! A client that goes away stops its turn, as it would at the vendor's: nobody would read the
-//! reply. While a person is asked whether a tool may run, the client waits; the answer comes from
-//! the terminal or the page.
+//! reply. While a person is asked whether a tool may run, the client waits for a while; the answer
+//! comes from the terminal or the page. Then its reply ends with a notice, and the turn waits on
+//! (`parked.rs`). So does one whose client goes away meanwhile: a question stays until somebody
+//! answers it.
 
 use std::time::{Duration, Instant};
 
@@ -12,17 +14,19 @@ use axum::response::Response;
 use futures_util::{Stream, stream};
 use recto_agent::{
     Actor, Agent, AgentError, AgentResult, ClientCall, EventCursor, EventKind, EventListener,
-    FinishedTurn, Inbound, NoticeFacts, Submission, TurnError, TurnEvent, UsageTotals,
+    FinishedTurn, Inbound, NoticeFacts, SessionSettings, Submission, TurnError, TurnEvent,
+    UsageTotals,
 };
 use recto_context::{ClientContext, ContentHash};
-use recto_store::{Moment, SessionId, Store, TurnId};
+use recto_store::{Moment, SessionId, Store, StoredApproval, TurnId};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use super::client_list::LastMessage;
 use super::conversations::{asked_hash, replied_hash};
+use super::parked::{AnswerPlaces, PendingQuestions, without_notices};
 use super::{ConversationIndex, DoorRequest, SESSION_HEADER, TURN_HEADER};
-use crate::problem::{ApiProblem, ApiResult};
+use crate::problem::{ApiProblem, ApiResult, turn_status};
 
 /// How long a client hears nothing before it is told that the turn goes on.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -43,6 +47,17 @@ pub(crate) enum DoorEvent {
     Finished(FinishedReply),
 }
 
+/// Why a reply ended where it did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReplyEnd {
+    /// Everything was said.
+    Whole,
+    /// At its limit of tokens.
+    Cut,
+    /// The model's server held the rest back.
+    Withheld,
+}
+
 /// How a reply ended.
 #[derive(Debug)]
 pub(crate) struct FinishedReply {
@@ -50,10 +65,32 @@ pub(crate) struct FinishedReply {
     pub(crate) calls: Vec<ClientCall>,
     /// What the turn cost, as far as the model's server says it.
     pub(crate) usage: UsageTotals,
-    /// Whether the reply ended at its limit of tokens.
-    pub(crate) is_cut: bool,
+    /// Why it ended there.
+    pub(crate) ended: ReplyEnd,
+    /// The reply alone, where it has a form and something was said before it: a client that gets
+    /// it whole could not read both.
+    pub(crate) formed: Option<String>,
     /// How long the turn took.
     pub(crate) took: Duration,
+}
+
+/// What a client asked for that decides how its reply may end.
+#[derive(Debug, Clone, Copy)]
+struct ReplyWants {
+    /// A reply that ends before its first word is one.
+    may_be_empty: bool,
+    /// Words of Recto's own would be no reply in this form.
+    has_form: bool,
+}
+
+impl ReplyWants {
+    fn new(settings: &SessionSettings) -> Self {
+        let rules = settings.reply.as_ref();
+        ReplyWants {
+            may_be_empty: rules.is_some_and(|rules| !rules.stop.is_empty()),
+            has_form: rules.is_some_and(|rules| rules.format.is_some()),
+        }
+    }
 }
 
 /// A turn that a client follows. When it is dropped before its end, the turn is stopped.
@@ -65,7 +102,12 @@ pub(crate) struct DoorTurn {
     /// All that was said, and what of it was said in this round.
     reply: String,
     round: String,
-    is_cut: bool,
+    ended: ReplyEnd,
+    /// What the client asked for, as far as it decides how its reply may end.
+    wants: ReplyWants,
+    /// What a person has to answer before the turn goes on.
+    questions: PendingQuestions,
+    answers: AnswerPlaces,
     /// What comes after the piece that was given last.
     pending: Option<DoorEvent>,
     /// The conversation up to the reply, and where it is noted with it.
@@ -83,21 +125,32 @@ impl DoorTurn {
         let began = Instant::now();
         let asked = asked_hash(&request);
         let session = find_session(store, conversations, &request).await?;
+        let goes_on = request.session.is_some() || !request.list.earlier.is_empty();
+        request.list.earlier = without_notices(request.list.earlier);
         if request.list.has_made_up_ids() {
             let stored = store.messages(session, None).await?.into_iter();
             let transcript: Vec<_> = stored.map(|stored| stored.message).collect();
             request.list.adopt_ids(&transcript);
         }
+        let (wants, answers) = (ReplyWants::new(&request.settings), request.answers.clone());
+        let mut questions = PendingQuestions::new(store, session, request.agent.approval_wait());
         let (running, before) = submit(request, session).await?;
         let RunningDoorTurn { agent, actor, .. } = &running;
         let events = agent.listen(actor, session, EventCursor::After(before)).await?;
+        if goes_on {
+            // A turn before this one may wait for an answer.
+            questions.refresh().await?;
+        }
         Ok(DoorTurn {
             running,
             events,
             began,
             reply: String::new(),
             round: String::new(),
-            is_cut: false,
+            ended: ReplyEnd::Whole,
+            wants,
+            questions,
+            answers,
             pending: None,
             asked,
             conversations: conversations.clone(),
@@ -127,19 +180,52 @@ impl DoorTurn {
             return Ok(event);
         }
         loop {
-            let event = match timeout(KEEP_ALIVE, self.events.next()).await {
+            let left = self.questions.time_left().unwrap_or(KEEP_ALIVE);
+            let event = match timeout(left.min(KEEP_ALIVE), self.events.next()).await {
                 Ok(Some(event)) => event,
                 Ok(None) => {
                     // Another process finishes it: this one is ending.
                     self.running.is_over = true;
                     return Err(AgentError::ShuttingDown.into());
                 }
-                Err(_) => return Ok(DoorEvent::Waiting),
+                Err(_) => return self.wait_on().await,
             };
+            self.questions.follow(&event);
             if let Some(event) = self.follow(event)? {
                 return Ok(event);
             }
         }
+    }
+
+    /// What the client hears when nothing has happened for a while: that the turn goes on, or, where
+    /// a person has been asked for long enough, that it is not waited for any longer.
+    async fn wait_on(&mut self) -> ApiResult<DoorEvent> {
+        let open = self.questions.refresh().await?;
+        match self.questions.time_left() {
+            Some(Duration::ZERO) => self.park(&open),
+            _ => Ok(DoorEvent::Waiting),
+        }
+    }
+
+    /// Ends the reply, and leaves the turn as it is.
+    fn park(&mut self, open: &[StoredApproval]) -> ApiResult<DoorEvent> {
+        self.running.is_over = true;
+        let notice = self.answers.write_notice(self.running.turn, open);
+        if self.wants.has_form {
+            return Err(ApiProblem::new(StatusCode::CONFLICT, "approval_pending", notice));
+        }
+        self.round.clear();
+        let said = self.say(notice);
+        let conversation = replied_hash(self.asked, &self.reply, &[]);
+        self.conversations.note(conversation, self.running.session);
+        self.pending = Some(DoorEvent::Finished(FinishedReply {
+            calls: Vec::new(),
+            usage: UsageTotals::default(),
+            ended: ReplyEnd::Whole,
+            formed: None,
+            took: self.began.elapsed(),
+        }));
+        Ok(said.unwrap_or(DoorEvent::Waiting))
     }
 
     /// All events from this one to the end, or to the problem that ends it.
@@ -171,13 +257,17 @@ impl DoorTurn {
             _ if !is_own => None,
             EventKind::Requested { .. } => {
                 self.round.clear();
-                self.is_cut = false;
+                self.ended = ReplyEnd::Whole;
                 None
             }
             EventKind::Text { text } => self.say(text),
             EventKind::Thinking { text } => Some(DoorEvent::Thinking(text)),
             EventKind::Notice(notice) => {
-                self.is_cut |= matches!(notice.facts, NoticeFacts::ReplyCutOff { .. });
+                match notice.facts {
+                    NoticeFacts::ReplyCutOff { .. } => self.ended = ReplyEnd::Cut,
+                    NoticeFacts::ReplyWithheld => self.ended = ReplyEnd::Withheld,
+                    _ => {}
+                }
                 None
             }
             EventKind::Finished(finished) => Some(self.finish(finished)?),
@@ -198,18 +288,27 @@ impl DoorTurn {
 
     fn finish(&mut self, finished: FinishedTurn) -> ApiResult<DoorEvent> {
         self.running.is_over = true;
-        if let Some(error) = &finished.error {
-            return Err(turn_problem(error));
+        let is_empty = |error: &TurnError| error.code == "empty_reply";
+        match &finished.error {
+            Some(error) if !(is_empty(error) && self.wants.may_be_empty) => {
+                return Err(turn_problem(error));
+            }
+            _ => {}
         }
         // A reply that did not stream, or not to its end.
         let rest = finished.reply.as_deref().and_then(|reply| reply.strip_prefix(&*self.round));
         let rest = rest.map(str::to_owned).and_then(|rest| self.say(rest));
-        let conversation = replied_hash(self.asked, &self.reply, &finished.calls);
-        self.conversations.note(conversation, self.running.session);
+        let formed = self.wants.has_form.then(|| self.round.clone());
+        let formed = formed.filter(|last| !last.is_empty() && *last != self.reply);
+        for reply in [Some(&self.reply), formed.as_ref()].into_iter().flatten() {
+            let conversation = replied_hash(self.asked, reply, &finished.calls);
+            self.conversations.note(conversation, self.running.session);
+        }
         let end = DoorEvent::Finished(FinishedReply {
             calls: finished.calls,
             usage: finished.usage,
-            is_cut: self.is_cut,
+            ended: self.ended,
+            formed,
             took: self.began.elapsed(),
         });
         match rest {
@@ -222,7 +321,7 @@ impl DoorTurn {
     }
 }
 
-/// A turn that is stopped when nobody follows it any more.
+/// A turn that is stopped when nobody follows it any more, unless it waits for an answer.
 #[derive(Debug)]
 struct RunningDoorTurn {
     agent: Agent,
@@ -238,6 +337,10 @@ impl Drop for RunningDoorTurn {
         let (agent, actor) = (self.agent.clone(), self.actor.clone());
         let (session, turn) = (self.session, self.turn);
         runtime.spawn(async move {
+            let mut questions = PendingQuestions::new(agent.store(), session, Duration::ZERO);
+            if questions.refresh().await.is_ok_and(|open| !open.is_empty()) {
+                return;
+            }
             // One that is over by now, or that can't be stopped, ends by itself.
             if let Err(error) = agent.stop_turn(&actor, session, turn).await {
                 tracing::debug!(%error, %turn, "a turn whose client has left was not stopped");
@@ -316,20 +419,8 @@ async fn submit_list(request: DoorRequest, session: SessionId) -> AgentResult<Su
 
 /// The problem of a turn that failed, with the status that says whose fault it is.
 fn turn_problem(error: &TurnError) -> ApiProblem {
-    let status = match &*error.code {
-        "over_budget" | "context_overflow" | "no_images" | "tools_unsupported" => {
-            StatusCode::BAD_REQUEST
-        }
-        "rate_limited" => StatusCode::TOO_MANY_REQUESTS,
-        "unavailable" | "no_model" | "shutting_down" => StatusCode::SERVICE_UNAVAILABLE,
-        "timed_out" => StatusCode::GATEWAY_TIMEOUT,
-        "unreachable" | "handshake" | "unauthorized" | "forbidden" | "no_such_model"
-        | "no_such_endpoint" | "redirected" | "refused" | "server" | "cut" | "malformed"
-        | "too_large" => StatusCode::BAD_GATEWAY,
-        "stopped" => StatusCode::CONFLICT,
-        _ => StatusCode::INTERNAL_SERVER_ERROR,
-    };
-    ApiProblem::new(status, &error.code, error.message.clone()).hint_if(error.hint.clone())
+    ApiProblem::new(turn_status(&error.code), &error.code, error.message.clone())
+        .hint_if(error.hint.clone())
 }
 
 /// The problem of a client that read so slowly that its reply is no longer at hand.

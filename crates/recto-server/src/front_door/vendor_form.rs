@@ -9,7 +9,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use crate::problem::ApiProblem;
+use crate::problem::{ApiProblem, DoorParameter};
 
 /// The vendors whose clients are understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,9 +24,11 @@ const MOST_ERROR: usize = 64 << 10;
 impl VendorForm {
     /// The vendor whose door has a path.
     fn of_path(path: &str) -> Option<Self> {
-        match path.split('/').nth(1) {
-            Some("v1") => Some(VendorForm::OpenAi),
-            Some("ollama") => Some(VendorForm::Ollama),
+        let mut parts = path.split('/').skip(1);
+        match (parts.next(), parts.next()) {
+            // Ollama's servers have OpenAI's interface, too.
+            (Some("v1"), _) | (Some("ollama"), Some("v1")) => Some(VendorForm::OpenAi),
+            (Some("ollama"), _) => Some(VendorForm::Ollama),
             _ => None,
         }
     }
@@ -79,9 +81,15 @@ async fn translate_problem(form: VendorForm, response: Response) -> Response {
 
 /// A problem as the vendor's clients read it.
 pub(crate) fn problem_json(form: VendorForm, problem: &ApiProblem) -> Value {
+    let parameter = named_parameter(form, problem);
+    let title = match (&*problem.code, parameter) {
+        // What can't be had has no name but the one that this vendor has for it.
+        ("reply_format", Some(parameter)) => format!("`{parameter}`: {}", problem.title),
+        _ => problem.title.clone(),
+    };
     let message = match &problem.hint {
-        Some(hint) => format!("{}; {hint}", problem.title),
-        None => problem.title.clone(),
+        Some(hint) => format!("{title}; {hint}"),
+        None => title,
     };
     match form {
         VendorForm::Ollama => json!({ "error": message }),
@@ -89,17 +97,51 @@ pub(crate) fn problem_json(form: VendorForm, problem: &ApiProblem) -> Value {
             "error": {
                 "message": message,
                 "type": openai_type(problem.status()),
-                "param": (*problem.code == *"model_not_found").then_some("model"),
+                "param": parameter,
                 "code": openai_code(&problem.code),
             }
         }),
     }
 }
 
+/// The parameter that a problem is about, by the vendor's name for it.
+fn named_parameter(form: VendorForm, problem: &ApiProblem) -> Option<&'static str> {
+    match (&*problem.code, form) {
+        ("model_not_found", _) => Some("model"),
+        ("reply_format", VendorForm::OpenAi) => Some("response_format"),
+        ("reply_format", VendorForm::Ollama) => Some("format"),
+        _ => problem.parameter.map(DoorParameter::name),
+    }
+}
+
 /// The answer to a path that a door does not have.
-pub(crate) async fn unknown_path(uri: Uri) -> Response {
+pub(crate) async fn unknown_path(form: VendorForm, uri: Uri) -> Response {
     let title = format!("there is no `{}` here", uri.path());
-    ApiProblem::new(StatusCode::NOT_FOUND, "not_found", title).into_response()
+    let hint = path_hint(form, uri.path());
+    ApiProblem::new(StatusCode::NOT_FOUND, "not_found", title).hint(hint).into_response()
+}
+
+/// What to use in place of a path that a door does not have. Routes don't see what their door
+/// begins with.
+fn path_hint(form: VendorForm, path: &str) -> &'static str {
+    let path = path.trim_start_matches('/');
+    let path = path.strip_prefix("api/").unwrap_or(path);
+    match (form, path.split('/').next().unwrap_or_default()) {
+        (VendorForm::OpenAi, "responses" | "completions" | "assistants" | "threads") => {
+            "send the conversation to /v1/chat/completions: clients call it chat completions, and \
+             can be set to use it"
+        }
+        (VendorForm::OpenAi, _) => {
+            "this server has /v1/chat/completions, /v1/embeddings and /v1/models"
+        }
+        (VendorForm::Ollama, "pull" | "push" | "create" | "copy" | "delete" | "blobs") => {
+            "the models here are agents, which are set up in Recto's own config"
+        }
+        (VendorForm::Ollama, _) => {
+            "this server has /api/chat, /api/generate, /api/embed, /api/tags, /api/show, /api/ps and \
+             /api/version"
+        }
+    }
 }
 
 fn openai_type(status: StatusCode) -> &'static str {

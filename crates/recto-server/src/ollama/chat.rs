@@ -13,11 +13,11 @@ use recto_context::ClientToolChoice;
 use serde_json::Value;
 
 use super::reply::{LineHead, ReplyField, SpokenPiece};
-use super::request::{LineDelivery, MannerJson, OllamaChatBody, PromptBody, read_body};
+use super::request::{LineDelivery, MannerJson, OllamaChatBody, PromptBody};
 use crate::access::Caller;
 use crate::front_door::{
-    ClientList, ConversationIndex, DoorEvent, DoorRequest, DoorTurn, OfferedModel, VendorForm,
-    find_model, named_mode, named_session, problem_json,
+    AnswerPlaces, ClientList, ConversationIndex, DoorEvent, DoorRequest, DoorTurn, OfferedModel,
+    VendorForm, answer_places, find_model, named_mode, named_session, problem_json, read_door_body,
 };
 use crate::gateway::Gateway;
 use crate::problem::ApiResult;
@@ -30,14 +30,15 @@ pub(super) async fn answer_chat(
     headers: HeaderMap,
     body: Bytes,
 ) -> ApiResult<Response> {
-    let mut body: OllamaChatBody = read_body(&body)?;
+    let mut body: OllamaChatBody = read_door_body(body).await?;
     let model = find_model(&gateway, &body.model)?;
     let head = LineHead { field: ReplyField::Message, model: body.model.clone() };
     if body.is_empty() {
-        return Ok(Json(head.loaded()).into_response());
+        return Ok(Json(head.without_reply(body.manner.load_reason())).into_response());
     }
     let list = body.take_list()?;
-    let mut request = door_request(actor, model, list, &body.manner, &headers)?;
+    let answers = answer_places(&gateway, &headers);
+    let mut request = door_request(actor, model, list, &body.manner, &headers, answers)?;
     request.tools = body.tools();
     let turn = DoorTurn::begin(gateway.store(), &conversations, request).await?;
     answer(turn, head, &body.manner).await
@@ -51,14 +52,15 @@ pub(super) async fn answer_prompt(
     headers: HeaderMap,
     body: Bytes,
 ) -> ApiResult<Response> {
-    let mut body: PromptBody = read_body(&body)?;
+    let mut body: PromptBody = read_door_body(body).await?;
     let model = find_model(&gateway, &body.model)?;
     let head = LineHead { field: ReplyField::Response, model: body.model.clone() };
     if body.is_empty() {
-        return Ok(Json(head.loaded()).into_response());
+        return Ok(Json(head.without_reply(body.manner.load_reason())).into_response());
     }
     let list = body.take_list()?;
-    let request = door_request(actor, model, list, &body.manner, &headers)?;
+    let answers = answer_places(&gateway, &headers);
+    let request = door_request(actor, model, list, &body.manner, &headers, answers)?;
     let turn = DoorTurn::begin(gateway.store(), &conversations, request).await?;
     answer(turn, head, &body.manner).await
 }
@@ -69,6 +71,7 @@ fn door_request(
     list: ClientList,
     manner: &MannerJson,
     headers: &HeaderMap,
+    answers: AnswerPlaces,
 ) -> ApiResult<DoorRequest> {
     let mut settings = manner.settings()?;
     settings.model = model.entry;
@@ -82,6 +85,7 @@ fn door_request(
         tool_choice: ClientToolChoice::Free,
         settings,
         session: named_session(headers),
+        answers,
         user: None,
     })
 }
@@ -120,6 +124,7 @@ async fn send_whole(
             DoorEvent::Thinking(_) | DoorEvent::Waiting => {}
             DoorEvent::Finished(end) => {
                 said.calls.clone_from(&end.calls);
+                said.text = end.formed.clone().unwrap_or(said.text);
                 return Ok(turn.sign(Json(head.end(&said, &end)).into_response()));
             }
         }

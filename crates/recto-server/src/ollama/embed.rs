@@ -10,9 +10,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::reply::nanoseconds;
-use super::request::read_body;
 use crate::access::Caller;
-use crate::front_door::{DoorTexts, embed_all};
+use crate::front_door::{DoorTexts, embed_all, read_door_body};
 use crate::gateway::Gateway;
 use crate::problem::{ApiProblem, ApiResult};
 
@@ -43,7 +42,7 @@ pub(super) async fn embed_texts(
     body: Bytes,
 ) -> ApiResult<Json<Value>> {
     let began = Instant::now();
-    let body: EmbedBody = read_body(&body)?;
+    let body: EmbedBody = read_door_body(body).await?;
     let texts = DoorTexts { model: &body.model, input: &body.input, dimensions: body.dimensions };
     let embedded = embed_all(&gateway, &actor, texts).await?;
     let is_cut = embedded.iter().any(|text| text.pieces >= Encoder::MOST_PIECES);
@@ -67,7 +66,7 @@ pub(super) async fn embed_prompt(
     Caller(actor): Caller,
     body: Bytes,
 ) -> ApiResult<Json<Value>> {
-    let body: EmbedPromptBody = read_body(&body)?;
+    let body: EmbedPromptBody = read_door_body(body).await?;
     let input = Value::from(body.prompt);
     let texts = DoorTexts { model: &body.model, input: &input, dimensions: None };
     let embedded = embed_all(&gateway, &actor, texts).await?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use recto_agent::ClientCall;
 use serde_json::{Map, Value, json};
 
-use crate::front_door::FinishedReply;
+use crate::front_door::{FinishedReply, ReplyEnd};
 
 /// Where a reply's text stands in its JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,8 @@ impl LineHead {
     pub(super) fn end(&self, rest: &SpokenPiece, end: &FinishedReply) -> Value {
         let mut line = self.line(rest);
         line["done"] = true.into();
-        line["done_reason"] = if end.is_cut { "length" } else { "stop" }.into();
+        let reason = if end.ended == ReplyEnd::Cut { "length" } else { "stop" };
+        line["done_reason"] = reason.into();
         line["total_duration"] = nanoseconds(end.took).into();
         let counts =
             [("prompt_eval_count", end.usage.prompt), ("eval_count", end.usage.completion)];
@@ -57,11 +58,11 @@ impl LineHead {
         line
     }
 
-    /// The answer to a request that only loads a model.
-    pub(super) fn loaded(&self) -> Value {
+    /// The answer to a request that only has a model loaded, or let go.
+    pub(super) fn without_reply(&self, reason: &str) -> Value {
         let mut line = self.line(&SpokenPiece::default());
         line["done"] = true.into();
-        line["done_reason"] = "load".into();
+        line["done_reason"] = reason.into();
         line
     }
 

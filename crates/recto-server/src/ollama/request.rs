@@ -1,15 +1,17 @@
 //! A chat or a prompt as Ollama's clients send it. Fields that say how a model is loaded or
 //! sampled, beyond those named here, are ignored.
 
+use std::sync::Arc;
+
 use recto_agent::SessionSettings;
 use recto_context::{
     CallId, ClientMessage, ClientTool, ContentPart, MessageBody, Text, ToolCall, UserMessage,
 };
+use recto_llm::{ReplyFormat, ReplySchema};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::front_door::{ClientList, name_calls, read_base64_image};
+use crate::front_door::{ClientList, SteeringNumbers, name_calls, read_base64_image, reply_rules};
 use crate::problem::{ApiProblem, ApiResult};
 
 /// The body of `/api/chat`.
@@ -55,6 +57,7 @@ pub(super) struct MannerJson {
     options: Option<OptionsJson>,
     format: Option<Value>,
     think: Option<Value>,
+    keep_alive: Option<Value>,
     logprobs: Option<bool>,
     /// Recto's own: full, minimal or auto.
     pub(super) context_mode: Option<Value>,
@@ -63,9 +66,12 @@ pub(super) struct MannerJson {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct OptionsJson {
-    num_predict: Option<i64>,
+    num_predict: Option<f64>,
     temperature: Option<f64>,
     top_p: Option<f64>,
+    stop: Option<Value>,
+    #[serde(flatten)]
+    numbers: SteeringNumbers,
 }
 
 /// How a reply is to be sent.
@@ -118,12 +124,6 @@ struct FunctionJson {
     description: Option<String>,
     #[serde(default)]
     parameters: Value,
-}
-
-/// Reads a body. Ollama's clients don't always say that it is JSON.
-pub(super) fn read_body<T: DeserializeOwned>(body: &[u8]) -> ApiResult<T> {
-    serde_json::from_slice(body)
-        .map_err(|error| ApiProblem::invalid(format!("the body can't be read: {error}")))
 }
 
 impl OllamaChatBody {
@@ -200,27 +200,44 @@ impl MannerJson {
         self.think == Some(Value::Bool(false))
     }
 
+    /// Why a request without a message is answered: it has the model loaded, or let go.
+    pub(super) fn load_reason(&self) -> &'static str {
+        let is_zero = |value: &Value| match value {
+            Value::Number(number) => number.as_f64() == Some(0.0),
+            Value::String(text) => text.trim_end_matches(char::is_alphabetic) == "0",
+            _ => false,
+        };
+        if self.keep_alive.as_ref().is_some_and(is_zero) { "unload" } else { "load" }
+    }
+
+    /// The form that the reply is to have, where that is not text.
+    fn reply_format(&self) -> ApiResult<Option<ReplyFormat>> {
+        match &self.format {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(format)) if format.is_empty() => Ok(None),
+            Some(Value::String(format)) if format == "json" => Ok(Some(ReplyFormat::Json)),
+            Some(schema @ Value::Object(_)) => Ok(Some(ReplyFormat::Schema(ReplySchema {
+                name: "reply".to_owned(),
+                description: None,
+                schema: Arc::new(schema.clone()),
+                strict: None,
+            }))),
+            Some(_) => Err(ApiProblem::invalid("`format` is `json` or a JSON schema")),
+        }
+    }
+
     /// The settings that the client asks for. Limits below one mean none to Ollama.
     pub(super) fn settings(&self) -> ApiResult<SessionSettings> {
-        let has_format = match &self.format {
-            None | Some(Value::Null) => false,
-            Some(Value::String(format)) => !format.is_empty(),
-            Some(_) => true,
-        };
-        if has_format {
-            return Err(ApiProblem::unsupported(
-                "`format`",
-                "describe the form in a message, or give a tool whose parameters have it",
-            ));
-        }
         if self.logprobs == Some(true) {
             return Err(ApiProblem::unsupported("`logprobs`", "leave it out"));
         }
         let none = OptionsJson::default();
-        let OptionsJson { num_predict, temperature, top_p } =
+        let OptionsJson { num_predict, temperature, top_p, stop, numbers } =
             self.options.as_ref().unwrap_or(&none);
-        let tokens = num_predict.and_then(|tokens| u32::try_from(tokens).ok());
+        // A number that is too large for it is as good as none.
+        let tokens = num_predict.map(|tokens| tokens as u32);
         Ok(SessionSettings {
+            reply: reply_rules(stop.as_ref(), self.reply_format()?, numbers)?,
             temperature: temperature.filter(|value| (0.0..=2.0).contains(value)),
             top_p: top_p.filter(|value| (0.0..=1.0).contains(value)),
             max_output_tokens: tokens.filter(|tokens| *tokens > 0),

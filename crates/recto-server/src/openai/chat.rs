@@ -15,8 +15,8 @@ use super::reply::ReplyHead;
 use super::request::{OpenAiChatBody, ReplyDelivery};
 use crate::access::Caller;
 use crate::front_door::{
-    ConversationIndex, DoorEvent, DoorRequest, DoorTurn, VendorForm, find_model, named_mode,
-    named_session, problem_json,
+    ConversationIndex, DoorEvent, DoorRequest, DoorTurn, VendorForm, answer_places, find_model,
+    named_mode, named_session, problem_json,
 };
 use crate::gateway::Gateway;
 use crate::problem::ApiResult;
@@ -29,7 +29,7 @@ pub(super) async fn complete_chat(
     headers: HeaderMap,
     body: Bytes,
 ) -> ApiResult<Response> {
-    let mut body = OpenAiChatBody::read(&body)?;
+    let mut body = OpenAiChatBody::read(body).await?;
     let model = find_model(&gateway, &body.model)?;
     let mut settings = body.settings()?;
     settings.model = model.entry;
@@ -43,6 +43,7 @@ pub(super) async fn complete_chat(
         list: body.take_list()?,
         settings,
         session: named_session(&headers),
+        answers: answer_places(&gateway, &headers),
         user: body.user.take().filter(|user| !user.is_empty()),
     };
     let turn = DoorTurn::begin(gateway.store(), &conversations, request).await?;
@@ -61,7 +62,8 @@ async fn send_whole(mut turn: DoorTurn, head: &ReplyHead) -> ApiResult<Response>
             DoorEvent::Text(text) => reply.push_str(&text),
             DoorEvent::Thinking(_) | DoorEvent::Waiting => {}
             DoorEvent::Finished(end) => {
-                let response = Json(head.completion(&reply, &end)).into_response();
+                let reply = end.formed.as_ref().unwrap_or(&reply);
+                let response = Json(head.completion(reply, &end)).into_response();
                 return Ok(turn.sign(response));
             }
         }

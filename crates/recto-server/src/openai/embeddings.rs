@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::access::Caller;
-use crate::front_door::{DoorTexts, embed_all};
+use crate::front_door::{DoorTexts, embed_all, read_door_body};
 use crate::gateway::Gateway;
 use crate::problem::{ApiProblem, ApiResult};
 
@@ -30,8 +30,7 @@ pub(super) async fn embed_texts(
     Caller(actor): Caller,
     body: Bytes,
 ) -> ApiResult<Json<Value>> {
-    let body: EmbeddingsBody = serde_json::from_slice(&body)
-        .map_err(|error| ApiProblem::invalid(format!("the body can't be read: {error}")))?;
+    let body: EmbeddingsBody = read_door_body(body).await?;
     let is_base64 = match body.encoding_format.as_deref() {
         None | Some("float") => false,
         Some("base64") => true,

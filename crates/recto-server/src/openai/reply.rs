@@ -4,7 +4,7 @@ use recto_agent::{ClientCall, UsageTotals};
 use recto_store::TurnId;
 use serde_json::{Value, json};
 
-use crate::front_door::FinishedReply;
+use crate::front_door::{FinishedReply, ReplyEnd};
 
 /// What every part of a reply says of it.
 #[derive(Debug, Clone)]
@@ -101,10 +101,11 @@ impl ReplyHead {
 }
 
 fn finish_reason(end: &FinishedReply) -> &'static str {
-    match (end.calls.is_empty(), end.is_cut) {
+    match (end.calls.is_empty(), end.ended) {
         (false, _) => "tool_calls",
-        (true, true) => "length",
-        (true, false) => "stop",
+        (true, ReplyEnd::Cut) => "length",
+        (true, ReplyEnd::Withheld) => "content_filter",
+        (true, ReplyEnd::Whole) => "stop",
     }
 }
 

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use axum::body::Bytes;
 use recto_agent::SessionSettings;
 use recto_context::{
     CallId, ClientMessage, ClientTool, ClientToolChoice, ContentPart, MessageBody, ToolCall,
     UserMessage,
 };
+use recto_llm::{ReplyFormat, ReplySchema};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::front_door::{ClientList, read_data_url};
-use crate::problem::{ApiProblem, ApiResult};
+use crate::front_door::{ClientList, SteeringNumbers, read_data_url, read_door_body, reply_rules};
+use crate::problem::{ApiProblem, ApiResult, DoorParameter};
 
 /// The body of a request for a chat completion. What is not named here is ignored.
 #[derive(Debug, Default, Deserialize)]
@@ -30,10 +32,12 @@ pub(super) struct OpenAiChatBody {
     pub(super) user: Option<String>,
     /// Recto's own: full, minimal or auto.
     pub(super) context_mode: Option<Value>,
-    /// What is looked at only to be refused.
-    n: Option<u64>,
     stop: Option<Value>,
     response_format: Option<Value>,
+    #[serde(flatten)]
+    numbers: SteeringNumbers,
+    /// What is looked at only to be refused.
+    n: Option<u64>,
     logprobs: Option<bool>,
     logit_bias: Option<Value>,
     modalities: Option<Vec<String>>,
@@ -124,9 +128,11 @@ struct FunctionJson {
 
 impl OpenAiChatBody {
     /// Reads a body, and refuses what would change the meaning of a reply and can't be had.
-    pub(super) fn read(body: &[u8]) -> ApiResult<Self> {
-        let body: OpenAiChatBody = serde_json::from_slice(body)
-            .map_err(|error| ApiProblem::invalid(format!("the body can't be read: {error}")))?;
+    pub(super) async fn read(body: Bytes) -> ApiResult<Self> {
+        let body: OpenAiChatBody = read_door_body(body).await?;
+        if body.model.trim().is_empty() {
+            return Err(ApiProblem::invalid("`model` is missing").about(DoorParameter::Model));
+        }
         body.refuse_unsupported()?;
         Ok(body)
     }
@@ -138,31 +144,31 @@ impl OpenAiChatBody {
             Some(Value::Object(fields)) => !fields.is_empty(),
             Some(_) => true,
         };
-        let is_text = |format: &Value| format["type"] == "text" || format.is_null();
         let has_audio = |kinds: &Vec<String>| kinds.iter().any(|kind| kind != "text");
         let refused = [
-            (self.n.is_some_and(|n| n > 1), "`n` above 1", "send the request several times"),
-            (is_set(&self.stop), "`stop`", "leave it out, and cut the reply yourself"),
             (
-                self.response_format.as_ref().is_some_and(|format| !is_text(format)),
-                "`response_format` other than text",
-                "describe the form in a message, or give a tool whose parameters have it",
+                self.n.is_some_and(|n| n > 1),
+                DoorParameter::N,
+                "`n` above 1",
+                "send the request several times",
             ),
-            (self.logprobs == Some(true), "`logprobs`", "leave it out"),
-            (is_set(&self.logit_bias), "`logit_bias`", "leave it out"),
+            (self.logprobs == Some(true), DoorParameter::Logprobs, "`logprobs`", "leave it out"),
+            (is_set(&self.logit_bias), DoorParameter::LogitBias, "`logit_bias`", "leave it out"),
             (
                 self.modalities.as_ref().is_some_and(has_audio),
+                DoorParameter::Modalities,
                 "a modality other than text",
                 "leave `modalities` out",
             ),
             (
                 is_set(&self.functions) || is_set(&self.function_call),
+                DoorParameter::Functions,
                 "`functions`",
                 "send `tools`, which have taken their place",
             ),
         ];
-        match refused.iter().find(|(is_refused, ..)| *is_refused) {
-            Some((_, what, hint)) => Err(ApiProblem::unsupported(what, hint)),
+        match refused.into_iter().find(|(is_refused, ..)| *is_refused) {
+            Some((_, name, what, hint)) => Err(ApiProblem::unsupported(what, hint).about(name)),
             None => Ok(()),
         }
     }
@@ -194,8 +200,41 @@ impl OpenAiChatBody {
             temperature: within("temperature", self.temperature, 2.0)?,
             top_p: within("top_p", self.top_p, 1.0)?,
             max_output_tokens: tokens,
+            reply: reply_rules(self.stop.as_ref(), self.reply_format()?, &self.numbers)?,
             ..SessionSettings::default()
         })
+    }
+
+    /// The form that the reply is to have, where that is not text.
+    fn reply_format(&self) -> ApiResult<Option<ReplyFormat>> {
+        let invalid = |title: &str| ApiProblem::invalid(title).about(DoorParameter::ResponseFormat);
+        let Some(format) = self.response_format.as_ref().filter(|format| !format.is_null()) else {
+            return Ok(None);
+        };
+        match (format["type"].as_str(), &format["json_schema"], format.get("schema")) {
+            (Some("text"), ..) => Ok(None),
+            (Some("json_object"), _, Some(schema @ Value::Object(_))) => {
+                // As llama.cpp and others take it.
+                let name = "reply".to_owned();
+                let schema = Arc::new(schema.clone());
+                let schema = ReplySchema { name, description: None, schema, strict: None };
+                Ok(Some(ReplyFormat::Schema(schema)))
+            }
+            (Some("json_object"), ..) => Ok(Some(ReplyFormat::Json)),
+            (Some("json_schema"), given, _) if given["schema"].is_object() => {
+                let text = |name: &str| given[name].as_str().map(str::to_owned);
+                Ok(Some(ReplyFormat::Schema(ReplySchema {
+                    name: text("name").unwrap_or_else(|| "reply".to_owned()),
+                    description: text("description"),
+                    schema: Arc::new(given["schema"].clone()),
+                    strict: given["strict"].as_bool(),
+                })))
+            }
+            (Some("json_schema"), ..) => {
+                Err(invalid("`response_format.json_schema.schema` has to be a schema"))
+            }
+            _ => Err(invalid("`response_format.type` is `text`, `json_object` or `json_schema`")),
+        }
     }
 
     /// What the client asks of the first reply.

@@ -2,25 +2,33 @@
 //! as SVG on the server. With `fragment=1` the chart alone, for a panel.
 
 use axum::Router;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::routing::get;
 use maud::{Markup, html};
-use recto_agent::{RecordReader, RequestPurpose, Right};
-use recto_context::grouped_digits;
-use recto_store::{RequestRecord, SessionId, StoredSession, StoredTurn, TurnId};
+use recto_agent::{
+    Actor, CacheSource, PromptCost, RecordReader, RequestPurpose, Right, is_allowed,
+    outline_request,
+};
+use recto_context::{ChangeCause, grouped_digits};
+use recto_store::{
+    RequestRecord, SessionFilter, SessionId, SessionSummary, StoredSession, StoredTurn, TurnId,
+};
 use serde::Deserialize;
 
-use super::context::prompt_size;
-use super::layout::{NavPage, PageChrome, PageFrame};
+use super::chat::session_title;
+use super::layout::{NavPage, PageChrome, PageFrame, PageVisitor};
 use super::page_problem::PageResult;
-use crate::access::{Caller, FormToken};
-use crate::gateway::Gateway;
+use crate::extract::{PagePath, PageQuery};
+use crate::gateway::{Gateway, can_reach};
 
 /// How many turns are drawn.
 const TURNS: u32 = 60;
 
 /// The least number of turns that the width is shared by.
-const LEAST: usize = 12;
+const LEAST: usize = 8;
+
+/// The most turns of which each has its number below it.
+const ALL_NUMBERED: usize = 24;
 
 /// The place of the two parts, in pixels from the top.
 const SHARE_TOP: f64 = 16.0;
@@ -52,27 +60,28 @@ struct TurnSize {
 
 async fn show_chart(
     State(gateway): State<Gateway>,
-    Caller(actor): Caller,
-    form: FormToken,
-    Path(session): Path<SessionId>,
-    Query(query): Query<ChartQuery>,
+    visitor: PageVisitor,
+    PagePath(session): PagePath<SessionId>,
+    PageQuery(query): PageQuery<ChartQuery>,
 ) -> PageResult<Markup> {
-    actor.must_have(Right::Inspect)?;
-    let reader = RecordReader::new(gateway.store(), &actor);
+    visitor.actor.must_have(Right::Inspect)?;
+    let reader = RecordReader::new(gateway.store(), &visitor.actor);
     let session = reader.session(session).await?;
     let sizes = read_sizes(&gateway, &session).await?;
-    let chart = chart_section(&session, &sizes);
+    let name = session_title(&gateway, &session).await?;
+    let chart = chart_section(&html! { (name) }, &sizes);
     if query.fragment.is_some() {
         return Ok(chart);
     }
-    let chrome = PageChrome::load(&gateway, &actor, &form, &session.agent).await?;
-    let title = format!("Context over {}", session.label());
-    let frame = PageFrame { title: &title, page: NavPage::Chat, body_class: "", scripts: &[] };
+    let chrome = PageChrome::load(&gateway, &visitor, &session.agent).await?;
+    let title = format!("Context over {name}");
+    let frame =
+        PageFrame { title: &title, page: Some(NavPage::Chat), body_class: "", scripts: &[] };
     let body = html! {
         main.page id="main" {
             header.head {
                 div {
-                    p.crumbs { a href={ "/sessions/" (session.id) } { (session.label()) } }
+                    p.crumbs { a.cut href={ "/sessions/" (session.id) } { (name) } }
                     h1 { "Context over the session" }
                 }
             }
@@ -82,9 +91,35 @@ async fn show_chart(
     Ok(chrome.render(frame, &body))
 }
 
+/// The chart of the session in which somebody was last with an agent, for a page beside others;
+/// nothing where there is none yet, or they may not see it.
+pub(crate) async fn newest_chart(
+    gateway: &Gateway,
+    actor: &Actor,
+    agent: &str,
+) -> PageResult<Option<Markup>> {
+    if !is_allowed(actor.role, Right::Inspect) {
+        return Ok(None);
+    }
+    let sessions = gateway.store().sessions(SessionFilter::Open).await?;
+    let is_theirs = |summary: &&SessionSummary| {
+        summary.session.agent == agent && summary.turns > 0 && can_reach(actor, &summary.session)
+    };
+    let newest = sessions.iter().filter(is_theirs).max_by_key(|summary| summary.last);
+    let Some(SessionSummary { session, .. }) = newest else { return Ok(None) };
+    let sizes = read_sizes(gateway, session).await?;
+    let name = session_title(gateway, session).await?;
+    Ok(Some(html! {
+        section aria-labelledby="chart-title" {
+            h2 id="chart-title" { "Context over the session" }
+            (chart_section(&html! { a href={ "/sessions/" (session.id) "/chart" } { (name) } }, &sizes))
+        }
+    }))
+}
+
 async fn read_sizes(gateway: &Gateway, session: &StoredSession) -> PageResult<Vec<TurnSize>> {
     let mut sizes = Vec::new();
-    for turn in gateway.store().last_turns(session.id, TURNS).await? {
+    for turn in gateway.store().last_turns(session.id, None, TURNS).await? {
         sizes.extend(read_size(gateway, &turn).await?);
     }
     Ok(sizes)
@@ -105,17 +140,15 @@ async fn read_size(gateway: &Gateway, turn: &StoredTurn) -> PageResult<Option<Tu
 
 impl TurnSize {
     fn from_record(request: &RequestRecord) -> Option<Self> {
-        let usage = request.answer.as_ref().map(|answer| answer.usage).unwrap_or_default();
-        let prefix = &request.notes["prefix"];
-        let agreed = prefix["agreed_tokens"].as_u64();
-        let tokens = prompt_size(request)?;
-        let cached = usage.cached.map(u64::from).or(agreed.filter(|_| usage.prompt.is_none()));
-        let cause = prefix["cause"].as_str().filter(|cause| *cause != "picks_left");
+        let cost = PromptCost::new(request, &outline_request(request).ok()?);
+        let is_known = cost.source != CacheSource::Nobody;
+        let cause = ChangeCause::deserialize(&request.notes["prefix"]["cause"]).ok();
+        let cause = cause.filter(|cause| *cause != ChangeCause::PicksLeft);
         Some(TurnSize {
             turn: request.turn,
-            tokens,
-            cached: cached.map(|cached| cached.min(tokens)),
-            cause: cause.map(|cause| cause.replace('_', " ")),
+            tokens: u64::from(cost.prompt.get()),
+            cached: is_known.then(|| u64::from(cost.cached.get())),
+            cause: cause.map(|cause| cause.describe().to_owned()),
         })
     }
 
@@ -136,14 +169,16 @@ impl TurnSize {
     }
 }
 
-fn chart_section(session: &StoredSession, sizes: &[TurnSize]) -> Markup {
+fn chart_section(name: &Markup, sizes: &[TurnSize]) -> Markup {
     let (Some(first), Some(last)) = (sizes.first(), sizes.last()) else {
         return html! { p.empty { "No turn of this session has sent anything yet." } };
     };
     html! {
-        section.size aria-label="Context over the session" {
+        div.size {
             p.q {
-                (session.label()) ", turns " (first.turn) " to " (last.turn)
+                (name)
+                @if first.turn == last.turn { ", turn " (first.turn) }
+                @else { ", turns " (first.turn) " to " (last.turn) }
                 ": tokens of each turn's prompt, and the share that was cached."
             }
             (chart(sizes))
@@ -168,6 +203,12 @@ fn chart(sizes: &[TurnSize]) -> Markup {
             text x="100%" y="70" text-anchor="end" { (grouped_digits(most)) }
             @for (at, size) in sizes.iter().enumerate() {
                 (turn_bar(size, at as f64 * step, step, most))
+                @let number = size.turn.get();
+                @if sizes.len() <= ALL_NUMBERED || number % 5 == 0 {
+                    text x=(percent((at as f64 + 0.5) * step)) y="282" text-anchor="middle" {
+                        @if sizes.len() <= LEAST { "turn " } (number)
+                    }
+                }
             }
         }
     }
@@ -180,7 +221,6 @@ fn turn_bar(size: &TurnSize, start: f64, step: f64, most: u64) -> Markup {
     let share = size
         .share()
         .map(|share| SHARE_BOTTOM - (SHARE_BOTTOM - SHARE_TOP) * share.min(100) as f64 / 100.0);
-    let number = size.turn.get();
     html! {
         a href={ "/turns/" (size.turn) } {
             title { (size.title()) }
@@ -193,9 +233,6 @@ fn turn_bar(size: &TurnSize, start: f64, step: f64, most: u64) -> Markup {
             }
         }
         @if size.cause.is_some() { circle.cause cx=(percent(x + width / 2.0)) cy="265" r="2.5" {} }
-        @if number % 5 == 0 {
-            text x=(percent(x + width / 2.0)) y="282" text-anchor="middle" { (number) }
-        }
     }
 }
 
@@ -214,11 +251,11 @@ fn key() -> Markup {
                 }
                 " cached"
             }
-            span {
+            span title="The request did not begin as the one before it: from there on a server reads all anew" {
                 svg width="14" height="10" aria-hidden="true" {
                     circle.cause cx="7" cy="5" r="2.5" {}
                 }
-                " the prefix broke"
+                " the beginning had changed, and was read anew"
             }
         }
     }
@@ -231,7 +268,7 @@ fn table(sizes: &[TurnSize]) -> Markup {
                 tr {
                     th scope="col" { "Turn" } th.n scope="col" { "Tokens" }
                     th.n scope="col" { "Cached" } th.n scope="col" { "Share" }
-                    th scope="col" { "Cause of a break" }
+                    th scope="col" { "Why it was read anew" }
                 }
             }
             tbody {

@@ -5,41 +5,51 @@
 //! `chat/actions.rs`.
 
 mod actions;
+mod archive;
+mod call_line;
 mod command_words;
 mod composer;
+mod key_list;
+mod live;
 mod question;
+mod session_forms;
 mod side_list;
+mod talk_obstacle;
 mod talk_page;
 mod turn_article;
+mod welcome;
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
-use axum::http::HeaderMap;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use maud::{Markup, html};
-use recto_agent::{
-    Actor, Agent, EventCursor, EventNumber, Inbound, SessionSettings, shorten_words,
-};
-use recto_context::{ContextMode, MessageId};
+use recto_agent::{Actor, Agent, ModelEntry, Right, SessionSettings, is_allowed, shorten_words};
+use recto_context::{ContextMode, MessageId, TokenCounter, grouped_digits};
 use recto_store::{RowId, SessionId, StoreError, StoredSession, TurnId};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
-use self::composer::{CompletionList, MessageComposer, preview_meter};
+use self::actions::composed_message;
+use self::composer::{CompletionList, ComposerDraft, MessageComposer, preview_meter};
+use self::key_list::key_list;
 use self::side_list::{SideList, surface_words};
+use self::talk_obstacle::TalkObstacle;
 use self::talk_page::{TalkPage, TurnView};
-use self::turn_article::{TurnAudience, state_name, turn_article};
+use self::turn_article::{TurnAudience, turn_article};
+use self::welcome::NewSessionPage;
 use super::context::CONTEXT_SCRIPT;
-use super::layout::{NavPage, PageChrome, PageFrame};
+use super::layout::{NavPage, PageChrome, PageFrame, PageVisitor};
 use super::page_problem::PageResult;
 use super::session_panel::{SessionPanel, effective_mode};
 use super::times;
-use crate::access::{Caller, FormToken};
-use crate::events;
+use super::visible_text::show_controls;
+use crate::access::Caller;
+use crate::extract::{PagePath, PageQuery};
 use crate::gateway::Gateway;
 use crate::host::HostRequest;
-use crate::problem::ApiResult;
+use crate::problem::{ApiProblem, ApiResult};
 
 /// The routes of the chat.
 pub(crate) fn routes() -> axum::Router<Gateway> {
@@ -50,124 +60,59 @@ pub(crate) fn routes() -> axum::Router<Gateway> {
         .route("/sessions/{session}", get(show_session))
         .route("/sessions/{session}/older", get(show_older))
         .route("/sessions/{session}/turns/{turn}", get(show_turn))
+        .route("/sessions/{session}/exchanges/{message}", get(show_exchange))
         .route("/sessions/{session}/panel", get(show_panel))
-        .route("/sessions/{session}/pulse", get(tell_pulse))
-        .route("/sessions/{session}/stream", get(follow_session))
+        .route("/sessions/{session}/states", get(live::list_turn_states))
+        .route("/stream", get(live::follow_page))
+        .route("/drawn", post(live::draw_reply))
         .route("/completions", get(list_completions))
         .route("/sessions/{session}/preview", post(preview_draft))
         .route("/sessions/{session}/messages", post(actions::send_message))
         .route("/sessions/{session}/stop", post(actions::stop_turn))
-        .route("/sessions/{session}/items", post(actions::change_items))
-        .route("/sessions/{session}/settings", post(actions::change_settings))
-        .route("/sessions/{session}/rename", post(actions::rename_session))
-        .route("/sessions/{session}/archive", post(actions::archive_session))
+        .route("/sessions/{session}/items", post(session_forms::change_items))
+        .route("/sessions/{session}/settings", post(session_forms::change_settings))
+        .route("/sessions/{session}/rename", post(session_forms::rename_session))
+        .route("/sessions/{session}/archive", post(session_forms::archive_session))
+        .route("/sessions/{session}/unarchive", post(session_forms::unarchive_session))
+        .route("/archive", get(archive::show_archive))
         .route("/approvals/{approval}", post(actions::answer_question))
 }
 
 /// The session in which something was last said, or a welcome where there is none.
-async fn show_newest(
-    State(gateway): State<Gateway>,
-    Caller(actor): Caller,
-    form: FormToken,
-) -> PageResult<Response> {
-    let side = SideList::load(&gateway, &actor).await?;
+async fn show_newest(State(gateway): State<Gateway>, visitor: PageVisitor) -> PageResult<Response> {
+    let side = SideList::load(&gateway, &visitor.actor).await?;
     match side.newest() {
         Some(session) => {
-            let nothing = String::new();
-            let page = ChatPage::load(&gateway, &actor, &form, session).await?;
-            Ok(page.render(&side, &nothing, &html! {}).into_response())
+            let page = ChatPage::load(&gateway, &visitor, session).await?;
+            Ok(page.render(&side, &ComposerDraft::Empty, &html! {}).into_response())
         }
-        None => Ok(welcome(&gateway, &actor, &form, &side).await?.into_response()),
+        None => {
+            let page = NewSessionPage::default().render(&gateway, &visitor, &side).await?;
+            Ok(page.into_response())
+        }
     }
 }
 
 /// An empty session, which begins with its first message.
-async fn show_welcome(
-    State(gateway): State<Gateway>,
-    Caller(actor): Caller,
-    form: FormToken,
-) -> PageResult<Markup> {
-    let side = SideList::load(&gateway, &actor).await?;
-    welcome(&gateway, &actor, &form, &side).await
-}
-
-async fn welcome(
-    gateway: &Gateway,
-    actor: &Actor,
-    form: &FormToken,
-    side: &SideList,
-) -> PageResult<Markup> {
-    let agent = gateway.default_agent()?;
-    let chrome = PageChrome::load(gateway, actor, form, agent.name()).await?;
-    let frame = PageFrame {
-        title: "New session",
-        page: NavPage::Chat,
-        body_class: "chat alone",
-        scripts: &["chat.js", CONTEXT_SCRIPT],
-    };
-    let lead = agent_choice(gateway);
-    let mode = effective_mode(&SessionSettings::default(), agent.models().first());
-    let composer = MessageComposer { action: "/sessions", draft: "", mode, lead: &lead };
-    let body = html! {
-        (side.render(&chrome, None))
-        main.talk #main {
-            header {
-                button.btn.plain.narrow type="button" popovertarget="sessions" { "Sessions" }
-                h1.cut { "New session" }
-            }
-            div.scroll { div.turns { div #answers role="status" {} (welcome_words(agent)) } }
-            (composer.render(&chrome))
-        }
-    };
-    Ok(chrome.render(frame, &body))
-}
-
-fn welcome_words(agent: &Agent) -> Markup {
-    html! {
-        div.empty.welcome {
-            h2 { "Talk to " (agent.name()) }
-            @match agent.models().first() {
-                Some(model) => p {
-                    b { (model.name) } " answers. Under every reply stands "
-                    b { "View context" } ": all that the model saw, and why."
-                },
-                None => p {
-                    "No model answers yet. " a href="/models" { "Models" } " shows what is there."
-                },
-            }
-        }
-    }
-}
-
-/// The agent that a new session is with, where there are several.
-fn agent_choice(gateway: &Gateway) -> Markup {
-    if gateway.agents().len() < 2 {
-        return html! {};
-    }
-    html! {
-        label.agents { "Agent "
-            select name="agent" {
-                @for agent in gateway.agents() { option value=(agent.name()) { (agent.name()) } }
-            }
-        }
-    }
+async fn show_welcome(State(gateway): State<Gateway>, visitor: PageVisitor) -> PageResult<Markup> {
+    let side = SideList::load(&gateway, &visitor.actor).await?;
+    NewSessionPage::default().render(&gateway, &visitor, &side).await
 }
 
 /// A session with what was last said in it.
 async fn show_session(
     State(gateway): State<Gateway>,
-    Caller(actor): Caller,
-    form: FormToken,
-    Path(session): Path<SessionId>,
+    visitor: PageVisitor,
+    PagePath(session): PagePath<SessionId>,
 ) -> PageResult<Markup> {
-    let side = SideList::load(&gateway, &actor).await?;
-    let page = ChatPage::load(&gateway, &actor, &form, session).await?;
-    let nothing = String::new();
-    Ok(page.render(&side, &nothing, &html! {}))
+    let side = SideList::load(&gateway, &visitor.actor).await?;
+    let page = ChatPage::load(&gateway, &visitor, session).await?;
+    Ok(page.render(&side, &ComposerDraft::Empty, &html! {}))
 }
 
 /// All that a page of the chat shows of one session.
 struct ChatPage<'a> {
+    gateway: &'a Gateway,
     actor: &'a Actor,
     agent: &'a Agent,
     session: StoredSession,
@@ -177,17 +122,20 @@ struct ChatPage<'a> {
     catalog: std::sync::Arc<recto_context::Catalog>,
     /// The settings that hold, each with where it comes from.
     effective: Value,
+    counter: TokenCounter<'static>,
+    /// Why nothing can be said in it from here, where that is so.
+    obstacle: Option<TalkObstacle>,
 }
 
 impl<'a> ChatPage<'a> {
     async fn load(
         gateway: &'a Gateway,
-        actor: &'a Actor,
-        form: &FormToken,
+        visitor: &'a PageVisitor,
         session: SessionId,
     ) -> PageResult<ChatPage<'a>> {
+        let actor = &visitor.actor;
         let (agent, session) = gateway.find_session(actor, session).await?;
-        let chrome = PageChrome::load(gateway, actor, form, agent.name()).await?;
+        let chrome = PageChrome::load(gateway, visitor, agent.name()).await?;
         let talk = TalkPage::load_newest(gateway.store(), &session).await?;
         let catalog = agent.catalog().await;
         let title = session_title(gateway, &session).await?;
@@ -197,7 +145,35 @@ impl<'a> ChatPage<'a> {
             .ask(|answer| HostRequest::SessionSettings { session: asked, answer })
             .await;
         let effective = effective.unwrap_or_default();
-        Ok(ChatPage { actor, agent, session, title, chrome, talk, catalog, effective })
+        let obstacle = TalkObstacle::find(actor, agent, &session);
+        let counter = match session_model(agent, &session) {
+            Some(model) => agent.counter(model).await?,
+            None => TokenCounter::estimated(),
+        };
+        Ok(ChatPage {
+            gateway,
+            actor,
+            agent,
+            session,
+            title,
+            chrome,
+            talk,
+            catalog,
+            effective,
+            counter,
+            obstacle,
+        })
+    }
+
+    fn audience(&self) -> TurnAudience<'_> {
+        let may_talk = self.obstacle.is_none();
+        TurnAudience { chrome: &self.chrome, actor: self.actor, may_talk }
+    }
+
+    /// The mode that holds where a message says none.
+    fn usual_mode(&self) -> Option<ContextMode> {
+        let settings = SessionSettings::from_store(&self.session.settings);
+        effective_mode(&settings, session_model(self.agent, &self.session))
     }
 
     fn panel(&self) -> SessionPanel<'_> {
@@ -207,22 +183,23 @@ impl<'a> ChatPage<'a> {
             catalog: &self.catalog,
             items: &self.talk.items,
             effective: &self.effective,
+            counter: &self.counter,
+            role: self.actor.role,
+            mode: self.usual_mode(),
+            is_elsewhere: !self.agent.works_in_folder_of(&self.session),
         }
     }
 
     /// The page, with a draft in its composer and what a command has answered.
-    fn render(&self, side: &SideList, draft: &str, answer: &Markup) -> Markup {
+    fn render(&self, side: &SideList, draft: &ComposerDraft, answer: &Markup) -> Markup {
         let frame = PageFrame {
             title: &self.title,
-            page: NavPage::Chat,
+            page: Some(NavPage::Chat),
             body_class: "chat",
             scripts: &["chat.js", CONTEXT_SCRIPT],
         };
-        let settings = SessionSettings::from_store(&self.session.settings);
-        let model = settings.model.as_deref().and_then(|name| self.agent.model(name).ok());
-        let model = model.or(self.agent.models().first());
         let action = format!("/sessions/{}/messages", self.session.id);
-        let mode = effective_mode(&settings, model);
+        let mode = self.usual_mode();
         let composer = MessageComposer { action: &action, draft, mode, lead: &html! {} };
         let body = html! {
             (side.render(&self.chrome, Some(self.session.id)))
@@ -231,31 +208,29 @@ impl<'a> ChatPage<'a> {
                 div.scroll #scroll tabindex="-1" {
                     div.turns #turns {
                         (older_link(&self.session, &self.talk))
-                        (turn_articles(&self.talk, TurnAudience { chrome: &self.chrome, actor: self.actor }))
+                        (turn_articles(&self.talk, self.audience()))
                         div #answers role="status" { (answer) }
                     }
                     // Replies for those who listen to the page.
                     div.vh #spoken role="status" {}
                 }
-                (composer.render(&self.chrome))
+                @match &self.obstacle {
+                    Some(obstacle) => (obstacle.render(self.gateway)),
+                    None => (composer.render(&self.chrome)),
+                }
             }
             (self.panel().render(&self.chrome))
+            (key_list())
         };
         self.chrome.render(frame, &body)
     }
 
     fn heading(&self) -> Markup {
-        let begun = times::local(self.session.created).strftime("%-d %B").to_string();
-        let turns = self.talk.turn_count;
         html! {
             header {
                 button.btn.plain.narrow type="button" popovertarget="sessions" { "Sessions" }
-                h1.cut { (self.title) }
-                span.q.grow.wide {
-                    (surface_words(&self.session.surface)) " · begun " (begun) " · " (turns)
-                    @if turns == 1 { " turn" } @else { " turns" }
-                    @if self.session.archived.is_some() { " · archived" }
-                }
+                (title_heading(&self.title))
+                (session_facts(&self.session, self.talk.turn_count.into()))
                 button.btn.plain.narrow.p type="button" popovertarget="in-session" {
                     "In this session"
                 }
@@ -264,14 +239,44 @@ impl<'a> ChatPage<'a> {
     }
 }
 
+fn title_heading(title: &str) -> Markup {
+    html! { h1.cut #session-title title=(title) { (title) } }
+}
+
+/// Where a session is held, since when, and how many turns it has had.
+fn session_facts(session: &StoredSession, turns: u64) -> Markup {
+    let begun = times::local(session.created).strftime("%-d %B").to_string();
+    html! {
+        span.q.grow.wide #session-facts {
+            (surface_words(&session.surface)) " · begun " (begun) " · " (grouped_digits(turns))
+            @if turns == 1 { " turn" } @else { " turns" }
+            @if session.archived.is_some() { " · archived" }
+        }
+    }
+}
+
+/// The model that answers in a session.
+pub(crate) fn session_model<'a>(
+    agent: &'a Agent,
+    session: &StoredSession,
+) -> Option<&'a ModelEntry> {
+    let settings = SessionSettings::from_store(&session.settings);
+    let own = settings.model.as_deref().and_then(|name| agent.model(name).ok());
+    own.or(agent.models().first())
+}
+
 /// What a session is called: by its name, or by what was first said in it.
-async fn session_title(gateway: &Gateway, session: &StoredSession) -> PageResult<String> {
+pub(crate) async fn session_title(
+    gateway: &Gateway,
+    session: &StoredSession,
+) -> PageResult<String> {
     if let Some(name) = &session.name {
-        return Ok(name.to_string());
+        return Ok(show_controls(name.as_str()));
     }
     let first = gateway.store().messages_within(session.id, MessageId(0)..=MessageId(1)).await?;
     let opening = first.first().map(|stored| shorten_words(stored.message.content()));
     let opening = opening.filter(|opening| !opening.is_empty());
+    let opening = opening.map(|opening| show_controls(&opening));
     Ok(opening.unwrap_or_else(|| format!("Session {}", session.id)))
 }
 
@@ -301,22 +306,23 @@ struct OlderQuery {
 /// The messages before one of a session: as a page of their own, or as a part of the chat.
 async fn show_older(
     State(gateway): State<Gateway>,
-    Caller(actor): Caller,
-    form: FormToken,
-    Path(session): Path<SessionId>,
-    Query(query): Query<OlderQuery>,
+    visitor: PageVisitor,
+    PagePath(session): PagePath<SessionId>,
+    PageQuery(query): PageQuery<OlderQuery>,
 ) -> PageResult<Markup> {
-    let (agent, session) = gateway.find_session(&actor, session).await?;
-    let chrome = PageChrome::load(&gateway, &actor, &form, agent.name()).await?;
+    let (agent, session) = gateway.find_session(&visitor.actor, session).await?;
+    let chrome = PageChrome::load(&gateway, &visitor, agent.name()).await?;
     let before = MessageId(query.before);
     let talk = TalkPage::load_before(gateway.store(), &session, before).await?;
-    let audience = TurnAudience { chrome: &chrome, actor: &actor };
+    let may_talk = TalkObstacle::find(&visitor.actor, agent, &session).is_none();
+    let audience = TurnAudience { chrome: &chrome, actor: &visitor.actor, may_talk };
     let stretch = html! { (older_link(&session, &talk)) (turn_articles(&talk, audience)) };
     if query.fragment == 1 {
         return Ok(stretch);
     }
     let title = session_title(&gateway, &session).await?;
-    let frame = PageFrame { title: &title, page: NavPage::Chat, body_class: "", scripts: &[] };
+    let frame =
+        PageFrame { title: &title, page: Some(NavPage::Chat), body_class: "", scripts: &[] };
     let body = html! {
         main.page #main {
             h1 { (title) }
@@ -327,16 +333,25 @@ async fn show_older(
     Ok(chrome.render(frame, &body))
 }
 
-/// The sessions at the side, alone.
+/// What changes around a conversation when something happens anywhere: the sessions at the side, the
+/// top line's ways with what waits, and the facts of the session that is shown.
 async fn show_side_list(
     State(gateway): State<Gateway>,
-    Caller(actor): Caller,
-    form: FormToken,
-    Query(query): Query<SideQuery>,
+    visitor: PageVisitor,
+    PageQuery(query): PageQuery<SideQuery>,
 ) -> PageResult<Markup> {
     let agent = gateway.default_agent()?.name();
-    let chrome = PageChrome::load(&gateway, &actor, &form, agent).await?;
-    Ok(SideList::load(&gateway, &actor).await?.render(&chrome, query.current))
+    let chrome = PageChrome::load(&gateway, &visitor, agent).await?;
+    let side = SideList::load(&gateway, &visitor.actor).await?;
+    let shown = query.current.and_then(|session| side.find(session));
+    Ok(html! {
+        (side.render(&chrome, query.current))
+        (chrome.page_links(Some(NavPage::Chat)))
+        @if let Some(summary) = shown {
+            (title_heading(&side_list::title(summary)))
+            (session_facts(&summary.session, summary.turns))
+        }
+    })
 }
 
 /// The session that the list is shown beside.
@@ -348,81 +363,43 @@ struct SideQuery {
 /// One turn of a session, alone.
 async fn show_turn(
     State(gateway): State<Gateway>,
-    Caller(actor): Caller,
-    form: FormToken,
-    Path((session, turn)): Path<(SessionId, TurnId)>,
+    visitor: PageVisitor,
+    PagePath((session, turn)): PagePath<(SessionId, TurnId)>,
 ) -> PageResult<Markup> {
-    let (agent, session) = gateway.find_session(&actor, session).await?;
-    let chrome = PageChrome::load(&gateway, &actor, &form, agent.name()).await?;
+    let (agent, session) = gateway.find_session(&visitor.actor, session).await?;
+    let chrome = PageChrome::load(&gateway, &visitor, agent.name()).await?;
     let found = gateway.store().turn(turn).await?.filter(|found| found.session == session.id);
     let found = found.ok_or(StoreError::NotFound(RowId::Turn(turn)))?;
     let view = TurnView::load_turn(gateway.store(), found).await?;
-    Ok(turn_article(&view, TurnAudience { chrome: &chrome, actor: &actor }))
+    let may_talk = TalkObstacle::find(&visitor.actor, agent, &session).is_none();
+    Ok(turn_article(&view, TurnAudience { chrome: &chrome, actor: &visitor.actor, may_talk }))
+}
+
+/// What was put into a session from elsewhere, alone.
+async fn show_exchange(
+    State(gateway): State<Gateway>,
+    visitor: PageVisitor,
+    PagePath((session, message)): PagePath<(SessionId, u64)>,
+) -> PageResult<Markup> {
+    let (agent, session) = gateway.find_session(&visitor.actor, session).await?;
+    let chrome = PageChrome::load(&gateway, &visitor, agent.name()).await?;
+    let found = TurnView::load_exchange(gateway.store(), &session, MessageId(message)).await?;
+    let view = found.ok_or_else(|| {
+        let title = format!("no exchange of session {} begins with message {message}", session.id);
+        ApiProblem::new(StatusCode::NOT_FOUND, "no_such_exchange", title)
+    })?;
+    let may_talk = TalkObstacle::find(&visitor.actor, agent, &session).is_none();
+    Ok(turn_article(&view, TurnAudience { chrome: &chrome, actor: &visitor.actor, may_talk }))
 }
 
 /// The panel of a session, alone.
 async fn show_panel(
     State(gateway): State<Gateway>,
-    Caller(actor): Caller,
-    form: FormToken,
-    Path(session): Path<SessionId>,
+    visitor: PageVisitor,
+    PagePath(session): PagePath<SessionId>,
 ) -> PageResult<Markup> {
-    let page = ChatPage::load(&gateway, &actor, &form, session).await?;
+    let page = ChatPage::load(&gateway, &visitor, session).await?;
     Ok(page.panel().render(&page.chrome))
-}
-
-/// What tells a page whether it is up to date.
-#[derive(Debug, Serialize)]
-struct SessionPulse {
-    /// The newest turns, with how they stand.
-    turns: Vec<(TurnId, &'static str)>,
-}
-
-/// Tells how the newest turns stand, also those of other processes: for a page that has heard of a
-/// change, or comes back.
-async fn tell_pulse(
-    State(gateway): State<Gateway>,
-    Caller(actor): Caller,
-    Path(session): Path<SessionId>,
-) -> ApiResult<Json<SessionPulse>> {
-    let (_, session) = gateway.find_session(&actor, session).await?;
-    let store = gateway.store();
-    let mut turns = Vec::new();
-    let mut newest: Vec<_> = store.open_turns().await?.turns;
-    newest.retain(|turn| turn.session == session.id);
-    let last = store.last_turn(Some(session.id)).await?;
-    newest.extend(last.filter(|last| newest.iter().all(|turn| turn.id != last.id)));
-    for turn in newest {
-        let view = TurnView::load_state(store, turn).await?;
-        turns.extend(view.id().map(|id| (id, state_name(&view))));
-    }
-    Ok(Json(SessionPulse { turns }))
-}
-
-/// The place at which a page that has just been made begins to listen.
-#[derive(Debug, Deserialize)]
-struct StreamQuery {
-    #[serde(default)]
-    after: u64,
-}
-
-/// Follows a session, from where the browser was, or else with all that is kept of the turn that
-/// runs: a page that was opened in the middle of a reply shows all of it.
-async fn follow_session(
-    State(gateway): State<Gateway>,
-    Caller(actor): Caller,
-    Path(session): Path<SessionId>,
-    Query(query): Query<StreamQuery>,
-    headers: HeaderMap,
-) -> ApiResult<impl IntoResponse> {
-    let (agent, _) = gateway.find_session(&actor, session).await?;
-    let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
-    let cursor = match last {
-        Some(last) => events::cursor_after(Some(last)),
-        None => EventCursor::After(EventNumber(query.after)),
-    };
-    let listener = agent.listen(&actor, session, cursor).await?;
-    Ok(events::stream_events(listener, gateway.metrics().open_stream()))
 }
 
 /// The session in which a message is written; a new one has none yet.
@@ -435,13 +412,16 @@ struct CompletionQuery {
 async fn list_completions(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
-    Query(query): Query<CompletionQuery>,
+    PageQuery(query): PageQuery<CompletionQuery>,
 ) -> ApiResult<Json<CompletionList>> {
     let agent = match query.session {
         Some(session) => gateway.find_session(&actor, session).await?.0,
         None => gateway.default_agent()?,
     };
-    Ok(Json(CompletionList::new(&*agent.catalog().await)))
+    Ok(Json(match is_allowed(actor.role, Right::SeeWorkspace) {
+        true => CompletionList::new(&*agent.catalog().await),
+        false => CompletionList::commands_alone(),
+    }))
 }
 
 /// A text that is being typed.
@@ -456,17 +436,11 @@ struct DraftJson {
 async fn preview_draft(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
-    Path(session): Path<SessionId>,
+    PagePath(session): PagePath<SessionId>,
     Json(draft): Json<DraftJson>,
 ) -> ApiResult<Markup> {
-    let (agent, _) = gateway.find_session(&actor, session).await?;
-    let mut inbound = Inbound::text(&actor, &draft.text);
-    inbound.settings.context_mode = draft.mode;
-    let preview = agent.preview(session, inbound).await?;
+    let (agent, session) = gateway.find_session(&actor, session).await?;
+    let inbound = composed_message(agent, &actor, &session, (&draft.text, draft.mode));
+    let preview = agent.preview(session.id, inbound).await?;
     Ok(preview_meter(&preview))
-}
-
-/// The address of a session.
-fn session_address(session: SessionId) -> Redirect {
-    Redirect::to(&format!("/sessions/{session}"))
 }

@@ -12,30 +12,32 @@ mod sent_text;
 mod view;
 
 use axum::Router;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use maud::{Markup, html};
 use recto_agent::{
     Actor, AgentError, RecordReader, ReplayCheck, Right, TurnComparison, TurnRecord, is_allowed,
-    restore_request,
+    outline_request, restore_request,
 };
-use recto_context::TurnNumber;
-use recto_store::{RequestRecord, StoredSession, StoredTurn, TurnId};
+use recto_context::{Tokens, TurnNumber};
+use recto_store::{StoredSession, StoredTurn, TurnId};
 use serde::Deserialize;
 
+use super::chat::session_title;
 use super::diff::{changed_text, diff_facts, item_changes};
 use super::files::FileLink;
-use super::layout::{NavPage, PageChrome, PageFrame};
+use super::layout::{NavPage, PageChrome, PageFrame, PageVisitor};
 use super::page_problem::PageResult;
-use crate::access::{Caller, FormToken};
+use crate::access::Caller;
+use crate::extract::{PagePath, PageQuery};
 use crate::gateway::Gateway;
 use columns::{ColumnOptions, item_columns};
 use view::RequestView;
 
-pub(crate) use columns::kind_title;
-pub(crate) use view::{include_badge, include_word, prompt_size};
+pub(crate) use columns::{kind_title, memory_label};
+pub(crate) use view::{include_badge, include_word, own_words, short_source};
 
 /// What ids begin with inside the dialog, so that they are not those of the page below it.
 const DIALOG_PREFIX: &str = "v-";
@@ -67,8 +69,10 @@ struct ContextQuery {
 pub(crate) struct ContextView {
     turn: StoredTurn,
     session: StoredSession,
+    /// What the session is called.
+    title: String,
     /// The requests of the turn: number and tokens.
-    requests: Vec<(u32, u64)>,
+    requests: Vec<(u32, Option<Tokens>)>,
     shown: Option<RequestView>,
     /// Why there is nothing to show, where that is so.
     nothing: Option<AgentError>,
@@ -80,20 +84,19 @@ pub(crate) struct ContextView {
 
 async fn show_turn(
     State(gateway): State<Gateway>,
-    Caller(actor): Caller,
-    form: FormToken,
-    Path(turn): Path<String>,
-    Query(query): Query<ContextQuery>,
+    visitor: PageVisitor,
+    PagePath(turn): PagePath<String>,
+    PageQuery(query): PageQuery<ContextQuery>,
 ) -> PageResult<Markup> {
-    let view = load_turn(&gateway, &actor, &turn, &query).await?;
-    let chrome = PageChrome::load(&gateway, &actor, &form, &view.session.agent).await?;
+    let view = load_turn(&gateway, &visitor.actor, &turn, &query).await?;
+    let chrome = PageChrome::load(&gateway, &visitor, &view.session.agent).await?;
     if query.fragment.is_some() {
-        return Ok(turn_content(&gateway, &actor, &chrome, &view, DIALOG_PREFIX));
+        return Ok(turn_content(&gateway, &visitor.actor, &chrome, &view, DIALOG_PREFIX));
     }
     let title = format!("Context of turn {}", view.turn.id);
     let scripts = &[CONTEXT_SCRIPT];
-    let frame = PageFrame { title: &title, page: NavPage::Chat, body_class: "", scripts };
-    let content = turn_content(&gateway, &actor, &chrome, &view, "");
+    let frame = PageFrame { title: &title, page: Some(NavPage::Chat), body_class: "", scripts };
+    let content = turn_content(&gateway, &visitor.actor, &chrome, &view, "");
     Ok(chrome.render(frame, &html! { main.page id="main" { (content) } }))
 }
 
@@ -126,6 +129,7 @@ async fn load_turn(
         requests: request_sizes(gateway, &record).await?,
         comparison: compare_with_before(reader, record).await,
         neighbours: neighbours(gateway, &turn).await?,
+        title: session_title(gateway, &session).await?,
         models: models.iter().map(|model| model.name.to_string()).collect(),
         turn,
         session,
@@ -144,10 +148,13 @@ async fn compare_with_before<'a>(
     reader.compare_turns(before, Some(record)).await.ok()
 }
 
-/// The turn's requests with what each took, by the server's count or else our own.
-async fn request_sizes(gateway: &Gateway, record: &TurnRecord<'_>) -> PageResult<Vec<(u32, u64)>> {
+/// The turn's requests with what each took; nothing where its record can't be read.
+async fn request_sizes(
+    gateway: &Gateway,
+    record: &TurnRecord<'_>,
+) -> PageResult<Vec<(u32, Option<Tokens>)>> {
     let requests = gateway.store().requests(record.id()).await?;
-    let size = |request: &RequestRecord| prompt_size(request).unwrap_or_default();
+    let size = |request| outline_request(request).ok().map(|outline| outline.prompt_tokens());
     Ok(requests.iter().map(|request| (request.number, size(request))).collect())
 }
 
@@ -165,8 +172,8 @@ async fn neighbours(gateway: &Gateway, turn: &StoredTurn) -> PageResult<[Option<
 async fn download_body(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
-    Path(turn): Path<String>,
-    Query(query): Query<ContextQuery>,
+    PagePath(turn): PagePath<String>,
+    PageQuery(query): PageQuery<ContextQuery>,
 ) -> PageResult<Response> {
     let reader = RecordReader::new(gateway.store(), &actor);
     let record = reader.find_turn(&turn).await?;
@@ -179,7 +186,7 @@ async fn download_body(
 async fn download_record(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
-    Path(turn): Path<String>,
+    PagePath(turn): PagePath<String>,
 ) -> PageResult<Response> {
     let reader = RecordReader::new(gateway.store(), &actor);
     let record = reader.find_turn(&turn).await?;
@@ -228,16 +235,38 @@ fn turn_content(
             },
             (None, Some(error)) => section.empty {
                 h2 { "Nothing was sent" }
-                p { (error) "." }
-                @if let Some(hint) = error.hint() { p { (hint) } }
+                (nothing_words(error))
             },
             (None, None) => {},
         }
     }
 }
 
+/// Why a turn has no page to show, with the way to one that has.
+fn nothing_words(error: &AgentError) -> Markup {
+    html! {
+        p { (error) "." }
+        @match error {
+            AgentError::SentNothing { why, sent, .. } => {
+                @if !why.is_empty() { p { (why) "." } }
+                @if let Some(turn) = sent {
+                    p { a href={ "/turns/" (turn) } { "Turn " (turn) } " is the last that sent something." }
+                }
+            },
+            AgentError::OnlySummary { turn, request } => p {
+                a href={ "/turns/" (turn) "?request=" (request) } { "Request " (request) } " asked for it."
+            },
+            _ => {},
+        }
+    }
+}
+
 /// What was left out, and how far the turn agrees with the one before.
 fn aside(gateway: &Gateway, view: &ContextView, shown: &RequestView, prefix: &str) -> Markup {
+    // The mark in the text is that of the request that is shown, and of the one before it.
+    let agreed = view.comparison.as_ref().map(|compared| compared.comparison.agreed_bytes);
+    let is_same = agreed.is_some() && agreed == shown.agreed_bytes();
+    let first_change = if is_same { format!("#{prefix}first-change") } else { String::new() };
     html! {
         aside aria-label="What was left out, and what changed" {
             @if let Some(compared) = &view.comparison {
@@ -247,7 +276,7 @@ fn aside(gateway: &Gateway, view: &ContextView, shown: &RequestView, prefix: &st
                             "Against turn " (compared.requests.before.turn)
                         }
                     }
-                    (diff_facts(&compared.comparison, &format!("#{prefix}first-change")))
+                    (diff_facts(&compared.comparison, &first_change))
                     (changed_text(&compared.comparison))
                     (item_changes(&compared.comparison))
                 }

@@ -2,17 +2,20 @@
 //! came, left and changed. In the words of `recto diff`.
 
 use axum::Router;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::routing::get;
 use maud::{Markup, html};
 use recto_agent::{RecordReader, RequestPair, TurnComparison};
-use recto_context::{ChangeExcerpt, Comparison, ItemId, PromptChange, Tokens, grouped_digits};
+use recto_context::{
+    ChangeExcerpt, Comparison, ItemId, PromptChange, Tokens, grouped_digits, is_unseen,
+};
 use recto_store::TurnId;
 use serde::Deserialize;
 
-use super::layout::{NavPage, PageChrome, PageFrame};
+use super::context::short_source;
+use super::layout::{NavPage, PageChrome, PageFrame, PageVisitor};
 use super::page_problem::PageResult;
-use crate::access::{Caller, FormToken};
+use crate::extract::{PagePath, PageQuery};
 use crate::gateway::Gateway;
 
 /// The routes of this page.
@@ -28,12 +31,11 @@ struct DiffQuery {
 
 async fn show_diff(
     State(gateway): State<Gateway>,
-    Caller(actor): Caller,
-    form: FormToken,
-    Path(turn): Path<String>,
-    Query(query): Query<DiffQuery>,
+    visitor: PageVisitor,
+    PagePath(turn): PagePath<String>,
+    PageQuery(query): PageQuery<DiffQuery>,
 ) -> PageResult<Markup> {
-    let reader = RecordReader::new(gateway.store(), &actor);
+    let reader = RecordReader::new(gateway.store(), &visitor.actor);
     let record = reader.find_turn(&turn).await?;
     let session = reader.session(record.turn().session).await?;
     let other = match query.with {
@@ -41,10 +43,11 @@ async fn show_diff(
         None => None,
     };
     let compared = reader.compare_turns(record, other).await?;
-    let chrome = PageChrome::load(&gateway, &actor, &form, &session.agent).await?;
+    let chrome = PageChrome::load(&gateway, &visitor, &session.agent).await?;
     let RequestPair { before, after } = &compared.requests;
     let title = format!("Turn {} against turn {}", after.turn, before.turn);
-    let frame = PageFrame { title: &title, page: NavPage::Chat, body_class: "", scripts: &[] };
+    let frame =
+        PageFrame { title: &title, page: Some(NavPage::Chat), body_class: "", scripts: &[] };
     Ok(chrome.render(frame, &diff_page(&title, &compared)))
 }
 
@@ -70,9 +73,17 @@ fn diff_page(title: &str, compared: &TurnComparison) -> Markup {
                     button.btn type="submit" { "Compare" }
                 }
             }
-            (diff_facts(&compared.comparison, ""))
-            (changed_text(&compared.comparison))
-            (item_changes(&compared.comparison))
+            section {
+                h2 { "Where they part" }
+                (diff_facts(&compared.comparison, ""))
+                (changed_text(&compared.comparison))
+            }
+            @if changes_items(&compared.comparison) {
+                section {
+                    h2 { "Items that came and went" }
+                    (item_changes(&compared.comparison))
+                }
+            }
         }
     }
 }
@@ -105,7 +116,7 @@ pub(crate) fn diff_facts(comparison: &Comparison, first_change: &str) -> Markup 
             @if let Some(change) = change {
                 dt { "layer" } dd { span class={ "sw l-" (change.layer) } {} " " (change.layer) }
                 @if let Some(item) = &change.item { dt { "item" } dd { (item) } }
-                @if let Some(source) = &change.source { dt { "source" } dd.path { (source) } }
+                @if let Some(source) = &change.source { dt { "source" } dd title=(source) { (short_source(source)) } }
                 dt { "cause" } dd { (change.cause.describe()) }
             }
         }
@@ -134,10 +145,16 @@ pub(crate) fn changed_text(comparison: &Comparison) -> Markup {
     }
 }
 
-/// A text in one line, with what can't be seen in it.
+/// A text in one line, in which line breaks and what can't be seen are written out.
 fn visible(text: &str) -> String {
-    let quoted = format!("{text:?}");
-    quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(&quoted).to_owned()
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            c if is_unseen(c) => shown.extend(c.escape_default()),
+            c => shown.push(c),
+        }
+    }
+    shown
 }
 
 /// The items that came, left and changed.
@@ -149,7 +166,7 @@ pub(crate) fn item_changes(comparison: &Comparison) -> Markup {
         ("wait", "changed", "~", changed),
     ];
     html! {
-        @if lists.iter().any(|(.., items)| !items.is_empty()) {
+        @if changes_items(comparison) {
             ul.chg {
                 @for (class, word, sign, items) in lists {
                     @for item in items {
@@ -158,5 +175,22 @@ pub(crate) fn item_changes(comparison: &Comparison) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// Whether any item came, left or changed.
+fn changes_items(comparison: &Comparison) -> bool {
+    let Comparison { added, removed, changed, .. } = comparison;
+    [added, removed, changed].iter().any(|items| !items.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_seen_is_written_out_and_quotes_stay() {
+        assert_eq!(visible("a\u{202e}b"), "a\\u{202e}b");
+        assert_eq!(visible("{\"a\": \"b\"}\n\tc\u{1b}"), "{\"a\": \"b\"}\\n\\tc\\u{1b}");
     }
 }

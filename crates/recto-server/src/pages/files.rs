@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use axum::Router;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::get;
 use form_urlencoded::Serializer;
@@ -13,9 +13,9 @@ use recto_agent::{Actor, RecordReader, Right, SourceFileView, is_allowed, restor
 use recto_store::TurnId;
 use serde::Deserialize;
 
-use super::layout::{NavPage, PageChrome, PageFrame};
+use super::layout::{NavPage, PageChrome, PageFrame, PageVisitor};
 use super::page_problem::PageResult;
-use crate::access::{Caller, FormToken};
+use crate::extract::PageQuery;
 use crate::gateway::Gateway;
 use crate::problem::{ApiProblem, ApiResult};
 
@@ -68,17 +68,17 @@ struct FileQuery {
 
 async fn show_file(
     State(gateway): State<Gateway>,
-    Caller(actor): Caller,
-    form: FormToken,
-    Query(query): Query<FileQuery>,
+    visitor: PageVisitor,
+    PageQuery(query): PageQuery<FileQuery>,
 ) -> PageResult<Markup> {
-    actor.must_have(Right::SeeWorkspace)?;
+    visitor.actor.must_have(Right::SeeWorkspace)?;
     let agent = gateway.agent(&query.agent).ok_or_else(not_there)?;
-    let file = agent.source_file(&actor, &query.path).await?.ok_or_else(not_there)?;
-    let marked = marked_text(&gateway, &actor, &query).await?;
-    let chrome = PageChrome::load(&gateway, &actor, &form, agent.name()).await?;
+    let file = agent.source_file(&visitor.actor, &query.path).await?.ok_or_else(not_there)?;
+    let marked = marked_text(&gateway, &visitor.actor, &query).await?;
+    let chrome = PageChrome::load(&gateway, &visitor, agent.name()).await?;
     let title = file.path.to_string_lossy();
-    let frame = PageFrame { title: &title, page: NavPage::Workspace, body_class: "", scripts: &[] };
+    let frame =
+        PageFrame { title: &title, page: Some(NavPage::Workspace), body_class: "", scripts: &[] };
     Ok(chrome.render(frame, &file_page(&file, marked.as_deref(), query.turn)))
 }
 

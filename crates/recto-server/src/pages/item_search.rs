@@ -6,16 +6,15 @@ use recto_agent::{
     Agent, ItemSearch, ItemSearchReport, ItemSearchRow, SearchPatience, search_items,
 };
 use recto_context::{Catalog, ItemKind, Priority};
+use recto_search::ItemGroup;
 use recto_workspace::Horizon;
 
-use super::context::include_badge;
+use super::context::{include_badge, memory_label};
+use super::layout::with_code;
 use crate::gateway::Gateway;
 
-/// The most items of each group that are shown.
-const SHOWN: usize = 8;
-
-/// The most rows of the table, but for those that a turn takes.
-const MOST: usize = 12;
+/// The most items of each group that are ranked for the page.
+const MOST_RANKED: usize = 200;
 
 /// What would fit a message, of all that an agent has.
 pub(crate) async fn find_fitting(
@@ -26,7 +25,7 @@ pub(crate) async fn find_fitting(
     let memories = agent.memories();
     let remembered = memories.files().read(&memories.owner(), Horizon::All).await;
     let catalog = Catalog { memories: remembered.memories.clone(), ..catalog.clone() };
-    let asked = ItemSearch { query, kind: None, limit: Some(SHOWN) };
+    let asked = ItemSearch { query, kind: None, limit: Some(MOST_RANKED) };
     // A page does not wait until everything has its vector.
     search_items(agent.searcher(), &catalog, &asked, SearchPatience::OneSecond).await
 }
@@ -53,7 +52,7 @@ pub(crate) fn search_section(
                 @if let Some((_, report)) = found {
                     " Searched " (report.how) "."
                     @if let Some(remedy) = report.how.remedy() {
-                        " " (gateway.describe_remedy(&remedy))
+                        " " (with_code(&gateway.describe_remedy(&remedy)))
                     }
                 }
             }
@@ -63,15 +62,8 @@ pub(crate) fn search_section(
 }
 
 fn found_table(report: &ItemSearchReport, catalog: &Catalog) -> Markup {
-    let fitting = report.rows.iter().filter(|row| row.has_any());
-    let rows: Vec<&ItemSearchRow> = fitting
-        .enumerate()
-        .filter(|(at, row)| *at < MOST || row.is_taken)
-        .map(|(_, row)| row)
-        .collect();
-    let floor = report.options.documents.floor;
-    let below = |row: &&&ItemSearchRow| row.pick.scores.probability.unwrap_or(0.0) >= floor;
-    let above = rows.iter().take_while(below).count();
+    let (rows, others): (Vec<&ItemSearchRow>, Vec<&ItemSearchRow>) =
+        report.rows.iter().partition(|row| row.has_any());
     html! {
         @if rows.is_empty() {
             p.q { "Nothing has anything in common with it." }
@@ -81,17 +73,22 @@ fn found_table(report: &ItemSearchReport, catalog: &Catalog) -> Markup {
                     tr {
                         th.c-x scope="col" { span.vh { "Taken" } }
                         th scope="col" { "Item, and where it fits best" }
-                        th.n.c-bar scope="col" { "Prob" span.wide { "ability" } }
+                        th.n.c-bar scope="col"
+                            title="how probable it is that it fits, and the floor: a turn takes nothing below it" {
+                            "Prob" span.wide { "ability, floor" }
+                        }
                         th.n.c-n scope="col" { "Cosine" }
-                        th.n.c-n scope="col" { "Lexical" }
+                        th.n.c-n scope="col" title="how many of its words are in the message, and how rare they are" { "Words" }
                     }
                 }
                 tbody {
-                    @for (at, row) in rows.iter().enumerate() {
-                        @if at == above { (floor_row(floor)) }
-                        (found_row(row, catalog))
-                    }
-                    @if above == rows.len() { (floor_row(floor)) }
+                    @for row in &rows { (found_row(row, report, catalog)) }
+                }
+            }
+            @if !others.is_empty() {
+                p.q {
+                    (others.len()) @if others.len() == 1 { " more has" } @else { " more have" }
+                    " nothing in common with it."
                 }
             }
             @if !report.options.enabled { p.q { "Search is off: turns take nothing." } }
@@ -102,15 +99,9 @@ fn found_table(report: &ItemSearchReport, catalog: &Catalog) -> Markup {
     }
 }
 
-fn floor_row(floor: f32) -> Markup {
-    html! {
-        tr.floor {
-            td colspan="5" { "floor " (format!("{floor:.2}")) ": nothing below this line is taken" }
-        }
-    }
-}
-
-fn found_row(row: &ItemSearchRow, catalog: &Catalog) -> Markup {
+fn found_row(row: &ItemSearchRow, report: &ItemSearchReport, catalog: &Catalog) -> Markup {
+    // Each kind has a floor of its own.
+    let floor = report.options.for_group(ItemGroup::of_kind(row.pick.item.kind)).floor;
     let scores = &row.pick.scores;
     let number = |score: Option<f32>| score.map(|score| format!("{score:.2}")).unwrap_or_default();
     let width = scores.probability.unwrap_or(0.0).clamp(0.0, 1.0) * 100.0;
@@ -133,7 +124,7 @@ fn found_row(row: &ItemSearchRow, catalog: &Catalog) -> Markup {
                     rect class=[row.is_taken.then_some("take")] width={ (format!("{width:.0}")) "%" }
                         height="5" {}
                 }
-                (number(scores.probability))
+                (number(scores.probability)) span.q.wide { ", " (format!("{floor:.2}")) }
             }
             td.n { (number(scores.cosine)) }
             td.n { (number(scores.lexical)) }
@@ -154,6 +145,11 @@ fn item_name(row: &ItemSearchRow, catalog: &Catalog) -> Markup {
     };
     html! {
         @if let Some(lead) = lead { span.id { (lead) } " • " }
-        @if item.kind == ItemKind::Tool { code { (item.name) } } @else { (item.name) }
+        @match item.kind {
+            ItemKind::Tool => code { (item.name) },
+            // Its text stands below, and says more than the number behind the file.
+            ItemKind::Memory => (memory_label(&item.name)),
+            _ => (item.name),
+        }
     }
 }

@@ -2,14 +2,16 @@
 //!
 //! Pages give their title and their body; what stands around them is the same everywhere.
 
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use recto_agent::Actor;
+use recto_agent::{Actor, ActorRole, Right, is_allowed};
 use recto_store::Moment;
 
-use crate::access::FormToken;
+use crate::access::{Caller, CallerCredential, FormToken};
 use crate::assets::asset_path;
 use crate::gateway::{Gateway, can_reach};
-use crate::problem::ApiResult;
+use crate::problem::{ApiProblem, ApiResult};
 
 /// The pages that the top line leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +39,11 @@ impl NavPage {
         }
     }
 
+    /// Whether it is for somebody of this role.
+    fn is_for(self, role: ActorRole) -> bool {
+        self == NavPage::Chat || is_allowed(role, Right::SeeWorkspace)
+    }
+
     fn label(self) -> &'static str {
         match self {
             NavPage::Chat => "Chat",
@@ -47,15 +54,54 @@ impl NavPage {
     }
 }
 
+/// Whoever looks at a page, with how they are known and what the forms of their pages carry.
+#[derive(Debug, Clone)]
+pub(crate) struct PageVisitor {
+    pub(crate) actor: Actor,
+    credential: CallerCredential,
+    form: FormToken,
+}
+
+impl FromRequestParts<Gateway> for PageVisitor {
+    type Rejection = ApiProblem;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> ApiResult<Self> {
+        let Caller(actor) = Caller::from_request_parts(parts, gateway).await?;
+        let Ok(credential) = CallerCredential::from_request_parts(parts, gateway).await;
+        let Ok(form) = FormToken::from_request_parts(parts, gateway).await;
+        Ok(PageVisitor { actor, credential, form })
+    }
+}
+
+/// Somebody who is logged in, as the top line names them.
+#[derive(Debug, Clone)]
+struct LoggedIn {
+    name: String,
+    /// What they are to the agent.
+    role: String,
+}
+
+impl LoggedIn {
+    /// The visitor, if it was a log-in that let them in: others have nothing to log out of.
+    fn find(visitor: &PageVisitor) -> Option<Self> {
+        let Actor { name, role, .. } = &visitor.actor;
+        let logged_in = LoggedIn { name: name.to_string(), role: role.to_string() };
+        (visitor.credential == CallerCredential::Cookie).then_some(logged_in)
+    }
+}
+
 /// What stands around a page, as it is for one person at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct PageChrome {
     /// The agent that is shown.
     pub(crate) agent: String,
     /// How many questions wait for an answer, in all sessions that the person can reach.
-    pub(crate) waiting: usize,
+    waiting: usize,
     /// The hidden field by which the server knows its own forms.
     pub(crate) form_field: Markup,
+    logged_in: Option<LoggedIn>,
+    /// What whoever looks at it is to the agents; nobody knows it of a page that was not made.
+    role: Option<ActorRole>,
 }
 
 /// A page to be framed.
@@ -63,8 +109,8 @@ pub(crate) struct PageChrome {
 pub(crate) struct PageFrame<'a> {
     /// What the browser's tab says, before the name of the program.
     pub(crate) title: &'a str,
-    /// The page of the top line that it belongs to.
-    pub(crate) page: NavPage,
+    /// The page of the top line that it belongs to, if it does to one.
+    pub(crate) page: Option<NavPage>,
     /// The class of the body; empty for pages that scroll as a whole.
     pub(crate) body_class: &'static str,
     /// The modules that it begins with, by their names in `assets/`.
@@ -75,42 +121,34 @@ impl PageChrome {
     /// The chrome of a page that shows this agent to somebody.
     pub(crate) async fn load(
         gateway: &Gateway,
-        actor: &Actor,
-        form: &FormToken,
+        visitor: &PageVisitor,
         agent: &str,
     ) -> ApiResult<Self> {
         let mut waiting = 0;
         for approval in gateway.store().open_approvals(Moment::now()).await? {
             let session = gateway.store().session(approval.session).await?;
-            waiting += usize::from(session.is_some_and(|session| can_reach(actor, &session)));
+            let is_theirs = |session| can_reach(&visitor.actor, &session);
+            waiting += usize::from(session.is_some_and(is_theirs));
         }
-        Ok(PageChrome { agent: agent.to_owned(), waiting, form_field: form.field() })
+        let (agent, form_field) = (agent.to_owned(), visitor.form.field());
+        let (logged_in, role) = (LoggedIn::find(visitor), Some(visitor.actor.role));
+        Ok(PageChrome { agent, waiting, form_field, logged_in, role })
+    }
+
+    /// The chrome of a page for somebody of whom nothing need be known, such as that of an error.
+    pub(crate) fn plain() -> Self {
+        let (agent, form_field) = (String::new(), html! {});
+        PageChrome { agent, waiting: 0, form_field, logged_in: None, role: None }
+    }
+
+    /// Whether whoever looks at the page may do this: what they may not is not offered.
+    pub(crate) fn may(&self, right: Right) -> bool {
+        self.role.is_some_and(|role| is_allowed(role, right))
     }
 
     /// A whole page. Its body has everything below the top line, with a `main` whose id is `main`.
     pub(crate) fn render(&self, frame: PageFrame<'_>, body: &Markup) -> Markup {
-        html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta name="color-scheme" content="light dark";
-                    title { (frame.title) " · Recto" }
-                    link rel="icon" type="image/svg+xml" href=(asset_path("icon.svg"));
-                    link rel="stylesheet" href=(asset_path("style.css"));
-                    @for script in frame.scripts {
-                        script type="module" src=(asset_path(script)) {}
-                    }
-                }
-                body class=[Some(frame.body_class).filter(|class| !class.is_empty())] {
-                    a.skip href="#main" { "Skip to the content" }
-                    (sprites())
-                    (self.top_line(frame.page))
-                    (body)
-                }
-            }
-        }
+        render_page(frame, &self.top_line(frame.page), body)
     }
 
     /// A form that changes something: all such forms of all pages are made here. Scripts send those
@@ -125,25 +163,82 @@ impl PageChrome {
         }
     }
 
-    fn top_line(&self, current: NavPage) -> Markup {
+    fn top_line(&self, current: Option<NavPage>) -> Markup {
         html! {
             header.top {
                 a.brand href="/" aria-label="Recto" { (brand()) span { "Recto" } }
-                nav aria-label="Pages" {
-                    ul {
-                        @for page in NavPage::ALL {
-                            li {
-                                a href=(page.path()) aria-current=[(page == current).then_some("page")] {
-                                    (page.label())
-                                    @if page == NavPage::Chat && self.waiting > 0 {
-                                        " " (waiting_mark(self.waiting))
-                                    }
+                (self.page_links(current))
+                @if !self.agent.is_empty() { span.q.agent-name { "agent " b { (self.agent) } } }
+                @if let Some(person) = &self.logged_in { (self.log_out(person)) }
+            }
+        }
+    }
+
+    fn pages(&self) -> impl Iterator<Item = NavPage> {
+        let role = self.role;
+        NavPage::ALL.into_iter().filter(move |page| role.is_none_or(|role| page.is_for(role)))
+    }
+
+    /// The ways to all pages, with how many questions wait.
+    pub(crate) fn page_links(&self, current: Option<NavPage>) -> Markup {
+        html! {
+            nav #pages aria-label="Pages" {
+                ul {
+                    @for page in self.pages() {
+                        @let is_current = Some(page) == current;
+                        li {
+                            a href=(page.path()) aria-current=[is_current.then_some("page")] {
+                                (page.label())
+                                @if page == NavPage::Chat && self.waiting > 0 {
+                                    " " (waiting_mark(self.waiting))
                                 }
                             }
                         }
                     }
                 }
-                span.q.agent-name { "agent " b { (self.agent) } }
+            }
+        }
+    }
+
+    /// Who is logged in, and the way out. It leads to another page: no script sends it.
+    fn log_out(&self, person: &LoggedIn) -> Markup {
+        html! {
+            form.log-out method="post" action="/logout" {
+                (self.form_field)
+                span.q.cut title=(person.role) { "logged in as " b { (person.name) } }
+                button.btn { "Log out" }
+            }
+        }
+    }
+}
+
+/// A page for those whom the server does not know: without the ways to other pages.
+pub(crate) fn render_stranger_page(title: &str, body: &Markup) -> Markup {
+    let frame = PageFrame { title, page: None, body_class: "", scripts: &[] };
+    let top = html! { header.top { span.brand { (brand()) span { "Recto" } } } };
+    render_page(frame, &top, body)
+}
+
+fn render_page(frame: PageFrame<'_>, top: &Markup, body: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (frame.title) " · Recto" }
+                link rel="icon" type="image/svg+xml" href=(asset_path("icon.svg"));
+                link rel="stylesheet" href=(asset_path("style.css"));
+                @for script in frame.scripts {
+                    script type="module" src=(asset_path(script)) {}
+                }
+            }
+            body class=[Some(frame.body_class).filter(|class| !class.is_empty())] {
+                a.skip href="#main" { "Skip to the content" }
+                (sprites())
+                (top)
+                (body)
             }
         }
     }
@@ -153,6 +248,14 @@ impl PageChrome {
 pub(crate) fn waiting_mark(waiting: usize) -> Markup {
     html! {
         span.mark title="waiting for an answer" { (waiting) span.vh { " waiting" } }
+    }
+}
+
+/// The button that closes a drawer, where the window is too narrow for it to stand beside others.
+pub(crate) fn close_drawer(drawer: &str) -> Markup {
+    html! {
+        button.btn.plain.x.shut-drawer type="button" popovertarget=(drawer)
+            popovertargetaction="hide" aria-label="Close" { (mute_icon("x")) }
     }
 }
 

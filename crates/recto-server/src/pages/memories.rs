@@ -1,9 +1,8 @@
 //! `/memories`: what the agent remembers of anybody, to be seen, added, changed, forgotten and
 //! brought back.
 
-use axum::Form;
 use axum::Router;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::response::Redirect;
 use axum::routing::{get, post};
 use jiff::Timestamp;
@@ -15,10 +14,11 @@ use recto_workspace::AllMemories;
 use serde::Deserialize;
 
 use super::files::file_address;
-use super::layout::{NavPage, PageChrome, PageFrame};
+use super::layout::{NavPage, PageChrome, PageFrame, PageVisitor};
 use super::page_problem::PageResult;
 use super::workspace::{agent_tabs, asked_agent};
-use crate::access::{Caller, FormToken};
+use crate::access::Caller;
+use crate::extract::{PageFields, PageQuery};
 use crate::gateway::Gateway;
 
 /// The routes of this page.
@@ -57,29 +57,32 @@ impl MemoryForm {
 
 async fn show_memories(
     State(gateway): State<Gateway>,
-    Caller(actor): Caller,
-    form: FormToken,
-    Query(query): Query<MemoriesQuery>,
+    visitor: PageVisitor,
+    PageQuery(query): PageQuery<MemoriesQuery>,
 ) -> PageResult<Markup> {
     let agent = asked_agent(&gateway, query.agent.as_deref())?;
-    let remembered = agent.all_memories(&actor).await?;
-    let forgotten = agent.forgotten_memories(&actor).await?;
-    let chrome = PageChrome::load(&gateway, &actor, &form, agent.name()).await?;
+    let remembered = agent.all_memories(&visitor.actor).await?;
+    let forgotten = agent.forgotten_memories(&visitor.actor).await?;
+    let chrome = PageChrome::load(&gateway, &visitor, agent.name()).await?;
     let list = MemoryList {
         chrome: &chrome,
         agent: agent.name(),
-        may_change: is_allowed(actor.role, Right::ChangeWorkspace),
+        may_change: is_allowed(visitor.actor.role, Right::ChangeWorkspace),
     };
     let body = memories_page(&gateway, agent, list, &remembered, &forgotten);
-    let frame =
-        PageFrame { title: "Memories", page: NavPage::Memories, body_class: "", scripts: &[] };
+    let frame = PageFrame {
+        title: "Memories",
+        page: Some(NavPage::Memories),
+        body_class: "",
+        scripts: &[],
+    };
     Ok(chrome.render(frame, &body))
 }
 
 async fn add_memory(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
-    Form(form): Form<MemoryForm>,
+    PageFields(form): PageFields<MemoryForm>,
 ) -> PageResult<Redirect> {
     let agent = asked_agent(&gateway, Some(&form.agent))?;
     let added = agent.add_memory(&actor, &form.text, form.marks()).await?;
@@ -89,7 +92,7 @@ async fn add_memory(
 async fn edit_memory(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
-    Form(form): Form<MemoryForm>,
+    PageFields(form): PageFields<MemoryForm>,
 ) -> PageResult<Redirect> {
     let agent = asked_agent(&gateway, Some(&form.agent))?;
     let edit = MemoryEdit { text: Some(form.text.clone()), marks: Some(form.marks()) };
@@ -100,7 +103,7 @@ async fn edit_memory(
 async fn forget_memory(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
-    Form(form): Form<MemoryForm>,
+    PageFields(form): PageFields<MemoryForm>,
 ) -> PageResult<Redirect> {
     let agent = asked_agent(&gateway, Some(&form.agent))?;
     let forgotten = agent.forget_memory(&actor, &form.name).await?;
@@ -110,7 +113,7 @@ async fn forget_memory(
 async fn restore_memory(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
-    Form(form): Form<MemoryForm>,
+    PageFields(form): PageFields<MemoryForm>,
 ) -> PageResult<Redirect> {
     let agent = asked_agent(&gateway, Some(&form.agent))?;
     let restored = agent.restore_memory(&actor, &form.name).await?;

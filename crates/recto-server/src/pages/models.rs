@@ -1,4 +1,5 @@
-//! `/models`: the models that can answer, and the state of the setup as `doctor` finds it.
+//! `/models`: the models that can answer, who is let in from chats, and the state of the setup as
+//! `doctor` finds it.
 
 use axum::Router;
 use axum::extract::State;
@@ -7,29 +8,27 @@ use maud::{Markup, html};
 use recto_agent::{ModelEntry, Right};
 use serde_json::Value;
 
-use super::layout::{NavPage, PageChrome, PageFrame};
+use super::layout::{NavPage, PageChrome, PageFrame, PageVisitor, with_code};
 use super::page_problem::PageResult;
-use crate::access::{Caller, FormToken};
+use super::pairings::pairing_section;
 use crate::gateway::Gateway;
 use crate::host::HostRequest;
-use crate::includes::tell_ending;
+use crate::problem::ApiProblem;
 
 /// The routes of this page.
 pub(crate) fn routes() -> Router<Gateway> {
     Router::new().route("/models", get(show_models))
 }
 
-async fn show_models(
-    State(gateway): State<Gateway>,
-    Caller(actor): Caller,
-    form: FormToken,
-) -> PageResult<Markup> {
-    actor.must_have(Right::SeeWorkspace)?;
+async fn show_models(State(gateway): State<Gateway>, visitor: PageVisitor) -> PageResult<Markup> {
+    visitor.actor.must_have(Right::SeeWorkspace)?;
     let asked = gateway.host().ask(|answer| HostRequest::Doctor { answer }).await;
-    let report = asked.ok_or_else(tell_ending)?;
+    let report = asked.map_err(ApiProblem::from)?;
     let agent = gateway.default_agent()?;
-    let chrome = PageChrome::load(&gateway, &actor, &form, agent.name()).await?;
-    let frame = PageFrame { title: "Models", page: NavPage::Models, body_class: "", scripts: &[] };
+    let chrome = PageChrome::load(&gateway, &visitor, agent.name()).await?;
+    let frame =
+        PageFrame { title: "Models", page: Some(NavPage::Models), body_class: "", scripts: &[] };
+    let pairings = pairing_section(&gateway, &chrome, &visitor.actor).await?;
     let body = html! {
         main.page id="main" {
             header.head { div { h1 { "Models and setup" } } }
@@ -39,6 +38,7 @@ async fn show_models(
                     (model_table(agent.models()))
                 }
             }
+            (pairings)
             (doctor_section(&report))
         }
     };
@@ -62,14 +62,16 @@ fn model_table(models: &[ModelEntry]) -> Markup {
                         tr {
                             td {
                                 (model.name)
-                                @if at == 0 { " " span.q { "answers where nothing else is chosen" } }
+                                @if at == 0 {
+                                    " " span.q title="answers where nothing else is chosen" { "default" }
+                                }
                             }
                             td { code { (model.call.model) } }
                             td { (model.client.provider().name()) " " span.q { (model.client.url()) } }
                             td {
                                 @match model.window {
                                     Some(window) => { (window) " tokens" },
-                                    None => span.q { "as the server says" },
+                                    None => span.q { (unset_window(model)) },
                                 }
                             }
                             td.q { (model.chosen) }
@@ -81,12 +83,23 @@ fn model_table(models: &[ModelEntry]) -> Markup {
     }
 }
 
+/// Who says how large the window is, where the entry of a model does not.
+fn unset_window(model: &ModelEntry) -> &'static str {
+    match model.client.provider().name() {
+        "embedded" => "as its file says",
+        "scripted" => "any: a file is played",
+        _ => "as the server says",
+    }
+}
+
 /// What `doctor` found, a row for each thing that it looked at.
 fn doctor_section(report: &Value) -> Markup {
     let checks = report["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
     html! {
         section aria-labelledby="doctor-title" {
-            h2 id="doctor-title" { "State of the setup" }
+            h2 id="doctor-title" {
+                "State of the setup " span.q { (state_words(checks)) }
+            }
             @if let Some(error) = report["error"]["message"].as_str() {
                 p.no-ok { (error) }
             }
@@ -99,19 +112,31 @@ fn doctor_section(report: &Value) -> Markup {
     }
 }
 
+/// How many of the checks want a person to look.
+fn state_words(checks: &[Value]) -> String {
+    let wants_a_look = |check: &&Value| !matches!(check["state"].as_str(), Some("ok" | "absent"));
+    match (checks.iter().filter(wants_a_look).count(), checks.len()) {
+        (0, all) => format!("all {all} fine"),
+        (1, all) => format!("1 of {all} wants a look"),
+        (some, all) => format!("{some} of {all} want a look"),
+    }
+}
+
 fn check_row(check: &Value) -> Markup {
     let text = |name: &str| check[name].as_str().unwrap_or_default();
     let (class, sign) = match text("state") {
-        "ok" | "fine" => ("ok", "✓"),
-        "problem" | "error" | "failed" => ("no-ok", "✗"),
+        "ok" => ("ok", "✓"),
+        // Not there, and not needed.
+        "absent" => ("q", "–"),
+        "error" => ("no-ok", "✗"),
         _ => ("wait", "!"),
     };
     html! {
         tr {
-            td { span class=(class) role="img" aria-label=(text("state")) { (sign) } " " (text("subject")) }
+            td { span class={ "sign " (class) } role="img" aria-label=(text("state")) { (sign) } (text("subject")) }
             td {
-                (text("message"))
-                @if !text("hint").is_empty() { br; span.q { (text("hint")) } }
+                (with_code(text("message")))
+                @if !text("hint").is_empty() { br; span.q { (with_code(text("hint"))) } }
             }
         }
     }

@@ -1,11 +1,15 @@
 //! An error as a page: what happened, to what, and what to do.
 
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use recto_agent::AgentError;
 use recto_store::StoreError;
 
-use super::layout::{NavPage, PageChrome, PageFrame, with_code};
+use super::layout::{PageChrome, PageFrame, with_code};
+use crate::gateway::Gateway;
 use crate::problem::ApiProblem;
 
 /// An error that a person meets on a page.
@@ -35,29 +39,69 @@ impl From<StoreError> for PageProblem {
 
 /// An error as a block of a page.
 pub(crate) fn problem_block(problem: &ApiProblem) -> Markup {
+    let hint = problem.hint_with_remedy();
     html! {
         div.block.error role="alert" {
             h3 { (with_code(&problem.title)) }
-            @if let Some(hint) = &problem.hint {
-                p { b { "Hint:" } " " (with_code(hint)) }
-            }
+            @if let Some(detail) = &problem.detail { p { (with_code(detail)) } }
+            @if let Some(hint) = hint { p { b { "Hint:" } " " (with_code(&hint)) } }
         }
     }
 }
 
 impl IntoResponse for PageProblem {
     fn into_response(self) -> Response {
-        // Where a page could not be made, what stands around it is not asked for.
-        let chrome = PageChrome { agent: String::new(), waiting: 0, form_field: html! {} };
-        let frame =
-            PageFrame { title: "Not possible", page: NavPage::Chat, body_class: "", scripts: &[] };
+        let status = self.0.status();
+        let title = problem_title(status);
+        let frame = PageFrame { title, page: None, body_class: "", scripts: &[] };
         let body = html! {
-            main.page #main {
-                h1 { "Not possible" }
+            main.page.narrow-page #main {
+                h1 { (title) }
                 (problem_block(&self.0))
-                p { a href="/" { "To the conversations" } }
+                p { a.btn href="/" { "To the conversations" } }
             }
         };
-        (self.0.status(), chrome.render(frame, &body)).into_response()
+        // Where a page could not be made, what stands around it is not asked for.
+        let mut answer = (status, PageChrome::plain().render(frame, &body)).into_response();
+        answer.extensions_mut().insert(self);
+        answer
+    }
+}
+
+/// What a page of an error is called.
+fn problem_title(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::NOT_FOUND => "Not found",
+        StatusCode::FORBIDDEN => "Not allowed",
+        StatusCode::METHOD_NOT_ALLOWED => "Not by this way",
+        status if status.is_server_error() => "Not at the moment",
+        _ => "Not possible",
+    }
+}
+
+/// Adds to the problem of a page how its remedy is applied, in the words of the program around the
+/// server.
+pub(crate) async fn describe_page_remedies(
+    State(gateway): State<Gateway>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let answer = next.run(request).await;
+    let told = answer.extensions().get::<PageProblem>().filter(|told| told.0.remedy.is_some());
+    let Some(PageProblem(mut problem)) = told.cloned() else { return answer };
+    if let Some(advice) = &mut problem.remedy {
+        advice.words = gateway.describe_remedy(&advice.remedy);
+    }
+    PageProblem(problem).into_response()
+}
+
+/// Answers for a path that nothing has: with a page to whoever looks at pages.
+pub(crate) async fn refuse_path(uri: Uri, headers: HeaderMap) -> Response {
+    let title = format!("there is nothing at `{}`", uri.path());
+    let problem = ApiProblem::new(StatusCode::NOT_FOUND, "no_such_path", title);
+    let accepted = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    match accepted.is_some_and(|accepted| accepted.contains("text/html")) {
+        true => PageProblem(problem.hint("the top line leads to all pages")).into_response(),
+        false => problem.hint("`/api/openapi.json` says what there is").into_response(),
     }
 }

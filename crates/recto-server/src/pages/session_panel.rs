@@ -1,16 +1,21 @@
 //! The panel beside a conversation: the items in the session, with add and remove, and its settings.
 
 use maud::{Markup, html};
-use recto_agent::{Agent, ModelEntry, SessionSettings, session_setting_names, typed_name};
+use recto_agent::{
+    ActorRole, Agent, ModelEntry, Right, SessionSettings, is_allowed, session_setting_names,
+    typed_name,
+};
 use recto_context::mode::ModeSetting;
 use recto_context::{
     Catalog, CatalogDocument, ContextMode, IncludeMode, ItemId, ItemKind, Priority, TokenCounter,
-    Tokens,
+    Tokens, grouped_digits,
 };
 use recto_store::{ItemState, StoredSession};
 use serde_json::Value;
 
-use crate::pages::layout::{PageChrome, mute_icon};
+use crate::pages::context::own_words;
+use crate::pages::layout::{PageChrome, close_drawer, mute_icon};
+use crate::pages::visible_text::show_controls;
 
 /// The kinds of items that a session has, under their headings.
 const KINDS: [(ItemKind, &str); 4] = [
@@ -30,6 +35,14 @@ pub(crate) struct SessionPanel<'a> {
     pub(crate) items: &'a [(ItemId, ItemState)],
     /// The settings that hold, each with where it comes from.
     pub(crate) effective: &'a Value,
+    /// Counts as the session's requests are counted.
+    pub(crate) counter: &'a TokenCounter<'a>,
+    /// What whoever looks at it is to the agent.
+    pub(crate) role: ActorRole,
+    /// The mode that holds where a message says none.
+    pub(crate) mode: Option<ContextMode>,
+    /// Whether it is about another folder, whose items are not known here.
+    pub(crate) is_elsewhere: bool,
 }
 
 /// An item as a row of the panel.
@@ -46,8 +59,12 @@ impl SessionPanel<'_> {
     /// The panel as it stands in the page.
     pub(crate) fn render(&self, chrome: &PageChrome) -> Markup {
         html! {
-            aside.side.panel #in-session popover aria-label="In this session" {
-                section { (self.items_section(chrome)) }
+            aside.side.panel #in-session popover aria-label="In this session"
+                data-mode=[self.mode.map(ContextMode::name)] {
+                section {
+                    @if self.is_elsewhere { (elsewhere_words()) }
+                    @else { (self.items_section(chrome)) }
+                }
                 section { (self.settings_section(chrome)) }
                 section { (self.session_section(chrome)) }
             }
@@ -57,17 +74,23 @@ impl SessionPanel<'_> {
     fn items_section(&self, chrome: &PageChrome) -> Markup {
         let (inside, outside) = self.split_items();
         let total: Tokens = inside.iter().map(|item| item.tokens).sum();
+        let counted = "what they take on a page that has them in full, as requests are counted";
         html! {
             div.row {
                 h2.grow { "In this session" }
-                span.q.n title="estimated" { (total) " tokens" }
+                span.q.n title=(counted) { (total) " tokens" }
+                (close_drawer("in-session"))
             }
-            (self.add_form(chrome, &outside))
+            @if self.may(Right::ChangeItems) { (self.add_form(chrome, &outside)) }
             @for (kind, heading) in KINDS {
                 (self.kind_list(chrome, heading, inside.iter().filter(|item| item.id.kind == kind)))
             }
             @if inside.is_empty() { p.q.kind { "Nothing yet. What is added here stays." } }
         }
+    }
+
+    fn may(&self, right: Right) -> bool {
+        is_allowed(self.role, right)
     }
 
     /// The items in the session, in the order in which they are shown, and those that are not.
@@ -95,13 +118,11 @@ impl SessionPanel<'_> {
     }
 
     fn item(&self, id: ItemId, include: IncludeMode) -> PanelItem {
-        let counter = TokenCounter::estimated();
+        let said = |text: Option<&str>| text.map(|words| own_words(&id, words).to_owned());
         let document = |documents: &[CatalogDocument]| {
-            let found = documents.iter().find(|document| document.name == id.name);
-            found.map(|document| {
-                let said = document.description.as_ref().map(|text| text.as_str().to_owned());
-                (Some(document.priority), said, counter.text(&document.text))
-            })
+            let found = documents.iter().find(|document| document.name == id.name)?;
+            let tokens = self.counter.document(id.kind, found);
+            Some((Some(found.priority), said(found.description.as_deref()), tokens))
         };
         let known = match id.kind {
             ItemKind::Rule => document(&self.catalog.rules),
@@ -109,15 +130,14 @@ impl SessionPanel<'_> {
             ItemKind::Skill => {
                 let found = self.catalog.skills.iter().find(|skill| skill.name == id.name);
                 found.map(|skill| {
-                    let said = skill.description.as_ref().map(|text| text.as_str().to_owned());
-                    (None, said, counter.text(&skill.body))
+                    (None, said(skill.description.as_deref()), self.counter.skill(skill))
                 })
             }
             ItemKind::Tool => {
-                let found = self.catalog.all_tools().find(|tool| tool.id == id);
-                found.map(|tool| {
-                    let said = tool.description.as_deref().map(str::to_owned);
-                    (None, said, counter.text(&tool.schema))
+                let mut tools = self.catalog.all_tools().enumerate();
+                tools.find(|(_, tool)| tool.id == id).map(|(place, tool)| {
+                    let tokens = self.counter.tool_at(tool, place);
+                    (None, said(tool.description.as_deref()), tokens)
                 })
             }
             ItemKind::Memory => None,
@@ -154,7 +174,7 @@ impl SessionPanel<'_> {
                 ul {
                     @for group in items.chunk_by(|a, b| a.id.server == b.id.server) {
                         @if let Some(server) = group.first().and_then(|item| item.id.server.as_ref()) {
-                            li.srv.id { (server) "." }
+                            li.srv.id { (show_controls(server)) "." }
                         }
                         @for item in group { (self.item_row(chrome, item)) }
                     }
@@ -167,7 +187,9 @@ impl SessionPanel<'_> {
         let action = format!("/sessions/{}/items", self.session.id);
         let tip =
             format!("tip-{}", typed_name(&item.id).replace(|c: char| !c.is_alphanumeric(), "-"));
-        let name = &item.id.name;
+        let name = show_controls(&item.id.name);
+        let link = format!("/workspace#{}s", item.id.kind.name());
+        let link = self.may(Right::SeeWorkspace).then_some(link);
         let remove = html! {
             button.btn.plain.x name="remove" value=(typed_name(&item.id))
                 aria-label={ "Remove " (name) " from this session" } { (mute_icon("x")) }
@@ -179,18 +201,18 @@ impl SessionPanel<'_> {
                         span.id { (format!("{:03}", priority.get())) } " • "
                     }
                     span.tip {
-                        a.name href={ "/workspace#" (item.id.kind.name()) "s" }
+                        a.name href=[link]
                             aria-describedby=[item.description.as_ref().map(|_| &tip)] {
                             @if item.id.kind == ItemKind::Tool { code { (name) } } @else { (name) }
                         }
                         @if let Some(description) = &item.description {
-                            span role="tooltip" id=(tip) { (description) }
+                            span role="tooltip" id=(tip) { (show_controls(description)) }
                         }
                     }
                 }
                 " " (include_badge(item.include)) " "
-                span.n.q { (item.tokens) }
-                (chrome.post_form(&action, "", &remove))
+                span.n.q { (item.tokens) span.vh { " tokens" } }
+                @if self.may(Right::ChangeItems) { (chrome.post_form(&action, "", &remove)) }
             }
         }
     }
@@ -213,7 +235,8 @@ impl SessionPanel<'_> {
         };
         html! {
             div.row { h2 { "Settings of this session" } }
-            (chrome.post_form(&action, "form", &content))
+            @if self.may(Right::ChangeSettings) { (chrome.post_form(&action, "form", &content)) }
+            @else { fieldset.form disabled { (content) } }
         }
     }
 
@@ -224,14 +247,34 @@ impl SessionPanel<'_> {
             input #s-name name="name" value=[self.session.name.as_ref().map(ToString::to_string)]
                 autocomplete="off" maxlength="64";
         };
-        let archive = html! { button.btn { "Archive this session" } };
+        let (words, action) = match self.session.archived {
+            None => ("Archive this session", "archive"),
+            Some(_) => ("Take out of the archive", "unarchive"),
+        };
+        let archive = html! { button.btn { (words) } };
         html! {
             div.row { h2 { "This session" } }
-            (chrome.post_form(&format!("/sessions/{id}/rename"), "form", &rename))
-            div.acts.below {
-                (chrome.post_form(&format!("/sessions/{id}/archive"), "", &archive))
-                a.btn href={ "/sessions/" (id) "/chart" } { "Context over time" }
+            @if self.may(Right::ChangeSettings) {
+                (chrome.post_form(&format!("/sessions/{id}/rename"), "form", &rename))
             }
+            div.acts.below {
+                @if self.may(Right::BeginSession) {
+                    (chrome.post_form(&format!("/sessions/{id}/{action}"), "", &archive))
+                }
+                @if self.may(Right::Inspect) {
+                    a.btn href={ "/sessions/" (id) "/chart" } { "Context over time" }
+                }
+            }
+        }
+    }
+}
+
+fn elsewhere_words() -> Markup {
+    html! {
+        div.row { h2.grow { "In this session" } (close_drawer("in-session")) }
+        p.q {
+            "Its items are those of its own folder. " b { "View context" }
+            " of a turn shows which of them it had."
         }
     }
 }
@@ -292,8 +335,12 @@ impl SettingFields<'_> {
             Some(source) => source,
         };
         match &holds["value"] {
-            Value::Null => "the server's own".to_owned(),
+            Value::Null => "the model's own".to_owned(),
             Value::String(text) => format!("{} ({source})", text.replace('_', " ")),
+            Value::Number(number) => match number.as_u64() {
+                Some(whole) => format!("{} ({source})", grouped_digits(whole)),
+                None => format!("{number} ({source})"),
+            },
             other => format!("{other} ({source})"),
         }
     }

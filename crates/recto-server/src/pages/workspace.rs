@@ -4,13 +4,13 @@
 //! Include modes are written into the config by the program around the server, and hold in the
 //! running agents from the next turn on.
 
+mod helpers;
 mod item_table;
 
 use std::collections::HashMap;
 
-use axum::Form;
 use axum::Router;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Redirect;
 use axum::routing::{get, post};
@@ -21,15 +21,18 @@ use recto_store::ItemUsage;
 use recto_workspace::{Severity, SkipReason, SkippedItem, WorkspaceProblem};
 use serde::Deserialize;
 
+use super::chart::newest_chart;
 use super::context::kind_title;
 use super::item_search::{find_fitting, search_section};
-use super::layout::{NavPage, PageChrome, PageFrame};
+use super::layout::{NavPage, PageChrome, PageFrame, PageVisitor};
 use super::page_problem::PageResult;
-use crate::access::{Caller, FormToken};
+use crate::access::Caller;
+use crate::extract::{PageFields, PageQuery};
 use crate::gateway::Gateway;
 use crate::host::{IncludeChange, IncludeTarget};
 use crate::includes;
 use crate::problem::ApiProblem;
+use helpers::sub_agent_section;
 use item_table::{WorkspaceTable, item_anchor, server_anchor};
 
 /// The kinds that stand on the page, in its order.
@@ -51,12 +54,11 @@ struct WorkspaceQuery {
 
 async fn show_workspace(
     State(gateway): State<Gateway>,
-    Caller(actor): Caller,
-    form: FormToken,
-    Query(query): Query<WorkspaceQuery>,
+    visitor: PageVisitor,
+    PageQuery(query): PageQuery<WorkspaceQuery>,
 ) -> PageResult<Markup> {
     let agent = asked_agent(&gateway, query.agent.as_deref())?;
-    let inventory = agent.inventory(&actor).await?;
+    let inventory = agent.inventory(&visitor.actor).await?;
     let usage = read_usage(&gateway, agent.name()).await?;
     let message = query.message.as_deref().map(str::trim).filter(|message| !message.is_empty());
     let found = match message {
@@ -65,17 +67,26 @@ async fn show_workspace(
     };
     let found = found.as_ref().map(|(message, report)| (*message, report));
     let search = search_section(&gateway, agent.name(), &inventory.catalog, found);
-    let chrome = PageChrome::load(&gateway, &actor, &form, agent.name()).await?;
+    let chart = newest_chart(&gateway, &visitor.actor, agent.name()).await?;
+    let schedules = agent.schedules(&visitor.actor).await?.len();
+    let above = html! {
+        div.duo {
+            (search)
+            @if let Some(chart) = chart { (chart) }
+        }
+        (sub_agent_section(&inventory.snapshot.sub_agents))
+    };
+    let chrome = PageChrome::load(&gateway, &visitor, agent.name()).await?;
     let table = WorkspaceTable {
         chrome: &chrome,
         agent: agent.name(),
         inventory: &inventory,
         usage: &usage,
-        may_change: is_allowed(actor.role, Right::ChangeWorkspace),
+        may_change: is_allowed(visitor.actor.role, Right::ChangeWorkspace),
     };
-    let body = workspace_page(&gateway, agent, &table, &search);
+    let body = workspace_page(&gateway, agent, &table, schedules, &above);
     let frame =
-        PageFrame { title: "Items", page: NavPage::Workspace, body_class: "", scripts: &[] };
+        PageFrame { title: "Items", page: Some(NavPage::Workspace), body_class: "", scripts: &[] };
     Ok(chrome.render(frame, &body))
 }
 
@@ -100,7 +111,8 @@ fn workspace_page(
     gateway: &Gateway,
     agent: &Agent,
     table: &WorkspaceTable<'_>,
-    search: &Markup,
+    schedules: usize,
+    above: &Markup,
 ) -> Markup {
     let AgentInventory { catalog, snapshot, .. } = table.inventory;
     html! {
@@ -110,7 +122,14 @@ fn workspace_page(
                     h1 { "Items of the workspace" }
                     p.q {
                         "agent " (agent.name()) " · "
-                        (always_tokens(table.inventory)) " tokens go into every session"
+                        (always_tokens(table.inventory)) " tokens go into every session · "
+                        a href={ "/schedules?agent=" (agent.name()) } {
+                            @match schedules {
+                                0 => "no schedules",
+                                1 => "1 schedule",
+                                some => { (some) " schedules" },
+                            }
+                        }
                     }
                     @if gateway.agents().len() > 1 { (agent_tabs(gateway, "/workspace", agent)) }
                 }
@@ -122,7 +141,7 @@ fn workspace_page(
                     }
                 }
             }
-            (search)
+            (above)
             (problems(gateway, &snapshot.problems, &snapshot.skipped))
             section aria-label="All items" {
                 @for kind in KINDS { (table.render(kind)) }
@@ -209,7 +228,7 @@ struct IncludeForm {
 async fn set_include(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
-    Form(form): Form<IncludeForm>,
+    PageFields(form): PageFields<IncludeForm>,
 ) -> PageResult<Redirect> {
     let agent = asked_agent(&gateway, Some(&form.agent))?;
     let (target, anchor) = form.target()?;

@@ -3,6 +3,7 @@
 mod events;
 mod problems;
 mod records;
+mod schedules;
 mod sessions;
 mod setup;
 

@@ -1,8 +1,11 @@
 //! The front doors of OpenAI and Ollama: a client's conversation in, a turn of the same engine,
 //! the vendor's own forms out.
 
+mod approval;
+mod odd_bodies;
 mod ollama;
 mod openai;
+mod rules;
 mod sessions;
 
 use recto_store::SessionId;

@@ -4,6 +4,7 @@
 mod browsers;
 mod limits;
 mod logins;
+mod names;
 mod paths;
 mod tokens;
 
@@ -19,7 +20,8 @@ use tokio::time::timeout;
 
 use crate::support::TestServer;
 
-const OWNER: TokenRights = TokenRights { holder: TokenHolder::Owner, access: TokenAccess::Write };
+pub(crate) const OWNER: TokenRights =
+    TokenRights { holder: TokenHolder::Owner, access: TokenAccess::Write };
 pub(crate) const OWNER_READ: TokenRights =
     TokenRights { holder: TokenHolder::Owner, access: TokenAccess::Read };
 pub(crate) const GUEST: TokenRights =

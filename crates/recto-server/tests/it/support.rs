@@ -1,24 +1,29 @@
 //! A server in a folder of its own, and short ways to talk to it.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use recto_agent::{
-    Actor, Agent, AgentOptions, AgentParts, ConfiguredItems, ModelEntry, SearchParts,
+    Actor, Agent, AgentOptions, AgentParts, ConfiguredItems, DelegationLimits, ModelEntry,
+    SearchParts,
 };
 use recto_context::mode::{ModeSetting, UncertainMode};
 use recto_context::{ContextLimits, PageLayout, Tokens};
 use recto_fakes::{FakeModel, FakeServer};
 use recto_llm::{CallOptions, ClientOptions, FeatureSupport, ModelClient, Provider};
 use recto_server::{
-    AccessControl, AccessOptions, ConnectionLimits, Gateway, GatewayParts, HostHandle, ServeOptions,
+    AccessControl, AccessOptions, ConnectionLimits, FormKey, Gateway, GatewayParts, HostHandle,
+    HostRequest, ServeOptions, ServiceReport,
 };
 use recto_store::{Store, StoreOptions};
-use recto_tools::{CallLimits, Toolbox};
+use recto_tools::{CallLimits, ToolOptions, Toolbox};
 use recto_workspace::{MemoryFiles, Workspace, WorkspaceOptions};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
+use tokio::sync::mpsc::Receiver;
 
 /// A gateway on a free port of loopback, with one agent whose model is a strict fake.
 pub(crate) struct TestServer {
@@ -26,9 +31,11 @@ pub(crate) struct TestServer {
     pub(crate) fake: FakeServer,
     pub(crate) store: Store,
     pub(crate) address: SocketAddr,
+    /// Tells the server to end.
+    pub(crate) end: Arc<Notify>,
     http: reqwest::Client,
-    /// Kept for as long as the server runs.
-    _folder: TempDir,
+    /// What the server works in, kept for as long as it runs.
+    pub(crate) folder: TempDir,
 }
 
 impl TestServer {
@@ -36,27 +43,63 @@ impl TestServer {
         Self::start_with(AccessOptions::default(), ConnectionLimits::default()).await
     }
 
+    /// A server whose agent has the tools for files, and whose clients wait so long for a person
+    /// who has to allow one.
+    pub(crate) async fn start_with_files(approval_wait: Duration) -> Self {
+        let change = |mut parts: AgentParts, folder: &TempDir| {
+            parts.tools = Toolbox::new(ToolOptions::new(folder.path().join("workspace")));
+            parts.options.built_in = parts.tools.specs();
+            parts.options.approval_wait = approval_wait;
+            parts
+        };
+        let (access, connections) = (AccessOptions::default(), ConnectionLimits::default());
+        let key = FormKey::generate().unwrap();
+        Self::start_changed(access, connections, key, change).await
+    }
+
     /// A server that lets callers in by these options.
     pub(crate) async fn start_with(access: AccessOptions, connections: ConnectionLimits) -> Self {
+        Self::start_with_key(access, connections, FormKey::generate().unwrap()).await
+    }
+
+    /// The same with a key that another server may have had before.
+    pub(crate) async fn start_with_key(
+        access: AccessOptions,
+        connections: ConnectionLimits,
+        form_key: FormKey,
+    ) -> Self {
+        Self::start_changed(access, connections, form_key, |parts, _| parts).await
+    }
+
+    async fn start_changed(
+        access: AccessOptions,
+        connections: ConnectionLimits,
+        form_key: FormKey,
+        change: impl FnOnce(AgentParts, &TempDir) -> AgentParts,
+    ) -> Self {
         let folder = TempDir::new().unwrap();
         let fake = FakeServer::openai().start();
         let store = Store::open(&StoreOptions::new(folder.path().join("data/recto.db"))).unwrap();
-        let parts = agent_parts(&folder, &fake, store.clone());
+        let parts = change(agent_parts(&folder, &fake, store.clone()), &folder);
         let agent = Agent::start(parts).await.unwrap();
-        let (host, _) = HostHandle::new();
+        let (host, requests) = HostHandle::new();
+        tokio::spawn(answer_host(requests));
         let gateway = Gateway::new(GatewayParts {
             agents: vec![agent.clone()],
             store: store.clone(),
             owner: Actor::owner("ana"),
-            access: AccessControl::new(access).unwrap(),
+            access: AccessControl::new(access, form_key),
             host,
             remedy_words: |remedy| format!("{remedy:?}"),
+            services: ServiceReport::default(),
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let options = ServeOptions { grace: Duration::from_secs(1), connections };
-        tokio::spawn(recto_server::serve(listener, gateway, options, std::future::pending()));
-        TestServer { agent, fake, store, address, http: client(), _folder: folder }
+        let end = Arc::new(Notify::new());
+        let ended = end.clone().notified_owned();
+        tokio::spawn(recto_server::serve(listener, gateway, options, ended));
+        TestServer { agent, fake, store, address, end, http: client(), folder }
     }
 
     /// A request to a path of the server.
@@ -74,6 +117,19 @@ impl TestServer {
     /// Gets a path, and gives the status with the JSON that comes back.
     pub(crate) async fn get(&self, path: &str) -> (u16, Value) {
         answer(self.request("GET", path)).await
+    }
+}
+
+/// Answers as a program does that knows of no settings and no files.
+async fn answer_host(mut requests: Receiver<HostRequest>) {
+    while let Some(request) = requests.recv().await {
+        // Nobody waits for an answer that is not taken.
+        match request {
+            HostRequest::SessionSettings { answer, .. } => drop(answer.send(Ok(Value::Null))),
+            HostRequest::ForgetSession { answer, .. } => drop(answer.send(Ok(0))),
+            HostRequest::Doctor { answer } => drop(answer.send(Ok(json!({})))),
+            HostRequest::SetInclude { answer, .. } => drop(answer.send(Ok(Vec::new()))),
+        }
     }
 }
 
@@ -104,11 +160,13 @@ fn agent_parts(folder: &TempDir, fake: &FakeServer, store: Store) -> AgentParts 
             window_cap: Tokens::new(16_384),
             built_in: tools.specs(),
             approval_expires: Duration::from_secs(3_600),
+            approval_wait: Duration::from_secs(60),
             disabled_tools: Vec::new(),
             configured_items: ConfiguredItems::default(),
             compaction: None,
             session_files: None,
             recovery_interval: AgentOptions::RECOVERY_INTERVAL,
+            delegation: DelegationLimits::default(),
         },
         models: vec![model(fake)],
         memory: MemoryFiles::new(&workspace),

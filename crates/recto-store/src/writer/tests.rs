@@ -134,9 +134,12 @@ async fn a_full_disk_fails_what_does_not_fit_and_ends_with_its_cause() {
         bench.at_once(vec![insert(1, 1_000), insert(2, 1_000_000), insert(3, 1_000)]).await;
     assert!(matches!(answers[1], Err(StoreError::Full { .. })), "{answers:?}");
     assert!(answers[0].is_ok() && answers[2].is_ok(), "{answers:?}");
+    bench.writer.write(insert(4, 1_000_000)).await.unwrap_err();
+    assert!(matches!(bench.writer.health().error(), Some(StoreError::Full { .. })));
     let free = |db: &Connection| Ok(db.pragma_update(None, "max_page_count", 10_000)?);
     bench.writer.write(free).await.unwrap();
     bench.writer.write(insert(2, 1_000_000)).await.unwrap();
+    assert_eq!(bench.writer.health().error(), None);
     assert_eq!(bench.count().await, 3);
 }
 

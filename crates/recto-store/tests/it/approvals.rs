@@ -2,8 +2,8 @@
 
 use recto_context::{ContentHash, ItemId};
 use recto_store::{
-    ApprovalAnswer, ApprovalDecision, ApprovalExtent, NewApproval, RowId, StoreError,
-    StoredApproval, TrustUpdate, TurnCommit, TurnId,
+    ApprovalAnswer, ApprovalDecision, ApprovalExtent, NewApproval, RowId, SessionApproval,
+    StoreError, StoredApproval, TrustUpdate, TurnCommit, TurnId,
 };
 use serde_json::json;
 
@@ -69,7 +69,10 @@ async fn a_question_survives_and_its_first_answer_holds() {
     assert_eq!(bench.store.open_approvals(at(12)).await.unwrap(), []);
     let allowed = bench.store.allowed_in(session.id).await.unwrap();
     let log = ItemId::tool(Some("git".into()), "log");
-    assert_eq!(allowed, [(log, ContentHash::of_bytes(b"git 2"))]);
+    let identity = ContentHash::of_bytes(b"git 2");
+    // Also in whose turn it was asked for.
+    let actor = serde_json::json!({"id": "owner"});
+    assert_eq!(allowed, [SessionApproval { tool: log, identity, actor }]);
     let other = bench.session("b").await;
     assert_eq!(bench.store.allowed_in(other.id).await.unwrap(), []);
     let missing = "99".parse().unwrap();
@@ -119,4 +122,21 @@ async fn a_folder_keeps_its_first_hash_until_a_person_looked_again() {
         assert_eq!(bench.store.trusted("main").await.unwrap(), folder(kept));
     }
     assert_eq!(bench.store.trusted("other").await.unwrap(), []);
+}
+
+/// A button that still stands in some chat names a question by its number.
+#[tokio::test]
+async fn the_number_of_a_question_is_never_given_twice() {
+    let bench = StoreBench::new();
+    let gone = bench.session("gone").await;
+    let turn = begin(&bench.store, &gone, 1, "hi").await.unwrap().turn;
+    let asked = ask(&bench, turn, vec![question(0, "log")]).await;
+    let end = TurnCommit { outcome: done(), ..TurnCommit::default() };
+    bench.store.advance(turn, end).await.unwrap();
+    bench.store.delete_session(gone.id, at(60)).await.unwrap();
+    let bench = bench.reopened();
+    let other = bench.session("other").await;
+    let turn = begin(&bench.store, &other, 1, "hi").await.unwrap().turn;
+    let now = ask(&bench, turn, vec![question(0, "push")]).await;
+    assert!(now[0].id > asked[0].id, "{} {}", now[0].id, asked[0].id);
 }

@@ -126,7 +126,7 @@ async fn an_open_turn_that_is_damaged_does_not_hide_the_others() {
 }
 
 #[tokio::test]
-async fn a_list_shows_sessions_whose_first_message_is_damaged() {
+async fn a_list_shows_sessions_whose_first_message_is_damaged_with_its_words() {
     let bench = StoreBench::new();
     let (first, second) = (bench.session("first").await, bench.session("second").await);
     exchange(&bench.store, &first, 1, ["hello", "hi"]).await;
@@ -138,7 +138,7 @@ async fn a_list_shows_sessions_whose_first_message_is_damaged() {
         .iter()
         .map(|summary| (summary.session.id, summary.messages, summary.opening.as_deref()))
         .collect();
-    assert_eq!(drawn, [(second.id, 2, Some("good day")), (first.id, 2, None)]);
+    assert_eq!(drawn, [(second.id, 2, Some("good day")), (first.id, 2, Some("hello"))]);
 }
 
 #[tokio::test]

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use recto_context::Message;
-use recto_store::{NewRequest, RowId, SessionFilter, StoreError, StoredSession, TurnCommit};
+use recto_store::{
+    NewRequest, RowId, SessionFilter, SessionHolder, StoreError, StoredSession, TurnCommit,
+};
 
 use crate::compactions::compaction;
 use crate::support::{
@@ -66,7 +68,7 @@ async fn a_deleted_session_is_nowhere_and_its_numbers_never_come_back() {
     bench.store.delete_session(gone.id, at(60)).await.unwrap();
     let store = &bench.store;
     assert_eq!(store.session(gone.id).await.unwrap(), None);
-    assert_eq!(store.find_session("main", "gone").await.unwrap(), None);
+    assert_eq!(store.find_session("main", &SessionHolder::owner(), "gone").await.unwrap(), None);
     assert_eq!(store.sessions(SessionFilter::All).await.unwrap(), []);
     assert_eq!(store.sessions_brief().await.unwrap(), []);
     assert!(store.turn(turn).await.unwrap().is_none());

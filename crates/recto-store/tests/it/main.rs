@@ -4,6 +4,7 @@
 
 mod approvals;
 mod broken;
+mod channels;
 mod compactions;
 mod deletion;
 mod deliveries;
@@ -15,6 +16,7 @@ mod owners;
 mod reading;
 mod records;
 mod retractions;
+mod salvage;
 mod searching;
 mod sessions;
 mod size;

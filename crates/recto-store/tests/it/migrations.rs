@@ -1,9 +1,9 @@
 //! Databases that an older Recto has made.
 
-use recto_context::{ContentHash, Message};
+use recto_context::{Audience, AudienceKind, ContentHash, Message};
 use recto_store::{
-    BindingKey, EmbeddingKey, NewSession, SessionCursor, SessionFilter, Store, StoreOptions,
-    TurnCommit,
+    BindingKey, EmbeddingKey, NewSession, SessionCursor, SessionFilter, SessionHolder, Store,
+    StoreOptions, TurnCommit,
 };
 use rusqlite::Connection;
 
@@ -11,7 +11,7 @@ use crate::compactions::compaction;
 use crate::support::{begin, exchange, key, new_message, new_session, new_turn, reply, transcript};
 
 /// What made a database of each version.
-const MIGRATIONS: [&str; 13] = [
+const MIGRATIONS: [&str; 18] = [
     include_str!("../../migrations/001.sql"),
     include_str!("../../migrations/002.sql"),
     include_str!("../../migrations/003.sql"),
@@ -25,6 +25,11 @@ const MIGRATIONS: [&str; 13] = [
     include_str!("../../migrations/011.sql"),
     include_str!("../../migrations/012.sql"),
     include_str!("../../migrations/013.sql"),
+    include_str!("../../migrations/014.sql"),
+    include_str!("../../migrations/015.sql"),
+    include_str!("../../migrations/016.sql"),
+    include_str!("../../migrations/017.sql"),
+    include_str!("../../migrations/018.sql"),
 ];
 
 /// What stands in it, by the first version that had room for it.
@@ -157,11 +162,65 @@ async fn what_was_done_before_actors_were_kept_was_the_owners() {
     assert_eq!(by, [Some(owner), None]);
 }
 
+/// Sessions of the time when a name was one person's alone.
+const BEFORE_HOLDERS: &str = r#"
+    INSERT INTO sessions (id, name, agent, surface, created, settings) VALUES
+        (2, 'hers', 'main', 'web', 5,
+            '{"audience":{"who":"guest","person":"token-1","conversation":"web-hers"}}'),
+        (3, 'general', 'main', 'discord', 5,
+            '{"audience":{"who":"group","conversation":"discord@bot-general"}}'),
+        (4, 'damaged', 'main', 'web', 5, '{"audience"'),
+        (5, char(8203), 'main', 'web', 5, '{"audience":{"who":"guest","person":"token-2"}}');
+    INSERT INTO bindings VALUES
+        ('["main","web","local","hers",null]', 2),
+        ('["main","discord","bot","general",null]', 3)"#;
+
+#[tokio::test]
+async fn old_sessions_are_of_those_whom_they_were_held_with_and_keep_their_first_words() {
+    let (_folder, options) = made_by(13);
+    Connection::open(&options.path).unwrap().execute_batch(BEFORE_HOLDERS).unwrap();
+    // Settings that can't be read must not keep the others from being opened.
+    let store = Store::open(&options).unwrap();
+    let mend = "UPDATE sessions SET settings = '{}' WHERE id = 4";
+    Connection::open(&options.path).unwrap().execute_batch(mend).unwrap();
+    let held = |who, person: Option<&str>, conversation: &str| {
+        SessionHolder::of_audience(&Audience {
+            who,
+            person: person.map(Into::into),
+            conversation: Some(conversation.into()),
+            agent: None,
+        })
+    };
+    let guest = held(AudienceKind::Guest, Some("token-1"), "web-hers");
+    let group = held(AudienceKind::Group, None, "discord@bot-general");
+    let owner = SessionHolder::owner();
+    for (holder, name, id) in [(&owner, "old", 1), (&guest, "hers", 2), (&group, "general", 3)] {
+        for other in [&owner, &guest, &group] {
+            let found = store.find_session("main", other, name).await.unwrap();
+            let found = found.map(|session| session.id.get());
+            assert_eq!(found, (other == holder).then_some(id), "{name}");
+        }
+    }
+    // Their conversations go on in them.
+    let web = BindingKey { surface: "web".into(), holder: guest, ..key("hers") };
+    assert_eq!(store.bind(web, new_session("hers")).await.unwrap().id.get(), 2);
+    let (surface, account) = ("discord".into(), "bot".into());
+    let channel = BindingKey { surface, account, holder: group, ..key("general") };
+    assert_eq!(store.bind(channel, new_session("general")).await.unwrap().id.get(), 3);
+    let list = store.sessions(SessionFilter::All).await.unwrap();
+    let drawn: Vec<_> = list.iter().map(|it| (it.session.label(), it.opening.as_deref())).collect();
+    let none = |label: &str| (label.to_owned(), None);
+    // A name of which nothing is to be seen is none.
+    let expected = [none("5"), none("damaged"), none("general"), none("hers")];
+    assert_eq!((&drawn[..4], &drawn[4]), (&expected[..], &("old".to_owned(), Some("hello"))));
+}
+
 #[tokio::test]
 async fn old_sessions_keep_their_names_and_another_agent_may_use_them_too() {
     let (_folder, options) = made_by(4);
     let store = Store::open(&options).unwrap();
-    let session = store.find_session("main", "old").await.unwrap().unwrap();
+    let session =
+        store.find_session("main", &SessionHolder::owner(), "old").await.unwrap().unwrap();
     assert_eq!(session.id.get(), 1);
     assert!(store.bind(key("elsewhere"), new_session("old")).await.is_err());
     let of_other = BindingKey { agent: "work".into(), ..key("old") };

@@ -5,8 +5,8 @@ use std::process::{Child, Command, Stdio};
 
 use recto_context::Message;
 use recto_store::{
-    Store, StoreError, StoreOptions, TurnAttempts, TurnCommit, TurnEnding, TurnId, TurnOutcome,
-    TurnOwner, TurnStatus,
+    SessionHolder, Store, StoreError, StoreOptions, TurnAttempts, TurnCommit, TurnEnding, TurnId,
+    TurnOutcome, TurnOwner, TurnStatus,
 };
 use serde_json::json;
 
@@ -182,7 +182,7 @@ impl OwnerProcess {
 async fn another_process() {
     let Some(path) = std::env::var_os(DATABASE) else { return };
     let store = Store::open(&StoreOptions::new(path)).unwrap();
-    let session = store.find_session("main", "a").await.unwrap().unwrap();
+    let session = store.find_session("main", &SessionHolder::owner(), "a").await.unwrap().unwrap();
     let running = begin(&store, &session, 1, "hello").await.unwrap().turn;
     let queued = store.accept(new_turn(&session, "and then")).await.unwrap().id;
     println!("\nrunning: {running}\nqueued: {queued}");

@@ -23,6 +23,24 @@ async fn a_reader_does_not_wait_for_a_writer() {
 }
 
 #[tokio::test]
+async fn a_watch_tells_of_changes_whoever_makes_them() {
+    let bench = StoreBench::new();
+    let session = bench.session("a").await;
+    let mut watch = bench.store.watch_changes();
+    assert!(watch.has_changed().await.unwrap(), "at first all is new");
+    assert!(!watch.has_changed().await.unwrap());
+    exchange(&bench.store, &session, 1, ["hello", "hi"]).await;
+    assert!(watch.has_changed().await.unwrap());
+    assert!(!watch.has_changed().await.unwrap());
+    let another = bench.another();
+    exchange(&another, &session, 3, ["and", "so"]).await;
+    assert!(watch.has_changed().await.unwrap());
+    // Who only looks changes nothing.
+    bench.store.load(session.id, SessionCursor::default()).await.unwrap();
+    assert!(!watch.has_changed().await.unwrap());
+}
+
+#[tokio::test]
 async fn many_can_read_at_once() {
     let bench = StoreBench::new();
     let session = bench.session("a").await;

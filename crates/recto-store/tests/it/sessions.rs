@@ -1,9 +1,9 @@
 //! Sessions, their names and their bindings.
 
-use recto_context::{Message, MessageBody};
+use recto_context::{Audience, AudienceKind, Message, MessageBody};
 use recto_store::{
-    BindingKey, NewMessage, NewSession, RowId, SessionFilter, SessionId, SessionName,
-    SessionNameError, StoreError,
+    BindingKey, NewMessage, NewSession, RowId, SessionFilter, SessionHolder, SessionId,
+    SessionName, SessionNameError, StoreError,
 };
 use serde_json::json;
 
@@ -33,6 +33,7 @@ async fn places_that_differ_in_any_part_have_sessions_of_their_own() {
         account: account.into(),
         conversation: conversation.into(),
         user: user.map(str::to_owned),
+        holder: SessionHolder::owner(),
     };
     let places = [
         place("telegram", "bot", "42", None),
@@ -65,7 +66,10 @@ async fn an_archived_session_is_kept_and_its_conversation_begins_anew() {
 
     let new = bench.session("work").await;
     assert_ne!(new.id, old.id);
-    assert_eq!(bench.store.find_session("main", "work").await, Ok(Some(new.clone())));
+    assert_eq!(
+        bench.store.find_session("main", &SessionHolder::owner(), "work").await,
+        Ok(Some(new.clone()))
+    );
     assert_eq!(transcript(&bench.store, &old).await.len(), 2);
 
     // Its name is in use again, so it can't come back under it.
@@ -82,7 +86,8 @@ async fn sessions_are_found_by_name_and_by_number() {
     let first = bench.session("a/b ../c").await;
     let other = bench.session("1a").await;
     assert_eq!((first.id.get(), SessionName::new("1")), (1, Err(SessionNameError::Number)));
-    let find = |name: &'static str| bench.store.find_session("main", name);
+    let owner = SessionHolder::owner();
+    let find = |name: &'static str| bench.store.find_session("main", &owner, name);
     assert_eq!(find("a/b ../c").await, Ok(Some(first.clone())));
     assert_eq!(find(" 1 ").await, Ok(Some(first.clone())));
     assert_eq!(find("2").await, Ok(Some(other.clone())));
@@ -121,13 +126,17 @@ async fn each_agent_has_names_of_its_own() {
     let own = bench.session("plans").await;
     let other = of("work", "plans").await.unwrap();
     assert_ne!(other.id, own.id);
-    let find = |agent: &'static str, name| bench.store.find_session(agent, name);
+    let owner = SessionHolder::owner();
+    let find = |agent: &'static str, name| bench.store.find_session(agent, &owner, name);
     assert_eq!(find("main", "plans").await, Ok(Some(own.clone())));
     assert_eq!(find("work", "plans").await, Ok(Some(other.clone())));
     assert_eq!(find("nobody", "plans").await, Ok(None));
     // Numbers are everybody's.
     assert_eq!(find("main", "2").await, Ok(Some(other.clone())));
-    assert_eq!(bench.store.sessions_named(" plans ").await, Ok(vec![own.clone(), other.clone()]));
+    assert_eq!(
+        bench.store.sessions_named(&owner, " plans ").await,
+        Ok(vec![own.clone(), other.clone()])
+    );
 
     // One that is renamed needs a name that is free among its agent's.
     let more = of("work", "more").await.unwrap();
@@ -136,7 +145,58 @@ async fn each_agent_has_names_of_its_own() {
     assert_eq!(bench.store.rename(more.id, name.clone()).await, Err(taken));
     bench.store.archive(own.id, at(5)).await.unwrap();
     let archived = bench.store.rename(bench.session("mine").await.id, name).await.unwrap();
-    assert_eq!(bench.store.sessions_named("plans").await, Ok(vec![archived, other]));
+    assert_eq!(bench.store.sessions_named(&owner, "plans").await, Ok(vec![archived, other]));
+}
+
+/// Promise: `sessions-of-others-are-out-of-reach`
+#[tokio::test]
+async fn each_person_has_names_of_their_own() {
+    let bench = StoreBench::new();
+    let guest = |person: &str| {
+        let who = AudienceKind::Guest;
+        let person = Some(person.into());
+        SessionHolder::of_audience(&Audience { who, person, ..Audience::default() })
+    };
+    let of = |holder: &SessionHolder| {
+        bench.store.bind(BindingKey { holder: holder.clone(), ..key("work") }, new_session("work"))
+    };
+    let (owner, anna, ben) = (SessionHolder::owner(), guest("anna"), guest("ben"));
+    let hers = of(&anna).await.unwrap();
+    let own = bench.session("work").await;
+    let his = of(&ben).await.unwrap();
+    for (holder, session) in [(&owner, &own), (&anna, &hers), (&ben, &his)] {
+        let found = bench.store.find_session("main", holder, "work").await.unwrap();
+        assert_eq!(found.as_ref(), Some(session));
+        // The conversation goes on in the same one.
+        assert_eq!(of(holder).await.unwrap(), *session);
+        // Numbers are everybody's.
+        let numbered = bench.store.find_session("main", holder, "1").await.unwrap();
+        assert_eq!(numbered.as_ref(), Some(&hers));
+    }
+    assert_eq!(bench.store.sessions_named(&owner, "work").await, Ok(vec![own.clone()]));
+    // A name of somebody else's is free, and an own one is not.
+    let name = |text: &str| SessionName::new(text).unwrap();
+    bench.store.rename(own.id, name("secret")).await.unwrap();
+    assert!(bench.store.rename(hers.id, name("secret")).await.is_ok());
+    let more = BindingKey { holder: anna, ..key("more") };
+    let more = bench.store.bind(more, new_session("more")).await.unwrap();
+    let taken = Err(StoreError::NameTaken { name: "secret".into() });
+    assert_eq!(bench.store.rename(more.id, name("secret")).await, taken);
+}
+
+#[tokio::test]
+async fn a_list_does_not_read_what_was_said() {
+    let bench = StoreBench::new();
+    let session = bench.session("a").await;
+    let long = "word ".repeat(300_000);
+    exchange(&bench.store, &session, 1, [&long, "yes"]).await;
+    // Nothing can be read of it any more.
+    let sql = "UPDATE messages SET body = x'28b52ffd00'";
+    assert_eq!(bench.database().execute(sql, []), Ok(2));
+    let list = bench.store.sessions(SessionFilter::Open).await.unwrap();
+    let expected = "word ".repeat(16) + "…";
+    assert_eq!(list[0].opening.as_deref(), Some(expected.as_str()));
+    assert_eq!(bench.store.session_summary(session.id).await.unwrap(), list[0]);
 }
 
 #[tokio::test]

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use recto_context::{ContentPart, Message, MessageId, Text};
 use recto_store::{
     BindingKey, Fidelity, Moment, NewMessage, NewRequest, NewSession, NewTurn, RequestId,
-    SessionName, SettingsMap, StartedTurn, Store, StoreError, StoreOptions, StoredSession,
-    TurnCommit, TurnEnding, TurnId, TurnOutcome,
+    SessionHolder, SessionName, SettingsMap, StartedTurn, Store, StoreError, StoreOptions,
+    StoredSession, TurnCommit, TurnEnding, TurnId, TurnOutcome,
 };
 use rusqlite::Connection;
 use serde_json::json;
@@ -71,6 +71,7 @@ pub(crate) fn key(conversation: &str) -> BindingKey {
         account: "local".into(),
         conversation: conversation.into(),
         user: None,
+        holder: SessionHolder::owner(),
     }
 }
 

@@ -20,7 +20,9 @@ use super::spec::{
     ValuePresence, ValueResolver,
 };
 use crate::arguments::{CallArguments, kind_of};
+use crate::launch::WrittenPrograms;
 use crate::options::{NetworkAccess, ScriptPolicy};
+use crate::sandbox::FileChanges;
 use crate::tool::ToolError;
 use pieces::{ArgvPiece, Origin, command_line, named, own};
 
@@ -65,6 +67,10 @@ pub(crate) struct Invocation {
     pub(crate) writes: Vec<PathBuf>,
     /// Whether the skill asks for the network.
     pub(crate) network: NetworkAccess,
+    /// Whether it changes files.
+    pub(crate) changes: FileChanges,
+    /// Whether the skill asks to execute what can be written.
+    pub(crate) written: WrittenPrograms,
     /// Whether it is a script of the skill's.
     pub(crate) is_script: bool,
 }
@@ -185,6 +191,8 @@ impl InvocationFrame {
             success: execution.success.clone(),
             writes: Vec::new(),
             network: execution.network,
+            changes: execution.changes,
+            written: execution.written,
             is_script: false,
         };
         let given_dir = execution.working_dir.clone();

@@ -14,12 +14,14 @@ use serde_json::{Value, json};
 
 use super::json::{DeclarationFlaw, RawObject, RawReader, hint};
 use super::runners::is_runner;
-use super::spec::{ArgSpec, Execution, ValueArg, ValuePlace};
+use super::spec::{ArgSpec, Execution, PathUse, ValueArg, ValuePlace};
+use crate::launch::WrittenPrograms;
 use crate::options::NetworkAccess;
+use crate::sandbox::FileChanges;
 use args::ArgReader;
 
 const TOP_KEYS: [&str; 4] = ["tools", "allowlist", "execution", "$schema"];
-const EXECUTION_KEYS: [&str; 9] = [
+const EXECUTION_KEYS: [&str; 11] = [
     "tool",
     "binary",
     "subcommand",
@@ -29,6 +31,8 @@ const EXECUTION_KEYS: [&str; 9] = [
     "maxOutputBytes",
     "workingDir",
     "network",
+    "readOnly",
+    "executeWorkspace",
 ];
 /// The longest name that models' servers accept.
 const NAME_LIMIT: usize = 64;
@@ -64,6 +68,8 @@ type ProgramAllowlist = BTreeMap<String, BTreeSet<Vec<String>>>;
 
 /// Reads the text of a tools.json, and notes everything wrong with it.
 pub(super) fn read_tools_json(text: &str) -> ToolsDeclaration {
+    // Some editors begin a file with a mark of its byte order.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut reader = RawReader::new(text);
     let mut contents = ToolsDeclaration::default();
     if read_into(&mut reader, text, &mut contents).is_none() {
@@ -238,7 +244,16 @@ impl<'a> ExecutionReader<'_, 'a> {
                 Some(true) => NetworkAccess::Granted,
                 _ => NetworkAccess::Refused,
             },
+            changes: match self.reader.get(object, "readOnly") {
+                Some(true) => FileChanges::None,
+                _ => FileChanges::Allowed,
+            },
+            written: match self.reader.get(object, "executeWorkspace") {
+                Some(true) => WrittenPrograms::Executed,
+                _ => WrittenPrograms::Refused,
+            },
         };
+        self.check_read_only(object.raw, &execution);
         // An argument that could not be read may be the one that uses a parameter.
         if all_read {
             self.check_parameters(object.raw, &execution, parameters);
@@ -272,6 +287,15 @@ impl<'a> ExecutionReader<'_, 'a> {
                 }
                 has_stdin = true;
             }
+        }
+    }
+
+    /// Notes a tool that is to change nothing, and to write a file.
+    fn check_read_only(&mut self, raw: &str, execution: &Execution) {
+        let writes = |arg: &ArgSpec| matches!(arg, ArgSpec::Value(value) if value.path == Some(PathUse::Write));
+        if execution.changes == FileChanges::None && execution.args.iter().any(writes) {
+            let what = format!("tool `{}` is `readOnly`, and has a `writePath`", execution.tool);
+            self.reader.flaw(raw, what);
         }
     }
 

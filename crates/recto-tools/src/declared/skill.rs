@@ -58,6 +58,16 @@ pub fn trust_hash(skill_folder: &Path) -> io::Result<ContentHash> {
     hash_with(skill_folder, &read_declaration(&skill_folder.join("tools.json"))?)
 }
 
+/// Whether the skill in this folder declares that a tool of its only reads, as far as that can be
+/// read. Nothing is hashed here: what is run is held against the hash.
+pub(crate) fn declares_reading(skill_folder: &Path, tool: &str) -> bool {
+    let Ok(bytes) = read_declaration(&skill_folder.join("tools.json")) else { return false };
+    let Ok(text) = String::from_utf8(bytes) else { return false };
+    let contents = read::read_tools_json(&text);
+    let execution = contents.executions.get(tool).and_then(|execution| execution.as_ref().ok());
+    contents.broken.is_none() && execution.is_some_and(Execution::only_reads)
+}
+
 impl SkillTools {
     /// Reads what the skill in this folder declares.
     pub(crate) fn read(skill_folder: &Path) -> Result<Self, DeclarationError> {

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
+use crate::launch::WrittenPrograms;
 use crate::options::NetworkAccess;
+use crate::sandbox::FileChanges;
 
 /// The way in which a tool is run: the program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +28,10 @@ pub(crate) struct Execution {
     pub(crate) working_dir: Option<String>,
     /// Whether it asks for the network.
     pub(crate) network: NetworkAccess,
+    /// Whether it changes files.
+    pub(crate) changes: FileChanges,
+    /// Whether it asks to execute what can be written.
+    pub(crate) written: WrittenPrograms,
 }
 
 /// A part of the command line, or the text on standard input.
@@ -117,6 +123,11 @@ pub(crate) enum ResolveArg {
 }
 
 impl Execution {
+    /// Whether all that it does is to read, and nothing leaves the machine.
+    pub(super) fn only_reads(&self) -> bool {
+        self.changes == FileChanges::None && self.network == NetworkAccess::Refused
+    }
+
     /// The parameters that it uses.
     pub(super) fn params(&self) -> impl Iterator<Item = &str> {
         self.args.iter().flat_map(ArgSpec::params)

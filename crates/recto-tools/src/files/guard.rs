@@ -23,7 +23,7 @@ const WHO_IT_IS: [&str; 5] = ["soul.md", "agents.md", "identity.md", "user.md", 
 
 /// Folders at the top of the workspace whose files join a session by themselves,
 /// or are read because a skill says so.
-const WHAT_IT_HOLDS_TO: [&str; 3] = ["rules", "references", SKILLS];
+const WHAT_IT_HOLDS_TO: [&str; 4] = ["rules", "references", SKILLS, MEMORY];
 
 /// What a skill is; written in lower case, as all names are compared.
 const SKILL: &str = "skill.md";
@@ -39,6 +39,10 @@ const PROJECT: &str = ".recto";
 
 /// Where a skill keeps what its tools run.
 const SCRIPTS: &str = "scripts";
+
+/// What is remembered, and of each memory who may see it: marks that widen that are a person's
+/// alone. Models have tools of their own for it, which set none.
+const MEMORY: &str = "memory";
 
 /// Where skills are kept, below the workspace or elsewhere.
 const SKILLS: &str = "skills";

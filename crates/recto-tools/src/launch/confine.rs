@@ -1,8 +1,9 @@
 //! Takes on the limits of a program, from inside.
 //!
-//! On Linux these are resource limits, no new privileges, fewer powers for root,
-//! Landlock and seccomp. Elsewhere there are only resource limits.
+//! On Linux these are resource limits, a view of its own where there is one, no new privileges,
+//! fewer powers for root, Landlock and seccomp. Elsewhere there are only resource limits.
 
+use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::spec::{KernelLimits, LaunchSpec};
@@ -21,6 +22,9 @@ pub(super) fn confine_process(spec: &LaunchSpec) -> Result<(), String> {
     close_fds::set_fds_cloexec(FIRST_BEYOND_STREAMS, &[]);
     // Recto itself goes first, above all the thread that watches this program.
     _ = rustix::process::nice(MODESTY);
+    // Nobody but the owner writes what it makes, whatever Recto itself was started with.
+    let before = rustix::process::umask(Mode::empty());
+    rustix::process::umask(before | Mode::WGRP | Mode::WOTH);
     set_limits(spec.limits).map_err(|error| format!("can't set limits: {error}"))?;
     system::confine_process(spec)
 }
@@ -48,19 +52,27 @@ fn set_limits(limits: KernelLimits) -> rustix::io::Result<()> {
 
 #[cfg(target_os = "linux")]
 mod system {
+    use crate::launch::SystemView;
     use crate::options::SandboxPolicy;
+    use crate::sandbox::system_view::{self, OwnProc};
     use crate::sandbox::{KNOWS_SIGNALS, capabilities, landlock_rules, seccomp_rules};
 
     use super::LaunchSpec;
 
     pub(super) fn confine_process(spec: &LaunchSpec) -> Result<(), String> {
+        let proc = match spec.view {
+            SystemView::Shared => OwnProc::Missing,
+            // Before Landlock, under which nothing can be mounted.
+            SystemView::Own => system_view::arrange(spec)
+                .map_err(|error| format!("can't arrange the program's own view: {error}"))?,
+        };
         rustix::thread::set_no_new_privs(true)
             .map_err(|error| format!("can't give up new privileges: {error}"))?;
         capabilities::drop_capabilities();
         // A guard that is there and fails is never passed over; only one that is
         // missing is, where that was allowed.
         let required = spec.sandbox == SandboxPolicy::Required;
-        let abi = landlock_rules::restrict(spec)
+        let abi = landlock_rules::restrict(spec, proc)
             .map_err(|error| format!("can't confine files with Landlock: {error}"))?;
         match abi {
             None if required => {
@@ -74,7 +86,7 @@ mod system {
             }
             _ => {}
         }
-        let restricted = seccomp_rules::restrict(spec.network, abi)
+        let restricted = seccomp_rules::restrict(spec.network, abi, spec.view)
             .map_err(|error| format!("can't restrict system calls with seccomp: {error}"))?;
         match restricted || !required {
             true => Ok(()),

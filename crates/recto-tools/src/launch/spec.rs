@@ -23,6 +23,9 @@ pub(crate) struct LaunchSpec {
     pub(crate) nonce: String,
     pub(crate) sandbox: SandboxPolicy,
     pub(crate) network: NetworkAccess,
+    pub(crate) view: SystemView,
+    /// Whether what may be written may also be executed.
+    pub(crate) written: WrittenPrograms,
     pub(crate) limits: KernelLimits,
     /// May be read. None of these paths goes through a link, here and below.
     pub(crate) read: Vec<PathBuf>,
@@ -30,6 +33,27 @@ pub(crate) struct LaunchSpec {
     pub(crate) write: Vec<PathBuf>,
     /// May be read and executed.
     pub(crate) execute: Vec<PathBuf>,
+    /// Files that are empty for the program, though what is around them may be read.
+    pub(crate) hidden: Vec<PathBuf>,
+}
+
+/// What a program sees of the system: its mounts, processes and messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SystemView {
+    /// The same as everybody.
+    Shared,
+    /// A view of its own, by name spaces: what it may not write is read-only whatever is tried,
+    /// and there are no processes but its own.
+    Own,
+}
+
+/// Whether a program may execute what it, or another program, may write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WrittenPrograms {
+    /// Nothing that can be written is executed.
+    Refused,
+    /// As the skill asks for it: such as what was just compiled. It is confined as well.
+    Executed,
 }
 
 /// The resource limits that the kernel enforces on a single process.
@@ -95,13 +119,18 @@ impl LaunchSpec {
         let sandbox =
             if self.sandbox == SandboxPolicy::Required { "required" } else { "best_effort" };
         let network = if self.network == NetworkAccess::Granted { "granted" } else { "refused" };
-        for word in [&self.nonce, sandbox, network] {
+        let view = if self.view == SystemView::Own { "own" } else { "shared" };
+        let written =
+            if self.written == WrittenPrograms::Executed { "executed" } else { "refused" };
+        for word in [&self.nonce, sandbox, network, view, written] {
             put("", word.as_ref());
         }
         for number in [address_space, data, file_size, open_files, cpu_seconds, tasks] {
             put("", number.to_string().as_ref());
         }
-        for (kind, paths) in [("r", &self.read), ("w", &self.write), ("x", &self.execute)] {
+        let paths =
+            [("r", &self.read), ("w", &self.write), ("x", &self.execute), ("h", &self.hidden)];
+        for (kind, paths) in paths {
             paths.iter().filter(|path| can_be_told(path)).for_each(|path| put(kind, path.as_ref()));
         }
         let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
@@ -140,6 +169,16 @@ impl LaunchSpec {
             "refused" => NetworkAccess::Refused,
             _ => return None,
         };
+        let view = match word()? {
+            "own" => SystemView::Own,
+            "shared" => SystemView::Shared,
+            _ => return None,
+        };
+        let written = match word()? {
+            "executed" => WrittenPrograms::Executed,
+            "refused" => WrittenPrograms::Refused,
+            _ => return None,
+        };
         let mut number = || word()?.parse().ok();
         let limits = KernelLimits {
             address_space: number()?,
@@ -149,18 +188,31 @@ impl LaunchSpec {
             cpu_seconds: number()?,
             tasks: number()?,
         };
-        let (mut read, mut write, mut execute) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut read, mut write) = (Vec::new(), Vec::new());
+        let (mut execute, mut hidden) = (Vec::new(), Vec::new());
         for text in texts {
             let (kind, path) = text.split_first()?;
             let list = match kind {
                 b'r' => &mut read,
                 b'w' => &mut write,
                 b'x' => &mut execute,
+                b'h' => &mut hidden,
                 _ => return None,
             };
             list.push(OsString::from_vec(path.to_owned()).into());
         }
-        Some(LaunchSpec { nonce, sandbox, network, limits, read, write, execute })
+        Some(LaunchSpec {
+            nonce,
+            sandbox,
+            network,
+            view,
+            written,
+            limits,
+            read,
+            write,
+            execute,
+            hidden,
+        })
     }
 }
 

@@ -3,12 +3,12 @@
 //! So a turn can offer the tools of servers that are not running. A file that
 //! can't be read, or that is about a server set up otherwise, is no memory.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use recto_context::ContentHash;
-use recto_fs::{Access, write_whole};
+use recto_fs::{Access, create_private_folder, write_whole};
 use serde::{Deserialize, Serialize};
 
 use super::listing::ServerListing;
@@ -81,7 +81,7 @@ impl ServerCache {
         else {
             return Ok(());
         };
-        fs::create_dir_all(folder)?;
+        create_private_folder(folder)?;
         let identity = self.identity.to_string();
         let cached = CachedServer { version: VERSION, identity, known: known.clone() };
         // Such a file is its owner's alone, and appears as a whole or not at all.
@@ -92,8 +92,9 @@ impl ServerCache {
 /// Values of variables, keys and the like are in it as part of a hash only.
 fn identity(server: &ServerOptions) -> ContentHash {
     let text = match &server.transport {
-        ServerTransport::Stdio { program, arguments, environment, working_dir } => {
-            format!("{:?}", (program, arguments, environment, working_dir))
+        ServerTransport::Stdio { program, arguments, environment, working_dir, sandbox } => {
+            let is_confined = sandbox.is_some();
+            format!("{:?}", (program, arguments, environment, working_dir, is_confined))
         }
         ServerTransport::Http { url, key } => {
             format!("{:?}", (url, key.as_ref().map(|key| key.reveal())))
@@ -105,6 +106,7 @@ fn identity(server: &ServerOptions) -> ContentHash {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::fs;
     use std::time::Duration;
 
     use recto_context::IncludeMode;
@@ -129,12 +131,25 @@ mod tests {
             arguments: vec!["b".to_owned()],
             environment: vec![("TOKEN".to_owned(), token.to_owned())],
             working_dir: None,
+            sandbox: None,
         }
     }
 
     fn known() -> ServerSnapshot {
         let listing = Some(ServerListing::default());
         ServerSnapshot { listing, protocol: Some("2025-11-25".to_owned()), silent: true }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_folder_is_its_owners() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let cache = folder.path().join("cache/mcp");
+        ServerCache::new(Some(cache.as_path()), &server("a", stdio("x"))).save(&known()).unwrap();
+        for made in [cache.as_path(), cache.parent().unwrap()] {
+            assert_eq!(fs::metadata(made).unwrap().permissions().mode() & 0o777, 0o700);
+        }
     }
 
     #[test]

@@ -244,6 +244,9 @@ impl ServerProblem {
             },
             StreamableHttpError::UnexpectedEndOfStream
             | StreamableHttpError::TransportChannelClosed => ServerProblem::closed(),
+            StreamableHttpError::UnexpectedServerResponse(what) => {
+                ServerProblem::Garbled { what: words(what, redact) }
+            }
             other => ServerProblem::Garbled { what: words(&other.to_string(), redact) },
         }
     }

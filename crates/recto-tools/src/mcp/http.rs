@@ -13,6 +13,7 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::FixedInterval;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
+use super::bounded_http::BoundedHttpClient;
 use super::error::ServerProblem;
 use crate::options::ServerKey;
 
@@ -30,7 +31,7 @@ const REJOIN_PAUSE: Duration = Duration::from_millis(500);
 pub(super) fn transport(
     url: &str,
     key: Option<&ServerKey>,
-) -> Result<StreamableHttpClientTransport<Client>, ServerProblem> {
+) -> Result<StreamableHttpClientTransport<BoundedHttpClient>, ServerProblem> {
     let wrong = |problem: String| ServerProblem::Address { problem };
     let url = Url::parse(url).map_err(|error| wrong(format!("its address is none: {error}")))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
@@ -56,7 +57,7 @@ pub(super) fn transport(
     (again.max_times, again.duration) = (Some(MAX_REJOINS), REJOIN_PAUSE);
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
     config.retry_config = Arc::new(again);
-    Ok(StreamableHttpClientTransport::with_client(client, config))
+    Ok(StreamableHttpClientTransport::with_client(BoundedHttpClient(client), config))
 }
 
 /// An address as it can be shown: keys may stand before the host or behind the path.

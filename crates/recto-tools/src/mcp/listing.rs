@@ -6,10 +6,12 @@
 
 use std::collections::BTreeSet;
 
-use recto_context::first_chars;
+use recto_context::{ToolSpec, first_chars, is_unseen};
 use rmcp::model;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+
+use crate::schema::measure_extent;
 
 /// Tools of one server that are kept.
 pub(super) const MAX_TOOLS: usize = 1_000;
@@ -19,12 +21,6 @@ const MAX_DESCRIPTION: usize = 1_024;
 
 /// The longest name of a tool, in bytes.
 const MAX_NAME: usize = 256;
-
-/// The longest schema, in bytes of compact JSON.
-const MAX_SCHEMA: usize = 64 * 1024;
-
-/// The deepest nesting of a schema.
-const MAX_DEPTH: usize = 64;
 
 /// Problems that are told one by one.
 const MAX_PROBLEMS: usize = 20;
@@ -85,24 +81,34 @@ impl ServerListing {
     }
 }
 
+impl ServerListing {
+    /// Whether a tool is told as in this spec.
+    pub(super) fn tells(&self, server: &str, spec: &ToolSpec) -> bool {
+        let listed = self.tools.iter().find(|tool| *tool.name == *spec.id.name);
+        listed.is_some_and(|tool| {
+            tool.told_description(server).as_str()
+                == spec.description.as_deref().unwrap_or_default()
+                && tool.parameters == *spec.parameters
+        })
+    }
+}
+
 impl ListedTool {
+    /// The description as models and people are told it: whose words they are stands in front.
+    pub(super) fn told_description(&self, server: &str) -> String {
+        let words = self.description.as_deref();
+        words.map(|words| format!("[server {server}] {words}")).unwrap_or_default()
+    }
+
     fn new(tool: &model::Tool) -> Result<Self, String> {
         let name = tool.name.to_string();
-        if name.is_empty() || name.len() > MAX_NAME || name.chars().any(is_hidden) {
+        if name.is_empty() || name.len() > MAX_NAME || name.chars().any(is_unseen) {
             let shown = first_chars(&cleaned(&name), 60);
             return Err(format!("a tool is left out: `{shown}` is no name for one"));
         }
-        let length = serde_json::to_string(&*tool.input_schema).map_or(usize::MAX, |s| s.len());
-        if length > MAX_SCHEMA {
-            let limit = MAX_SCHEMA / 1024;
-            return Err(format!("the tool `{name}` is left out: its schema is over {limit} KB"));
-        }
         let mut parameters = Value::Object(Map::clone(&tool.input_schema));
-        if depth(&parameters) > MAX_DEPTH {
-            return Err(format!(
-                "the tool `{name}` is left out: its schema is nested more than {MAX_DEPTH} deep"
-            ));
-        }
+        measure_extent(&parameters)
+            .map_err(|problem| format!("the tool `{name}` is left out: {problem}"))?;
         clean_words(&mut parameters);
         if let Some(schema) = parameters.as_object_mut()
             && !schema.contains_key("type")
@@ -116,22 +122,11 @@ impl ListedTool {
     }
 }
 
-/// The text without what people would not see, and trimmed.
+/// The text without what people would not see, and trimmed: instructions could be written in
+/// such characters.
 pub(super) fn cleaned(text: &str) -> String {
-    let seen = |c: &char| matches!(c, '\n' | '\t') || !is_hidden(*c);
+    let seen = |c: &char| matches!(c, '\n' | '\t') || !is_unseen(*c);
     text.chars().filter(seen).collect::<String>().trim().to_owned()
-}
-
-/// Control characters, and those that hide or turn around what stands beside
-/// them: instructions could be written in them that a person does not see.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}'
-        )
 }
 
 /// Cleans the titles and descriptions within a schema; all else decides what a
@@ -150,14 +145,6 @@ fn clean_words(schema: &mut Value) {
         }
         Value::Array(list) => list.iter_mut().for_each(clean_words),
         _ => {}
-    }
-}
-
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
-        Value::Array(list) => 1 + list.iter().map(depth).max().unwrap_or(0),
-        _ => 0,
     }
 }
 

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use recto_fs::private_options;
+use recto_context::{Reveal, reveal};
+use recto_fs::{create_private_folder, private_options};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::task::spawn_blocking;
@@ -110,7 +111,8 @@ pub(super) async fn follow_stderr(
 ) {
     let mut stderr = BufReader::new(stderr);
     while let Ok(Some(line)) = piece(&mut stderr).await {
-        let line = redact.apply(&String::from_utf8_lossy(&line));
+        // People read logs at a terminal, too.
+        let line = reveal(&redact.apply(&String::from_utf8_lossy(&line)), Reveal::Lines);
         tail.push(&line);
         if let Some(mut open) = log.take() {
             let written = spawn_blocking(move || open.write(line.as_bytes()).map(|()| open)).await;
@@ -149,7 +151,7 @@ pub(super) struct Log {
 impl Log {
     /// The log of a server in this folder; `None` where there can't be one.
     pub(super) fn open(folder: &Path, stem: &str) -> Option<Self> {
-        fs::create_dir_all(folder).ok()?;
+        create_private_folder(folder).ok()?;
         Log::append_to(folder.join(format!("mcp-{stem}.log"))).ok()
     }
 
@@ -175,6 +177,16 @@ impl Log {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn the_folder_of_logs_is_its_owners() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let logs = folder.path().join("logs");
+        assert!(Log::open(&logs, "a").is_some());
+        assert_eq!(fs::metadata(&logs).unwrap().permissions().mode() & 0o777, 0o700);
+    }
 
     #[test]
     fn only_what_looks_like_a_secret_is_taken_out() {

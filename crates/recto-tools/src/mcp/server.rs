@@ -26,7 +26,7 @@ use super::http;
 use super::listing::ServerListing;
 use super::log::Redactor;
 use super::session::{Deadline, Greeting, ServerSession, SessionConfig, SessionFailure, Watcher};
-use crate::options::{ServerOptions, ServerTransport, names_a_secret};
+use crate::options::{ServerOptions, ServerTransport, holds_a_secret};
 use crate::process::Keeper;
 use crate::tool::{ToolError, ToolOutput};
 
@@ -174,10 +174,23 @@ impl McpServer {
         Some(self.config.options.start_limit.min(PATIENCE).saturating_sub(waited))
     }
 
-    /// Calls one of its tools.
-    pub(super) async fn call(self: &Arc<Self>, tool: &str, arguments: JsonObject) -> ToolOutput {
+    /// Calls one of its tools, if the server still says of it what the model was told.
+    pub(super) async fn call(
+        self: &Arc<Self>,
+        tool: &ToolSpec,
+        arguments: JsonObject,
+    ) -> ToolOutput {
         let session = self.session().await.map_err(|error| ToolError::new(error.for_model()))?;
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        if let Some(listing) = self.listing()
+            && !listing.tells(&self.name, tool)
+        {
+            return Err(ToolError::new(format!(
+                "the MCP server `{}` describes it otherwise than it did when it was offered, or \
+                 has it no more",
+                self.name
+            )));
+        }
+        let params = CallToolRequestParams::new(tool.id.name.to_string()).with_arguments(arguments);
         let limit = self.config.options.time_limit;
         let Ok(answer) = timeout(limit, session.call(params)).await else {
             let (name, limit) = (&self.name, limit.as_secs_f32());
@@ -491,7 +504,7 @@ async fn look_after(server: Weak<McpServer>, session: Weak<ServerSession>, mut w
 fn secrets(transport: &ServerTransport) -> Redactor {
     match transport {
         ServerTransport::Stdio { environment, .. } => {
-            let secret = environment.iter().filter(|(name, _)| names_a_secret(name));
+            let secret = environment.iter().filter(|(name, value)| holds_a_secret(name, value));
             Redactor::new(secret.map(|(_, value)| value.as_str()))
         }
         ServerTransport::Http { key: Some(key), .. } => Redactor::for_key(key.reveal()),

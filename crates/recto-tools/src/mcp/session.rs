@@ -16,6 +16,7 @@ use rmcp::model::{
 use rmcp::service::{
     ClientInitializeError, NotificationContext, RunningService, ServiceError, Subscription,
 };
+use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{
     ClientCacheConfig, ClientHandler, ClientLifecycleMode, ClientServiceExt, Peer, RoleClient,
 };
@@ -26,6 +27,7 @@ use super::error::ServerProblem;
 use super::http;
 use super::listing::{MAX_TOOLS, ServerListing};
 use super::log::{Redactor, StderrTail};
+use super::own_ids::OwnIds;
 use super::stdio::{self, ServerProcess};
 use crate::options::{ServerOptions, ServerTransport};
 use crate::process::Keeper;
@@ -134,15 +136,16 @@ impl ServerSession {
             |problem, misunderstood| SessionFailure { problem, stderr: tail.text(), misunderstood };
         let (started, mut process) = match &config.options.transport {
             ServerTransport::Stdio { .. } => {
-                let (process, stdout, stdin) =
-                    stdio::start_server(config, &tail).map_err(|problem| failed(problem, false))?;
-                let start = handler.serve_with_lifecycle((stdout, stdin), greeting.lifecycle());
+                let started = stdio::start_server(config, &tail).await;
+                let (process, stdout, stdin) = started.map_err(|problem| failed(problem, false))?;
+                let transport = OwnIds(AsyncRwTransport::<RoleClient, _, _>::new(stdout, stdin));
+                let start = handler.serve_with_lifecycle(transport, greeting.lifecycle());
                 (deadline.hold(start).await, Some(process))
             }
             ServerTransport::Http { url, key } => {
                 let transport =
                     http::transport(url, key.as_ref()).map_err(|problem| failed(problem, false))?;
-                let start = handler.serve_with_lifecycle(transport, greeting.lifecycle());
+                let start = handler.serve_with_lifecycle(OwnIds(transport), greeting.lifecycle());
                 (deadline.hold(start).await, None)
             }
         };

@@ -1,13 +1,14 @@
 //! Servers that Recto starts as programs and talks to over their standard streams.
 //!
 //! Such a program runs with the rights of the person who set it up: it is not
-//! confined. But it gets only the few variables that programs need and those
+//! confined, unless the config puts it into the sandbox. But it gets only the few variables that programs need and those
 //! that are set for it, and it ends with Recto, together with all that it started.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io;
+use std::io::{self, PipeWriter};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -17,24 +18,36 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use recto_fs::create_temporary_folder;
 use tempfile::TempDir;
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWriteExt as _, ReadBuf};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
 use super::error::ServerProblem;
 use super::log::{Log, StderrTail, follow_stderr};
 use super::names::file_stem;
 use super::session::SessionConfig;
-use crate::options::ServerTransport;
-use crate::process::{ProcessGroup, is_executable};
+use crate::launch::WrittenPrograms;
+#[cfg(target_os = "linux")]
+use crate::launch::{TEND, pass_on};
+use crate::options::{Grants, SandboxPolicy, ServerSandbox, ServerTransport};
+use crate::process::{
+    CallGroup, ProcessGroup, ProgramCall, RunLimits, StartedProgram, is_executable, spawn_confined,
+    watch_resources, watched_resources,
+};
+use crate::programs::base_environment;
+use crate::sandbox::{Bounds, FileChanges, ResourceLimits};
 
 /// The longest message of a server.
-const MAX_MESSAGE: usize = 16 * 1024 * 1024;
+pub(super) const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 
 /// How long what a server wrote to stderr is waited for after its end.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// The time of a program that runs as long as Recto does: years.
+const FOR_GOOD: Duration = Duration::from_secs(1 << 30);
 
 /// Recto's own variables that servers get; those that begin with `XDG_`, too.
 const VARIABLES: [&str; 9] =
@@ -45,6 +58,12 @@ pub(super) struct ServerProcess {
     child: Child,
     /// Ends all of them when it is dropped.
     group: Option<ProcessGroup>,
+    /// The control group of a sandboxed program, where it has one.
+    control: Option<CallGroup>,
+    /// While it is open, the one who tends the program lets it run.
+    tended: Option<PipeWriter>,
+    /// What looks at how much a sandboxed program takes.
+    watch: Option<AbortHandle>,
     stderr: JoinHandle<()>,
     too_long: Arc<AtomicBool>,
     /// The folder that it was started in, where it has one of its own.
@@ -52,66 +71,183 @@ pub(super) struct ServerProcess {
 }
 
 /// Starts the program of a server.
-pub(super) fn start_server(
+pub(super) async fn start_server(
     config: &SessionConfig,
     tail: &StderrTail,
 ) -> Result<(ServerProcess, BoundedReader<ChildStdout>, ChildStdin), ServerProblem> {
-    let ServerTransport::Stdio { program, arguments, environment, working_dir } =
-        &config.options.transport
+    let ServerTransport::Stdio { program, working_dir, sandbox, .. } = &config.options.transport
     else {
         return Err(ServerProblem::Address { problem: "it is no program".to_owned() });
     };
-    let not_started = |cause: String| ServerProblem::NotStarted { program: program.clone(), cause };
+    let not_started = |cause: io::Error| ServerProblem::NotStarted {
+        program: program.clone(),
+        cause: cause.to_string(),
+    };
     let path = config.search_path.clone().or_else(|| env::var_os("PATH")).unwrap_or_default();
     let found = find(program, &path, working_dir.as_deref())
         .ok_or_else(|| ServerProblem::NoProgram { program: program.clone() })?;
-    let mut command = Command::new(found);
-    command.args(arguments).env_clear().envs(own_variables()).env("PATH", &path);
-    command.envs(environment.iter().map(|(name, value)| (name, value)));
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.kill_on_drop(true);
     // Never where Recto happens to be, nor in the workspace: programs look around
     // there for settings, which may be commands.
-    let own = match working_dir {
-        Some(_) => None,
-        None => {
-            let folder = tempfile::Builder::new().prefix("recto-mcp-").tempdir();
-            Some(folder.map_err(|error| not_started(error.to_string()))?)
+    let own = match working_dir.is_none() || sandbox.is_some() {
+        true => Some(create_temporary_folder(&env::temp_dir(), "recto-mcp-").map_err(not_started)?),
+        false => None,
+    };
+    let mut tended = None;
+    let StartedProgram { mut child, orders, control } = match (sandbox, &own) {
+        (Some(sandbox), Some(own)) => {
+            spawn_sandboxed(config, sandbox, found, own.path()).map_err(not_started)?
+        }
+        _ => {
+            let folder = working_dir.as_deref().or(own.as_ref().map(TempDir::path));
+            let (child, pipe) = spawn_free(config, &found, &path, folder).map_err(not_started)?;
+            tended = pipe;
+            StartedProgram { child, orders: Vec::new(), control: None }
         }
     };
-    if let Some(folder) = working_dir.as_deref().or(own.as_ref().map(TempDir::path)) {
-        command.current_dir(folder);
-    }
-    command.process_group(0);
-    let mut child = command.spawn().map_err(|error| not_started(error.to_string()))?;
-    let group = ProcessGroup::from_child(&child, &config.keeper);
-    let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
-        return Err(not_started("its streams are missing".to_owned()));
+    // What tends a program ends it when Recto has ended; the keeper does it for others.
+    let group = match tended {
+        Some(_) => None,
+        None => ProcessGroup::from_child(&child, &config.keeper),
     };
+    let watch = sandbox.as_ref().map(|_| {
+        let watched = watched_resources(ResourceLimits::default(), control.as_ref());
+        tokio::spawn(watch_resources(child.id(), watched)).abort_handle()
+    });
+    let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (Some(mut stdin), Some(stdout), Some(stderr)) = streams else {
+        return Err(not_started(io::Error::other("its streams are missing")));
+    };
+    // A program that has ended says on standard error why.
+    _ = stdin.write_all(&orders).await;
     let log = config.logs.as_deref();
     let log = log.and_then(|folder| Log::open(folder, &file_stem(&config.options.name)));
     let stderr = tokio::spawn(follow_stderr(stderr, tail.clone(), log, config.redact.clone()));
     let too_long = Arc::new(AtomicBool::new(false));
     let stdout = BoundedReader { inner: stdout, length: 0, too_long: too_long.clone() };
-    Ok((ServerProcess { child, group, stderr, too_long, _folder: own }, stdout, stdin))
+    let process =
+        ServerProcess { child, group, control, tended, watch, stderr, too_long, _folder: own };
+    Ok((process, stdout, stdin))
+}
+
+/// Starts it with the rights of whoever started Recto, and someone who tends it where there is one:
+/// it ends, with all that it started, when the pipe is closed.
+fn spawn_free(
+    config: &SessionConfig,
+    found: &Path,
+    path: &OsStr,
+    folder: Option<&Path>,
+) -> io::Result<(Child, Option<PipeWriter>)> {
+    let ServerTransport::Stdio { arguments, environment, .. } = &config.options.transport else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let (mut command, pipe) = tended_command(config, found)?;
+    command.args(arguments).env_clear().envs(own_variables()).env("PATH", path);
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.kill_on_drop(pipe.is_none()).process_group(0);
+    if let Some(folder) = folder {
+        command.current_dir(folder);
+    }
+    let child = command.spawn()?;
+    Ok((child, pipe.map(|(_, writer)| writer)))
+}
+
+/// The command that starts a program by way of Recto itself, where that can be started again.
+#[cfg(target_os = "linux")]
+fn tended_command(
+    config: &SessionConfig,
+    found: &Path,
+) -> io::Result<(Command, Option<(OwnedFd, PipeWriter)>)> {
+    let Some(executable) = config.keeper.executable() else {
+        return Ok((Command::new(found), None));
+    };
+    let (reader, writer) = io::pipe()?;
+    let reader = OwnedFd::from(reader);
+    let mut command = Command::new(executable);
+    command.arg(TEND).arg(pass_on(&reader)?).arg(found);
+    Ok((command, Some((reader, writer))))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn tended_command(
+    _: &SessionConfig,
+    found: &Path,
+) -> io::Result<(Command, Option<(OwnedFd, PipeWriter)>)> {
+    Ok((Command::new(found), None))
+}
+
+/// Starts it in the sandbox, with the orders that it waits for.
+fn spawn_sandboxed(
+    config: &SessionConfig,
+    sandbox: &ServerSandbox,
+    found: PathBuf,
+    own: &Path,
+) -> io::Result<StartedProgram> {
+    let ServerTransport::Stdio { arguments, environment, working_dir, .. } =
+        &config.options.transport
+    else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let executable = config.keeper.executable().ok_or(io::ErrorKind::NotFound)?;
+    // Interpreters read what their arguments name.
+    let scripts: Vec<PathBuf> = arguments
+        .iter()
+        .map(|argument| working_dir.as_deref().unwrap_or(own).join(argument))
+        .filter(|path| path.is_file())
+        .collect();
+    let read = sandbox.read.iter().chain(&scripts).chain(working_dir).cloned().collect();
+    let grants = Grants { read, write: sandbox.write.clone(), ..Grants::default() };
+    let confinement = Bounds {
+        workspace: own,
+        protected: &sandbox.protected,
+        grants: &grants,
+        network: sandbox.network,
+        temp: own,
+        program: &found,
+        extra_write: &[],
+        execute: &[],
+        changes: FileChanges::Allowed,
+        written: WrittenPrograms::Refused,
+    }
+    .confinement();
+    let environment =
+        base_environment(&own.to_string_lossy()).into_iter().chain(environment.clone());
+    let call = ProgramCall {
+        program: found,
+        arguments: arguments.iter().map(OsString::from).collect(),
+        stdin: None,
+        working_dir: working_dir.clone().unwrap_or_else(|| own.to_owned()),
+        environment: environment.map(|(name, value)| (name.into(), value.into())).collect(),
+        confinement,
+        // Whoever asks for a sandbox does not mean half of one.
+        sandbox: SandboxPolicy::Required,
+        limits: RunLimits { time: FOR_GOOD, output_bytes: 0 },
+    };
+    spawn_confined(&executable, &call)
 }
 
 impl ServerProcess {
-    /// Waits until the program ends by itself. What it started may go on.
+    /// Waits until the program ends by itself.
     pub(super) async fn exited(&mut self) {
         let _ = self.child.wait().await;
     }
 
     /// Ends what the program started, and the program if it is still there.
     pub(super) fn kill(&mut self) {
+        if let Some(watch) = self.watch.take() {
+            watch.abort();
+        }
         self.group = None;
-        let _ = self.child.start_kill();
+        self.control = None;
+        if self.tended.take().is_none() {
+            let _ = self.child.start_kill();
+        }
     }
 
     /// Waits at most so long for the program, then ends it. Says how it ended.
     pub(super) async fn end(mut self, grace: Duration) -> String {
         let by_itself = timeout(grace, self.child.wait()).await;
+        let exceeded = self.control.as_ref().and_then(CallGroup::exceeded_memory);
         self.kill();
         if timeout(LAST_WORDS, &mut self.stderr).await.is_err() {
             self.stderr.abort();
@@ -119,6 +255,10 @@ impl ServerProcess {
         if self.too_long.load(Ordering::Relaxed) {
             let limit = MAX_MESSAGE / (1024 * 1024);
             return format!("was ended: it sent a message of more than {limit} MiB");
+        }
+        if let Some(bytes) = exceeded {
+            let limit = bytes / (1024 * 1024);
+            return format!("was ended: it held more than {limit} MiB of memory");
         }
         match by_itself {
             Ok(Ok(status)) => ending(status),
@@ -168,6 +308,12 @@ pub(super) struct BoundedReader<R> {
     inner: R,
     length: usize,
     too_long: Arc<AtomicBool>,
+}
+
+/// Bounds the messages of any source.
+#[cfg(any(test, fuzzing))]
+pub(super) fn bound_messages<R>(inner: R) -> BoundedReader<R> {
+    BoundedReader { inner, length: 0, too_long: Arc::default() }
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for BoundedReader<R> {

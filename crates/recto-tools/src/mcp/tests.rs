@@ -31,6 +31,7 @@ fn program(name: &str, program: impl AsRef<Path>, arguments: &[&str]) -> ServerO
         arguments: arguments.iter().copied().map(str::to_owned).collect(),
         environment: Vec::new(),
         working_dir: None,
+        sandbox: None,
     };
     options(name, transport)
 }

@@ -24,11 +24,19 @@ impl ServerTool {
         ServerTool { server, spec }
     }
 
+    /// The hash of what the tool is: the server with its set-up, and what the server says of the
+    /// tool. A person who allows it has read that, and allows nothing else.
+    fn own_identity(&self) -> ContentHash {
+        let ToolSpec { id, description, schema, .. } = &self.spec;
+        let told = (id.key(), description.as_deref(), schema.hash().to_string());
+        ContentHash::of_bytes(format!("{} {told:?}", self.server.identity()).as_bytes())
+    }
+
     fn action(&self, arguments: &CallArguments) -> ToolAction {
-        let (key, place) = (self.spec.id.key(), self.server.place());
+        let place = self.server.place();
         let arguments = arguments.as_value();
-        let identity = self.server.identity();
-        let hash = ContentHash::of_bytes(format!("{identity} {key:?} {arguments}").as_bytes());
+        let hash = format!("{} {arguments}", self.own_identity());
+        let hash = ContentHash::of_bytes(hash.as_bytes());
         let fields = ServerFields {
             server: self.server.name().to_string(),
             tool: self.spec.id.name.to_string(),
@@ -53,8 +61,7 @@ impl Tool for ServerTool {
     }
 
     fn identity(&self, _: &CallContext) -> ContentHash {
-        let (key, server) = (self.spec.id.key(), self.server.identity());
-        ContentHash::of_bytes(format!("{server} {key:?}").as_bytes())
+        self.own_identity()
     }
 
     fn describe<'a>(
@@ -78,7 +85,7 @@ impl Tool for ServerTool {
                 let text = "it is not what was allowed: the server is set up otherwise since then";
                 return Err(ToolError::new(text));
             }
-            self.server.call(&self.spec.id.name, object(&arguments)).await
+            self.server.call(&self.spec, object(&arguments)).await
         }
         .boxed()
     }

@@ -32,6 +32,11 @@ impl Keeper {
         Keeper(Arc::new(Mutex::new(KeeperState { executable, groups, process })))
     }
 
+    /// The executable of Recto that is started again.
+    pub(crate) fn executable(&self) -> Option<PathBuf> {
+        self.0.lock().executable.clone()
+    }
+
     /// Has the group killed should Recto end before it.
     pub(super) fn entrust_group(&self, group: Pid) {
         let mut state = self.0.lock();

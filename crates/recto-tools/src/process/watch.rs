@@ -4,12 +4,17 @@
 //! The kernel's limits count for a single process, or don't count for root; so
 //! it is counted here, in `/proc`. Where there is none, nothing is counted.
 //!
+//! Memory is what processes have in use, in swap and for their page tables, and what may wait in
+//! their pipes and sockets. What the kernel shows nowhere (memory that is shared without a name,
+//! files in memory) is refused by seccomp instead.
+//!
 //! A fork bomb takes all the processor that it can get, so the watch is kept by
 //! a thread of its own that goes before others, where it may.
 
 use std::collections::HashSet;
 use std::fs;
 use std::future::pending;
+use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,6 +24,12 @@ use tokio::sync::oneshot;
 
 use super::ProgramEnd;
 use crate::sandbox::ResourceLimits;
+
+/// Processes of Recto's own in the group of a program, which it does not answer for.
+const OWN_PROCESSES: usize = 2;
+
+/// Their threads.
+const OWN_THREADS: usize = 3;
 
 /// Between two glances at how many tasks the system has, which cost nearly nothing.
 const GLANCES: Duration = Duration::from_millis(4);
@@ -71,6 +82,11 @@ fn look_until(leader: Pid, limits: ResourceLimits, ended: &Receiver<()>) -> Opti
         if !many && Instant::now() < next {
             continue;
         }
+        let limits = ResourceLimits {
+            processes: limits.processes + OWN_PROCESSES,
+            threads: limits.threads + OWN_THREADS,
+            ..limits
+        };
         if let Some(end) = look(group, limits.processes, &mut others).over(limits) {
             return Some(end);
         }
@@ -113,7 +129,7 @@ fn look(group: u32, enough: usize, others: &mut HashSet<u32>) -> GroupUsage {
     let mut usage = GroupUsage::default();
     let mut seen = HashSet::with_capacity(others.len());
     let Ok(entries) = fs::read_dir("/proc") else { return usage };
-    let page = rustix::param::page_size() as u64;
+    let mut files = OpenFiles::default();
     for entry in entries.flatten() {
         let Some(id) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
             continue;
@@ -127,7 +143,8 @@ fn look(group: u32, enough: usize, others: &mut HashSet<u32>) -> GroupUsage {
             Some(stat) if stat.group == group => {
                 usage.processes += 1;
                 usage.threads += stat.threads;
-                usage.memory += stat.pages * page;
+                usage.memory += memory_of(id, &stat);
+                files.look_at(id);
                 if usage.processes > enough {
                     return usage;
                 }
@@ -137,7 +154,81 @@ fn look(group: u32, enough: usize, others: &mut HashSet<u32>) -> GroupUsage {
     }
     // A number that is not there any more may come back as another process.
     *others = seen;
+    usage.memory += files.memory();
     usage
+}
+
+/// The bytes that a process takes: in use, in swap, and of the kernel for its page tables.
+fn memory_of(id: u32, stat: &Stat) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+    let of_status = memory_in(&status);
+    of_status.max(stat.pages * rustix::param::page_size() as u64)
+}
+
+/// The lines are `VmRSS:  1234 kB`, with white space between.
+fn memory_in(status: &str) -> u64 {
+    let amount = |line: &str| {
+        let (name, rest) = line.split_once(':')?;
+        let amount = rest.split_ascii_whitespace().next()?.parse::<u64>().ok()?;
+        ["VmRSS", "VmSwap", "VmPTE"].contains(&name).then_some(amount)
+    };
+    status.lines().filter_map(amount).sum::<u64>() * 1024
+}
+
+/// What the open files of a group may hold in the kernel.
+#[derive(Debug, Default)]
+struct OpenFiles {
+    processes: Vec<u32>,
+}
+
+impl OpenFiles {
+    /// So many files of one process are passed over: what they hold is little.
+    const FEW: usize = 64;
+
+    /// What waits in a pipe at most: no program may make it larger.
+    const PIPE: u64 = 64 * 1024;
+
+    /// What waits in a socket at most, with what the kernel needs around it.
+    const SOCKET: u64 = 512 * 1024;
+
+    fn look_at(&mut self, id: u32) {
+        self.processes.push(id);
+    }
+
+    /// The bytes that may wait in all pipes and sockets together. Each is counted once, however
+    /// many processes have it open. A process that does not let itself be looked at is counted
+    /// as if it had many.
+    fn memory(&self) -> u64 {
+        let (mut pipes, mut sockets) = (HashSet::new(), HashSet::new());
+        let mut unknown = 0;
+        for id in &self.processes {
+            let names = match open_files(*id) {
+                Ok(names) if names.len() <= Self::FEW => continue,
+                Ok(names) => names,
+                // It has just ended.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(_) => {
+                    unknown += Self::FEW as u64;
+                    continue;
+                }
+            };
+            for name in names {
+                match name.split_once(':') {
+                    Some(("pipe", _)) => _ = pipes.insert(name),
+                    Some(("socket", _)) => _ = sockets.insert(name),
+                    _ => {}
+                }
+            }
+        }
+        pipes.len() as u64 * Self::PIPE + (sockets.len() as u64 + unknown) * Self::SOCKET
+    }
+}
+
+/// What the open files of a process are: paths, or such as `pipe:[42]`.
+fn open_files(id: u32) -> io::Result<Vec<String>> {
+    let entries = fs::read_dir(format!("/proc/{id}/fd"))?;
+    let links = entries.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+    Ok(links.filter_map(|link| link.into_os_string().into_string().ok()).collect())
 }
 
 /// The fields of `/proc/…/stat` that count.
@@ -172,6 +263,29 @@ mod tests {
         assert_eq!(Stat::parse(line), Some(Stat { group: 41, threads: 9, pages: 77 }));
         assert_eq!(Stat::parse(b"42 (a"), None);
         assert_eq!(Stat::parse(b"42 (a) S 1 2"), None);
+    }
+
+    #[test]
+    fn memory_counts_what_is_in_use_swapped_and_mapped() {
+        let status = "Name:\tVmRSS: 7\nVmPeak:\t  900 kB\nVmRSS:\t  100 kB\nVmPTE:\t 20 kB\n\
+                      VmSwap:\t 3 kB\nThreads:\t1\n";
+        assert_eq!(memory_in(status), 123 * 1024);
+        assert_eq!(memory_in(""), 0);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn pipes_and_sockets_count_once() {
+        use std::os::unix::net::UnixStream;
+        let pairs: Vec<_> = (0..OpenFiles::FEW).map(|_| UnixStream::pair().unwrap()).collect();
+        let mut files = OpenFiles::default();
+        files.look_at(std::process::id());
+        let once = files.memory();
+        assert!(once >= pairs.len() as u64 * 2 * OpenFiles::SOCKET, "{once}");
+        files.look_at(std::process::id());
+        assert!(files.memory() < 2 * once);
+        files.look_at(u32::MAX);
+        assert!(files.memory() < 2 * once);
     }
 
     #[test]

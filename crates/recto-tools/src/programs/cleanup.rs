@@ -1,12 +1,51 @@
 //! Clears away what a call leaves on the disk: when the call has ended, and also when
 //! nobody waited for its end.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
+use recto_fs::create_temporary_folder;
 use tempfile::TempDir;
 use tokio::runtime::Handle;
 
 use crate::files::{CreatedFile, create_empty};
+
+/// Where else temporary files are kept.
+const ON_DISK: &str = "/var/tmp";
+
+/// The settings of git that a program has in its home.
+const GIT_SETTINGS: &str = ".gitconfig";
+
+/// Lets git tidy up while the call lasts. Else it would leave that to a process in a session of its
+/// own, which there is none here, and complain.
+const TIDY_AT_ONCE: &str = "[gc]\n\tautoDetach = false\n[maintenance]\n\tautoDetach = false\n";
+
+/// Where the folders of calls are made: not where files take up memory, which nobody would count,
+/// if there is another place.
+fn folder_of_calls() -> PathBuf {
+    let usual = std::env::temp_dir();
+    let disk = Path::new(ON_DISK);
+    match is_in_memory(&usual) && disk.is_dir() && !is_in_memory(disk) {
+        true => disk.to_owned(),
+        false => usual,
+    }
+}
+
+/// Whether the files of a folder are kept in memory.
+fn is_in_memory(folder: &Path) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        const TMPFS: i128 = 0x0102_1994;
+        const RAMFS: i128 = 0x8584_58f6;
+        let kind = rustix::fs::statfs(folder).map(|found| i128::from(found.f_type));
+        kind.is_ok_and(|kind| kind == TMPFS || kind == RAMFS)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = folder;
+        false
+    }
+}
 
 /// The files that a call leaves behind; cleared away when dropped.
 #[derive(Debug)]
@@ -19,7 +58,8 @@ pub(super) struct CallCleanup {
 
 impl CallCleanup {
     pub(super) fn new() -> std::io::Result<Self> {
-        let temp = tempfile::Builder::new().prefix("recto-").tempdir()?;
+        let temp = create_temporary_folder(&folder_of_calls(), "recto-")?;
+        fs::write(temp.path().join(GIT_SETTINGS), TIDY_AT_ONCE)?;
         Ok(CallCleanup { temp, made: Vec::new() })
     }
 

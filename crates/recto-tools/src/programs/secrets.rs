@@ -1,10 +1,10 @@
-//! Hides the values of variables that a person granted to a skill and whose names say
-//! that they are secrets. Its programs need them; models and records must not see them.
+//! Hides the values of variables that a person granted to a skill and which are secrets, by their
+//! names or by what they look like. Its programs need them; models and records must not see them.
 //!
 //! Only the value as it stands is found. A program that turns it into something
 //! else before it writes it is not stopped by this.
 
-use crate::options::{Grants, names_a_secret};
+use crate::options::{Grants, holds_a_secret};
 use crate::process::CapturedOutput;
 
 /// Shorter values are no keys, and would take half of the output with them.
@@ -19,7 +19,7 @@ pub(super) struct GrantedSecrets<'a>(Vec<&'a str>);
 
 impl<'a> GrantedSecrets<'a> {
     pub(super) fn from_grants(grants: &'a Grants) -> Self {
-        let secret = grants.environment.iter().filter(|(name, _)| names_a_secret(name));
+        let secret = grants.environment.iter().filter(|(name, value)| holds_a_secret(name, value));
         let values = secret.map(|(_, value)| value.trim());
         let mut values: Vec<_> = values.filter(|value| value.chars().count() >= SHORTEST).collect();
         // One may be a part of another.
@@ -84,6 +84,21 @@ mod tests {
         let secrets = GrantedSecrets::from_grants(&grants);
         let text = "a hunter22 b:hunter22-and-more, hunter22hunter22 abcde";
         assert_eq!(secrets.hide(text), "a … b:…, …… abcde");
+    }
+
+    /// A name says nothing of what a person put there.
+    #[test]
+    fn a_key_under_an_innocent_name_is_hidden() {
+        let named = |name: &str, value: &str| {
+            let environment = [(name.to_owned(), value.to_owned())].into();
+            let grants = Grants { environment, ..Grants::default() };
+            GrantedSecrets::from_grants(&grants).hide(&format!("it is {value}."))
+        };
+        assert_eq!(named("LANDING", "ghp_16C7e42F292c6912E7"), "it is ….");
+        assert_eq!(
+            named("TZ", "America/Argentina/Buenos_Aires"),
+            "it is America/Argentina/Buenos_Aires."
+        );
     }
 
     #[test]

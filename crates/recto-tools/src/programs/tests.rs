@@ -60,12 +60,18 @@ impl Place {
     fn program_run(&self) -> ProgramRun {
         let launcher = Launcher::new(self.options.programs.launcher.clone());
         let folder = self.path("skill");
-        let trusted = BTreeMap::from([(folder.clone(), trust_hash(&folder).unwrap())]);
+        let skill = TrustedSkill {
+            name: "skill".into(),
+            files: trust_hash(&folder).unwrap(),
+            look: SkillLook::LookedAt,
+        };
+        let trusted = BTreeMap::from([(folder.clone(), skill)]);
         ProgramRun {
             host: SkillPrograms::new(launcher, &self.options).0,
             id: ItemId::tool(Some("skill".into()), "sort"),
             folder,
             grants: self.grants.clone(),
+            unseen: None,
             context: CallContext { trusted: Arc::new(trusted), ..CallContext::default() },
         }
     }

@@ -12,6 +12,7 @@ use std::fs::{self, DirEntry};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::launch::WrittenPrograms;
 use crate::options::{Grants, NetworkAccess};
 
 use super::{Confinement, ResourceLimits};
@@ -32,6 +33,10 @@ pub(crate) const WHAT_IT_IS: [&str; 11] = [
     "memory",
     ".recto",
 ];
+
+/// What Recto locks while it writes memories. Whoever can read a file can lock it, and keep its
+/// owner waiting.
+const MEMORY_LOCK: &str = "memory/.lock";
 
 /// Entries of one folder that are looked at. What comes after is not writable.
 const MAX_ENTRIES: usize = 4096;
@@ -60,6 +65,19 @@ pub(crate) struct Bounds<'a> {
     pub(crate) extra_write: &'a [PathBuf],
     /// What else may be executed, such as a script.
     pub(crate) execute: &'a [PathBuf],
+    /// Whether it changes anything but its own folder for this call.
+    pub(crate) changes: FileChanges,
+    /// Whether what may be written may also be executed.
+    pub(crate) written: WrittenPrograms,
+}
+
+/// Whether a program may change files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileChanges {
+    /// Those of the workspace, and what was granted.
+    Allowed,
+    /// None, as its declaration says.
+    None,
 }
 
 impl Bounds<'_> {
@@ -75,6 +93,24 @@ impl Bounds<'_> {
             self.allow_execution(path, &mut found);
         }
         found.write.extend(fs::canonicalize(self.temp));
+        // Where only a part can be written, all can still be read.
+        found.read.extend(self.grants.write.iter().filter_map(|path| fs::canonicalize(path).ok()));
+        if self.changes == FileChanges::Allowed {
+            self.allow_changes(&mut found);
+        }
+        let AllowedPaths { read, write, execute, .. } = found;
+        Confinement {
+            read: without_repeats(read),
+            write: without_repeats(write),
+            execute: without_repeats(execute),
+            hidden: fs::canonicalize(self.workspace.join(MEMORY_LOCK)).into_iter().collect(),
+            written: self.written,
+            network: self.network,
+            resources: ResourceLimits::default(),
+        }
+    }
+
+    fn allow_changes(&self, found: &mut AllowedPaths) {
         for path in self.extra_write {
             found.allow_file(path);
         }
@@ -83,18 +119,8 @@ impl Bounds<'_> {
         }
         for path in &self.grants.write {
             if let Ok(path) = fs::canonicalize(path) {
-                // Where only a part can be written, all can still be read.
-                found.read.push(path.clone());
                 found.allow_writing(&path);
             }
-        }
-        let AllowedPaths { read, write, execute, .. } = found;
-        Confinement {
-            read: without_repeats(read),
-            write: without_repeats(write),
-            execute: without_repeats(execute),
-            network: self.network,
-            resources: ResourceLimits::default(),
         }
     }
 

@@ -7,7 +7,8 @@
 //! matter.
 
 use rustix::thread::{
-    CapabilitySet, clear_ambient_capability_set, remove_capability_from_bounding_set,
+    CapabilitySet, capabilities, clear_ambient_capability_set, remove_capability_from_bounding_set,
+    set_capabilities,
 };
 
 /// The capabilities that a program of root's keeps.
@@ -23,5 +24,10 @@ pub(crate) fn drop_capabilities() {
         if remove_capability_from_bounding_set(capability).is_err() {
             break;
         }
+    }
+    // What was passed on for arranging mounts ends here as well.
+    if let Ok(mut sets) = capabilities(None) {
+        sets.inheritable = CapabilitySet::empty();
+        _ = set_capabilities(None, sets);
     }
 }

@@ -10,10 +10,11 @@ use landlock::{
 };
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, open, openat2};
 
-use crate::launch::LaunchSpec;
+use crate::launch::{LaunchSpec, SystemView, WrittenPrograms};
 use crate::options::NetworkAccess;
 
 use super::system_paths;
+use super::system_view::OwnProc;
 
 /// The newest version whose rights are known here; older kernels keep to fewer.
 const KNOWN: ABI = ABI::V9;
@@ -24,7 +25,7 @@ const READ: AccessRights = make_bitflags!(AccessFs::{ReadFile | ReadDir});
 
 const EXECUTE: AccessRights = make_bitflags!(AccessFs::{ReadFile | ReadDir | Execute});
 
-/// No execution, so that nothing that was written is run; no devices.
+/// No execution, so that nothing that was written is run, unless a skill asks for it; no devices.
 const WRITE: AccessRights = make_bitflags!(AccessFs::{
     ReadFile | ReadDir | WriteFile | Truncate | Refer | RemoveDir | RemoveFile
     | MakeDir | MakeReg | MakeSym | MakeSock | MakeFifo
@@ -44,7 +45,7 @@ enum Links {
 
 /// Confines this process, and gives Landlock's version; `None` where the kernel
 /// has none.
-pub(crate) fn restrict(spec: &LaunchSpec) -> Result<Option<u32>, RulesetError> {
+pub(crate) fn restrict(spec: &LaunchSpec, proc: OwnProc) -> Result<Option<u32>, RulesetError> {
     let mut ruleset = Ruleset::default()
         .handle_access(AccessFs::from_all(KNOWN))?
         .scope(Scope::from_all(KNOWN))?;
@@ -62,7 +63,18 @@ pub(crate) fn restrict(spec: &LaunchSpec) -> Result<Option<u32>, RulesetError> {
             rules = rules.allow(path.as_ref(), access, Links::Followed)?;
         }
     }
-    for (paths, access) in [(&spec.read, READ), (&spec.execute, EXECUTE), (&spec.write, WRITE)] {
+    if spec.view == SystemView::Own {
+        rules = rules.allow(system_paths::ZERO.as_ref(), DEVICE, Links::Followed)?;
+    }
+    if proc == OwnProc::Mounted {
+        // It shows the program's own processes only, and can't be written.
+        rules = rules.allow("/proc".as_ref(), READ, Links::Followed)?;
+    }
+    let write = match spec.written {
+        WrittenPrograms::Refused => WRITE,
+        WrittenPrograms::Executed => WRITE | AccessFs::Execute,
+    };
+    for (paths, access) in [(&spec.read, READ), (&spec.execute, EXECUTE), (&spec.write, write)] {
         for path in paths {
             rules = rules.allow(path, access, Links::Refused)?;
         }

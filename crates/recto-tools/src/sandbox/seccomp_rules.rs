@@ -4,10 +4,13 @@
 //! process group, past Landlock or onto the network, into other processes, and
 //! into the kernel's more daring parts.
 //!
-//! Landlock says nothing about the modes of files. As a mode decides who reads a
-//! secret, no mode is changed by path, and no open file becomes one that runs as
-//! its owner or that everybody writes. `git config` needs a mode by path; it is
-//! among what does not work.
+//! Landlock says nothing about modes, owners and times of files, neither by path nor
+//! through a file that is open for reading only. Where a program has a view of its own,
+//! the mounts hold it back: it changes those of files that it may write, except that
+//! none becomes one that runs as its owner or that everybody writes. Elsewhere it
+//! changes none, and some everyday programs complain.
+//!
+//! Memory is counted by looking at processes; what can't be seen there is refused.
 
 use std::collections::BTreeMap;
 
@@ -17,6 +20,7 @@ use seccompiler::{
     SeccompFilter, SeccompRule, TargetArch, apply_filter, sock_filter,
 };
 
+use crate::launch::SystemView;
 use crate::options::NetworkAccess;
 
 /// Landlock's version that knows of cutting a file short.
@@ -33,11 +37,14 @@ type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 pub(crate) fn restrict(
     network: NetworkAccess,
     landlock: Option<u32>,
+    view: SystemView,
 ) -> Result<bool, seccompiler::Error> {
     let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else { return Ok(false) };
-    let refused = program(refused(network, landlock)?, c::EPERM, arch)?;
-    let missing = program(missing(landlock), c::ENOSYS, arch)?;
-    for filter in [Some(refused), Some(missing), other_numbers(arch)].into_iter().flatten() {
+    let refused = program(refused(network, landlock, view)?, c::EPERM, arch)?;
+    let missing = program(missing(landlock, view), c::ENOSYS, arch)?;
+    let unsupported = program(unsupported(), c::EOPNOTSUPP, arch)?;
+    let filters = [Some(refused), Some(missing), Some(unsupported), other_numbers(arch)];
+    for filter in filters.into_iter().flatten() {
         match apply_filter(&filter) {
             Ok(()) => {}
             Err(error) if is_missing(&error) => return Ok(false),
@@ -74,7 +81,11 @@ fn program(
 }
 
 /// Calls that give "not permitted".
-fn refused(network: NetworkAccess, landlock: Option<u32>) -> Result<SyscallRules, BackendError> {
+fn refused(
+    network: NetworkAccess,
+    landlock: Option<u32>,
+    view: SystemView,
+) -> Result<SyscallRules, BackendError> {
     let mut rules: SyscallRules = ALWAYS.iter().map(|call| (*call, vec![])).collect();
     rules.extend(OLD.iter().map(|call| (*call, vec![])));
     // Namespaces, which would be a way around; and a child that is not its own.
@@ -88,18 +99,20 @@ fn refused(network: NetworkAccess, landlock: Option<u32>) -> Result<SyscallRules
     let requests = [TIOCSTI, TIOCLINUX, FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR];
     let requests = requests.map(|request| rule([is(1, request)?]));
     rules.insert(c::SYS_ioctl, requests.into_iter().collect::<Result<_, _>>()?);
-    // A mode that takes a file from its owner, or gives it to everybody.
-    let modes = [0o4000, 0o2000, 0o002].map(|mode| rule([has(1, mode)?]));
-    let modes = modes.into_iter().chain([rule([masked(1, 0o400, 0)?])]);
-    rules.insert(c::SYS_fchmod, modes.collect::<Result<_, _>>()?);
-    // Times of a file by its path; through an open file they can be set.
-    let by_path = SeccompCondition::new(1, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
-    rules.insert(c::SYS_utimensat, vec![rule([by_path])?]);
-    // How much of the processor others get.
-    for (call, whose) in OF_OTHERS {
-        rules.insert(*call, vec![rule([is_not(*whose, 0)?])?]);
+    match view {
+        SystemView::Own => close_modes(&mut rules)?,
+        SystemView::Shared => rules.extend(METADATA.iter().map(|call| (*call, vec![]))),
+    }
+    // How much of the processor others get: the process that asks, and no other.
+    for OfOthers { call, which, process, whose } in OF_OTHERS {
+        let mut others = vec![rule([is_not(*whose, 0)?])?];
+        if let Some(which) = which {
+            others.push(rule([is_not(*which, *process)?])?);
+        }
+        rules.insert(*call, others);
     }
     rules.insert(c::SYS_socketpair, datagram_pairs()?);
+    close_uncounted(&mut rules)?;
     match network {
         NetworkAccess::Granted => {
             let other = FAMILIES.iter().map(|family| is_not(0, u64::from(family.unsigned_abs())));
@@ -118,6 +131,25 @@ fn refused(network: NetworkAccess, landlock: Option<u32>) -> Result<SyscallRules
         rules.insert(c::SYS_open, vec![cut(1)?]);
     }
     Ok(rules)
+}
+
+/// Refuses modes by which a file runs as its owner, or is written by everybody.
+fn close_modes(rules: &mut SyscallRules) -> Result<(), BackendError> {
+    for (call, mode) in MODES {
+        let refused = [0o4000, 0o2000, 0o002].map(|bits| rule([has(*mode, bits)?]));
+        rules.insert(*call, refused.into_iter().collect::<Result<_, _>>()?);
+    }
+    Ok(())
+}
+
+/// Refuses memory that no process is seen to have: shared without a name, of which pages stay when
+/// they are mapped no more, and pipes that hold more than usual.
+fn close_uncounted(rules: &mut SyscallRules) -> Result<(), BackendError> {
+    let bits = |flags: c::c_int| u64::from(flags.unsigned_abs());
+    rules.insert(c::SYS_mmap, vec![rule([has(3, bits(c::MAP_SHARED | c::MAP_ANONYMOUS))?])?]);
+    rules.insert(c::SYS_fcntl, vec![rule([is(1, bits(c::F_SETPIPE_SZ))?])?]);
+    rules.insert(c::SYS_vmsplice, vec![]);
+    Ok(())
 }
 
 /// No socket of any family: local ones lead to other programs that would do the
@@ -139,14 +171,25 @@ fn datagram_pairs() -> Result<Vec<SeccompRule>, BackendError> {
 }
 
 /// Calls that are said not to exist, so that programs take the older way.
-fn missing(landlock: Option<u32>) -> SyscallRules {
+fn missing(landlock: Option<u32>, view: SystemView) -> SyscallRules {
     // `clone3` hides its flags from the filter. A file in memory counts for no
     // limit and may be executed.
     let mut calls = vec![c::SYS_clone3, c::SYS_memfd_create, c::SYS_memfd_secret];
     if landlock.is_none_or(|version| version < KNOWS_TRUNCATE) {
         calls.push(c::SYS_openat2);
     }
+    if view == SystemView::Shared {
+        // A lock on a file that can only be read would keep others from theirs. In a
+        // view of its own the program does not see Recto's.
+        calls.push(c::SYS_flock);
+    }
     calls.into_iter().map(|call| (call, vec![])).collect()
+}
+
+/// Calls that are answered as by a file system that does not know such things, which
+/// programs that copy files are used to.
+fn unsupported() -> SyscallRules {
+    ATTRIBUTES.iter().map(|call| (*call, vec![])).collect()
 }
 
 /// Closes the second set of numbers that calls have on x86-64, all of them.
@@ -187,15 +230,68 @@ fn masked(argument: u8, mask: u64, value: u64) -> Result<SeccompCondition, Backe
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(mask), value)
 }
 
-/// Calls that set how a process is run, with the argument that says which: 0 is
-/// the one that asks.
-const OF_OTHERS: &[(c::c_long, u8)] = &[
-    (c::SYS_setpriority, 1),
-    (c::SYS_ioprio_set, 1),
-    (c::SYS_sched_setaffinity, 0),
-    (c::SYS_sched_setattr, 0),
-    (c::SYS_sched_setparam, 0),
-    (c::SYS_sched_setscheduler, 0),
+/// A call that sets how a process is run, and how its arguments say which.
+struct OfOthers {
+    call: c::c_long,
+    /// The argument that says whether a process, a group or a user is meant, if there is
+    /// one, and the value for a process.
+    which: Option<u8>,
+    process: u64,
+    /// The argument with the number; 0 is the one that asks.
+    whose: u8,
+}
+
+const OF_OTHERS: &[OfOthers] = &[
+    OfOthers { call: c::SYS_setpriority, which: Some(0), process: 0, whose: 1 },
+    OfOthers { call: c::SYS_ioprio_set, which: Some(0), process: 1, whose: 1 },
+    OfOthers { call: c::SYS_sched_setaffinity, which: None, process: 0, whose: 0 },
+    OfOthers { call: c::SYS_sched_setattr, which: None, process: 0, whose: 0 },
+    OfOthers { call: c::SYS_sched_setparam, which: None, process: 0, whose: 0 },
+    OfOthers { call: c::SYS_sched_setscheduler, which: None, process: 0, whose: 0 },
+];
+
+/// Calls that set a mode, with the argument that it is.
+const MODES: &[(c::c_long, u8)] = &[
+    (c::SYS_fchmod, 1),
+    (c::SYS_fchmodat, 2),
+    (SYS_FCHMODAT2, 2),
+    #[cfg(target_arch = "x86_64")]
+    (c::SYS_chmod, 1),
+];
+
+/// Calls that set modes, owners and times, all of them.
+const METADATA: &[c::c_long] = &[
+    c::SYS_fchmod,
+    c::SYS_fchmodat,
+    SYS_FCHMODAT2,
+    c::SYS_fchown,
+    c::SYS_fchownat,
+    c::SYS_utimensat,
+    #[cfg(target_arch = "x86_64")]
+    c::SYS_chmod,
+    #[cfg(target_arch = "x86_64")]
+    c::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    c::SYS_lchown,
+    #[cfg(target_arch = "x86_64")]
+    c::SYS_utime,
+    #[cfg(target_arch = "x86_64")]
+    c::SYS_utimes,
+    #[cfg(target_arch = "x86_64")]
+    c::SYS_futimesat,
+];
+
+/// Calls that change attributes of files, also of one that is open for reading only.
+const ATTRIBUTES: &[c::c_long] = &[
+    c::SYS_setxattr,
+    c::SYS_lsetxattr,
+    c::SYS_fsetxattr,
+    SYS_SETXATTRAT,
+    c::SYS_removexattr,
+    c::SYS_lremovexattr,
+    c::SYS_fremovexattr,
+    SYS_REMOVEXATTRAT,
+    SYS_FILE_SETATTR,
 ];
 
 const MINUS_ONE: u64 = 0xffff_ffff;
@@ -242,28 +338,24 @@ const ALWAYS: &[c::c_long] = &[
     c::SYS_open_by_handle_at,
     c::SYS_unshare,
     c::SYS_setns,
-    // Modes of files by path, and what says the same in other words. Attributes
-    // can be changed through a file that is open for reading only.
-    c::SYS_fchmodat,
-    SYS_FCHMODAT2,
-    c::SYS_setxattr,
-    c::SYS_lsetxattr,
-    c::SYS_fsetxattr,
-    SYS_SETXATTRAT,
-    c::SYS_removexattr,
-    c::SYS_lremovexattr,
-    c::SYS_fremovexattr,
-    SYS_REMOVEXATTRAT,
-    SYS_FILE_SETATTR,
     // What others do with their files.
     c::SYS_inotify_add_watch,
     c::SYS_fanotify_mark,
-    // Memory and messages that outlive the program, or belong to others.
+    // Memory and messages that outlive the program, or belong to others: also by their
+    // numbers, which nobody has to be told.
     c::SYS_shmget,
     c::SYS_shmat,
+    c::SYS_shmctl,
     c::SYS_semget,
+    c::SYS_semop,
+    c::SYS_semtimedop,
+    c::SYS_semctl,
     c::SYS_msgget,
+    c::SYS_msgsnd,
+    c::SYS_msgrcv,
+    c::SYS_msgctl,
     c::SYS_mq_open,
+    c::SYS_mq_unlink,
     // Keys of the kernel.
     c::SYS_add_key,
     c::SYS_request_key,
@@ -304,15 +396,7 @@ const SYS_FILE_SETATTR: c::c_long = 469;
 
 /// Refused on processors that have had them for long.
 #[cfg(target_arch = "x86_64")]
-const OLD: &[c::c_long] = &[
-    c::SYS_chmod,
-    c::SYS_utime,
-    c::SYS_utimes,
-    c::SYS_futimesat,
-    c::SYS_iopl,
-    c::SYS_ioperm,
-    c::SYS_modify_ldt,
-];
+const OLD: &[c::c_long] = &[c::SYS_iopl, c::SYS_ioperm, c::SYS_modify_ldt];
 
 #[cfg(not(target_arch = "x86_64"))]
 const OLD: &[c::c_long] = &[];

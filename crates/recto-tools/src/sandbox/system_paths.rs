@@ -55,7 +55,11 @@ pub(crate) const SETTINGS: [&str; 32] = [
 ];
 
 /// Devices that hold nothing: read and written.
-pub(crate) const DEVICES: [&str; 3] = ["/dev/null", "/dev/zero", "/dev/full"];
+pub(crate) const DEVICES: [&str; 2] = ["/dev/null", "/dev/full"];
+
+/// Gives zeros, and memory that is shared without a name to whoever maps it. A program gets
+/// at it only in a view of its own, where another device stands in its place.
+pub(crate) const ZERO: &str = "/dev/zero";
 
 /// Where randomness comes from: read.
 pub(crate) const RANDOMNESS: [&str; 2] = ["/dev/random", "/dev/urandom"];

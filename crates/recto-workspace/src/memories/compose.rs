@@ -46,7 +46,9 @@ pub(crate) fn block(lead: &str, marks: MemoryMarks, text: &str, time: Option<&st
     let margin = &lead[..lead.len() - lead.trim_start_matches([' ', '\t']).len()];
     let text = text.replace('\n', &format!("\\\n{margin}  "));
     let time = time.map_or_else(String::new, |time| format!(" (added at {time})"));
-    format!("{lead}{}{text}{time}\n", marks_text(marks))
+    // A bullet whose text began on the next line has no blank behind it.
+    let gap = if lead.is_empty() || lead.ends_with([' ', '\t']) { "" } else { " " };
+    format!("{lead}{gap}{}{text}{time}\n", marks_text(marks))
 }
 
 /// Marks as they stand before a text.

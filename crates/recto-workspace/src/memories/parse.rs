@@ -83,6 +83,11 @@ impl MemoryEntry {
     }
 }
 
+/// Whether a text that is to be remembered says of itself that others may see it.
+pub fn shares_itself(text: &str) -> bool {
+    take_marks(text).0.shared
+}
+
 /// Takes the marks off the beginning of a text. `[shared](address)`, `[shared][name]` and
 /// `[shared]: address` are links and no marks.
 pub(crate) fn take_marks(text: &str) -> (MemoryMarks, &str) {

@@ -7,6 +7,7 @@ mod broken;
 mod memories;
 mod merge;
 mod reload;
+mod sub_agents;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -22,9 +22,12 @@ pub struct SessionArgs {
 pub enum SessionCommand {
     /// List the sessions, newest first
     List {
-        /// List those in the archive, too
+        /// List those in the archive, too, and those of sub-agents' tasks
         #[arg(long)]
         all: bool,
+        /// List those of sub-agents' tasks alone
+        #[arg(long, conflicts_with = "all")]
+        tasks: bool,
         /// How to print them
         #[command(flatten)]
         json: JsonArg,
@@ -32,6 +35,7 @@ pub enum SessionCommand {
     /// Show what was said in a session
     Show {
         /// The session's name or number
+        #[arg(allow_negative_numbers = true)]
         name: String,
         /// How to print it
         #[command(flatten)]
@@ -40,6 +44,7 @@ pub enum SessionCommand {
     /// Give a session another name
     Rename {
         /// The session's name or number
+        #[arg(allow_negative_numbers = true)]
         name: String,
         /// The new name
         new: String,
@@ -47,6 +52,7 @@ pub enum SessionCommand {
     /// Put a session into the archive; nothing is deleted
     Archive {
         /// The session's name or number
+        #[arg(allow_negative_numbers = true)]
         name: String,
     },
     /// Delete a session for good: what was said, what was sent, its file, and what was typed in it
@@ -55,6 +61,7 @@ pub enum SessionCommand {
     /// there. What was counted of it stays in `recto stats`. You are asked twice.
     Delete {
         /// The session's name or number
+        #[arg(allow_negative_numbers = true)]
         name: String,
         /// Ask nothing
         #[arg(long)]
@@ -63,6 +70,7 @@ pub enum SessionCommand {
     /// Write a session to a file, with all that was said
     Export {
         /// The session's name or number
+        #[arg(allow_negative_numbers = true)]
         name: String,
         /// The file to write [default: standard output]
         #[arg(short, long, value_name = "FILE")]
@@ -87,11 +95,13 @@ pub enum SessionCommand {
     /// Put the messages back on the page that a summary stands for
     Expand {
         /// The session's name or number
+        #[arg(allow_negative_numbers = true)]
         name: String,
     },
     /// Stop what runs or waits in a session, in whichever process; what was said stays
     Stop {
         /// The session's name or number
+        #[arg(allow_negative_numbers = true)]
         name: String,
         /// How to print it
         #[command(flatten)]

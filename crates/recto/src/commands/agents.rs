@@ -2,7 +2,10 @@
 //! can answer.
 
 mod check;
+mod run;
 mod show;
+mod sub_agent_flaws;
+mod sub_agents;
 
 use std::process::ExitCode;
 
@@ -24,7 +27,8 @@ pub(crate) fn run(home: &RectoHome, command: &AgentCommand) -> CliResult<ExitCod
     match command {
         AgentCommand::List(format) => list(&config, format.json)?,
         AgentCommand::Show { name, json } => show::run(home, &config, name, json.json)?,
-        AgentCommand::Check(format) => return check::run(&config, format.json),
+        AgentCommand::Check(format) => return check::run(home, &config, format.json),
+        AgentCommand::Run(args) => return run::run(home, &config, args),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -32,8 +36,13 @@ pub(crate) fn run(home: &RectoHome, command: &AgentCommand) -> CliResult<ExitCod
 fn list(config: &LoadedConfig, as_json: bool) -> CliResult {
     let sessions = open_sessions(config)?;
     if as_json {
-        let row = |settings| summary_json(config, settings, &sessions);
-        return print_json(&list_json("agents", config.agents().map(row)));
+        let mut rows = Vec::new();
+        for settings in config.agents() {
+            let mut row = summary_json(config, settings, &sessions);
+            row["sub_agents"] = sub_agents::list_json_of(settings)?;
+            rows.push(row);
+        }
+        return print_json(&list_json("agents", rows));
     }
     let mut table = TextTable::new(["", "name", "workspace", "model", "sessions"]);
     table.align_right(4);
@@ -46,7 +55,11 @@ fn list(config: &LoadedConfig, as_json: bool) -> CliResult {
             count(settings, &sessions).to_string(),
         ]);
     }
-    print(&table.draw(PageWidth::of_stdout()))
+    let mut out = table.draw(PageWidth::of_stdout());
+    for settings in config.agents() {
+        out.push_str(&sub_agents::draw_list(settings)?);
+    }
+    print(&out)
 }
 
 /// What a list tells of an agent, for programs.

@@ -29,7 +29,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use recto_agent::{
-    Actor, Agent, Conversation, EventCursor, EventListener, Inbound, SOLE_ACCOUNT, SessionSettings,
+    Actor, Agent, Conversation, EventCursor, EventListener, Inbound, InputSource, SOLE_ACCOUNT,
+    SessionSettings,
 };
 use recto_context::{ClientContext, ContextMode};
 use recto_store::{ApprovalId, StoredApproval, StoredSession, TurnId};
@@ -90,6 +91,7 @@ pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
             code = chat.run(home, args, message) => code,
             code = end.received() => {
                 chat.close();
+                chat.tell_cut_short().await;
                 Ok(code)
             }
         };
@@ -136,6 +138,8 @@ struct Chat {
     printer: TurnPrinter,
     /// Who answers when a tool may not run unasked.
     answers: AnswerMode,
+    /// Where its messages come from.
+    source: InputSource,
     /// Turns that wait behind a question, oldest first.
     queued: Vec<TurnId>,
     /// Turns of other sessions that are told to go on in the background.
@@ -172,11 +176,18 @@ impl Chat {
         let conversation = Conversation::with_owner(TERMINAL, SOLE_ACCOUNT, session);
         let actor = setup::actor();
         let session = agent.find_named_or_begin(&actor, &conversation).await?;
+        if let Some(notice) = place::audience_notice(&session) {
+            tell(&notice);
+        }
         let printer = if args.json { TurnPrinter::Json } else { TurnPrinter::for_people() };
         // Whoever answers with a key must have seen the question.
         let answers = match input::can_ask() && !is_dumb() && !args.json {
             true => AnswerMode::AtOnce,
             false => AnswerMode::Later,
+        };
+        let source = match purpose == TypingPurpose::Conversation && input::is_typed() {
+            true => InputSource::Typed,
+            false => InputSource::HandedOver,
         };
         let (queued, interrupt) = (Vec::new(), interrupts());
         Ok(Chat {
@@ -191,6 +202,7 @@ impl Chat {
             typing: TurnTyping::new(purpose, printer.status_handle()),
             printer,
             answers,
+            source,
             queued,
             background: Vec::new(),
             told_questions: HashSet::new(),

@@ -4,6 +4,7 @@
 //! It looks and asks, and changes nothing; a model is asked whether it is there,
 //! but is sent no prompt. Fails when no turn could be made.
 
+mod channels;
 mod models;
 mod tools;
 
@@ -11,16 +12,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use jiff::{SignedDuration, Timestamp};
 use recto_agent::{OpenTurn, SearchParts, list_open_turns, turn_json};
 use recto_llm::IS_BUILT_IN;
 use recto_models::ByteSize;
 use recto_search::{Encoder, EncoderError};
-use recto_store::{SessionFilter, TurnOwner};
+use recto_store::{Moment, SessionFilter, TurnOwner};
 use recto_workspace::{Horizon, WorkspaceSnapshot};
+use rustix::fs::{Access, access};
 use serde_json::{Value, json};
 
 use crate::check_report::severity_name;
 use crate::commands::config::unknown_item_words;
+use crate::commands::sessions::local;
 use crate::config::{self, ConfigProblem, LoadedConfig, Settings};
 use crate::draw::{self, PageWidth, wrap_words};
 use crate::failure::{CliFailure, CliResult};
@@ -132,6 +136,7 @@ fn examine(home: &RectoHome) -> CliResult<DoctorReport> {
     let runtime = setup::runtime()?;
     findings.push(runtime.block_on(store(&settings)));
     findings.extend(runtime.block_on(open_turns(&settings)));
+    findings.extend(runtime.block_on(schedules(&settings)));
     let snapshot = setup::read_workspace(&settings)?;
     findings.extend(workspace(&settings, &snapshot));
     let agents: Vec<&Settings> = [&settings].into_iter().chain(&others).collect();
@@ -141,6 +146,7 @@ fn examine(home: &RectoHome) -> CliResult<DoctorReport> {
     let tools = tools::findings(home, &settings, &snapshot.catalog);
     findings.extend(runtime.block_on(tools));
     findings.push(search(&settings));
+    findings.extend(runtime.block_on(channels::findings(&settings)));
     let choice = runtime.block_on(setup::find(&mut settings, None));
     findings.extend(models::lookup_findings(&choice));
     findings.extend(runtime.block_on(models::entries(&settings, &choice)));
@@ -207,9 +213,21 @@ async fn store(settings: &Settings) -> DoctorFinding {
     let path = &settings.store.path;
     let shown = path.display();
     let data = |sessions: Option<usize>| json!({"path": path, "exists": path.exists(), "bytes": on_disk(path), "sessions": sessions});
-    if !path.exists() {
-        let text = format!("{shown} is not there yet; the first message makes it");
-        return DoctorFinding::new("store", FindingState::Fine, text).data(data(None));
+    // One that can't be looked at is opened, which says why.
+    if let Ok(false) = path.try_exists() {
+        return match can_be_made(path) {
+            true => {
+                let text = format!("{shown} is not there yet; the first message makes it");
+                DoctorFinding::new("store", FindingState::Fine, text)
+            }
+            false => {
+                let text = format!("{shown} is not there, and can't be made by this user");
+                DoctorFinding::new("store", FindingState::Error, text).hint(
+                    "make its folder writable, or choose another home with --home DIR".to_owned(),
+                )
+            }
+        }
+        .data(data(None));
     }
     let sessions =
         async { Ok::<_, CliFailure>(setup::store(settings)?.sessions(SessionFilter::All).await?) };
@@ -225,6 +243,48 @@ async fn store(settings: &Settings) -> DoctorFinding {
         }
     }
 }
+
+/// Whether a file that is not there can be written, as far as its folder, or the first above it
+/// that is there, says so.
+fn can_be_made(path: &Path) -> bool {
+    let folder = path.ancestors().skip(1).find(|folder| folder.exists());
+    folder.is_some_and(|folder| access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok())
+}
+
+/// The schedules, where there are some, and whether any waits for a process that runs them.
+async fn schedules(settings: &Settings) -> Option<DoctorFinding> {
+    let all = match settings.store.path.exists() {
+        true => setup::store(settings).ok()?.schedules().await.ok()?,
+        false => return None,
+    };
+    let late = Moment::new(Timestamp::now() - LATE);
+    let overdue = all.iter().filter(|schedule| schedule.due.is_some_and(|due| due < late));
+    let overdue: Vec<String> = overdue.map(|schedule| tame(&schedule.name)).collect();
+    let data = json!({"count": all.len(), "overdue": overdue});
+    let count = counted(all.len(), "schedule");
+    if all.is_empty() {
+        return None;
+    }
+    Some(
+        match overdue.is_empty() {
+            true => {
+                let next = all.iter().filter_map(|schedule| schedule.due).min();
+                let next =
+                    next.map_or_else(String::new, |at| format!(", the next at {}", local(at)));
+                DoctorFinding::new("schedules", FindingState::Fine, format!("{count}{next}"))
+            }
+            false => {
+                let text = format!("{count}; overdue: {}", overdue.join(", "));
+                DoctorFinding::new("schedules", FindingState::Warning, text)
+                    .hint("`recto serve` runs them while it is up".to_owned())
+            }
+        }
+        .data(data),
+    )
+}
+
+/// A schedule that has waited for longer was seen by nobody.
+const LATE: SignedDuration = SignedDuration::from_mins(2);
 
 /// The turns that have not ended. What keeps the store from being read is another finding.
 async fn open_turns(settings: &Settings) -> Vec<DoctorFinding> {

@@ -7,10 +7,11 @@ use std::path::Path;
 
 use jiff::Zoned;
 use recto_fs::{create_private_folder, private_options};
+use recto_llm::IS_BUILT_IN;
 
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
-use crate::output::{print, tell};
+use crate::output::{print, tame, tell};
 use crate::setup;
 
 /// Pairs the paths of templates with their texts, which are built into the program.
@@ -52,9 +53,18 @@ pub(crate) fn run(home: &RectoHome) -> CliResult {
 fn next_steps(home: &RectoHome) -> CliResult<String> {
     let mut settings = setup::load(home, Vec::new())?;
     let choice = setup::runtime()?.block_on(setup::find(&mut settings, None));
-    Ok(match choice.entry {
-        Some(_) => "next: recto chat".to_owned(),
-        None => format!("no model answers yet: {}\nnext: recto chat", choice.advice()),
+    let chat = home.command_line("chat");
+    Ok(match &choice.entry {
+        Some(entry) => format!("next: {chat}\n`{}` answers ({})", tame(entry), choice.reason),
+        None if IS_BUILT_IN => format!(
+            "no model answers yet\nnext: {}\nthen: {chat}\ninstead of a model that Recto runs \
+             itself, {}",
+            home.command_line("models pull smollm2 minilm"),
+            choice.advice_without_pull(),
+        ),
+        None => {
+            format!("no model answers yet\nnext: {}\nthen: {chat}", choice.advice_without_pull())
+        }
     })
 }
 
@@ -80,9 +90,13 @@ enum InitWrite {
 /// Writes a file that only its owner can read, unless there is one.
 fn write_new(path: &Path, content: &str) -> CliResult<InitWrite> {
     let failure = |error: &std::io::Error| {
-        CliFailure::new(format!("cannot write {}", path.display()))
-            .because(error)
-            .hint("choose another home with --home DIR, or make this one writable")
+        let hint = match error.kind() {
+            ErrorKind::StorageFull => {
+                "make room on the disk, or choose another home with --home DIR"
+            }
+            _ => "choose another home with --home DIR, or make this one writable",
+        };
+        CliFailure::new(format!("cannot write {}", path.display())).because(error).hint(hint)
     };
     if let Some(folder) = path.parent() {
         create_private_folder(folder).map_err(|error| failure(&error))?;

@@ -103,7 +103,8 @@ fn list(settings: &Settings, json: bool) -> CliResult {
     if settings.models.is_empty() && installed.is_empty() {
         tell(
             &"no model is configured, and none is on disk\n\n\
-               hint: `recto models pull` gets one; the config names others in [models.NAME]",
+               hint: `recto models pull` gets one; the config names others in [models.NAME]; \
+               `recto doctor` shows what is found by itself, as on Ollama",
         );
     }
     let mut drawn =

@@ -5,6 +5,7 @@
 //! one is.
 
 mod browser;
+pub(super) mod channels;
 mod claim;
 mod host;
 mod listen;
@@ -13,7 +14,7 @@ use std::process::ExitCode;
 
 use recto_agent::{Agent, TakeUpScope};
 use recto_server::{
-    AccessControl, ConnectionLimits, Gateway, GatewayParts, HostHandle, ServeOptions,
+    AccessControl, ConnectionLimits, FormKey, Gateway, GatewayParts, HostHandle, ServeOptions,
 };
 use recto_store::Store;
 
@@ -34,7 +35,6 @@ pub(crate) fn run(home: &RectoHome, args: &ServeArgs) -> CliResult<ExitCode> {
     let config = setup::load_config(home, Vec::new())?;
     let runtime = setup::runtime()?;
     let served = runtime.block_on(serve(home, config, args));
-    runtime.shutdown_timeout(setup::BLOCKING_LIMIT);
     served.map(|()| ExitCode::SUCCESS)
 }
 
@@ -47,9 +47,10 @@ async fn serve(home: &RectoHome, config: LoadedConfig, args: &ServeArgs) -> CliR
     plan.check_tokens(&store).await?;
     let listener = plan.listen().await?;
     let url = listen::page_url(&listener)?;
-    let access = AccessControl::new(plan.access)
-        .map_err(|error| CliFailure::new("the system gives no random numbers").because(&error))?;
+    let access = AccessControl::new(plan.access, load_form_key(home)?);
     let agents = start_agents(home, &config, &store).await?;
+    let channels = channels::start(&config, &agents, &store);
+    let services = channels::service_report(&channels, &agents);
     let (handle, requests) = HostHandle::new();
     tokio::spawn(host::answer_requests(home.clone(), requests));
     let gateway = Gateway::new(GatewayParts {
@@ -59,14 +60,17 @@ async fn serve(home: &RectoHome, config: LoadedConfig, args: &ServeArgs) -> CliR
         access,
         host: handle,
         remedy_words: remedy_words::command,
+        services,
     });
     claim.tell_address(&url)?;
     print(&format!("Recto answers at {url}\n"))?;
     if args.open {
         open_in_browser(&url);
     }
-    let ended = async {
+    let ended = async move {
         told_to_stop().await;
+        // Nothing more comes in; what was taken in is found again at the next start.
+        drop(channels);
         tell(&"ending: no new turns begin; those that run are waited for");
     };
     let connections = ConnectionLimits::new(server.max_connections as usize);
@@ -74,6 +78,15 @@ async fn serve(home: &RectoHome, config: LoadedConfig, args: &ServeArgs) -> CliR
     recto_server::serve(listener, gateway, options, ended)
         .await
         .map_err(|error| CliFailure::new("the server failed").because(&error))
+}
+
+/// The key of the forms in pages, kept in the home so that pages outlive the server.
+fn load_form_key(home: &RectoHome) -> CliResult<FormKey> {
+    let path = home.path().join("data/form.key");
+    FormKey::load_or_create(&path).map_err(|error| {
+        let what = format!("cannot keep the key of the pages' forms in `{}`", path.display());
+        CliFailure::new(what).because(&error)
+    })
 }
 
 /// Starts all agents of the config, the default first. One without a model answers with an error
@@ -89,6 +102,7 @@ async fn start_agents(
         let agent = setup::idle_agent(home, &settings, store.clone())?;
         agent.take_up(TakeUpScope::All).await?;
         agent.take_up_regularly();
+        agent.run_schedules_regularly();
         agents.push(agent);
     }
     Ok(agents)

@@ -7,6 +7,9 @@ mod stop;
 mod summaries;
 mod transfer;
 
+#[cfg(any(test, fuzzing))]
+pub(crate) use transfer::fuzzing;
+
 use std::fmt::Write as _;
 
 use recto_agent::{
@@ -15,8 +18,8 @@ use recto_agent::{
 };
 use recto_context::{ContentPart, Message, MessageBody, visible_text};
 use recto_store::{
-    MessageHit, Moment, SessionFilter, SessionName, SessionSummary, Store, StoredMessage,
-    StoredRetraction, StoredSession, StoredTurn,
+    MessageHit, Moment, SessionFilter, SessionHolder, SessionName, SessionSummary, Store,
+    StoredMessage, StoredRetraction, StoredSession, StoredTurn,
 };
 use serde_json::json;
 
@@ -25,7 +28,7 @@ use crate::config::LoadedConfig;
 use crate::draw::{self, PageWidth, TextTable};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
-use crate::output::{list_json, print, print_json, tame, tame_lines, tell};
+use crate::output::{counted, list_json, print, print_json, tame, tame_lines, tell};
 use crate::setup;
 
 use delete::Confirmation;
@@ -48,8 +51,9 @@ pub(crate) fn run(home: &RectoHome, args: &SessionArgs) -> CliResult {
             find(&store, &setup::meant_agent(&config, &args.agent, name), &args.agent, name).await
         };
         match &args.command {
-            SessionCommand::List { all, json } => {
-                list(&store, &config, &args.agent, *all, json.json).await
+            SessionCommand::List { all, tasks, json } => {
+                let filter = list_filter(*all, *tasks);
+                list(&store, &config, &args.agent, filter, json.json).await
             }
             SessionCommand::Show { name, json } => {
                 show(&store, &config, find(name).await?, json.json).await
@@ -91,7 +95,8 @@ pub(crate) async fn find(
     asked: &AgentArg,
     name: &str,
 ) -> CliResult<StoredSession> {
-    match store.find_session(agent, name).await? {
+    let owner = SessionHolder::owner();
+    match store.find_session(agent, &owner, name).await? {
         // A number is that of any agent's session.
         Some(session) if asked.agent.is_some() && session.agent != agent => {
             return Err(not_of(&session, agent));
@@ -101,7 +106,7 @@ pub(crate) async fn find(
     }
     let others = match asked.agent {
         Some(_) => Vec::new(),
-        None => store.sessions_named(name).await?,
+        None => store.sessions_named(&owner, name).await?,
     };
     match <[StoredSession; 1]>::try_from(others) {
         Ok([session]) => Ok(session),
@@ -114,6 +119,13 @@ async fn not_found(store: &Store, name: &str) -> CliResult<CliFailure> {
     let all = store.sessions(SessionFilter::All).await?;
     let labels: Vec<String> = all.iter().map(|summary| summary.session.label()).collect();
     let failure = CliFailure::new(format!("there is no session `{}`", tame(name)));
+    // Names are those of whom a session is held with.
+    let others: Vec<&SessionSummary> =
+        all.iter().filter(|summary| summary.session.label() == name.trim()).collect();
+    if let [summary, ..] = others[..] {
+        let id = summary.session.id;
+        return Ok(failure.hint(format!("session {id} of somebody else has that name: say `{id}`")));
+    }
     let otherwise = "`recto sessions list --all` lists those that are there";
     Ok(failure.hint_nearest(name, labels.iter().map(String::as_str), otherwise))
 }
@@ -137,14 +149,14 @@ async fn list(
     store: &Store,
     config: &LoadedConfig,
     asked: &AgentArg,
-    all: bool,
+    filter: SessionFilter,
     json: bool,
 ) -> CliResult {
-    let filter = if all { SessionFilter::All } else { SessionFilter::Open };
     let mut sessions = store.sessions(filter).await?;
-    if let Some(agent) = &asked.agent {
-        sessions.retain(|summary| summary.session.agent == *agent);
-    }
+    let is_asked = |summary: &SessionSummary| {
+        asked.agent.as_ref().is_none_or(|agent| summary.session.agent == *agent)
+    };
+    sessions.retain(is_asked);
     if json {
         let describer = SessionDescriber::new(store, config).await?;
         let mut described = Vec::new();
@@ -155,12 +167,34 @@ async fn list(
         }
         return print_json(&list_json("sessions", described));
     }
-    if sessions.is_empty() {
-        tell(&"there are no sessions yet; `recto chat` begins one");
-        return Ok(());
+    match (sessions.is_empty(), filter) {
+        (true, SessionFilter::Tasks) => tell(&"no sub-agent has been given a task yet"),
+        (true, _) => tell(&"there are no sessions yet; `recto chat` begins one"),
+        (false, _) => {
+            let open = draw_open_turns(store, &sessions).await?;
+            print(&(table(&sessions, &config.settings.agent.name) + &open))?;
+        }
     }
-    let open = draw_open_turns(store, &sessions).await?;
-    print(&(table(&sessions, &config.settings.agent.name) + &open))
+    if filter == SessionFilter::Open {
+        let tasks = store.sessions(SessionFilter::Tasks).await?;
+        match tasks.iter().filter(|summary| is_asked(summary)).count() {
+            0 => {}
+            tasks => tell(&format_args!(
+                "beside them {} of sub-agents; `recto sessions list --tasks` lists them",
+                counted(tasks, "task")
+            )),
+        }
+    }
+    Ok(())
+}
+
+/// The sessions that somebody wants to see in a list.
+fn list_filter(all: bool, tasks: bool) -> SessionFilter {
+    match (tasks, all) {
+        (true, _) => SessionFilter::Tasks,
+        (false, true) => SessionFilter::All,
+        (false, false) => SessionFilter::Open,
+    }
 }
 
 /// How the open turns of sessions stand, one a line.
@@ -207,6 +241,12 @@ pub(crate) fn table(sessions: &[SessionSummary], usual_agent: &str) -> String {
 pub(crate) fn local(moment: Moment) -> String {
     let zoned = moment.timestamp().to_zoned(jiff::tz::TimeZone::system());
     zoned.strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+/// The same with the name of the zone.
+pub(crate) fn local_with_zone(moment: Moment) -> String {
+    let zoned = moment.timestamp().to_zoned(jiff::tz::TimeZone::system());
+    zoned.strftime("%Y-%m-%d %H:%M %Z").to_string()
 }
 
 async fn show(

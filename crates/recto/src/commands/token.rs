@@ -4,7 +4,8 @@
 //! is its hash.
 
 use jiff::Timestamp;
-use recto_agent::{ActorRole, TokenAccess, TokenHolder, TokenRights};
+use recto_agent::{ActorRole, SOLE_ACCOUNT, TokenAccess, TokenHolder, TokenRights};
+use recto_context::Audience;
 use recto_server::TokenSecret;
 use recto_store::{Moment, NewToken, Store, StoredToken};
 use serde_json::{Value, json};
@@ -29,7 +30,15 @@ pub(crate) fn run(home: &RectoHome, command: &TokenCommand) -> CliResult {
     })
 }
 
+/// Names that would read as somebody, or some place, that no token is.
+const RESERVED_NAMES: [&str; 2] = [Audience::OWNER, SOLE_ACCOUNT];
+
 async fn create(store: &Store, args: &TokenCreateArgs) -> CliResult {
+    if RESERVED_NAMES.iter().any(|name| args.name.trim().eq_ignore_ascii_case(name)) {
+        let name = tame(args.name.trim());
+        return Err(CliFailure::new(format!("a token can't be named `{name}`"))
+            .hint("name it after the person or the program that is to have it"));
+    }
     let now = Timestamp::now();
     let expires = args.expires.map(|lifetime| now.checked_add(lifetime.0)).transpose();
     let expires =

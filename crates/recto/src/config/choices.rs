@@ -4,6 +4,8 @@
 //! Keys of such a type take their lists from here too: a word can't be accepted
 //! without a meaning, nor the other way round.
 
+pub(super) use recto_agent::DelegationContext;
+pub use recto_channels::{ChannelMode, StrangerPolicy};
 use recto_context::SummaryBy;
 pub use recto_context::mode::{ToolTurnContext, UncertainMode};
 pub use recto_context::{
@@ -108,6 +110,7 @@ names! {
     ToolPermission { "ask" => Ask, "allow" => Allow, }
     SandboxPolicy { "best_effort" => BestEffort, "required" => Required, }
     IncludeMode { "always" => Always, "manual" => Manual, "agent" => Agent, }
+    DelegationContext { "none" => None, "last_message" => LastMessage, }
     LogLevel {
         "off" => Off,
         "error" => Error,
@@ -116,6 +119,12 @@ names! {
         "debug" => Debug,
     }
     LogFormat { "text" => Text, "json" => Json, }
+    StrangerPolicy { "pair" => Pair, "ignore" => Ignore, }
+    ChannelMode {
+        "mention_only" => MentionOnly,
+        "all_messages" => AllMessages,
+        "off" => Off,
+    }
     SearchPreset {
         "conservative" => Conservative,
         "normal" => Normal,

@@ -13,8 +13,8 @@ pub use super::settings::KEYS;
 pub struct ConfigKey {
     /// The dotted path. `<name>` stands for any name, `<kind>` for a kind of
     /// items, `<group>` for kinds that are searched together, `<number>` for the
-    /// place in a list of tables, and `<variable>`, at the end, for a key whose name
-    /// is a person's own.
+    /// place in a list of tables, and `<variable>` or `<channel>`, at the end, for a key
+    /// whose name is a person's own.
     pub path: &'static str,
     /// Which values it takes.
     pub kind: KeyKind,
@@ -116,6 +116,14 @@ impl ConfigKey {
         if self.is_free() { name } else { self.name() }
     }
 
+    /// A name that the key can have in a config: its own, or one that a person may choose.
+    pub(super) fn example_name(&self) -> &'static str {
+        match self.name() {
+            "<channel>" => "1234567890",
+            _ => self.name_for("LANG"),
+        }
+    }
+
     /// Whether people choose the key's name.
     fn is_free(&self) -> bool {
         self.name().starts_with('<')
@@ -190,7 +198,7 @@ pub(super) const AGENT: &str = "agents.<name>";
 /// stands in them. What is left out is one for all agents: where things are kept
 /// (`store`, `sessions`), and what there is on this machine (`models`, `mcp`).
 pub(super) const AGENT_TABLES: &[&str] =
-    &["context", "history", "memory", "skills", "tools", "search", "items"];
+    &["context", "history", "memory", "delegate", "skills", "tools", "search", "items"];
 
 /// The key of exactly this path.
 pub fn find_key(path: &str) -> Option<&'static ConfigKey> {

@@ -6,6 +6,7 @@
 //! parser made of it is a guess. And the values of unknown keys are never
 //! looked at: one of them may be a password in the wrong place.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -25,6 +26,12 @@ pub(super) const SECRET_HINT: &str =
 
 /// What people call a key that opens a server, without case and `_`.
 const SECRET_NAMES: &[&str] = &["apikey", "apitoken", "token", "key", "secret", "password"];
+
+/// Whether what goes by this name in the query of an address opens a server.
+pub(super) fn names_secret(name: &str) -> bool {
+    let folded = fold_name(name);
+    folded == "auth" || SECRET_NAMES.iter().any(|secret| folded.ends_with(secret))
+}
 
 /// What the file says.
 #[derive(Debug, Default)]
@@ -67,6 +74,13 @@ pub(super) fn read(file: &str, text: &str) -> ParsedConfig {
     reader.raw
 }
 
+/// The number of the line that opens most tables and lists, by its brackets and dots.
+fn deepest_line(text: &str) -> usize {
+    let opened = |line: &str| line.matches(['[', '{', '.']).count();
+    let lines = (1..).zip(text.lines().map(opened));
+    lines.max_by_key(|(number, opened)| (*opened, Reverse(*number))).map_or(1, |(number, _)| number)
+}
+
 struct FileReader<'a> {
     file: Arc<str>,
     text: &'a str,
@@ -74,6 +88,8 @@ struct FileReader<'a> {
     lines: Vec<usize>,
     /// Where the text ends, but for blank lines.
     end: usize,
+    /// The line that nests most.
+    deepest: usize,
     /// The lines that have syntax errors.
     broken: BTreeSet<usize>,
     /// Where each setting was first seen.
@@ -102,6 +118,7 @@ impl<'a> FileReader<'a> {
             text,
             lines: std::iter::once(0).chain(after_newlines).collect(),
             end: text.trim_end().len(),
+            deepest: deepest_line(text),
             broken: BTreeSet::new(),
             seen: BTreeMap::new(),
             raw: ParsedConfig::default(),
@@ -123,10 +140,12 @@ impl<'a> FileReader<'a> {
     /// the parser's message is used: its full report would repeat the line.
     fn syntax_error(&mut self, offset: Option<usize>, message: &str) {
         self.raw.has_syntax_errors = true;
-        let line = offset.map(|offset| self.line(offset));
-        if line.is_none_or(|line| self.broken.insert(line)) {
-            let place = SettingOrigin::File { name: Arc::clone(&self.file), line };
-            self.raw.problems.push(ConfigProblem::new(place, message));
+        // The parser gives up on what is nested too deep without saying where that is.
+        let line = offset.map_or(self.deepest, |offset| self.line(offset));
+        if self.broken.insert(line) {
+            let what = if offset.is_some() { message } else { "this is nested too deep" };
+            let place = SettingOrigin::File { name: Arc::clone(&self.file), line: Some(line) };
+            self.raw.problems.push(ConfigProblem::new(place, what));
         }
     }
 
@@ -289,7 +308,10 @@ fn collect_leaves(
 fn unknown_hint(table: &str, names: &[String], spelled: &KeyPath) -> Option<String> {
     let name = names.last()?;
     if SECRET_NAMES.contains(&fold_name(name).as_str()) {
-        return Some(SECRET_HINT.to_owned());
+        let known = keys::children(table);
+        let names_variable = known.iter().map(|(name, _)| *name).find(|name| *name == "token_env");
+        let hint = names_variable.map(|key| SECRET_HINT.replace("api_key_env", key));
+        return Some(hint.unwrap_or_else(|| SECRET_HINT.to_owned()));
     }
     if let Some(meant) = corrected(table, names, spelled) {
         return Some(format!("did you mean {}?", quoted(&meant)));
@@ -362,7 +384,8 @@ fn list(kind: KeyKind, items: &DeArray<'_>) -> ValueResult {
     let mut texts = Vec::new();
     for (i, item) in items.iter().enumerate() {
         let instead = match item.get_ref() {
-            DeValue::String(text) if text.trim().is_empty() => "empty",
+            // An argument of a program may well be empty; no path or name is.
+            DeValue::String(text) if text.trim().is_empty() && kind != KeyKind::TextList => "empty",
             DeValue::String(text) => {
                 texts.push(text.to_string());
                 continue;
@@ -434,7 +457,7 @@ mod tests {
                 config.toml:1: unknown key `contxt.prest`
                   hint: did you mean `context.preset`?
                 config.toml:2: unknown key `contxt.preset.picks`
-                  hint: at the top level there are `model`, `reload`, `agents`, `bindings`, `context`, `history`, `memory`, `sessions`, `skills`, `tools`, `search`, `store`, `server`, `log`, `telemetry`, `window`, `models`, `items`, `mcp`
+                  hint: at the top level there are `model`, `reload`, `agents`, `bindings`, `context`, `history`, `memory`, `delegate`, `sessions`, `skills`, `tools`, `search`, `store`, `server`, `channels`, `log`, `telemetry`, `window`, `models`, `items`, `mcp`
             "#]],
         );
         check(
@@ -463,6 +486,17 @@ mod tests {
     }
 
     #[test]
+    fn a_token_of_a_bot_is_named_by_its_own_key() {
+        check(
+            "channels.telegram.token = '123:abc'\n",
+            &expect![[r#"
+                config.toml:1: unknown key `channels.telegram.token`
+                  hint: put the key into an environment variable and name it with `token_env`
+            "#]],
+        );
+    }
+
+    #[test]
     fn a_secret_in_the_file_is_pointed_out_and_never_shown() {
         check(
             "[models.a]\napi_key = 'hunter2'\napiKey = 'hunter3'\n",
@@ -479,9 +513,9 @@ mod tests {
                 config.toml:1: unknown key `token`
                   hint: put the key into an environment variable and name it with `api_key_env`
                 config.toml:2: unknown key `xyz`
-                  hint: at the top level there are `model`, `reload`, `agents`, `bindings`, `context`, `history`, `memory`, `sessions`, `skills`, `tools`, `search`, `store`, `server`, `log`, `telemetry`, `window`, `models`, `items`, `mcp`
+                  hint: at the top level there are `model`, `reload`, `agents`, `bindings`, `context`, `history`, `memory`, `delegate`, `sessions`, `skills`, `tools`, `search`, `store`, `server`, `channels`, `log`, `telemetry`, `window`, `models`, `items`, `mcp`
                 config.toml:3: unknown table `xyz2`
-                  hint: at the top level there are `model`, `reload`, `agents`, `bindings`, `context`, `history`, `memory`, `sessions`, `skills`, `tools`, `search`, `store`, `server`, `log`, `telemetry`, `window`, `models`, `items`, `mcp`
+                  hint: at the top level there are `model`, `reload`, `agents`, `bindings`, `context`, `history`, `memory`, `delegate`, `sessions`, `skills`, `tools`, `search`, `store`, `server`, `channels`, `log`, `telemetry`, `window`, `models`, `items`, `mcp`
             "#]],
         );
     }
@@ -566,7 +600,7 @@ mod tests {
         check(
             &format!("{}a = 1", "a.".repeat(500)),
             &expect![[r#"
-                config.toml: recursion limit
+                config.toml:1: this is nested too deep
             "#]],
         );
     }

@@ -157,7 +157,7 @@ fn example_name(table: &str) -> &'static str {
 }
 
 fn push_line(mut text: String, key: &ConfigKey) -> String {
-    let _ = writeln!(text, "{} = {}", key.name_for("LANG"), key.example);
+    let _ = writeln!(text, "{} = {}", key.example_name(), key.example);
     text
 }
 
@@ -177,7 +177,7 @@ mod tests {
     fn every_example_on_the_page_is_accepted() {
         let page = markdown();
         let examples = examples(&page);
-        assert_eq!(examples.len(), 21);
+        assert_eq!(examples.len(), 25);
         for example in &examples {
             let raw = raw::read("config.toml", example);
             assert_eq!(raw.problems, [], "{example}");

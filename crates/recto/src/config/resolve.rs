@@ -15,16 +15,17 @@ use std::collections::BTreeMap;
 
 use recto_context::nearest_name;
 
-use super::choices::{ItemGroup, Provider};
+use super::choices::{ChannelMode, ItemGroup, Provider};
 use super::keys::{self, KeyFallback, KeyKind};
 use super::problem::{ConfigProblem, SettingOrigin, ValueMismatch, listed, quoted};
 use super::raw::NamedTable;
 use super::setting::{KeyPath, LayerSetting};
 use super::settings::{
-    AgentSettings, ContextSettings, GatewaySettings, HistorySettings, LogSettings, MemorySettings,
-    ModelSettings, PlacedValue, SearchGroupSettings, SearchKeys, SearchSettings, SessionKeys,
-    Settings, SkillSettings, StoreSettings, TelemetrySettings, ToolSettings, TopLevelKeys,
-    TranscriptSettings, WindowKeys,
+    AgentSettings, ContextSettings, DelegateSettings, DiscordSettings, GatewaySettings,
+    HistorySettings, LogSettings, MemorySettings, ModelSettings, PlacedValue, SearchGroupSettings,
+    SearchKeys, SearchSettings, SessionKeys, Settings, SkillSettings, StoreSettings,
+    TelegramSettings, TelemetrySettings, ToolSettings, TopLevelKeys, TranscriptSettings,
+    WindowKeys,
 };
 use super::tables::SettingType;
 use super::value::{self, SettingValue};
@@ -83,12 +84,15 @@ impl<'a> SettingsResolver<'a> {
         let context = ContextSettings::read(self, &[]);
         let history = HistorySettings::read(self, &[]);
         let memory = MemorySettings::read(self, &[]);
+        let delegate = DelegateSettings::read(self, &[]);
         let sessions = SessionKeys::read(self, &[]);
         let skills = SkillSettings::read(self, &[]);
         let tools = ToolSettings::read(self, &[]);
         let search = self.search();
         let store = StoreSettings::read(self, &[]);
         let server = GatewaySettings::read(self, &[]);
+        let telegram = self.telegram();
+        let (discord, discord_modes) = (self.discord(), self.discord_modes());
         let log = LogSettings::read(self, &[]);
         let telemetry = TelemetrySettings::read(self, &[]);
         let window = WindowKeys::read(self, &[]);
@@ -108,12 +112,16 @@ impl<'a> SettingsResolver<'a> {
             context: context?,
             history: history?,
             memory: memory?,
+            delegate: delegate?,
             sessions: TranscriptSettings { markdown: sessions?.markdown.then(session_files) },
             skills: skills?,
             tools: tools?,
             search: search?,
             store: store?,
             server: server?,
+            telegram: telegram?,
+            discord: discord?,
+            discord_modes,
             log: log?,
             telemetry: telemetry?,
             window_cap: window?.cap,
@@ -177,6 +185,54 @@ impl<'a> SettingsResolver<'a> {
             all: SearchGroupSettings { top_k, top_n, include_score, floor },
             groups: groups.map(|(group, found)| (group, found.unwrap_or_default())).to_vec(),
         })
+    }
+
+    /// The bot of Telegram. Whom it lets in is said by ids alone: there is no word for everybody.
+    fn telegram(&mut self) -> Option<TelegramSettings> {
+        self.check_ids(["channels.telegram.owners", "channels.telegram.allow"], "Telegram");
+        TelegramSettings::read(self, &[])
+    }
+
+    /// The bot of Discord. Whom it lets in is said by ids alone, too.
+    fn discord(&mut self) -> Option<DiscordSettings> {
+        self.check_ids(["channels.discord.owners", "channels.discord.allow"], "Discord");
+        DiscordSettings::read(self, &[])
+    }
+
+    fn check_ids(&mut self, keys: [&str; 2], service: &str) {
+        for key in keys {
+            let ids: Option<Vec<String>> = self.peek(key, &[]);
+            if ids.iter().flatten().any(|id| id.parse::<i64>().is_err()) {
+                let hint = format!(
+                    "name each by the number that {service} has for it; `recto pair list` shows \
+                     those of people who wrote to the bot"
+                );
+                self.refuse(&KeyPath::fill(key, &[]), "takes ids, which are numbers", hint);
+            }
+        }
+    }
+
+    /// When the bot of Discord answers in single channels.
+    fn discord_modes(&mut self) -> Vec<(String, ChannelMode)> {
+        let table = ["channels", "discord", "modes"];
+        let is_mode = |path: &&KeyPath| path.table() == table;
+        let paths: Vec<KeyPath> = self.settings.keys().filter(is_mode).cloned().collect();
+        paths.iter().filter_map(|path| self.discord_mode(path)).collect()
+    }
+
+    fn discord_mode(&mut self, path: &KeyPath) -> Option<(String, ChannelMode)> {
+        let setting = self.settings.remove(path)?;
+        let channel = path.parts().last()?.clone();
+        if channel.parse::<u64>().is_err() {
+            let mismatch = ValueMismatch::new("is no id of a channel, which is a number");
+            let mismatch = mismatch.hint("copy the channel's id in Discord, in its developer mode");
+            self.problems.push(mismatch.at_key(&setting.spelled, setting.origin?));
+            return None;
+        }
+        if let Some(value) = &setting.value {
+            self.show(&setting, value);
+        }
+        Some((channel, ChannelMode::from_setting(setting)?))
     }
 
     /// All models, or `None` when one of them can't be used.

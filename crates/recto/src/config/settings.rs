@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::choices::{
-    ApprovalMode, ContextMode, HistoryCompaction, IncludeMode, ItemGroup, ItemKind, LayoutPreset,
-    LogFormat, LogLevel, PickMessages, PickPlacement, Provider, Reload, SandboxPolicy,
-    SearchPreset, SkillRender, SystemMessages, ToolCalls, ToolPermission, ToolTurnContext,
-    UncertainMode,
+    ApprovalMode, ChannelMode, ContextMode, DelegationContext, HistoryCompaction, IncludeMode,
+    ItemGroup, ItemKind, LayoutPreset, LogFormat, LogLevel, PickMessages, PickPlacement, Provider,
+    Reload, SandboxPolicy, SearchPreset, SkillRender, StrangerPolicy, SystemMessages, ToolCalls,
+    ToolPermission, ToolTurnContext, UncertainMode,
 };
 use super::keys::{ConfigKey, KeyKind};
 use super::problem::{ConfigProblem, SettingOrigin, quoted};
@@ -41,6 +41,8 @@ pub struct Settings {
     pub history: HistorySettings,
     /// Limits of the memories on the page.
     pub memory: MemorySettings,
+    /// What is given to sub-agents.
+    pub delegate: DelegateSettings,
     /// How sessions are kept beside the store.
     pub sessions: TranscriptSettings,
     /// Where skills are and how they are shown.
@@ -53,6 +55,12 @@ pub struct Settings {
     pub store: StoreSettings,
     /// How the server answers.
     pub server: GatewaySettings,
+    /// The bot of Telegram.
+    pub telegram: TelegramSettings,
+    /// The bot of Discord.
+    pub discord: DiscordSettings,
+    /// When that bot answers in single channels, by their ids.
+    pub discord_modes: Vec<(String, ChannelMode)>,
     /// What is written down of what happens.
     pub log: LogSettings,
     /// What collectors are told.
@@ -194,6 +202,19 @@ settings_tables! {
         max_tokens: u32 = range(0, MAX_WINDOW).default("1000").example("500");
     }
 
+    /// `[delegate]`: what is given to sub-agents, the folders in `agents/` of the workspace.
+    pub struct DelegateSettings: Copy, Eq in "delegate." {
+        /// What a sub-agent sees of the conversation that its task comes from: nothing, or the
+        /// message that is being answered, as a line `Context: …` behind the task.
+        context: DelegationContext = default("none").example("\"last_message\"");
+        /// How deep tasks may be handed on; with 1, sub-agents can't give tasks themselves.
+        max_depth: u32 = range(1, 8).default("2").example("1");
+        /// The most tasks that one turn may give.
+        max_tasks: u32 = range(1, 64).default("8").example("3");
+        /// How many seconds a task may take before it is stopped.
+        time_limit: Duration = range(1, MAX_SECONDS).default("300").example("60");
+    }
+
     /// `[sessions]` as it is written.
     pub(super) struct SessionKeys in "sessions." {
         /// Whether each session is also kept as a Markdown file, from its fourth message on, in the
@@ -238,6 +259,10 @@ settings_tables! {
         /// How many seconds a person has to answer; then the answer is no.
         approval_expires: Duration =
             range(1, MAX_OPEN_SECONDS).default("86400").example("3600");
+        /// How many seconds a client of the front doors (OpenAI, Ollama), in which nobody can be
+        /// asked, waits for the answer from elsewhere. Then its reply names the question, and the
+        /// turn waits on, for as long as `tools.approval_expires` says.
+        approval_wait: Duration = range(0, MAX_SECONDS).default("60").example("10");
         /// What happens on a system that lacks some of the guards around programs: they run
         /// with those there are, or they don't run. `recto tools list` shows which there are.
         sandbox: SandboxPolicy = default("best_effort").example("\"required\"");
@@ -249,6 +274,9 @@ settings_tables! {
         max_output_bytes: u32 = range(256, 16 * 1024 * 1024).default("65536").example("16384");
         /// How many seconds a call may take before it is ended.
         time_limit: Duration = range(1, MAX_SECONDS).default("30").example("120");
+        /// Whether the model has the tool `schedule`, by which it can have things done later, once
+        /// a person has allowed it.
+        schedule: bool = default("false").example("true");
         /// Tools that are left out: built-in ones by name, those of skills and MCP servers as
         /// `skill.tool` and `server.tool`.
         disabled: Vec<String> = default("").example("[\"write_file\"]");
@@ -319,6 +347,70 @@ settings_tables! {
         max_connections: u32 = range(16, 65_536).default("512").example("128");
         /// How many seconds turns that run may take to end when the server is told to.
         grace: Duration = range(0, MAX_SECONDS).default("10").example("60");
+    }
+
+    /// `[channels.telegram]`: the agents in Telegram, by a bot.
+    ///
+    /// `recto serve` runs it. People whom it does not know get a code, and `recto pair approve`
+    /// lets them in; in groups it answers when it is named. Which agent answers where, `[[bindings]]`
+    /// say: the surface is `telegram`, the account the bot's name, the conversation the id of the
+    /// chat.
+    pub struct TelegramSettings: Eq in "channels.telegram." {
+        /// Whether the bot runs.
+        enabled: bool = default("false").example("true");
+        /// The environment variable that has the bot's token, which `@BotFather` gives. The token
+        /// itself never stands in the file.
+        token_env: String =
+            kind(KeyKind::Variable).default("TELEGRAM_BOT_TOKEN").example("\"MY_BOT_TOKEN\"");
+        /// Where the Bot API is, such as a server of your own.
+        api_url: String = kind(KeyKind::Address)
+            .default("https://api.telegram.org").example("\"http://127.0.0.1:8081\"");
+        /// The owner's own accounts, by their ids: whoever writes from them is the owner.
+        owners: Vec<String> = default("").example("[\"4711\"]");
+        /// People and groups who are let in without a code, by their ids.
+        allow: Vec<String> = default("").example("[\"4712\"]");
+        /// What becomes of those who are not known: they get a code for the owner, or no answer.
+        strangers: StrangerPolicy = default("pair").example("\"ignore\"");
+        /// How many messages of a group come along that were said since the bot was last named. The
+        /// bot reads them only where its privacy mode is off, or where it is an administrator.
+        context: u32 = range(0, 100).default("0").example("10");
+        /// The most bytes of a text file in a message that the model reads; a larger one is named.
+        max_file_bytes: u32 = range(0, 1_048_576).default("65536").example("16384");
+    }
+
+    /// `[channels.discord]`: the agents in Discord, by a bot.
+    ///
+    /// `recto serve` runs it. People whom it does not know get a code, and `recto pair approve`
+    /// lets them in; in channels it answers when it is named, unless `mode` says something else.
+    /// Which agent answers where, `[[bindings]]` say: the surface is `discord`, the account the
+    /// bot's id, the conversation the id of the channel, with `/` and the thread's id in a thread.
+    pub struct DiscordSettings: Eq in "channels.discord." {
+        /// Whether the bot runs.
+        enabled: bool = default("false").example("true");
+        /// The environment variable that has the bot's token, from the page *Bot* of your
+        /// application in Discord's developer portal. The token itself never stands in the file.
+        token_env: String =
+            kind(KeyKind::Variable).default("DISCORD_BOT_TOKEN").example("\"MY_BOT_TOKEN\"");
+        /// Where the REST API is, with its version.
+        api_url: String = kind(KeyKind::Address)
+            .default("https://discord.com/api/v10").example("\"http://127.0.0.1:8081/api/v10\"");
+        /// The owner's own accounts, by their ids: whoever writes from them is the owner.
+        owners: Vec<String> = default("").example("[\"4711\"]");
+        /// People, channels and servers who are let in without a code, by their ids.
+        allow: Vec<String> = default("").example("[\"4712\"]");
+        /// What becomes of those who are not known: they get a code for the owner, or no answer.
+        strangers: StrangerPolicy = default("pair").example("\"ignore\"");
+        /// When the bot answers in channels that have no mode of their own in
+        /// `[channels.discord.modes]`: when it is named, to everything, or never. To read what does
+        /// not name it, it needs the *Message Content Intent* of Discord's developer portal.
+        mode: ChannelMode = default("mention_only").example("\"off\"");
+        /// Whether each person has a session of their own in a channel, in place of one for all.
+        per_user: bool = default("false").example("true");
+        /// How many messages of a channel come along that were said since the bot was last named.
+        /// For these, too, it needs the *Message Content Intent*.
+        context: u32 = range(0, 100).default("0").example("20");
+        /// The most bytes of a text file in a message that the model reads; a larger one is named.
+        max_file_bytes: u32 = range(0, 1_048_576).default("65536").example("16384");
     }
 
     /// `[log]`: what is written down of what happens.
@@ -501,7 +593,7 @@ settings_tables! {
     /// digits, `_` and `-`. A server is a program, which Recto starts when its tools are
     /// first needed, or an address. People see its tools as `server.tool`, and set them by
     /// that name: `[items.tool."files.read_file"]`. What a server runs as has all the rights
-    /// that you have: the guards around the programs of skills don't hold for it.
+    /// that you have, unless `sandbox` puts the guards around it that programs of skills have.
     pub(super) struct ProgramKeys in "mcp.<name>." {
         /// The program of a server that Recto starts: a name that is looked up in `PATH`, or a
         /// path.
@@ -519,6 +611,22 @@ settings_tables! {
         /// The folder that the program starts in. Not one that tools can write: what they put
         /// there could make the program run it.
         working_dir: Option<PathBuf> = prose("an empty folder of its own").example("\"/srv\"");
+    }
+
+    /// The sandbox around the program of an MCP server.
+    pub struct ServerSandboxSettings: Default, Eq in "mcp.<name>." {
+        /// Whether the program is held to the guards that the programs of skills are held to: it
+        /// reads the system's programs, itself and what `read` names, writes an empty folder of
+        /// its own, which is its `HOME`, and what `write` names, and has no network. Without it
+        /// the program has all the rights that you have.
+        sandbox: bool = prose("`false`").example("true");
+        /// Paths that a sandboxed program may read.
+        read: Vec<PathBuf> = prose("none").example("[\"/srv/files\"]");
+        /// Paths that a sandboxed program may read and write. Recto's own files are left out of
+        /// them.
+        write: Vec<PathBuf> = prose("none").example("[\"~/Notes\"]");
+        /// Whether a sandboxed program may use the network.
+        network: bool = prose("`false`").example("true");
     }
 
     /// The keys of `[mcp.<name>]` that are for an address.
@@ -560,6 +668,16 @@ settings_tables! {
         in "mcp.<name>.env." {
             /// A variable that the program gets, with its value.
             "<variable>": String = prose("none").example("\"C.UTF-8\"");
+        }
+    }
+
+    free {
+        /// When the bot of Discord answers in single channels, by their ids. A thread has its
+        /// channel's mode, unless it has one of its own here.
+        in "channels.discord.modes." {
+            /// The mode of the channel with this id.
+            "<channel>": ChannelMode =
+                prose("`channels.discord.mode`").example("\"all_messages\"");
         }
     }
 }
@@ -617,6 +735,16 @@ impl ModelSettings {
     }
 }
 
+impl ServerSettings {
+    /// Whether its program is in the sandbox; `None` where it is no program of Recto's.
+    pub fn is_sandboxed(&self) -> Option<bool> {
+        match &self.transport {
+            TransportSettings::Program { sandbox, .. } => Some(sandbox.sandbox),
+            TransportSettings::Address { .. } => None,
+        }
+    }
+}
+
 /// How an MCP server is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TransportSettings {
@@ -632,6 +760,8 @@ pub enum TransportSettings {
         pass_env: Vec<String>,
         /// The folder that it starts in.
         working_dir: Option<PathBuf>,
+        /// What holds it, if anything does.
+        sandbox: ServerSandboxSettings,
     },
     /// A server that runs by itself.
     Address {

@@ -46,6 +46,7 @@ macro_rules! settings_tables {
             )+
         }
     )+
+    $(
         free {
             $(#[doc = $free_about:literal])+
             in $free_prefix:literal {
@@ -53,6 +54,7 @@ macro_rules! settings_tables {
                 $free:literal: $free_type:ty = $($free_method:ident($($free_argument:tt)*)).+;
             }
         }
+    )+
     ) => {
         $(
             #[doc = $title] $(#[doc = $about])*
@@ -82,15 +84,15 @@ macro_rules! settings_tables {
                     .doc(concat!($($doc),+))
                     $(.$method($($argument)*))+,
             )+)+
-            ConfigKey::new(concat!($free_prefix, $free), <$free_type as SettingType>::KIND)
+            $(ConfigKey::new(concat!($free_prefix, $free), <$free_type as SettingType>::KIND)
                 .doc(concat!($($free_doc),+))
-                $(.$free_method($($free_argument)*))+,
+                $(.$free_method($($free_argument)*))+,)+
         ];
 
         /// What the reference page says about each table, by the start of its keys' paths.
         pub(super) static ABOUT_TABLES: &[(&str, &str)] = &[
             $(($prefix, concat!($($about),*)),)+
-            ($free_prefix, concat!($($free_about),+)),
+            $(($free_prefix, concat!($($free_about),+)),)+
         ];
     };
 }

@@ -57,9 +57,11 @@ fn without_a_file_all_defaults_hold() {
     let expected = ToolSettings {
         approval: ApprovalMode::PerTool,
         approval_expires: Duration::from_secs(24 * 60 * 60),
+        approval_wait: Duration::from_secs(60),
         sandbox: SandboxPolicy::BestEffort,
         max_rounds: 20,
         max_output_bytes: 65_536,
+        schedule: false,
         time_limit: Duration::from_secs(30),
         disabled: Vec::new(),
     };
@@ -506,7 +508,7 @@ fn every_key_is_shown_with_its_line() {
         let line =
             SettingOrigin::File { name: "config.toml".into(), line: Some(text.lines().count()) };
         let row = loaded.rows().iter().find(|row| row.origin.as_ref() == Some(&line));
-        let name = key.name_for(VARIABLE);
+        let name = key.example_name();
         assert!(row.is_some_and(|row| row.key.ends_with(name)), "{}", key.path);
     }
 }
@@ -550,6 +552,10 @@ fn rows_say_what_holds_and_why() {
         history.summary_tokens = 512  # default
         memory.max_entries = 20  # default
         memory.max_tokens = 1000  # default
+        delegate.context = "none"  # default
+        delegate.max_depth = 2  # default
+        delegate.max_tasks = 8  # default
+        delegate.time_limit = 300  # default
         sessions.markdown = false  # default
         skills.directory = "/home/me/.recto/skills"  # default
         skills.extra_dirs = ["/home/me/s"]  # config.toml:5
@@ -559,10 +565,12 @@ fn rows_say_what_holds_and_why() {
         skills.allow_scripts = false  # default
         tools.approval = "per_tool"  # default
         tools.approval_expires = 86400  # default
+        tools.approval_wait = 60  # default
         tools.sandbox = "best_effort"  # default
         tools.max_rounds = 20  # default
         tools.max_output_bytes = 65536  # default
         tools.time_limit = 30  # default
+        tools.schedule = false  # default
         tools.disabled = []  # default
         search.enabled = true  # default
         search.preset = "normal"  # default
@@ -574,6 +582,24 @@ fn rows_say_what_holds_and_why() {
         server.max_door_bytes = 16777216  # default
         server.max_connections = 512  # default
         server.grace = 10  # default
+        channels.telegram.enabled = false  # default
+        channels.telegram.token_env = "TELEGRAM_BOT_TOKEN"  # default
+        channels.telegram.api_url = "https://api.telegram.org"  # default
+        channels.telegram.owners = []  # default
+        channels.telegram.allow = []  # default
+        channels.telegram.strangers = "pair"  # default
+        channels.telegram.context = 0  # default
+        channels.telegram.max_file_bytes = 65536  # default
+        channels.discord.enabled = false  # default
+        channels.discord.token_env = "DISCORD_BOT_TOKEN"  # default
+        channels.discord.api_url = "https://discord.com/api/v10"  # default
+        channels.discord.owners = []  # default
+        channels.discord.allow = []  # default
+        channels.discord.strangers = "pair"  # default
+        channels.discord.mode = "mention_only"  # default
+        channels.discord.per_user = false  # default
+        channels.discord.context = 0  # default
+        channels.discord.max_file_bytes = 65536  # default
         log.level = "info"  # default
         log.format = "text"  # default
         log.contents = false  # default
@@ -689,9 +715,6 @@ fn base(key: &ConfigKey) -> String {
     format!("{other}{rest}{server}{binding}")
 }
 
-/// What stands for a name that people choose.
-const VARIABLE: &str = "LANG";
-
 /// [`base`] and a last line that sets `key`.
 fn example_line(key: &ConfigKey, name: &str, value: &str) -> String {
     let table = match key.table() {
@@ -709,7 +732,7 @@ fn example_line(key: &ConfigKey, name: &str, value: &str) -> String {
         "search.<group>" => "search.documents.".to_owned(),
         table => format!("{table}."),
     };
-    let name = if name == key.name() { key.name_for(VARIABLE) } else { name };
+    let name = if name == key.name() { key.example_name() } else { name };
     format!("{}{table}{name} = {value}\n", base(key))
 }
 

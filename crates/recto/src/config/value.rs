@@ -66,7 +66,7 @@ pub(super) fn string(kind: KeyKind, text: &str) -> ValueResult {
     match kind {
         KeyKind::Choice(names) => choice(kind, names, text),
         KeyKind::Address => address(kind, text.trim_end_matches('/')),
-        KeyKind::Endpoint => address(kind, text),
+        KeyKind::Endpoint => endpoint(kind, text),
         KeyKind::Variable => variable(kind, text),
         KeyKind::Text | KeyKind::Program | KeyKind::Path => match text.trim() {
             "" => Err(refuse(kind, "empty")),
@@ -146,6 +146,26 @@ fn address(kind: KeyKind, text: &str) -> ValueResult {
     }
     if rest.contains(|c: char| c.is_whitespace() || c.is_control()) {
         return Err(ValueMismatch::new("must not hold spaces"));
+    }
+    Ok(SettingValue::Text(text.to_owned()))
+}
+
+/// An address with a query, as long as nothing in it is called a secret. Where the address of a
+/// server is shown, its query is not.
+fn endpoint(kind: KeyKind, text: &str) -> ValueResult {
+    let (place, query) = text.split_once('?').unwrap_or((text, ""));
+    address(kind, place)?;
+    let mismatch = |what: &str| Err(ValueMismatch::new(what));
+    if query.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return mismatch("must not hold spaces");
+    }
+    if query.contains('#') {
+        return mismatch("must not hold a part behind `#`, which no server is told");
+    }
+    let names = query.split('&').map(|pair| pair.split('=').next().unwrap_or_default());
+    if names.into_iter().any(super::raw::names_secret) {
+        let mismatch = ValueMismatch::new("must not hold a key in its query");
+        return Err(mismatch.hint(super::raw::SECRET_HINT));
     }
     Ok(SettingValue::Text(text.to_owned()))
 }
@@ -235,6 +255,25 @@ mod tests {
             assert!(!refused(KeyKind::Address, text).contains("hunter2"), "{text}");
         }
         assert!(!refused(KeyKind::Address, "https://host/v1?key=hunter2").contains("hunter2"));
+    }
+
+    #[test]
+    fn an_endpoint_may_have_a_query_without_a_key() {
+        for text in ["http://h/mcp/", "http://h/mcp?profile=dev&x=a%20b", "https://h?flag"] {
+            let same = SettingValue::Text(text.to_owned());
+            assert_eq!(from_text(KeyKind::Endpoint, text).unwrap(), same);
+        }
+        let refusals = [
+            "https://h/?api_key=hunter2",
+            "https://h/?a=1&Access-Token=hunter2",
+            "https://h/?password=hunter2",
+            "https://me:hunter2@h/?a=1",
+            "https://h/?a=hunter2#b",
+            "https://h/?a= hunter2",
+        ];
+        for text in refusals {
+            assert!(!refused(KeyKind::Endpoint, text).contains("hunter2"), "{text}");
+        }
     }
 
     #[test]

@@ -90,7 +90,7 @@ fn heading(request: &RequestContext, width: PageWidth) -> String {
     let RequestContext { mode, window, budget, .. } = request;
     let used = request.prompt_tokens();
     let room = budget.messages + budget.tools;
-    let lines = [
+    let mut lines = vec![
         ("model", tame(&request.model)),
         ("mode", format!("{}: {}", mode.chosen.name(), tame(&mode.describe()))),
         ("window", format!("{} tokens, {}", window.tokens, window.describe_source())),
@@ -103,6 +103,7 @@ fn heading(request: &RequestContext, width: PageWidth) -> String {
             ),
         ),
     ];
+    lines.extend(request.tool_choice.describe().map(|words| ("calls", tame(&words))));
     lines.iter().map(|(label, text)| labelled(label, text, width)).collect()
 }
 

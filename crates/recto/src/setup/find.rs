@@ -174,18 +174,26 @@ impl ModelChoice {
 
     /// Says what someone without a model can do.
     pub(crate) fn advice(&self) -> String {
+        match IS_BUILT_IN {
+            true => format!("run `recto models pull smollm2`, or {}", self.advice_without_pull()),
+            false => self.advice_without_pull(),
+        }
+    }
+
+    /// Says what someone without a model can do beside pulling one that Recto runs itself.
+    pub(crate) fn advice_without_pull(&self) -> String {
         let has_ollama = self
             .looked_at
             .iter()
             .any(|look| matches!(look, ModelLookup::Ollama { served: Ok(_), .. }));
         let ollama = if has_ollama { "run `ollama pull qwen3:4b`" } else { "start Ollama" };
-        if IS_BUILT_IN {
-            format!("run `recto models pull smollm2`, or {ollama}, or name a model in the config")
-        } else {
-            format!(
-                "{ollama}, or build Recto with a model of its own (`make chat`, or `--features embedded`), or name a model in the config"
-            )
-        }
+        let build = match IS_BUILT_IN {
+            true => "",
+            false => {
+                ", or build Recto with a model of its own (`make chat`, or `--features embedded`)"
+            }
+        };
+        format!("{ollama}{build}, or name a model in the config")
     }
 }
 

@@ -5,14 +5,19 @@ use std::collections::BTreeMap;
 use std::env;
 use std::path::PathBuf;
 
-use recto_agent::memory_tools;
+use recto_agent::{delegate_tool, memory_tools, schedule_tool};
 use recto_context::{IncludeMode, ItemKind, ToolSpec};
 use recto_tools::{
     CallLimits, Grants, NetworkAccess, ProgramOptions, ScriptPolicy, ServerIncludes, ServerKey,
-    ServerOptions, ServerTransport, ToolOptions, ToolPolicy, Toolbox,
+    ServerOptions, ServerSandbox, ServerTransport, ToolOptions, ToolPolicy, Toolbox,
+    own_executable,
 };
 
-use crate::config::{GrantSettings, ItemSettings, ServerSettings, Settings, TransportSettings};
+use super::executed::kept_from_tools;
+
+use crate::config::{
+    GrantSettings, ItemSettings, ServerSandboxSettings, ServerSettings, Settings, TransportSettings,
+};
 use crate::home::RectoHome;
 use crate::project::{ProjectAnswers, answers_file};
 
@@ -26,7 +31,8 @@ pub(crate) fn toolbox(home: &RectoHome, settings: &Settings) -> Toolbox {
 pub(crate) fn built_in(tools: &Toolbox, settings: &Settings) -> Vec<ToolSpec> {
     let is_on =
         |spec: &ToolSpec| !settings.tools.disabled.iter().any(|name| **name == *spec.id.name);
-    let all = tools.specs().into_iter().chain(memory_tools());
+    let all = tools.specs().into_iter().chain(memory_tools()).chain([delegate_tool()]);
+    let all = all.chain(settings.tools.schedule.then(schedule_tool));
     let mut specs: Vec<ToolSpec> = all.filter(is_on).collect();
     for spec in &mut specs {
         let own = |item: &&ItemSettings| item.kind == ItemKind::Tool && *item.name == *spec.id.name;
@@ -44,6 +50,7 @@ fn tool_options(home: &RectoHome, settings: &Settings) -> ToolOptions {
         protected: protected(home, settings)
             .into_iter()
             .chain([cache.clone(), logs.clone()])
+            .chain(kept_from_tools(settings))
             .collect(),
         limits: CallLimits {
             max_output_bytes: settings.tools.max_output_bytes as usize,
@@ -51,7 +58,7 @@ fn tool_options(home: &RectoHome, settings: &Settings) -> ToolOptions {
         },
         policy: policy(settings),
         programs: ProgramOptions {
-            launcher: env::current_exe().ok(),
+            launcher: own_executable(),
             search_path: env::var_os("PATH"),
             sandbox: settings.tools.sandbox,
             scripts: match settings.skills.allow_scripts {
@@ -160,7 +167,7 @@ fn server_options(server: &ServerSettings, settings: &Settings) -> ServerOptions
 
 fn transport(transport: &TransportSettings) -> ServerTransport {
     match transport {
-        TransportSettings::Program { command, args, env, pass_env, working_dir } => {
+        TransportSettings::Program { command, args, env, pass_env, working_dir, sandbox } => {
             let mut environment = passed_on(pass_env);
             environment.retain(|(name, _)| env.iter().all(|(own, _)| own != name));
             environment.extend(env.iter().cloned());
@@ -169,12 +176,22 @@ fn transport(transport: &TransportSettings) -> ServerTransport {
                 arguments: args.clone(),
                 environment,
                 working_dir: working_dir.clone(),
+                sandbox: sandbox.sandbox.then(|| server_sandbox(sandbox)),
             }
         }
         TransportSettings::Address { url, api_key_env } => ServerTransport::Http {
             url: url.clone(),
             key: api_key_env.as_deref().and_then(variable).map(ServerKey::new),
         },
+    }
+}
+
+fn server_sandbox(sandbox: &ServerSandboxSettings) -> ServerSandbox {
+    ServerSandbox {
+        read: sandbox.read.clone(),
+        write: sandbox.write.clone(),
+        network: if sandbox.network { NetworkAccess::Granted } else { NetworkAccess::Refused },
+        protected: Vec::new(),
     }
 }
 

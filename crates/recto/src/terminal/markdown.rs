@@ -22,9 +22,9 @@ mod tests;
 pub(crate) mod wrap;
 
 use anstyle::{AnsiColor, Style};
+use recto_context::{Reveal, reveal_char};
 
 use super::OutputStyle;
-use crate::output::tame_lines;
 use inline::InlineParser;
 use line::{CodeFence, CodeLine, LineKind, LineStart};
 use wrap::{LineWriter, StyledSpan, total_width};
@@ -66,6 +66,8 @@ pub(crate) struct MarkdownRenderer {
     /// Whether the last character was a carriage return, which belongs to the
     /// line break if one follows.
     after_return: bool,
+    /// The last character, which others may be joined to.
+    previous: Option<char>,
 }
 
 /// Where in a line the reader is.
@@ -101,6 +103,7 @@ impl MarkdownRenderer {
             fence: None,
             table: None,
             after_return: false,
+            previous: None,
         }
     }
 
@@ -132,6 +135,7 @@ impl MarkdownRenderer {
         self.draw_table();
         self.fence = None;
         self.after_return = false;
+        self.previous = None;
         self.lines.take()
     }
 
@@ -147,7 +151,9 @@ impl MarkdownRenderer {
     }
 
     fn read_visible(&mut self, c: char) {
-        self.step_over(&tame_lines(c.encode_utf8(&mut [0; 4])));
+        let mut shown = String::new();
+        reveal_char(c, self.previous.replace(c), Reveal::Lines, &mut shown);
+        self.step_over(&shown);
     }
 
     fn step_over(&mut self, text: &str) {

@@ -16,7 +16,7 @@ use std::time::Duration;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 use parking_lot::Mutex;
-use recto_context::Tokens;
+use recto_context::{Tokens, first_chars};
 use recto_models::ByteSize;
 use rustix::termios::tcgetwinsize;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -44,6 +44,9 @@ const MOST_ROWS: usize = 12;
 /// What stands between what goes on and what is typed.
 const BETWEEN: &str = " │ ";
 
+/// The most characters of a memory that stand in a line.
+const MOST_KEPT: usize = 200;
+
 /// How wide a terminal is taken to be that won't say.
 const ASSUMED_WIDTH: usize = 80;
 
@@ -62,8 +65,19 @@ pub(crate) fn called(tool: &str, about: &str, bytes: usize) -> String {
     format!("✓ {} ({})", calling(tool, about), ByteSize(bytes as u64))
 }
 
-/// A tool has failed.
+/// Something was remembered, in the words in which it is kept.
+pub(crate) fn remembered(tool: &str, told: &str) -> Option<String> {
+    let (how, kept) = told.split_once(": ").filter(|_| tool == "remember")?;
+    let (how, _) = how.split_once(" as ")?;
+    let kept: String = kept.split_whitespace().collect::<Vec<_>>().join(" ");
+    Some(format!("✓ {how}: {}", first_chars(&kept, MOST_KEPT)))
+}
+
+/// A tool has failed. What the model was told begins with the tool's name, which a person has
+/// read by then.
 pub(crate) fn failed(tool: &str, about: &str, why: &str) -> String {
+    let told = why.strip_prefix(tool).and_then(|rest| rest.strip_prefix(" failed: "));
+    let why = told.unwrap_or(why);
     let why: Vec<&str> = why.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     format!("✗ {}: {}", calling(tool, about), why.join(" "))
 }
@@ -443,7 +457,7 @@ mod tests {
         line.show("short");
         line.note(&called("read_file", "notes.md", 1_234));
         line.turn();
-        line.note(&failed("list_files", "", "no such folder\nreally"));
+        line.note(&failed("list_files", "", "list_files failed: no such folder\nreally"));
         line.clear();
     }
 
@@ -493,7 +507,7 @@ mod tests {
         check(
             StatusStyle::Plain,
             |line| line.show("a\n\x1b[2Jb"),
-            &expect![[r#"⠋·a\u{a}\u{1b}[2Jb"#]],
+            &expect![[r#"⠋·a\n\u{1b}[2Jb"#]],
         );
     }
 
@@ -614,5 +628,15 @@ mod tests {
             [0, 999, 1_000, 1_234_567].map(|tokens| Tokens::new(tokens).to_string()),
             ["0", "999", "1,000", "1,234,567"]
         );
+    }
+
+    #[test]
+    fn what_is_remembered_is_told_in_the_words_that_are_kept() {
+        let told = remembered("remember", "remembered as MEMORY.md#1f19: Tom is: my\ncat");
+        assert_eq!(told.as_deref(), Some("✓ remembered: Tom is: my cat"));
+        let again = remembered("remember", "known already as MEMORY.md#1f19: tea");
+        assert_eq!(again.as_deref(), Some("✓ known already: tea"));
+        assert_eq!(remembered("notes.remember", "remembered as x: tea"), None);
+        assert_eq!(remembered("remember", "done"), None);
     }
 }

@@ -10,12 +10,15 @@ export async function story(stage) {
   assert.match(await page.innerText(".ask h3"), /write_file wants to write a file/);
   assert.match(await page.innerText(".ask .lines"), /\+two <b>lines<\/b>/);
   await page.waitForSelector("#sessions [aria-current] .mark");
+  await page.waitForSelector("#pages .mark");
   await stage.picture(page, "question");
   await stage.accessible(page, "a question");
   await page.getByRole("button", { name: "Deny" }).click();
   let turn = await lastTurn(page);
   assert.match(await turn.locator(".call summary").innerText(), /write_file.*denied/s);
   assert.equal(await page.locator(".ask").count(), 0);
+  // What waits is no longer counted, wherever it was.
+  await page.waitForFunction(() => document.querySelectorAll("#pages .mark, #sessions .mark").length === 0);
   await say(page, "Then write it now.");
   await page.waitForSelector(".ask");
   // By the keyboard alone: the turn is focused, and `a` allows.
@@ -25,5 +28,16 @@ export async function story(stage) {
   assert.match(await turn.locator(".call summary").innerText(), /allowed/);
   await turn.locator(".call summary").click();
   assert.match(await turn.locator(".call pre").first().innerText(), /note\.txt/);
+  await page.waitForFunction(() => /2 turns/.test(document.querySelector("#session-facts").textContent));
   await stage.picture(page, "allowed");
+  await sameTokens(turn, page);
+}
+
+/** Under the reply stands what View context opens with. */
+async function sameTokens(turn, page) {
+  const [, tokens, fresh] = /([\d,]+) tokens: ([\d,]+) fresh/.exec(await turn.locator(".foot").innerText());
+  await turn.locator(".view-context button").click();
+  await page.locator("dialog.view .sum").waitFor();
+  const sum = await page.locator("dialog.view .sum").innerText();
+  assert(sum.startsWith(`${tokens} of `) && sum.includes(`${fresh} fresh`), `${tokens}, ${fresh}: ${sum}`);
 }

@@ -33,12 +33,13 @@ export async function story(stage) {
 /** The last exchange can be edited, sent again and taken back; a command answers in place. */
 async function secondThoughts(page) {
   await page.getByRole("button", { name: "Edit" }).click();
-  await page.waitForFunction(() => document.querySelector("#draft").value === "/edit How do I make tea?");
-  await say(page, "/edit How do I make coffee?");
+  await page.waitForFunction(() => document.querySelector("#draft").value === "How do I make tea?");
+  assert(await page.isVisible("#editing"), "it says that the last message is replaced");
+  await say(page, "How do I make coffee?");
   await page.waitForFunction(() => document.querySelectorAll("article.turn").length === 2);
   await lastTurn(page);
   await page.waitForSelector("article.taken-back .words");
-  assert.match(await page.innerText("article.taken-back"), /taken back by \/edit, see turn 2/);
+  assert.match(await page.innerText("article.taken-back"), /said otherwise, see turn 2/);
   await page.getByRole("button", { name: "Take back" }).click();
   await page.waitForFunction(() => document.querySelectorAll("article.taken-back").length === 2);
   await say(page, "/help");

@@ -72,8 +72,9 @@ async function panel(page) {
   assert(await page.isChecked("input[name=mode][value=minimal]"));
   await page.fill("#s-temperature", "9");
   await page.press("#s-temperature", "Enter");
-  await page.waitForSelector("#answers .error");
-  assert.match(await page.innerText("#answers"), /from 0 to 2/);
+  await page.waitForSelector("#in-session .field-problem");
+  assert.match(await page.innerText("#in-session .field-problem"), /from 0 to 2/);
+  assert.equal(await page.locator(".field-problem").count(), 1, "beside the field, once");
   await page.fill("#s-name", "kindness");
   await page.press("#s-name", "Enter");
   await page.waitForFunction(() => document.querySelector("h1").textContent === "kindness");

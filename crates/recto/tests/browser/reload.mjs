@@ -17,6 +17,8 @@ export async function story(stage) {
   await second.goto(page.url());
   await second.waitForFunction(() => /one two three four five six/.test(document.querySelector(".reply.live")?.textContent ?? ""));
   assert.match(await words(second), /^one two three/);
+  // It is drawn as it comes.
+  await page.waitForFunction(() => document.querySelector(".reply.live strong")?.textContent === "three");
   const turn = await lastTurn(page);
   const whole = await turn.locator(".reply").innerText();
   assert.equal(whole.split(/\s+/).filter((word) => word === "one").length, 1, whole);

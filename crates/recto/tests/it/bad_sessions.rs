@@ -195,7 +195,11 @@ fn a_database_that_was_cut_short_is_called_damaged() {
     let kept = fs::read(home.path("data/recto.db")).unwrap();
     for length in [50, 4_096, 20_000] {
         home.write("data/recto.db", &kept[..length]);
-        all_fail_with(&home, "damaged: the database", "hint: restore the database from a backup");
+        all_fail_with(
+            &home,
+            "damaged: the database",
+            "hint: copy what can still be read to a new one",
+        );
     }
     home.write("data/recto.db", kept);
     nothing_is_lost(&home);
@@ -300,7 +304,7 @@ fn a_full_disk_is_told_and_nothing_that_was_stored_is_lost() {
     home.write("config.toml", "[models.m]\nprovider = \"scripted\"\nwindow = 400000\n");
     let script = r#"
         set -u
-        mount -t tmpfs -o size=400k tmpfs "$DATA" || exit 1
+        mount -t tmpfs -o size=800k tmpfs "$DATA" || exit 1
         stored=0
         while [ $stored -lt 40 ]; do
             head -c 20000 /dev/urandom | base64 -w0 | eval "$RECTO chat -m -" >/dev/null 2>"$DATA/../err" || break

@@ -81,7 +81,7 @@ fn a_tool_call_is_answered_on_the_page() {
 
 #[test]
 fn a_page_loaded_in_the_middle_of_a_reply_goes_on_in_two_tabs() {
-    let words = "one two three four five six ".to_owned() + &"more ".repeat(33) + "forty";
+    let words = "one two **three** four five six ".to_owned() + &"more ".repeat(33) + "forty";
     let slow = format!(r#"{{"content":"{words}","pace_ms":120}}"#);
     ServedPages::start(Home::scripted(&[&slow, &slow])).play("reload");
 }
@@ -95,6 +95,17 @@ fn a_turn_begun_in_the_terminal_moves_in_the_page() {
 fn an_error_says_what_to_do_and_can_be_tried_again() {
     let refused = r#"{"error":{"status":401,"body":"bad key"}}"#;
     ServedPages::start(Home::scripted(&[refused, r#"{"content":"Here I am."}"#])).play("errors");
+}
+
+#[test]
+fn each_waiting_message_and_each_question_is_answered_by_itself() {
+    let slow = format!(r#"{{"content":"slow {}","pace_ms":100}}"#, "and slower ".repeat(200));
+    let call = |name: &str| {
+        format!(r#"{{"name":"write_file","arguments":{{"path":"{name}","content":"x"}}}}"#)
+    };
+    let both = format!(r#"{{"tool_calls":[{},{}]}}"#, call(r"a\u202e.txt"), call("b.txt"));
+    let (second, done) = (r#"{"content":"The second reply."}"#, r#"{"content":"Done."}"#);
+    ServedPages::start(Home::scripted(&[&slow, second, &both, done])).play("queue");
 }
 
 #[test]

@@ -50,6 +50,31 @@ fn in_a_run_without_a_person_commands_are_text() {
     assert_eq!(shown["session"]["settings"].get("approval"), None);
 }
 
+/// Promise: `text-raises-no-rights`
+#[test]
+fn commands_that_widen_rights_are_text_where_nobody_types_them() {
+    let home = Home::scripted(&[]);
+    for command in ["/set approval never", "/remember [shared] the code is 1234"] {
+        let piped = format!("{command}\n");
+        let ways: [(&[&str], &str); 4] = [
+            (&["chat", "-m", command], ""),
+            (&["chat", command], ""),
+            (&["chat", "-m", "-"], command),
+            (&["chat"], &piped),
+        ];
+        for (arguments, input) in ways {
+            let said = home.run_with(arguments, input, &[]);
+            assert_eq!(said.code, 0, "{}", said.err);
+            assert!(said.out.contains(&format!("You said: {command}")), "{}", said.out);
+            assert!(said.err.contains("counts only where a person types it"), "{}", said.err);
+        }
+    }
+    let shown = json(&home.ok(&["sessions", "show", "default", "--json"]));
+    assert_eq!(shown["session"]["settings"].get("approval"), None);
+    // What widens nothing is still a command.
+    assert!(home.ok(&["chat", "-m", "/set temperature 0.5"]).contains("0.5"));
+}
+
 /// The name of whoever runs Recto is theirs on this machine, made safe.
 #[test]
 fn a_turn_keeps_who_asked_for_it() {
@@ -338,7 +363,7 @@ fn an_exchange_is_undone_retried_and_edited() {
         note: each line is a message of its own; `recto chat -m -` sends all that is piped in as one, `recto chat "what is this?"` sends it along with a message
         retry of turn 2, which is taken back
         sent in place of turn 3, which is taken back
-        error: there is nothing to take back in this session
+        error: no message stands in this session that could be taken back or sent again
 
         hint: say something first
     "#]]

@@ -271,3 +271,26 @@ fn programs_get_all_of_it() {
         assert!(["ok", "absent", "warning"].contains(&state), "{found}");
     }
 }
+
+/// A store that is not there is only fine where the first message can make it.
+#[test]
+fn a_store_that_can_t_be_made_is_no_good_news() {
+    let home = Home::with(&[("config.toml", "[models.echo]\nprovider = \"scripted\"\n")]);
+    home.write("data", "a file where a folder should be");
+    let run = home.run(&["doctor"]);
+    assert_eq!(run.code, 1, "{}", run.out);
+    let store = run.out.lines().find(|line| line.contains(" store ")).unwrap();
+    assert!(store.starts_with("error"), "{store}");
+    assert!(run.out.contains("not ready"), "{}", run.out);
+}
+
+/// What a turn would use, not what the model could.
+#[test]
+fn a_window_is_told_as_turns_use_it() {
+    let home = Home::ready();
+    let ollama = FakeServer::ollama().model(FakeModel::new("tiny:1b")).start();
+    let host = ollama.address().to_string();
+    let run = home.run_with(&["doctor"], "", &[("OLLAMA_HOST", &host)]);
+    let told = "window 8,192, by `window.cap` (trained for 32,768)";
+    assert!(run.out.contains(told), "{}", run.out);
+}

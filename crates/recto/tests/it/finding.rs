@@ -256,3 +256,12 @@ fn what_needs_no_model_looks_for_none() {
     }
     assert_eq!(asked(&ollama), [""; 0]);
 }
+
+/// Recto's own limit for replies holds for a model that stands in no config, too.
+#[test]
+fn the_settings_of_a_model_that_was_found_are_those_that_hold() {
+    let (home, ollama) = (Home::ready(), FakeServer::ollama().start());
+    let run = home.run_beside(&ollama, &["chat", "--json", "-m", "/set"]);
+    let answer = json(run.out.lines().next().unwrap());
+    assert_eq!(answer["data"]["max_output_tokens"]["value"], 1024, "{answer}");
+}

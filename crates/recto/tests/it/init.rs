@@ -54,6 +54,43 @@ fn a_second_run_changes_nothing() {
     assert_eq!(home.tree(), before);
 }
 
+/// The command that `init` says comes next, or behind that, without the name of the program.
+fn told_command(err: &str, when: &str) -> Vec<String> {
+    let line = err.lines().find_map(|line| line.strip_prefix(when));
+    let line = line.unwrap_or_else(|| panic!("nothing is {when}\n{err}"));
+    let command = line.trim().strip_prefix("recto ").unwrap_or_else(|| panic!("{line}"));
+    command.split(' ').map(str::to_owned).collect()
+}
+
+/// Promise: `advice-can-be-typed`
+#[test]
+fn what_is_said_to_come_next_works_where_a_model_is_there() {
+    let home = Home::with(&[("config.toml", "[models.m]\nprovider = \"scripted\"\n")]);
+    let run = home.run(&["init"]);
+    let command = told_command(&run.err, "next:");
+    assert!(run.err.contains("`m` answers (configured)"), "{}", run.err);
+    // This home was named by a flag, and would not be found without it.
+    let place = home.path("").display().to_string();
+    assert_eq!(command[..2], ["--home", &place], "{}", run.err);
+    let mut typed: Vec<&str> = command[2..].iter().map(String::as_str).collect();
+    typed.extend(["-m", "hi"]);
+    let talk = home.run(&typed);
+    assert_eq!((talk.code, &*talk.out), (0, "You said: hi\n"), "{}", talk.err);
+}
+
+/// Promise: `advice-can-be-typed`
+#[test]
+fn without_a_model_the_way_to_one_comes_first() {
+    let run = Home::new().run(&["init"]);
+    assert!(run.err.contains("no model answers yet"), "{}", run.err);
+    assert!(run.err.contains("start Ollama"), "{}", run.err);
+    assert!(told_command(&run.err, "then:").ends_with(&["chat".to_owned()]), "{}", run.err);
+    if cfg!(feature = "embedded") {
+        let next = told_command(&run.err, "next:");
+        assert_eq!(next[next.len() - 4..], ["models", "pull", "smollm2", "minilm"]);
+    }
+}
+
 /// Promise: `secrets-for-owner-only`
 #[test]
 #[cfg(unix)]

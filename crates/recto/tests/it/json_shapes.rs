@@ -29,7 +29,7 @@ fn schema(name: &str) -> Value {
 }
 
 #[track_caller]
-fn check(name: &str, output: &Value) {
+pub(crate) fn check(name: &str, output: &Value) {
     let validator = jsonschema::validator_for(&schema(name)).unwrap();
     let problems: Vec<String> = validator
         .iter_errors(output)
@@ -116,6 +116,7 @@ fn home() -> Home {
         ),
     );
     home.write("talk.jsonl", TALK.join("\n"));
+    home.write("workspace/agents/pilot/soul.md", "You are the pilot.\n");
     home.write("workspace/rules/slip.md", "---\ninlcude: always\n---\nSlip.\n");
     home.ok(&["chat", "-m", "what time is it?"]);
     home.write("talk.jsonl", TALK[1..].join("\n"));
@@ -150,6 +151,7 @@ fn what_every_command_prints_fits_its_schema() {
         "search miles",
         "why units",
         "stats",
+        "store check",
         "skills list",
         "skills show clock",
         "skills check",
@@ -182,6 +184,13 @@ fn what_every_command_prints_fits_its_schema() {
         "diff last",
         "replay --verify",
         "sessions stop default",
+        "agents show pilot",
+        "agents run pilot hello",
+        "schedule add tide report --cron @hourly",
+        "schedule run tide",
+        "schedule list",
+        "schedule log",
+        "schedule remove tide",
         "token create phone",
         "token list",
         "token revoke phone",

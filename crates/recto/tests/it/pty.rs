@@ -54,8 +54,18 @@ impl Pty {
         command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap()
     }
 
-    /// Runs the binary at the terminal, and gives all that it prints there.
+    /// Runs the binary at the terminal, and gives the lines that it prints there.
     pub(crate) fn run(self, home: &Home, arguments: &[&str], variables: &[(&str, &str)]) -> String {
+        self.record(home, arguments, variables).replace('\r', "")
+    }
+
+    /// Runs the binary at the terminal, and gives all that the terminal gets, to be drawn.
+    pub(crate) fn record(
+        self,
+        home: &Home,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> String {
         let mut child = self.spawn(home, arguments, variables);
         // The last to hold the program's end is the program: what comes ends with it.
         let Pty { mut master, terminal } = self;
@@ -71,6 +81,6 @@ impl Pty {
         let printed = printed.recv_timeout(PATIENCE);
         let _ = child.kill();
         let _ = child.wait();
-        String::from_utf8(printed.expect("it did not end")).unwrap().replace('\r', "")
+        String::from_utf8(printed.expect("it did not end")).unwrap()
     }
 }

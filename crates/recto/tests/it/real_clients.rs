@@ -19,7 +19,13 @@ pub(crate) struct ServeProcess {
 
 impl ServeProcess {
     pub(crate) fn start(home: &Home) -> Self {
+        Self::start_with(home, &[])
+    }
+
+    /// The same with these variables in its environment.
+    pub(crate) fn start_with(home: &Home, variables: &[(&str, &str)]) -> Self {
         let mut command = home.command(&["serve", "--listen", "127.0.0.1:0"]);
+        command.envs(variables.iter().copied());
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();

@@ -36,8 +36,14 @@ struct SoFar {
 impl Home {
     /// Starts the binary, and leaves it running.
     pub(crate) fn start(&self, arguments: &[&str]) -> Running {
+        self.start_with(arguments, &[])
+    }
+
+    /// The same with variables.
+    pub(crate) fn start_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Running {
         let mut child = self
             .command(arguments)
+            .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -63,6 +69,11 @@ impl Running {
     /// Blocks until standard output holds this text, and gives all of it so far.
     pub(crate) fn wait_for_out(&self, text: &str) -> String {
         self.out.wait_until(|so_far| so_far.text().contains(text))
+    }
+
+    /// Blocks until standard error holds this text, and gives all of it so far.
+    pub(crate) fn wait_for_err(&self, text: &str) -> String {
+        self.err.wait_until(|so_far| so_far.text().contains(text))
     }
 
     /// The process's number.

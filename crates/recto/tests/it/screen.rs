@@ -4,13 +4,51 @@
 
 use unicode_width::UnicodeWidthChar;
 
+/// One column of a row: what is written there, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ScreenCell {
+    /// The character with what is drawn over it; empty behind one that is two columns wide.
+    pub(crate) text: String,
+    pub(crate) style: CellStyle,
+}
+
+/// How a character is written, as far as Recto makes use of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct CellStyle {
+    pub(crate) bold: bool,
+    pub(crate) dim: bool,
+    /// The number by which a terminal is told the colour, such as 36.
+    pub(crate) colour: Option<usize>,
+}
+
+impl ScreenCell {
+    fn blank() -> Self {
+        ScreenCell { text: " ".to_owned(), style: CellStyle::default() }
+    }
+}
+
+impl CellStyle {
+    /// The style after a terminal was told these numbers.
+    fn after(self, numbers: &str) -> Self {
+        numbers.split(';').fold(self, |style, number| match number.parse().unwrap_or(0) {
+            0 => CellStyle::default(),
+            1 => CellStyle { bold: true, ..style },
+            2 => CellStyle { dim: true, ..style },
+            colour @ (30..=37 | 90..=97) => CellStyle { colour: Some(colour), ..style },
+            _ => style,
+        })
+    }
+}
+
 /// The screen, with all that has left it at the top.
 #[derive(Debug)]
 pub(crate) struct Screen {
     width: usize,
     height: usize,
     /// All rows, of which the last `height` are on the screen.
-    rows: Vec<Vec<String>>,
+    rows: Vec<Vec<ScreenCell>>,
+    /// How what comes next is written.
+    style: CellStyle,
     /// The row of the cursor, from the top of the screen, and its column.
     row: usize,
     column: usize,
@@ -28,6 +66,7 @@ impl Screen {
             width,
             height,
             rows: vec![Vec::new(); height],
+            style: CellStyle::default(),
             row: 0,
             column: 0,
             sequence: None,
@@ -38,8 +77,19 @@ impl Screen {
 
     /// All rows from the first on, without blanks at their ends and without empty ones.
     pub(crate) fn text(&self) -> String {
-        let rows = self.rows.iter().map(|row| row.concat().trim_end().to_owned());
+        let rows = self.rows.iter().map(|row| row_text(row));
         rows.filter(|row| !row.is_empty()).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The column at which the next character would stand.
+    pub(crate) fn column(&self) -> usize {
+        self.column
+    }
+
+    /// All rows from the first to the last with something in it.
+    pub(crate) fn rows(&self) -> &[Vec<ScreenCell>] {
+        let last = self.rows.iter().rposition(|row| !row_text(row).is_empty());
+        &self.rows[..last.map_or(0, |last| last + 1)]
     }
 
     pub(crate) fn write(&mut self, text: &str) {
@@ -75,22 +125,22 @@ impl Screen {
             self.column = 0;
             self.next_row();
         }
-        let column = self.column;
+        let (column, style) = (self.column, self.style);
         let row = self.current();
         if row.len() < column + width {
-            row.resize(column + width, " ".to_owned());
+            row.resize(column + width, ScreenCell::blank());
         }
         match width {
-            0 => row[column.saturating_sub(1)].push(c),
+            0 => row[column.saturating_sub(1)].text.push(c),
             _ => {
-                row[column] = c.to_string();
-                row[column + 1..column + width].iter_mut().for_each(String::clear);
+                row[column] = ScreenCell { text: c.to_string(), style };
+                row[column + 1..column + width].iter_mut().for_each(|cell| cell.text.clear());
             }
         }
         self.column += width;
     }
 
-    fn current(&mut self) -> &mut Vec<String> {
+    fn current(&mut self) -> &mut Vec<ScreenCell> {
         let at = self.rows.len() - self.height + self.row;
         &mut self.rows[at]
     }
@@ -122,6 +172,7 @@ impl Screen {
             }
             "J" => self.erase_below(),
             "K" => self.erase_right(),
+            "m" => self.style = self.style.after(arguments),
             "n" => self.answers += &format!("\x1b[{};{}R", self.row + 1, self.column + 1),
             _ => {}
         }
@@ -137,4 +188,9 @@ impl Screen {
         let below = self.rows.len() - self.height + self.row + 1;
         self.rows[below..].iter_mut().for_each(Vec::clear);
     }
+}
+
+/// What stands in a row, without blanks at its end.
+fn row_text(row: &[ScreenCell]) -> String {
+    row.iter().map(|cell| &*cell.text).collect::<String>().trim_end().to_owned()
 }

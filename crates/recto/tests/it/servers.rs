@@ -41,7 +41,7 @@ impl Wire {
     }
 
     /// A model entry for a server at this address.
-    fn entry_at(self, url: &str, more: &str) -> String {
+    pub(crate) fn entry_at(self, url: &str, more: &str) -> String {
         let path = if self == Wire::OpenAi { "/v1" } else { "" };
         let provider = self.provider();
         format!(

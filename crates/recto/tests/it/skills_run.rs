@@ -257,15 +257,18 @@ fn find_bread() -> Value {
 
 /// Promise: `shown-is-what-runs`
 #[test]
-fn a_person_approves_in_a_piped_chat_and_sees_the_exact_argv() {
+fn a_person_approves_what_a_piped_chat_asks_and_sees_the_exact_argv() {
     let home = home("");
-    then_says(&home, &[find_bread(), reply("In the notes.")]);
-    let run = pipe(&home, "where is bread?\n/approve\n");
-    assert_eq!((run.code, run.out.as_str()), (0, "In the notes.\n"), "{}", run.err);
+    then_says(&home, &[find_bread()]);
+    let run = pipe(&home, "where is bread?\n");
+    assert_eq!(run.code, 3, "{}", run.err);
     assert!(run.err.contains("grep.find_text wants to run (approval 1)"), "{}", run.err);
     assert!(run.err.contains(r#"grep","-rn","--regexp=Bread","--","notes"]"#), "{}", run.err);
-    assert!(run.err.contains("✓ find_text"), "{}", run.err);
+    then_says(&home, &[reply("In the notes.")]);
+    home.ok(&["approvals", "answer", "1", "allow"]);
     assert_eq!(home.ok(&["approvals", "list"]), "");
+    let shown = home.ok(&["sessions", "show", "default"]);
+    assert!(shown.contains("In the notes.") && shown.contains("trip.md:2:Buy Bread"), "{shown}");
 }
 
 #[test]
@@ -285,10 +288,15 @@ fn a_person_denies_and_the_model_is_told() {
 #[test]
 fn what_is_allowed_for_the_session_is_not_asked_again_in_it() {
     let home = home("");
-    then_says(&home, &[find_bread(), reply("One."), find_bread(), reply("Two.")]);
-    let run = pipe(&home, "look\n/approve session\nlook again\n");
-    assert_eq!((run.code, run.out.as_str()), (0, "One.\nTwo.\n"), "{}", run.err);
-    assert_eq!(run.err.matches("wants to run").count(), 1, "{}", run.err);
+    then_says(&home, &[find_bread()]);
+    let run = pipe(&home, "look\n");
+    assert_eq!(run.code, 3, "{}", run.err);
+    then_says(&home, &[reply("One.")]);
+    home.ok(&["approvals", "answer", "1", "session"]);
+    then_says(&home, &[find_bread(), reply("Two.")]);
+    let run = pipe(&home, "look again\n");
+    assert_eq!((run.code, run.out.as_str()), (0, "Two.\n"), "{}", run.err);
+    assert!(!run.err.contains("wants to run"), "{}", run.err);
     // Also after a restart, but in no other session, and for no other tool.
     then_says(&home, &[find_bread(), reply("Three.")]);
     assert_eq!(home.ok(&["chat", "-m", "look"]), "Three.\n");
@@ -299,20 +307,77 @@ fn what_is_allowed_for_the_session_is_not_asked_again_in_it() {
 
 #[test]
 fn a_question_survives_a_restart_and_is_answered_in_a_later_chat() {
-    for (answer, outcome) in [("/approve", "done"), ("/deny", "denied")] {
-        let home = home("");
-        then_says(&home, &[find_bread()]);
-        let run = pipe(&home, "where is bread?\n");
-        assert_eq!(run.code, 3, "{}{}", run.out, run.err);
-        then_says(&home, &[reply("That was it.")]);
-        let run = home.run_with(&["chat", "--json"], format!("{answer}\n"), &[]);
-        assert_eq!(run.code, 0, "{}{}", run.out, run.err);
-        let events = json_lines(&run.out);
-        assert_eq!(results(&events)[0].0, outcome, "{events:?}");
-        let finished = events.iter().find(|event| event["event"] == "finished").unwrap();
-        assert_eq!(finished["reply"], "That was it.");
-        assert_eq!(home.ok(&["approvals", "list"]), "");
+    let home = home("");
+    then_says(&home, &[find_bread()]);
+    let run = pipe(&home, "where is bread?\n");
+    assert_eq!(run.code, 3, "{}{}", run.out, run.err);
+    then_says(&home, &[reply("That was it.")]);
+    let run = home.run_with(&["chat", "--json"], "/deny\n", &[]);
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    let events = json_lines(&run.out);
+    assert_eq!(results(&events)[0].0, "denied", "{events:?}");
+    let finished = events.iter().find(|event| event["event"] == "finished").unwrap();
+    assert_eq!(finished["reply"], "That was it.");
+    assert_eq!(home.ok(&["approvals", "list"]), "");
+}
+
+/// Promise: `text-raises-no-rights`
+#[test]
+fn no_text_that_is_handed_over_allows_a_tool() {
+    let home = home("");
+    then_says(&home, &[find_bread()]);
+    assert_eq!(pipe(&home, "where is bread?\n").code, 3);
+    for arguments in [&["chat"][..], &["chat", "--json"], &["chat", "-m", "-"]] {
+        let run = home.run_with(arguments, "/approve\n", &[]);
+        assert!(run.err.contains("counts only where a person types it"), "{}", run.err);
+        assert!(!run.out.contains("trip.md"), "{}", run.out);
     }
+    let open = home.json(&["approvals", "list", "--json"])["approvals"].clone();
+    assert_eq!(open[0]["id"], 1, "{open}");
+}
+
+/// Promise: `trust-follows-content`
+#[test]
+fn a_skill_with_rights_is_shown_to_a_person_before_its_first_call() {
+    let home = home("[items.skill.grep]\npermission = \"allow\"\nread = [\"/usr/share\"]\n");
+    then_says(&home, &[find_bread()]);
+    let run = pipe(&home, "where is bread?\n");
+    assert_eq!(run.code, 3, "{}", run.err);
+    for words in [
+        "first call of skill \"grep\"",
+        "grep/tools.json",
+        "runs without asking",
+        "reads /usr/share",
+    ] {
+        assert!(run.err.contains(words), "{words}: {}", run.err);
+    }
+    then_says(&home, &[reply("One.")]);
+    home.ok(&["approvals", "answer", "1", "allow"]);
+    // Once, and then its rights are its own.
+    then_says(&home, &[find_bread(), reply("Two.")]);
+    let run = pipe(&home, "look again\n");
+    assert_eq!((run.code, run.out.as_str()), (0, "Two.\n"), "{}", run.err);
+    // Another skill of its name has none of them, and is told of.
+    let skill = "---\nname: grep\ndescription: Runs grep, too.\n---\nUse it.\n";
+    home.write("workspace/skills/zeal/SKILL.md", skill);
+    home.write("workspace/skills/zeal/tools.json", GREP);
+    then_says(&home, &[find_bread(), reply("Three.")]);
+    let run = pipe(&home, "and now?\n");
+    assert_eq!((run.code, run.out.as_str()), (0, "Three.\n"), "{}", run.err);
+    assert!(run.err.contains("another skill had this name first"), "{}", run.err);
+    // What the two calls before it found stands in the history, and nothing else.
+    assert_eq!(home.ok(&["show", "last", "--body"]).matches("trip.md:2").count(), 2);
+}
+
+#[test]
+fn a_skill_with_rights_that_nobody_saw_does_not_run_where_nobody_is_asked() {
+    let rights = "[items.skill.grep]\nread = [\"/usr\"]\n";
+    let home = home(&format!("{NEVER_ASKED}{rights}"));
+    let told = called(&home, &[find_bread()]);
+    assert_eq!(told[0].0, "failed");
+    assert!(told[0].1.contains("a person has to look at skill `grep`"), "{}", told[0].1);
+    home.ok(&["tools", "trust", "grep"]);
+    assert_eq!(called(&home, &[find_bread()])[0].0, "done");
 }
 
 #[test]
@@ -354,6 +419,7 @@ fn a_question_whose_chat_was_killed_goes_on_where_it_is_answered() {
 #[test]
 fn a_turn_without_a_person_never_sees_tools_that_ask() {
     let home = home("[items.skill.clock]\npermission = \"allow\"\n");
+    home.ok(&["tools", "trust", "clock"]);
     then_says(&home, &[find_bread(), call("utc_time", &json!({})), reply("Done.")]);
     let run = home.run(&["chat", "--unattended", "--json", "-m", "go"]);
     assert_eq!(run.code, 0, "{}{}", run.out, run.err);
@@ -401,7 +467,8 @@ fn a_program_adds_nothing_at_the_top_of_the_workspace() {
         told.iter().map(|(outcome, _)| &**outcome).collect::<Vec<_>>(),
         ["failed", "done", "failed"]
     );
-    assert!(told[0].1.contains("ermission denied"), "{told:?}");
+    let refused = ["ermission denied", "Read-only file system"];
+    assert!(refused.iter().any(|words| told[0].1.contains(words)), "{told:?}");
     assert!(!home.path("workspace/new.txt").exists());
     // By one that is, also there.
     fs::write(&tools, sort.replace("TO", "writePath")).unwrap();

@@ -189,6 +189,8 @@ fn a_chat_that_is_asked_to_end_gives_its_turn_back() {
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
         let run = running.wait();
         assert_eq!(run.code, 143, "{}", run.err);
+        let goes_on = "ended by a signal; `recto chat --session work` goes on with turn";
+        assert!(run.err.contains(goes_on), "{}", run.err);
     }
     let run = home.run(&["chat", "--session", "work", "-m", "go on"]);
     assert_eq!((run.code, run.out.as_str()), (0, "You said: go on\n"), "{}", run.err);

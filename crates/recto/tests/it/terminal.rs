@@ -381,6 +381,7 @@ fn a_word_at_a_question_is_not_its_first_letter() {
     chat.wait_until("a second question", |shown| shown.matches("[n] deny").count() == 2);
     thread::sleep(Duration::from_millis(600));
     chat.press("so what?\r");
+    chat.wait_for("that line is kept for after this turn");
     chat.wait_for("1 queued");
     assert!(!home.path("workspace/a.txt").exists());
     thread::sleep(Duration::from_millis(600));
@@ -389,6 +390,21 @@ fn a_word_at_a_question_is_not_its_first_letter() {
     chat.wait_for("You said: so what?");
     assert!(home.path("workspace/a.txt").exists());
     assert_eq!(sent(&home), ["write", "again", "so what?"]);
+}
+
+/// Who said no needs no words that were meant for the model.
+#[test]
+fn a_denied_call_is_told_once() {
+    let home = Home::scripted(&[CALL, r#"{"content":"As you like."}"#]);
+    let chat = TerminalChat::start(&home, &["chat"]);
+    chat.wait_for_prompt();
+    chat.press("write\r");
+    chat.wait_for("[n] deny");
+    thread::sleep(Duration::from_millis(600));
+    chat.press("n");
+    let shown = chat.wait_for("As you like.");
+    assert!(shown.contains("denied by you: the tool was not run"), "{shown}");
+    assert!(!shown.contains('✗') && !shown.contains("do not try"), "{shown}");
 }
 
 #[test]
@@ -548,7 +564,13 @@ fn a_dumb_terminal_gets_plain_lines_and_no_sequences() {
     chat.press("/approve\n");
     chat.wait_for("Written.");
     assert!(home.path("workspace/a.txt").exists());
-    chat.press("/exit\n");
+    chat.press("/help\n");
+    let shown = chat.wait_for("/exit ");
+    assert!(!shown.contains("Ctrl-R") && !shown.contains("/editor"), "{shown}");
+    chat.wait_for_prompt();
+    chat.press("\u{4}");
     assert_eq!(chat.wait(), Some(0));
+    // What the shell prints next begins a line.
+    chat.wait_until("a new line", |_| chat.screen.lock().column() == 0);
     assert_eq!(chat.screen.lock().sequences, 0, "{}", chat.text());
 }

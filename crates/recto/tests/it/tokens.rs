@@ -72,6 +72,9 @@ fn tokens_are_listed_and_revoked_by_name_or_number() {
     assert!(none.err.contains("`recto token create NAME` makes one"), "{}", none.err);
     home.ok(&["token", "create", "one", "--read"]);
     home.run(&["token", "create", "one"]).fails_with("a token is named `one` already");
+    for reserved in ["local", "owner", " Owner "] {
+        home.run(&["token", "create", reserved, "--guest"]).fails_with("a token can't be named");
+    }
     home.ok(&["token", "create", "two"]);
     home.run(&["token", "revoke", "tow"]).fails_with("did you mean `two`?");
     home.ok(&["token", "revoke", "one"]);

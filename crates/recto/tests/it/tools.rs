@@ -60,6 +60,10 @@ fn the_list_says_who_asks() {
     assert_eq!(permission("read_file"), "allow");
     assert_eq!(permission("write_file"), "ask");
     assert_eq!(permission("names"), "ask");
+    // Until a person has looked at the skill, what the config says of its name is not its own.
+    home.write("config.toml", "items.skill.look.permission = 'allow'\n");
+    assert_eq!(permission("names"), "ask");
+    home.ok(&["tools", "trust", "look"]);
     for (config, expected) in [
         ("tools.approval = 'always'\n", ["ask", "ask", "ask"]),
         ("tools.approval = 'never'\n", ["allow", "allow", "allow"]),

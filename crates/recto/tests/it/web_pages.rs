@@ -248,7 +248,7 @@ fn a_chart_of_the_session_has_a_bar_for_each_turn() {
     let page = server.page("/sessions/1/chart");
     assert_eq!(page.matches("class=\"solid\" x=").count(), 3, "{page}");
     let fragment = server.page("/sessions/1/chart?fragment=1");
-    assert!(fragment.starts_with("<section") && page.contains(&fragment));
+    assert!(fragment.starts_with("<div class=\"size\"") && page.contains(&fragment));
     assert_eq!(server.get("/sessions/9/chart").status, 404);
 }
 

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use recto_agent::{Actor, Agent, Conversation, Inbound, SearchParts};
 use recto_store::{
-    BindingKey, Moment, NewMessage, NewSession, SessionId, SessionName, SettingsMap, Store,
-    StoreOptions,
+    BindingKey, Moment, NewMessage, NewSession, SessionHolder, SessionId, SessionName, SettingsMap,
+    Store, StoreOptions,
 };
 use recto_tools::ToolOptions;
 
@@ -65,6 +65,7 @@ async fn import(path: &Path) -> Result<SessionId> {
         account: conversation.account,
         conversation: conversation.name.clone(),
         user: None,
+        holder: SessionHolder::owner(),
     };
     let new = NewSession {
         agent: "bench".to_owned(),

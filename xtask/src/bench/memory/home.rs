@@ -14,7 +14,8 @@ use recto_agent::{Actor, Agent, Conversation, LazyEncoder, SearchParts, SessionS
 use recto_context::{Audience, Message};
 use recto_search::EncoderFiles;
 use recto_store::{
-    BindingKey, Moment, NewMessage, NewSession, SessionId, SettingsMap, Store, StoreOptions,
+    BindingKey, Moment, NewMessage, NewSession, SessionHolder, SessionId, SettingsMap, Store,
+    StoreOptions,
 };
 use recto_tools::ToolOptions;
 use serde_json::Value;
@@ -228,6 +229,7 @@ async fn import(store: &Store, talk: YearTalk) -> Result<()> {
         account: "local".to_owned(),
         conversation: format!("talk-{}", talk.number),
         user: None,
+        holder: SessionHolder::owner(),
     };
     let begun = talk.messages.first().map_or_else(Moment::now, |said| said.at.into());
     let new = NewSession {

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use recto_context::{CallId, ToolCall, ToolSpec};
 use recto_tools::{
-    CallContext, CallPermit, Consent, ProgramOptions, ToolCaller, ToolOptions, ToolOutcome,
-    Toolbox, trust_hash,
+    CallContext, CallPermit, Consent, ProgramOptions, SkillLook, ToolCaller, ToolOptions,
+    ToolOutcome, Toolbox, TrustedSkill, trust_hash,
 };
 use recto_workspace::{Workspace, WorkspaceOptions};
 use tokio::process::Command;
@@ -112,7 +112,9 @@ impl PreparedCall {
         let catalog = files.catalog().await.catalog.clone();
         let offered: Vec<ToolSpec> = catalog.all_tools().cloned().collect();
         let skill = workspace.join("skills/clock");
-        let trusted = BTreeMap::from([(skill.clone(), trust_hash(&skill)?)]);
+        let files = trust_hash(&skill)?;
+        let trusted = TrustedSkill { name: "clock".into(), files, look: SkillLook::LookedAt };
+        let trusted = BTreeMap::from([(skill, trusted)]);
         let programs = ProgramOptions {
             launcher: Some(launcher.to_owned()),
             search_path: std::env::var_os("PATH"),
@@ -127,6 +129,7 @@ impl PreparedCall {
                 catalog: Arc::new(catalog),
                 trusted: Arc::new(trusted),
                 caller: ToolCaller::default(),
+                call: None,
             },
             call: [call],
         })

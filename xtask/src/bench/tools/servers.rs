@@ -173,6 +173,7 @@ impl ServerFolder<'_> {
                 arguments: vec![self.script(number).to_string_lossy().into_owned()],
                 environment: Vec::new(),
                 working_dir: None,
+                sandbox: None,
             },
             includes: ServerIncludes { include, tools: BTreeMap::new() },
             disabled_tools: Vec::new(),

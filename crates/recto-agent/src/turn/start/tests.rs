@@ -14,8 +14,8 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use crate::{
-    Actor, Agent, AgentOptions, AgentParts, ConfiguredItems, Conversation, EventCursor, EventKind,
-    Inbound, ModelEntry, SearchParts,
+    Actor, Agent, AgentOptions, AgentParts, ConfiguredItems, Conversation, DelegationLimits,
+    EventCursor, EventKind, Inbound, ModelEntry, SearchParts,
 };
 
 /// An agent whose model is the fake's.
@@ -45,11 +45,13 @@ async fn agent(folder: &Path, fake: &FakeServer, window: Option<Tokens>) -> Agen
             window_cap: Tokens::new(16_384),
             built_in: Vec::new(),
             approval_expires: Duration::from_secs(3_600),
+            approval_wait: Duration::from_secs(60),
             disabled_tools: Vec::new(),
             configured_items: ConfiguredItems::default(),
             compaction: None,
             session_files: None,
             recovery_interval: AgentOptions::RECOVERY_INTERVAL,
+            delegation: DelegationLimits::default(),
         },
         models: vec![entry],
         memory: MemoryFiles::new(&workspace),

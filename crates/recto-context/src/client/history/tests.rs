@@ -252,3 +252,32 @@ fn ten_thousand_messages_are_looked_at_once_or_twice() {
     let found = reconcile_history(&list, &stored(equal), &[]);
     assert_eq!((found.known.len(), found.new.len()), (10_000, 1));
 }
+
+/// The same with replies that the client has not heard to their end, as `waits: …`.
+#[track_caller]
+fn check_unfinished(transcript: &str, list: &str, known: &[u64], new: &str) {
+    let message = |line: &str| match line.trim().strip_prefix("waits:") {
+        Some(heard) => ClientMessage::Unfinished(message(&format!("model: {heard}"))),
+        None => ClientMessage::Said(message(line.trim())),
+    };
+    let list: Vec<_> = list.split(" / ").map(message).collect();
+    let found = reconcile_history(&list, &stored(messages(transcript)), &client_tools());
+    let numbers: Vec<u64> = found.known.iter().map(|message| message.id.0).collect();
+    assert_eq!((numbers.as_slice(), found.new), (known, messages(new)));
+}
+
+#[test]
+fn a_reply_that_a_client_could_not_wait_for_is_what_its_turn_ended_with() {
+    let turn = "user: write it / call: o1 / result: o1 written / model: Done.";
+    check_unfinished(turn, "user: write it / waits:", &[1, 2, 3, 4], "");
+    check_unfinished(turn, "user: write it / waits: One moment.", &[1, 2, 3, 4], "");
+    let talk = format!("{turn} / user: and? / model: All is well.");
+    let list = "user: write it / waits: / user: and? / model: All is well.";
+    check_unfinished(&talk, list, &[1, 2, 3, 4, 5, 6], "");
+    // A turn without a reply leaves what it did, or else what was heard of it.
+    let stopped = "user: write it / call: o1 / result: o1 stopped / user: and? / model: Well.";
+    let list = "user: write it / waits: / user: and? / model: Well.";
+    check_unfinished(stopped, list, &[1, 2, 3, 4, 5], "");
+    let list = "user: write it / waits: One moment. / user: and?";
+    check_unfinished(stopped, list, &[1], "model: One moment. / user: and?");
+}

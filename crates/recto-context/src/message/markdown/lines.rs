@@ -8,6 +8,8 @@ use std::ops::Range;
 
 use serde_json::Value;
 
+use crate::message::json::json_problem;
+
 /// The roles that a heading can name, as `## Role` and as they stand in JSON.
 const ROLES: [(&str, &str); 5] = [
     ("User", "user"),
@@ -264,7 +266,7 @@ pub(super) fn comment(line: &str) -> Option<Result<Comment, String>> {
         return None;
     }
     let fields = match rest.trim_end().strip_suffix("-->") {
-        Some(json) => serde_json::from_str(json).map_err(|error| error.to_string()),
+        Some(json) => serde_json::from_str(json).map_err(|error| json_problem(&error)),
         None => Err("it does not end with `-->`".to_owned()),
     };
     let broken = |why: String| {

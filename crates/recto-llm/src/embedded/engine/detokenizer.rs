@@ -3,18 +3,13 @@
 
 use llama_cpp_2::token::LlamaToken;
 
+use crate::embedded::stop_texts::TokenizedText;
+
 /// Gathers the bytes of tokens until they are text.
 #[derive(Default)]
 pub(super) struct Detokenizer {
     bytes: Vec<u8>,
     tokens: Vec<i32>,
-}
-
-/// A piece of text, and exactly the tokens that it was made of.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct TokenizedText {
-    pub(super) text: String,
-    pub(super) tokens: Vec<i32>,
 }
 
 impl Detokenizer {

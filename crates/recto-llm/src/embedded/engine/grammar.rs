@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 
 use self::lengths::bound_lengths;
 
+use crate::error::LlmError;
+use crate::reply_rules::ReplyFormat;
 use crate::wire::embedded::{CallRules, CallStyle, CallableTool};
 
 /// How much of the schemas goes into the grammar.
@@ -40,6 +42,43 @@ pub(super) fn call_grammar(calls: &CallRules, detail: GrammarDetail) -> String {
         ));
     }
     grammar
+}
+
+/// The longest schema of a reply that a grammar is made of, in bytes, and the most names in it:
+/// rules grow faster than what they are made of.
+const LARGEST_SCHEMA: usize = 32 << 10;
+const MOST_NAMES: usize = 2_000;
+
+/// Writes the grammars of a reply in a form, the one to prefer first. The second has the lengths
+/// bounded, for schemas whose own are more than a grammar counts.
+pub(super) fn reply_grammars(format: &ReplyFormat) -> Result<Vec<String>, LlmError> {
+    let refuse = |problem: &str| LlmError::ReplyFormat { problem: problem.to_owned() };
+    let schema = match format {
+        ReplyFormat::Json => json!({ "type": "object" }),
+        ReplyFormat::Schema(schema) => Value::clone(&schema.schema),
+    };
+    if !schema.is_object() {
+        return Err(refuse("its schema is no object"));
+    }
+    if schema.to_string().len() > LARGEST_SCHEMA || count_names(&schema) > MOST_NAMES {
+        return Err(refuse("its schema is too large for an embedded model"));
+    }
+    let rules = [schema.to_string(), bound_lengths(&schema).to_string()];
+    let rules = rules.iter().filter_map(|schema| json_schema_to_grammar(schema).ok());
+    let rules: Vec<String> = rules.map(|rules| compact(&rules)).collect();
+    if rules.is_empty() {
+        return Err(refuse("its schema has something that no grammar can say"));
+    }
+    Ok(rules)
+}
+
+/// How many names and values of any object or list there are.
+fn count_names(value: &Value) -> usize {
+    match value {
+        Value::Object(fields) => fields.values().map(|value| 1 + count_names(value)).sum(),
+        Value::Array(values) => values.iter().map(|value| 1 + count_names(value)).sum(),
+        _ => 0,
+    }
 }
 
 /// What stands before the name, between name and arguments, and behind them.

@@ -13,6 +13,7 @@ use super::grammar::{self, GrammarDetail};
 use super::tokenizer::tokens_say;
 use crate::embedded::repetition::{GuardedToken, LoopDetector, RepetitionGuard, ReplyProgress};
 use crate::error::LlmError;
+use crate::reply_rules::{ReplyFormat, ReplyRules};
 use crate::wire::embedded::{CallRules, EmbeddedRequest, PromptSegment};
 
 /// How freely a model chooses its words when nobody has said: small models lose
@@ -48,14 +49,17 @@ impl<'m> TokenSampler<'m> {
         request: &EmbeddedRequest,
         seed: u32,
     ) -> Result<Self, LlmError> {
-        let forced = request.calls.as_ref().filter(|calls| calls.must && !calls.tools.is_empty());
-        let grammar = forced.map(|calls| constraint(model, calls)).transpose()?;
+        let grammar = match (request.forced_call(), request.format()) {
+            (Some(calls), _) => Some(constraint(model, calls)?),
+            (None, Some(format)) => Some(form_constraint(model, format)?),
+            (None, None) => None,
+        };
         // A call is no place for fancy.
         let usual = if grammar.is_some() { 0.0 } else { TEMPERATURE };
         let temperature = request.temperature.unwrap_or(usual);
         let sampler = if temperature > 0.0 {
             LlamaSampler::chain_simple([
-                LlamaSampler::penalties(model.n_vocab(), LAST_WORDS, REPEATED, 0.0, 0.0),
+                penalties(model, &request.reply),
                 LlamaSampler::top_k(40),
                 LlamaSampler::top_p(request.top_p.unwrap_or(TOP_P) as f32, 1),
                 LlamaSampler::temp(temperature as f32),
@@ -160,6 +164,22 @@ fn constraint(model: &LlamaModel, calls: &CallRules) -> Result<LlamaSampler, Llm
             problem: format!("it cannot hold the model to the tools' schemas: {error}"),
         }
     })
+}
+
+/// What holds the model to a form.
+fn form_constraint(model: &LlamaModel, format: &ReplyFormat) -> Result<LlamaSampler, LlmError> {
+    let mut grammars = grammar::reply_grammars(format)?.into_iter();
+    let held = grammars.find_map(|rules| LlamaSampler::grammar(model, &rules, "root").ok());
+    held.ok_or_else(|| LlmError::ReplyFormat {
+        problem: "the schema is too much for the grammar of an embedded model".to_owned(),
+    })
+}
+
+/// What was among the last words counts for less: by how much, a client may say.
+fn penalties(model: &LlamaModel, rules: &ReplyRules) -> LlamaSampler {
+    let [frequency, presence] =
+        [rules.frequency_penalty, rules.presence_penalty].map(|it| it.unwrap_or_default() as f32);
+    LlamaSampler::penalties(model.n_vocab(), LAST_WORDS, REPEATED, frequency, presence)
 }
 
 fn nothing_to_say() -> LlmError {

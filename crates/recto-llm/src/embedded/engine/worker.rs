@@ -1,6 +1,7 @@
 //! The thread of a model: loads it, keeps what it has read, and answers.
 
 use std::num::NonZero;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Receiver;
 
 use llama_cpp_2::context::LlamaContext;
@@ -11,7 +12,7 @@ use llama_cpp_2::model::params::LlamaModelParams;
 use llama_cpp_2::token::LlamaToken;
 use serde_json::{Value, json};
 
-use super::detokenizer::{Detokenizer, TokenizedText};
+use super::detokenizer::Detokenizer;
 use super::sampler::TokenSampler;
 use super::tokenizer::{SpecialTokens, tokenize_prompt, with_beginning};
 use super::{EngineJob, backend, processor};
@@ -20,6 +21,7 @@ use crate::embedded::gguf::ModelFile;
 use crate::embedded::memory;
 use crate::embedded::pool::{Rewind, SequencePlan, SequencePool};
 use crate::embedded::repetition::ReplyProgress;
+use crate::embedded::stop_texts::{StopVerdict, StopWatch, TokenizedText};
 use crate::error::LlmError;
 
 /// How much of a prompt is read at a time: between two chunks a call can be
@@ -37,14 +39,15 @@ fn chunk(file: &ModelFile) -> usize {
     }
 }
 
-/// Answers jobs until nobody can send any more.
-pub(super) fn run_worker(source: &ModelSource, jobs: &Receiver<EngineJob>) {
+/// Answers jobs until nobody can send any more. What the model is loaded with is told in `window`.
+pub(super) fn run_worker(source: &ModelSource, jobs: &Receiver<EngineJob>, window: &AtomicU32) {
     let mut loaded = None;
     let mut next = jobs.recv().ok();
     while let Some(job) = next {
         next = match load(&mut loaded, source) {
             Ok((model, memory)) => {
-                serve(model, &ModelSource { memory: *memory, ..source.clone() }, job, jobs)
+                let source = ModelSource { memory: *memory, ..source.clone() };
+                serve(model, &source, job, jobs, window)
             }
             Err(error) => {
                 job.fail(error);
@@ -79,6 +82,7 @@ fn serve(
     source: &ModelSource,
     first: EngineJob,
     jobs: &Receiver<EngineJob>,
+    window: &AtomicU32,
 ) -> Option<EngineJob> {
     let mut runner = match ModelRunner::new(model, source, first.request.window) {
         Ok(runner) => runner,
@@ -87,6 +91,7 @@ fn serve(
             return jobs.recv().ok();
         }
     };
+    window.store(runner.window, Ordering::Relaxed);
     let mut job = first;
     loop {
         if let Err(error) = runner.answer(&job) {
@@ -113,10 +118,50 @@ impl EngineJob {
         self.replies.is_closed()
     }
 
-    fn send_text(&self, piece: Option<TokenizedText>) {
-        if let Some(TokenizedText { text, tokens }) = piece {
+    fn send_text(&self, pieces: Vec<TokenizedText>) {
+        for TokenizedText { text, tokens } in pieces {
             self.send(&json!({ "text": text, "tokens": tokens }));
         }
+    }
+}
+
+/// The text of a reply on its way out, up to where it is to end.
+struct OutgoingText<'j> {
+    job: &'j EngineJob,
+    detokenizer: Detokenizer,
+    watch: StopWatch,
+}
+
+impl OutgoingText<'_> {
+    fn new(job: &EngineJob) -> OutgoingText<'_> {
+        let watch = StopWatch::new(&job.request.reply.stop);
+        OutgoingText { job, detokenizer: Detokenizer::default(), watch }
+    }
+
+    /// Adds a token. Whether the reply ends with it, because a text stands there at which it is to.
+    fn push(&mut self, token: LlamaToken, bytes: &[u8]) -> bool {
+        match self.detokenizer.push(token, bytes) {
+            Some(piece) => self.send(piece),
+            None => false,
+        }
+    }
+
+    /// Sends what is left. Whether it ended at a text after all.
+    fn close(&mut self) -> bool {
+        let is_over = self.detokenizer.flush().is_some_and(|piece| self.send(piece));
+        if !is_over {
+            self.job.send_text(self.watch.flush());
+        }
+        is_over
+    }
+
+    fn send(&mut self, piece: TokenizedText) -> bool {
+        let (ready, is_over) = match self.watch.push(piece) {
+            StopVerdict::GoOn(ready) => (ready, false),
+            StopVerdict::Stopped(ready) => (ready, true),
+        };
+        self.job.send_text(ready);
+        is_over
     }
 }
 
@@ -311,21 +356,23 @@ impl<'m> ModelRunner<'m> {
         most: usize,
     ) -> Result<(GenerationEnd, usize), LlmError> {
         let vocab = self.model.vocab();
-        let mut detokenizer = Detokenizer::default();
+        let mut text = OutgoingText::new(job);
         for written in 0..most {
             if job.is_cancelled() {
                 return Ok((GenerationEnd::Cancelled, written));
             }
             let token = sampler.next(&self.context, last, most - written)?;
             if vocab.is_eog(token) {
-                job.send_text(detokenizer.flush());
+                text.close();
                 return Ok((GenerationEnd::from_progress(sampler.progress()), written));
             }
-            if !vocab.is_control(token) {
-                job.send_text(detokenizer.push(token, &vocab.token_to_piece(token, false, None)));
+            if !vocab.is_control(token)
+                && text.push(token, &vocab.token_to_piece(token, false, None))
+            {
+                return Ok((GenerationEnd::Stop, written + 1));
             }
             if sampler.gives_up() {
-                job.send_text(detokenizer.flush());
+                text.close();
                 return Ok((GenerationEnd::Repetition, written + 1));
             }
             if written + 1 < most {
@@ -333,8 +380,8 @@ impl<'m> ModelRunner<'m> {
                 last = 0;
             }
         }
-        job.send_text(detokenizer.flush());
-        Ok((GenerationEnd::Length, most))
+        let ended = if text.close() { GenerationEnd::Stop } else { GenerationEnd::Length };
+        Ok((ended, most))
     }
 
     /// Lets the model read `tokens` at the end of a sequence.

@@ -136,7 +136,9 @@ impl AnthropicDecoder {
         }
         let text = |field: &str| block.fields.get(field).and_then(Value::as_str).map(str::to_owned);
         reply.push_delta(ReplyDelta::Thinking(text("thinking").unwrap_or_default()));
-        reply.push_delta(ReplyDelta::Text(text("text").unwrap_or_default()));
+        if block.is_text() {
+            reply.push_delta(ReplyDelta::Text(text("text").unwrap_or_default()));
+        }
         self.blocks.push(block);
         Ok(())
     }
@@ -153,7 +155,10 @@ impl AnthropicDecoder {
         match piece {
             BlockDelta::TextDelta { text } => {
                 block.append("text", &text);
-                reply.push_delta(ReplyDelta::Text(text));
+                // What goes back as it came is no part of the reply's text, so nobody is told it.
+                if block.is_text() {
+                    reply.push_delta(ReplyDelta::Text(text));
+                }
             }
             BlockDelta::ThinkingDelta { thinking } => {
                 block.append("thinking", &thinking);
@@ -164,6 +169,11 @@ impl AnthropicDecoder {
             BlockDelta::Other => {}
         }
         Ok(())
+    }
+
+    /// The bytes of all calls so far, and one for each.
+    pub(crate) fn call_bytes(&self) -> usize {
+        self.calls + self.blocks.iter().map(|block| block.input.len()).sum::<usize>()
     }
 
     pub(crate) fn finish(self, reply: &mut DecodedReply) {
@@ -196,6 +206,10 @@ impl BlockDelta {
 impl ContentBlock {
     fn is_call(&self) -> bool {
         self.kind() == "tool_use"
+    }
+
+    fn is_text(&self) -> bool {
+        self.kind() == "text"
     }
 
     fn kind(&self) -> &str {

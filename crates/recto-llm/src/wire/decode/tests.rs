@@ -499,17 +499,45 @@ fn arguments_have_an_end() {
     }
 }
 
+/// A person is told exactly the text that is kept.
 #[test]
-fn comments_and_blank_lines_are_no_frames() {
-    let frames = |wire, stream: &[u8]| {
+fn text_in_a_block_of_another_kind_is_not_told() {
+    let stream = b"data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"web\",\"text\":\"a\"}}\n\n\
+        data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"b\"}}\n\n\
+        data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\ndata: {\"type\":\"message_stop\"}\n\n";
+    let Outcome { deltas, reply } = decode(Wire::Anthropic, [&stream[..]]);
+    assert_eq!((deltas, reply.unwrap().text()), (Vec::new(), String::new()));
+}
+
+/// Whatever brings nothing of the reply is no progress, so that no limit of time begins anew.
+#[test]
+fn only_what_belongs_to_the_reply_is_progress() {
+    let progress = |wire, stream: &[u8]| {
         let mut decoder = ReplyDecoder::new(wire, REQUEST);
         decoder.push(stream, &mut Vec::new()).unwrap();
-        decoder.frames()
+        decoder.progress()
     };
-    assert_eq!(frames(Wire::OpenAi, b": a\n\n\n\nevent: x\n\ndata: {\"choi"), 0);
-    assert_eq!(frames(Wire::OpenAi, b": a\n\ndata: {\"choices\":[]}\n\n: b\n\n"), 1);
-    assert_eq!(frames(Wire::Ollama, b"\n \r\n{\"message\""), 0);
-    assert_eq!(frames(Wire::Ollama, b"\n{}\n\n{}\n"), 2);
+    let nothing: [(Wire, &[u8]); 6] = [
+        (Wire::OpenAi, b": a\n\n\n\nevent: x\n\ndata: {\"choi"),
+        (Wire::OpenAi, b"data: {\"id\":\"x\",\"choices\":[{\"delta\":{\"content\":\"\"}}]}\n\n"),
+        (Wire::OpenAi, b"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3}}\n\n"),
+        (Wire::Ollama, b"\n \r\n{\"message\""),
+        (Wire::Ollama, b"\n{}\n\n{\"message\":{\"content\":\"\",\"thinking\":\"\"}}\n"),
+        (
+            Wire::Anthropic,
+            b"data: {\"type\":\"ping\"}\n\ndata: {\"type\":\"message_start\",\"message\":{}}\n\n",
+        ),
+    ];
+    for (wire, stream) in nothing {
+        assert_eq!(progress(wire, stream), 0, "{}", String::from_utf8_lossy(stream));
+    }
+    for (wire, stream) in
+        [(Wire::Ollama, OLLAMA), (Wire::OpenAi, OPENAI), (Wire::Anthropic, ANTHROPIC)]
+    {
+        assert!(progress(wire, stream) > 10);
+    }
+    // The engine tells with its first line that it has begun.
+    assert_eq!(progress(Wire::Embedded, b"{}\n{}\n"), 2);
 }
 
 proptest! {

@@ -67,14 +67,17 @@ impl EmbeddedDecoder {
         let Ok(request) = serde_json::from_slice::<EmbeddedRequest>(request) else {
             return EmbeddedDecoder::default();
         };
-        let must = request.calls.as_ref().is_some_and(|calls| calls.must);
+        let is_held = request.forced_call().is_some() || request.format().is_some();
+        let must = is_held || request.calls.as_ref().is_some_and(|calls| calls.must);
         let beginning = match starts_in_thought(&request.prompt) {
-            // A model that must call has no choice but to begin with the call.
+            // A model that is held to a call or a form has no choice but to begin with it.
             _ if must => ReplyBeginning::Text,
             true => ReplyBeginning::Thought,
             false => ReplyBeginning::Unknown,
         };
+        let is_form = request.format().is_some();
         let calls = match request.calls.map(|calls| calls.style) {
+            _ if is_form => CallSyntax::Unread,
             None | Some(CallStyle::Page) => CallSyntax::Unread,
             Some(CallStyle::Tagged) => CallSyntax::Tagged,
             Some(CallStyle::Llama) => CallSyntax::Llama,

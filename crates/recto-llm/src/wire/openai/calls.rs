@@ -79,6 +79,11 @@ impl CallAssembler {
         }
     }
 
+    /// The bytes of all calls, and one for each.
+    pub(super) fn bytes(&self) -> usize {
+        self.0.iter().map(|begun| begun.call.bytes() + 1).sum()
+    }
+
     pub(super) fn into_calls(self) -> Vec<DecodedCall> {
         self.0.into_iter().map(|begun| begun.call).collect()
     }

@@ -116,6 +116,11 @@ impl OpenAiDecoder {
         Ok(())
     }
 
+    /// The bytes of all calls so far.
+    pub(crate) fn call_bytes(&self) -> usize {
+        self.calls.bytes()
+    }
+
     pub(crate) fn finish(self, reply: &mut DecodedReply) {
         let field = self.thought_field.unwrap_or("reasoning_content");
         reply.add_content(Wire::OpenAi, field);

@@ -1,66 +1,70 @@
-//! What people do in the chat: each is a form that works by itself, and that scripts can send.
+//! What people say and answer in the chat: each is a form that works by itself, and that scripts can send.
 //!
 //! A form that a browser sent leads back to the page. To a script it is told what came of it, so
 //! that it can show that without loading the page anew. Commands are the same as in the terminal,
-//! read by the same reader; what they answer is drawn by `command_words.rs`.
+//! read by the same reader; what they answer is drawn by `command_words.rs`. What is changed about a
+//! session as a whole is in `session_forms.rs`.
 
-use axum::Form;
 use axum::Json;
-use axum::extract::{FromRequestParts, Path, State};
+use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use recto_agent::{
-    Actor, Agent, ChatCommand, CommandProblem, CommandReply, Inbound, InboundReading,
-    SessionSettings,
+    Actor, Agent, ChatCommand, CommandProblem, CommandReply, Inbound, InboundReading, RecordReader,
+    SessionSettings, TakeUpScope,
 };
 use recto_context::ContextMode;
-use recto_store::{
-    ApprovalAnswer, ApprovalId, Moment, RowId, SessionId, StoreError, StoredSession,
-};
+use recto_store::{ApprovalId, Moment, SessionId, StoredSession, TurnId, TurnOwner};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::convert::Infallible;
 
 use super::command_words::describe_reply;
+use super::composer::ComposerDraft;
 use super::side_list::SideList;
-use super::{ChatPage, session_address};
-use crate::access::{Caller, FormToken};
+use super::welcome::NewSessionPage;
+use super::{ChatPage, session_model};
+use crate::access::Caller;
+use crate::api::ApprovalWord;
+use crate::extract::{PageFields, PagePath};
 use crate::gateway::{Gateway, web_conversation};
+use crate::pages::layout::PageVisitor;
 use crate::pages::page_problem::PageProblem;
 use crate::pages::session_panel::effective_mode;
-use crate::problem::ApiProblem;
+use crate::problem::{ApiProblem, ApiResult};
 
 /// Who sent a form: the browser itself, or a script that shows what came of it.
 #[derive(Debug, Clone)]
 pub(crate) enum FormSender {
-    /// The browser, with the token for the forms of the page that it gets.
-    Browser(FormToken),
+    /// The browser, which gets a page.
+    Browser(Box<PageVisitor>),
     Script,
 }
 
 impl FromRequestParts<Gateway> for FormSender {
-    type Rejection = Infallible;
+    type Rejection = ApiProblem;
 
-    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Infallible> {
-        match parts.headers.contains_key("x-recto-live") {
-            true => Ok(FormSender::Script),
-            false => Ok(FormSender::Browser(FormToken::from_request_parts(parts, gateway).await?)),
+    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> ApiResult<Self> {
+        if parts.headers.contains_key("x-recto-live") {
+            return Ok(FormSender::Script);
         }
+        let visitor = PageVisitor::from_request_parts(parts, gateway).await?;
+        Ok(FormSender::Browser(Box::new(visitor)))
     }
 }
 
 /// What came of a form.
 #[derive(Debug, Default)]
-struct ActionOutcome {
+pub(super) struct ActionOutcome {
     /// The session that is to be shown.
-    session: Option<SessionId>,
+    pub(super) session: Option<SessionId>,
     /// Whether that is another than before.
-    moves: bool,
+    pub(super) moves: bool,
     /// What a command has answered.
-    answer: Option<Markup>,
-    /// What is to stand in the composer.
-    draft: Option<String>,
+    pub(super) answer: Option<Markup>,
+    /// The last message, which is to stand in the composer and be sent anew.
+    pub(super) edited: Option<String>,
+    /// A message that was never sent, which is to stand in the composer.
+    pub(super) draft: Option<String>,
 }
 
 /// The same for a script.
@@ -71,15 +75,17 @@ struct ActionJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    edited: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     draft: Option<String>,
 }
 
 /// The answer to a form, or the problem, in the form that its sender takes.
-type ActionResult = Result<Response, Response>;
+pub(super) type ActionResult = Result<Response, Response>;
 
 impl FormSender {
     /// Tells what went wrong.
-    fn refuse(&self, problem: impl Into<ApiProblem>) -> Response {
+    pub(super) fn refuse(&self, problem: impl Into<ApiProblem>) -> Response {
         let problem = problem.into();
         match self {
             FormSender::Browser(_) => PageProblem(problem).into_response(),
@@ -88,30 +94,36 @@ impl FormSender {
     }
 
     /// Tells what came of it.
-    async fn answer(
+    pub(super) async fn answer(
         self,
         gateway: &Gateway,
         actor: &Actor,
         outcome: ActionOutcome,
     ) -> Result<Response, Response> {
-        let ActionOutcome { session, moves, answer, draft } = outcome;
-        let FormSender::Browser(form) = self else {
-            let go = session.filter(|_| moves).map(|session| format!("/sessions/{session}"));
+        let ActionOutcome { session, moves, answer, edited, draft } = outcome;
+        let address = match session {
+            Some(session) => format!("/sessions/{session}"),
+            None => "/".to_owned(),
+        };
+        let FormSender::Browser(visitor) = self else {
+            let go = moves.then_some(address);
             let answer = answer.map(|answer| answer_note(&answer).into_string());
-            return Ok(Json(ActionJson { go, answer, draft }).into_response());
+            return Ok(Json(ActionJson { go, answer, edited, draft }).into_response());
         };
-        let Some(session) = session else {
-            return Ok(axum::response::Redirect::to("/").into_response());
-        };
-        if answer.is_none() && draft.is_none() {
-            return Ok(session_address(session).into_response());
+        if answer.is_none() && edited.is_none() && draft.is_none() {
+            return Ok(Redirect::to(&address).into_response());
         }
         // What a command answers is kept nowhere, so it is shown at once.
         let shown = async {
             let side = SideList::load(gateway, actor).await?;
-            let page = ChatPage::load(gateway, actor, &form, session).await?;
             let answer = answer.map(|answer| answer_note(&answer)).unwrap_or_default();
-            Ok(page.render(&side, &draft.unwrap_or_default(), &answer))
+            let Some(session) = session else {
+                return NewSessionPage { answer }.render(gateway, &visitor, &side).await;
+            };
+            let page = ChatPage::load(gateway, &visitor, session).await?;
+            let draft = edited.map(ComposerDraft::Edited).or(draft.map(ComposerDraft::New));
+            let draft = draft.unwrap_or_default();
+            Ok(page.render(&side, &draft, &answer))
         };
         let shown: Result<Markup, PageProblem> = shown.await;
         shown.map(IntoResponse::into_response).map_err(IntoResponse::into_response)
@@ -129,6 +141,12 @@ pub(crate) struct MessageForm {
     mode: Option<ContextMode>,
     /// The agent that a new session is with.
     agent: Option<String>,
+    /// Not empty where it is to be sent in place of the last message.
+    #[serde(default)]
+    edits: String,
+    /// Not empty where it is only to be put into the composer.
+    #[serde(default)]
+    only: String,
 }
 
 /// Begins a session with its first message.
@@ -136,51 +154,98 @@ pub(crate) async fn begin_session(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
     sender: FormSender,
-    Form(form): Form<MessageForm>,
+    PageFields(form): PageFields<MessageForm>,
 ) -> ActionResult {
+    let read = Inbound::text(&actor, &normalize_lines(&form.text)).read_command();
     let begun = async {
-        let agent = match &form.agent {
-            Some(name) => gateway.agent(name),
-            None => gateway.agents().first(),
-        };
-        let agent = agent.map_or_else(|| gateway.default_agent(), Ok)?;
+        if let InboundReading::Command(command) = read.map_err(|it| command_problem(&it))? {
+            return answer_without_session(&command, form.text.trim());
+        }
+        let agent = gateway.agent_or_default(form.agent.as_deref())?;
         // Unlike any before it, and a number: the session goes by its own.
         let name = Moment::now().timestamp().as_microsecond().to_string();
         let session = agent.find_or_begin(&actor, &web_conversation(&actor, &name)).await?;
-        Ok::<_, recto_agent::AgentError>((agent, session))
+        let outcome = submit_text(agent, &actor, &session, &form).await?;
+        Ok(ActionOutcome { moves: true, ..outcome })
     };
-    let (agent, session) = begun.await.map_err(|error| sender.refuse(error))?;
-    let mut outcome = say(agent, &actor, &session, &form).await.map_err(|e| sender.refuse(e))?;
-    outcome.moves = true;
+    let outcome = begun.await.map_err(|error: ApiProblem| sender.refuse(error))?;
     sender.answer(&gateway, &actor, outcome).await
+}
+
+/// What a command answers where no session has begun: none begins by it.
+fn answer_without_session(command: &ChatCommand, typed: &str) -> ApiResult<ActionOutcome> {
+    match command {
+        ChatCommand::Help => {
+            let answer = describe_reply(&CommandReply::Help);
+            Ok(ActionOutcome { answer, ..ActionOutcome::default() })
+        }
+        ChatCommand::New(None) => Ok(ActionOutcome::default()),
+        _ => {
+            let name = typed.split_whitespace().next().unwrap_or(typed);
+            let title = format!("`{name}` is about a session, and none has begun yet");
+            let status = axum::http::StatusCode::BAD_REQUEST;
+            Err(ApiProblem::new(status, "no_session_yet", title)
+                .hint("say something first, or choose a session at the side"))
+        }
+    }
 }
 
 /// Sends a message, or performs a command.
 pub(crate) async fn send_message(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
-    Path(session): Path<SessionId>,
+    PagePath(session): PagePath<SessionId>,
     sender: FormSender,
-    Form(form): Form<MessageForm>,
+    PageFields(form): PageFields<MessageForm>,
 ) -> ActionResult {
     let found = gateway.find_session(&actor, session).await;
     let (agent, session) = found.map_err(|error| sender.refuse(error))?;
-    let outcome = say(agent, &actor, &session, &form).await.map_err(|e| sender.refuse(e))?;
+    if !form.only.is_empty() {
+        let outcome = ActionOutcome { draft: Some(form.text), ..stay(session.id) };
+        return sender.answer(&gateway, &actor, outcome).await;
+    }
+    let sent = match form.edits.is_empty() {
+        true => submit_text(agent, &actor, &session, &form).await,
+        false => submit_edited(agent, &actor, &session, &form).await,
+    };
+    let outcome = sent.map_err(|problem| sender.refuse(problem))?;
     sender.answer(&gateway, &actor, outcome).await
 }
 
-/// Says something in a session: to the model, or to Recto.
-async fn say(
+/// A message as the composer sends it. What would be sent is asked with the same one, so that both
+/// are made for the same reasons: the mode counts as chosen where it is not the one that holds.
+pub(crate) fn composed_message(
+    agent: &Agent,
+    actor: &Actor,
+    session: &StoredSession,
+    (text, mode): (&str, Option<ContextMode>),
+) -> Inbound {
+    let settings = SessionSettings::from_store(&session.settings);
+    let usual = effective_mode(&settings, session_model(agent, session));
+    let mut inbound = Inbound::text(actor, &normalize_lines(text));
+    inbound.settings.context_mode = mode.filter(|mode| Some(*mode) != usual);
+    inbound
+}
+
+/// Sends another message in place of the last one.
+async fn submit_edited(
     agent: &Agent,
     actor: &Actor,
     session: &StoredSession,
     form: &MessageForm,
 ) -> Result<ActionOutcome, ApiProblem> {
-    let settings = SessionSettings::from_store(&session.settings);
-    let model = settings.model.as_deref().and_then(|name| agent.model(name).ok());
-    let usual = effective_mode(&settings, model.or(agent.models().first()));
-    let mut inbound = Inbound::text(actor, &normalize_lines(&form.text));
-    inbound.settings.context_mode = form.mode.filter(|mode| Some(*mode) != usual);
+    let command = ChatCommand::Edit(Some(normalize_lines(&form.text)));
+    perform(agent, actor, session, command).await
+}
+
+/// Sends what was typed to the model, or has Recto do what it says.
+async fn submit_text(
+    agent: &Agent,
+    actor: &Actor,
+    session: &StoredSession,
+    form: &MessageForm,
+) -> Result<ActionOutcome, ApiProblem> {
+    let inbound = composed_message(agent, actor, session, (&form.text, form.mode));
     match inbound.read_command().map_err(|problem| command_problem(&problem))? {
         InboundReading::Message(inbound) => {
             agent.submit(session.id, inbound).await?;
@@ -200,7 +265,8 @@ fn command_problem(problem: &CommandProblem) -> ApiProblem {
     ApiProblem::new(status, "command", problem.to_string()).hint(problem.hint())
 }
 
-async fn perform(
+/// Performs a command in a session.
+pub(super) async fn perform(
     agent: &Agent,
     actor: &Actor,
     session: &StoredSession,
@@ -217,46 +283,60 @@ async fn perform(
             agent.submit(session.id, *inbound).await?;
             here
         }
-        CommandReply::Edit(text) => ActionOutcome { draft: Some(format!("/edit {text}")), ..here },
+        CommandReply::Edit(text) => ActionOutcome { edited: Some(text), ..here },
         reply => ActionOutcome { answer: describe_reply(&reply), ..here },
     })
 }
 
-/// Stops the turn that runs in a session.
+/// The turn whose Stop was pressed.
+#[derive(Debug, Deserialize)]
+pub(crate) struct StopForm {
+    turn: TurnId,
+}
+
+/// Stops one turn of a session, wherever it runs, or takes it out of the queue. Those before and
+/// behind it go on.
 pub(crate) async fn stop_turn(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
-    Path(session): Path<SessionId>,
+    PagePath(session): PagePath<SessionId>,
     sender: FormSender,
+    PageFields(form): PageFields<StopForm>,
 ) -> ActionResult {
     let stopped = async {
         let (agent, session) = gateway.find_session(&actor, session).await?;
-        perform(agent, &actor, &session, ChatCommand::Stop(None)).await
+        let owner = gateway.store().turn(form.turn).await?.and_then(|turn| turn.owner);
+        let was_open = agent.stop_turn(&actor, session.id, form.turn).await?;
+        if was_open && owner == Some(TurnOwner::Gone) {
+            // Nobody has it any more, so it is closed here.
+            agent.take_up(TakeUpScope::Session(session.id)).await?;
+        }
+        Ok::<_, ApiProblem>(stay(session.id))
     };
     let outcome = stopped.await.map_err(|problem| sender.refuse(problem))?;
     // That it stops shows by itself.
-    sender.answer(&gateway, &actor, ActionOutcome { answer: None, ..outcome }).await
+    sender.answer(&gateway, &actor, outcome).await
 }
 
 /// An answer to a question, as its buttons send it.
 #[derive(Debug, Deserialize)]
 pub(crate) struct AnswerForm {
-    answer: ApprovalAnswer,
+    answer: ApprovalWord,
 }
 
 /// Answers a question whether a tool may run.
 pub(crate) async fn answer_question(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
-    Path(approval): Path<ApprovalId>,
+    PagePath(approval): PagePath<ApprovalId>,
     sender: FormSender,
-    Form(form): Form<AnswerForm>,
+    PageFields(form): PageFields<AnswerForm>,
 ) -> ActionResult {
     let answered = async {
-        let asked = gateway.store().approval(approval).await?;
-        let asked = asked.ok_or(StoreError::NotFound(RowId::Approval(approval)))?;
+        let reader = RecordReader::new(gateway.store(), &actor);
+        let (asked, _) = reader.approval(approval).await?;
         let (agent, _) = gateway.find_session(&actor, asked.session).await?;
-        let answered = agent.answer(&actor, approval, form.answer).await?;
+        let answered = agent.answer(&actor, approval, form.answer.into()).await?;
         let answer = describe_reply(&CommandReply::Answered(Box::new(answered)));
         Ok::<_, ApiProblem>(ActionOutcome {
             session: Some(asked.session),
@@ -268,114 +348,7 @@ pub(crate) async fn answer_question(
     sender.answer(&gateway, &actor, outcome).await
 }
 
-/// An item to be added to a session, or taken out of it.
-#[derive(Debug, Deserialize)]
-pub(crate) struct ItemChangeForm {
-    add: Option<String>,
-    remove: Option<String>,
-}
-
-/// Adds an item to a session, or takes one out, whatever its include mode.
-pub(crate) async fn change_items(
-    State(gateway): State<Gateway>,
-    Caller(actor): Caller,
-    Path(session): Path<SessionId>,
-    sender: FormSender,
-    Form(form): Form<ItemChangeForm>,
-) -> ActionResult {
-    let named = |name: Option<String>| name.filter(|name| !name.trim().is_empty());
-    let command = match (named(form.remove), named(form.add)) {
-        (Some(name), _) => ChatCommand::Remove(name),
-        (None, Some(name)) => ChatCommand::Add(name),
-        (None, None) => return sender.answer(&gateway, &actor, stay(session)).await,
-    };
-    let changed = async {
-        let (agent, session) = gateway.find_session(&actor, session).await?;
-        perform(agent, &actor, &session, command).await
-    };
-    let outcome = changed.await.map_err(|problem| sender.refuse(problem))?;
-    // The panel shows it; without a script the page does.
-    sender.answer(&gateway, &actor, ActionOutcome { answer: None, ..outcome }).await
-}
-
-fn stay(session: SessionId) -> ActionOutcome {
+/// Stays with the session.
+pub(super) fn stay(session: SessionId) -> ActionOutcome {
     ActionOutcome { session: Some(session), ..ActionOutcome::default() }
-}
-
-/// Changes settings of a session: those fields that say something else than holds.
-pub(crate) async fn change_settings(
-    State(gateway): State<Gateway>,
-    Caller(actor): Caller,
-    Path(session): Path<SessionId>,
-    sender: FormSender,
-    Form(fields): Form<BTreeMap<String, String>>,
-) -> ActionResult {
-    let changed = async {
-        let (agent, session) = gateway.find_session(&actor, session).await?;
-        for (name, value) in &fields {
-            let set = session.settings.get(name).map(|set| match set.as_str() {
-                Some(text) => text.to_owned(),
-                None => set.to_string(),
-            });
-            let wanted =
-                Some(value.trim()).filter(|value| !value.is_empty() && *value != "default");
-            if wanted == set.as_deref() {
-                continue;
-            }
-            let typed = format!("/set {name} {}", wanted.unwrap_or("default"));
-            match Inbound::text(&actor, &typed)
-                .read_command()
-                .map_err(|problem| command_problem(&problem))?
-            {
-                InboundReading::Command(command) => {
-                    perform(agent, &actor, &session, command).await?;
-                }
-                InboundReading::Message(_) => {}
-            }
-        }
-        Ok::<_, ApiProblem>(stay(session.id))
-    };
-    let outcome = changed.await.map_err(|problem| sender.refuse(problem))?;
-    sender.answer(&gateway, &actor, outcome).await
-}
-
-/// The new name of a session.
-#[derive(Debug, Deserialize)]
-pub(crate) struct RenameForm {
-    name: String,
-}
-
-/// Gives a session another name.
-pub(crate) async fn rename_session(
-    State(gateway): State<Gateway>,
-    Caller(actor): Caller,
-    Path(session): Path<SessionId>,
-    sender: FormSender,
-    Form(form): Form<RenameForm>,
-) -> ActionResult {
-    let renamed = async {
-        let (agent, session) = gateway.find_session(&actor, session).await?;
-        agent.rename_session(&actor, session.id, form.name.trim()).await?;
-        Ok::<_, ApiProblem>(stay(session.id))
-    };
-    let outcome = renamed.await.map_err(|problem| sender.refuse(problem))?;
-    sender.answer(&gateway, &actor, ActionOutcome { moves: true, ..outcome }).await
-}
-
-/// Puts a session into the archive.
-pub(crate) async fn archive_session(
-    State(gateway): State<Gateway>,
-    Caller(actor): Caller,
-    Path(session): Path<SessionId>,
-    sender: FormSender,
-) -> ActionResult {
-    let archived = async {
-        let (agent, session) = gateway.find_session(&actor, session).await?;
-        agent.archive_session(&actor, session.id).await?;
-        Ok::<_, ApiProblem>(())
-    };
-    archived.await.map_err(|problem| sender.refuse(problem))?;
-    let side = SideList::load(&gateway, &actor).await.map_err(|error| sender.refuse(error))?;
-    let outcome = ActionOutcome { session: side.newest(), moves: true, ..ActionOutcome::default() };
-    sender.answer(&gateway, &actor, outcome).await
 }

@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 use recto_agent::{
-    AnsweredApproval, COMMANDS, CommandReply, ItemChange, ItemOutcome, SessionSettings,
-    StopOutcome, StopReport, TurnContinues, UndoneExchange,
+    AnsweredApproval, COMMANDS, CommandReply, ItemChange, SessionSettings, StopOutcome, StopReport,
+    TurnContinues, UndoneExchange,
 };
 use recto_context::{RequestContext, Tokens, grouped_digits};
 use recto_store::{ApprovalAnswer, TokenCounts};
@@ -65,15 +65,7 @@ fn context_line(request: &RequestContext) -> Markup {
 }
 
 fn item_words(change: &ItemChange) -> String {
-    let item = &change.item;
-    match change.change {
-        ItemOutcome::Added => format!("{item} is in this session from the next turn on."),
-        ItemOutcome::AlreadyThere => format!("{item} is in this session already."),
-        ItemOutcome::Removed => {
-            format!("{item} is out of this session, and does not come back by itself.")
-        }
-        ItemOutcome::NotThere => format!("{item} is not in this session."),
-    }
+    format!("{}.", change.change.describe(&change.item.to_string()))
 }
 
 fn usage_line(turns: u64, tokens: &TokenCounts) -> Markup {

@@ -2,14 +2,30 @@
 
 use maud::{Markup, html};
 use recto_agent::{COMMANDS, RequestPreview, typed_name};
-use recto_context::{Catalog, ContextMode, ItemKind, Tokens};
+use recto_context::{Catalog, CatalogDocument, ContextMode, ItemId, ItemKind, Tokens};
 use serde::Serialize;
 
 use crate::pages::layer_bar::LayerBar;
 use crate::pages::layout::PageChrome;
 
-/// The modes that a message can be given, in their order.
-const MODES: [ContextMode; 3] = [ContextMode::Auto, ContextMode::Full, ContextMode::Minimal];
+/// The modes that a message can be given, in their order, each with what it does.
+const MODES: [(ContextMode, &str); 3] = [
+    (ContextMode::Auto, "auto: full or minimal, as the words of the message ask for it"),
+    (ContextMode::Full, "full: with rules, references, memories, skills and tools"),
+    (ContextMode::Minimal, "minimal: the message alone, with who the agent is and what was said"),
+];
+
+/// What stands in a composer when its page is loaded.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum ComposerDraft {
+    /// Nothing.
+    #[default]
+    Empty,
+    /// A message that was not sent.
+    New(String),
+    /// The last message, to be sent anew in its place.
+    Edited(String),
+}
 
 /// A composer: where it sends to, and what stands in it.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +33,7 @@ pub(crate) struct MessageComposer<'a> {
     /// The address that takes the message.
     pub(crate) action: &'a str,
     /// What the text begins as.
-    pub(crate) draft: &'a str,
+    pub(crate) draft: &'a ComposerDraft,
     /// The mode that holds where the message says none.
     pub(crate) mode: Option<ContextMode>,
     /// What stands above it.
@@ -31,18 +47,41 @@ impl MessageComposer<'_> {
             form.composer #composer method="post" action=(self.action) aria-label="Message" {
                 (chrome.form_field)
                 (self.lead)
+                (self.editing_line())
                 div.box {
                     label.vh for="draft" { "Message" }
                     textarea #draft name="text" rows="2" required maxlength="400000"
-                        placeholder="Message" autocomplete="off" { (self.draft) }
+                        placeholder="Message" autocomplete="off" { (self.text()) }
                     ul.mentions #mentions role="listbox" aria-label="What can be named" hidden {}
                     div.row {
                         (self.mode_switch())
-                        span.q.grow.wide { code { "@" } " mention · " code { "/" } " command" }
+                        span.q.grow.wide {
+                            code { "@" } " mention · " code { "/" } " command · "
+                            button.link type="button" popovertarget="keys" { code { "?" } " keys" }
+                        }
                         button.btn.first.send type="submit" { "Send " kbd { "⏎" } }
                     }
                 }
                 div.meter #meter aria-live="off" {}
+            }
+        }
+    }
+
+    fn text(&self) -> &str {
+        match self.draft {
+            ComposerDraft::Empty => "",
+            ComposerDraft::New(text) | ComposerDraft::Edited(text) => text,
+        }
+    }
+
+    /// Says that the message takes the place of the last one, and keeps that it does.
+    fn editing_line(&self) -> Markup {
+        let is_edited = matches!(self.draft, ComposerDraft::Edited(_));
+        html! {
+            p.q.editing #editing hidden[!is_edited] {
+                input type="hidden" name="edits" value=(if is_edited { "last" } else { "" });
+                "It is sent in place of your last message. "
+                a.btn.plain #keep-last href="" { "Keep the last one" }
             }
         }
     }
@@ -52,8 +91,8 @@ impl MessageComposer<'_> {
         html! {
             fieldset.pick {
                 legend.vh { "Mode of this message" }
-                @for mode in MODES {
-                    label {
+                @for (mode, words) in MODES {
+                    label title=(words) {
                         input type="radio" name="mode" value=(mode.name()) checked[mode == current];
                         span { (mode.name()) }
                     }
@@ -84,6 +123,11 @@ struct CompletionEntry {
 }
 
 impl CompletionList {
+    /// The commands alone, for those who may not see what the agent has.
+    pub(crate) fn commands_alone() -> Self {
+        CompletionList::new(&Catalog::default())
+    }
+
     /// All items of a catalog that can be mentioned, and all commands.
     pub(crate) fn new(catalog: &Catalog) -> Self {
         let items = catalog.items().filter(|(id, _)| id.kind != ItemKind::Memory);
@@ -91,7 +135,7 @@ impl CompletionList {
             insert: format!("@{} ", typed_name(&id)),
             label: format!("@{}", typed_name(&id)),
             include: Some(include.name()),
-            about: describe(catalog, id.kind, &id.name),
+            about: describe(catalog, &id),
         });
         let commands = COMMANDS.iter().map(|help| CompletionEntry {
             insert: format!("{} ", help.name),
@@ -104,22 +148,21 @@ impl CompletionList {
 }
 
 /// What an item says of itself.
-pub(crate) fn describe(catalog: &Catalog, kind: ItemKind, name: &str) -> String {
-    let document = |documents: &[recto_context::CatalogDocument]| {
-        let found = documents.iter().find(|document| *document.name == *name);
-        found
-            .and_then(|document| document.description.as_ref())
-            .map(|text| text.as_str().to_owned())
+fn describe(catalog: &Catalog, id: &ItemId) -> String {
+    let of_document = |documents: &[CatalogDocument]| {
+        let found = documents.iter().find(|document| document.name == id.name);
+        found.and_then(|document| document.description.as_deref()).map(str::to_owned)
     };
-    let described = match kind {
-        ItemKind::Rule => document(&catalog.rules),
-        ItemKind::Reference => document(&catalog.references),
+    let described = match id.kind {
+        ItemKind::Rule => of_document(&catalog.rules),
+        ItemKind::Reference => of_document(&catalog.references),
         ItemKind::Skill => {
-            let found = catalog.skills.iter().find(|skill| *skill.name == *name);
-            found.and_then(|skill| skill.description.as_ref()).map(|text| text.as_str().to_owned())
+            let found = catalog.skills.iter().find(|skill| skill.name == id.name);
+            found.and_then(|skill| skill.description.as_deref()).map(str::to_owned)
         }
         ItemKind::Tool => {
-            let found = catalog.all_tools().find(|tool| *tool.id.name == *name);
+            // Two servers may have tools of one name.
+            let found = catalog.all_tools().find(|tool| tool.id == *id);
             found.and_then(|tool| tool.description.as_deref()).map(str::to_owned)
         }
         ItemKind::Memory => None,
@@ -134,11 +177,11 @@ pub(crate) fn preview_meter(preview: &RequestPreview) -> Markup {
     let cached = agreed.unwrap_or(Tokens::ZERO);
     let (total, window) = (request.prompt_tokens(), request.budget.window);
     let fresh = total - cached;
-    let label = format!("{total} of {window} tokens, {cached} cached");
+    let label = format!("{total} of {window} tokens, {cached} as before");
     let reason = request.mode.reason.describe();
     html! {
         (LayerBar::from_request(request, cached).render(Some(&label)))
-        p.cut title=(reason) {
+        p {
             "Would be sent as " b { (request.mode.chosen.name()) } ": " (reason)
             @if !request.mode.matched.is_empty() {
                 " (" @for (at, word) in request.mode.matched.iter().enumerate() {

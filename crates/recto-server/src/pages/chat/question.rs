@@ -7,6 +7,7 @@ use recto_tools::{ActionFields, FileFields, ProgramFields};
 
 use crate::pages::layout::PageChrome;
 use crate::pages::times;
+use crate::pages::visible_text::show_controls;
 
 /// A question as a block of its turn, with buttons for whoever may answer.
 pub(crate) fn question_block(
@@ -19,7 +20,7 @@ pub(crate) fn question_block(
     let heading = format!("ask-{}", approval.id);
     html! {
         section.block.ask aria-labelledby=(heading) tabindex="-1" data-approval=(approval.id) {
-            h3 id=(heading) { code { (approval.question.tool.key()) } " " (wish(action.as_ref())) }
+            h3 id=(heading) { code { (show_controls(&approval.question.tool.key())) } " " (describe_intent(action.as_ref())) }
             @match &action {
                 Some(ActionFields::Program(program)) => (program_facts(program, approval)),
                 Some(ActionFields::File(file)) => (file_facts(file)),
@@ -35,7 +36,8 @@ pub(crate) fn question_block(
     }
 }
 
-fn wish(action: Option<&ActionFields>) -> &'static str {
+/// What a tool wants to do, behind its name.
+fn describe_intent(action: Option<&ActionFields>) -> &'static str {
     match action {
         Some(ActionFields::Program(_)) => "wants to run a program",
         Some(ActionFields::File(_)) => "wants to write a file",
@@ -101,43 +103,9 @@ fn answers(chrome: &PageChrome, actor: &Actor, approval: &StoredApproval) -> Mar
             }
         }
         @if may_deny {
-            button.btn name="answer" value="denied" data-key="d" { "Deny " kbd { "d" } }
+            button.btn name="answer" value="deny" data-key="d" { "Deny " kbd { "d" } }
         }
         span.q { "question " (approval.id) ", until " (times::said_at(approval.question.expires)) }
     };
     chrome.post_form(&action, "acts", &buttons)
-}
-
-/// A text in which characters that can't be seen, or that change how others are seen, are
-/// written out: what is asked about must be what is read.
-pub(crate) fn show_controls(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => shown.push(c),
-            c if c.is_control() || is_invisible(c) => {
-                shown.push_str(&format!("‹U+{:04X}›", u32::from(c)));
-            }
-            c => shown.push(c),
-        }
-    }
-    shown
-}
-
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
-        | '\u{e0000}'..='\u{e007f}')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_would_mislead_is_written_out() {
-        assert_eq!(show_controls("rm\u{202e}fdp.exe\n\u{1b}[2J"), "rm‹U+202E›fdp.exe\n‹U+001B›[2J");
-        assert_eq!(show_controls("größe\t✓"), "größe\t✓");
-    }
 }

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use jiff::Zoned;
 use maud::{Markup, html};
-use recto_agent::Actor;
+use recto_agent::{Actor, Right};
 use recto_store::{Moment, SessionFilter, SessionId, SessionSummary, StoreResult, TurnStatus};
 
 use crate::gateway::{Gateway, can_reach};
-use crate::pages::layout::{PageChrome, icon, mute_icon, waiting_mark};
+use crate::pages::layout::{PageChrome, close_drawer, icon, mute_icon, waiting_mark};
 use crate::pages::times;
+use crate::pages::visible_text::show_controls;
 
 /// The most sessions that are listed; the others can be reached by their address.
 const MOST_SESSIONS: usize = 200;
@@ -49,6 +50,11 @@ impl SideList {
         self.sessions.first().map(|summary| summary.session.id)
     }
 
+    /// A session of the list.
+    pub(crate) fn find(&self, session: SessionId) -> Option<&SessionSummary> {
+        self.sessions.iter().find(|summary| summary.session.id == session)
+    }
+
     /// The list as the page shows it, with one of them current.
     pub(crate) fn render(&self, chrome: &PageChrome, current: Option<SessionId>) -> Markup {
         let now = Zoned::now();
@@ -57,9 +63,12 @@ impl SideList {
             nav.side.sessions #sessions popover aria-label="Sessions" {
                 div.row {
                     h2.grow { "Sessions" }
-                    a.btn.plain.x href="/new" aria-label="New session" title="New session" {
-                        (mute_icon("plus"))
+                    @if chrome.may(Right::Talk) {
+                        a.btn.plain.x href="/new" aria-label="New session" title="New session" {
+                            (mute_icon("plus"))
+                        }
                     }
+                    (close_drawer("sessions"))
                 }
                 @for group in self.sessions.chunk_by(|a, b| day(a) == day(b)) {
                     @if let Some(first) = group.first() { h3 { (day(first).name()) } }
@@ -68,6 +77,7 @@ impl SideList {
                     }
                 }
                 @if self.sessions.is_empty() { p.q.none { "No session yet." } }
+                p.q.none { a.plain-link href="/archive" { "Archive" } }
             }
         }
     }
@@ -105,8 +115,8 @@ impl SideList {
 /// What a session is called: by its name, or by what was first said in it.
 pub(crate) fn title(summary: &SessionSummary) -> String {
     match (&summary.session.name, &summary.opening) {
-        (Some(name), _) => name.to_string(),
-        (None, Some(opening)) if !opening.trim().is_empty() => opening.clone(),
+        (Some(name), _) => show_controls(name.as_str()),
+        (None, Some(opening)) if !opening.trim().is_empty() => show_controls(opening),
         _ => format!("Session {}", summary.session.id),
     }
 }

@@ -3,15 +3,23 @@
 //! A long session is as quick to open as a short one: only its newest messages are read, and
 //! those before them when somebody asks.
 
+use futures_util::future::{try_join, try_join_all};
 use recto_agent::{AgentResult, OpenTurnStanding, RequestPurpose, find_standing};
 use recto_context::{ItemId, MessageId};
 use recto_store::{
-    ItemState, Moment, RequestRecord, SessionCursor, Store, StoredApproval, StoredMessage,
-    StoredRetraction, StoredSession, StoredTurn, TurnId,
+    ItemState, Moment, RequestRecord, SessionCursor, Store, StoredApproval, StoredDelegation,
+    StoredMessage, StoredRetraction, StoredSession, StoredTurn, TurnEnding, TurnId, TurnStatus,
 };
 
 /// How many messages a page shows at first, and how many more at a time.
 const PAGE_MESSAGES: u64 = 50;
+
+/// How many turns are looked at for the last exchange that stands, and for messages that were not
+/// sent.
+const MOST_TAKEN_BACK: u32 = 20;
+
+/// The most messages of an exchange that was put into a session from elsewhere.
+const MOST_EXCHANGE: u64 = 20;
 
 /// A stretch of a conversation.
 #[derive(Debug)]
@@ -36,6 +44,10 @@ pub(crate) struct TurnView {
     pub(crate) messages: Vec<StoredMessage>,
     /// What was asked in it.
     pub(crate) approvals: Vec<StoredApproval>,
+    /// The tasks that it gave to sub-agents.
+    pub(crate) delegations: Vec<StoredDelegation>,
+    /// The task that it does itself, where it is a sub-agent's.
+    pub(crate) task: Option<StoredDelegation>,
     /// Its requests that show a page.
     pub(crate) pages: Vec<RequestRecord>,
     /// How many requests it made.
@@ -52,15 +64,21 @@ impl TalkPage {
         let page = TalkPage::load_before(store, session, MessageId(u64::MAX)).await?;
         let mut turns = page.turns;
         let shown: Vec<TurnId> = turns.iter().filter_map(TurnView::id).collect();
-        for turn in store.open_turns().await?.turns {
-            // One that waits has nothing in the transcript yet.
-            if turn.session == session.id && !shown.contains(&turn.id) {
-                turns.push(TurnView::load(store, Some(turn), Vec::new(), &[]).await?);
-            }
+        // One that waits, or was not sent, has nothing in the transcript.
+        let mut others = store.open_turns().await?.turns;
+        others.retain(|turn| turn.session == session.id);
+        others.extend(unsent_turns(store, session).await?);
+        for turn in others.into_iter().filter(|turn| !shown.contains(&turn.id)) {
+            let is_later = |view: &TurnView| view.id().is_some_and(|shown| shown > turn.id);
+            let place = turns.iter().position(is_later).unwrap_or(turns.len());
+            turns.insert(place, TurnView::load(store, Some(turn), Vec::new(), &[]).await?);
         }
-        let last = turns.iter().rposition(|view| view.retraction.is_none());
-        if let Some(last) = last.and_then(|at| turns.get_mut(at)) {
-            last.is_last = last.standing.is_none();
+        if turns.iter().all(|view| view.standing.is_none()) {
+            let may_be = |view: &TurnView| view.retraction.is_none() && !view.messages.is_empty();
+            let last = turns.iter().rposition(may_be);
+            if let Some(last) = last.and_then(|at| turns.get_mut(at)) {
+                last.is_last = true;
+            }
         }
         Ok(TalkPage { turns, ..page })
     }
@@ -80,35 +98,86 @@ impl TalkPage {
         let messages = store.messages_within(session.id, range).await?;
         let messages = with_whole_first_turn(store, session, messages).await?;
         let older = messages.first().map(|stored| stored.message.id).filter(|id| id.0 > 1);
-        let mut turns = Vec::new();
-        for group in group_by_turn(messages) {
-            let turn = match group.first().and_then(|stored| stored.turn) {
-                Some(id) => store.turn(id).await?,
-                None => None,
-            };
-            turns.push(TurnView::load(store, turn, group, &state.retractions).await?);
-        }
+        let retractions = &state.retractions;
+        let newest = state.last_message;
+        // Each is read by itself, and so all of them at once.
+        let turns = group_by_turn(messages).into_iter().map(|group| {
+            let is_newest = group.last().map(|stored| stored.message.id) >= newest;
+            TurnView::load_group(store, group, is_newest, retractions)
+        });
+        let turns = try_join_all(turns).await?;
         let turn_count = state.last_turn.map_or(0, |number| number.0);
         Ok(TalkPage { turns, older, items: state.items.unwrap_or_default(), turn_count })
     }
 }
 
 impl TurnView {
+    /// What was put into a session from elsewhere, beginning with this message; nothing where a
+    /// turn has it.
+    pub(crate) async fn load_exchange(
+        store: &Store,
+        session: &StoredSession,
+        first: MessageId,
+    ) -> AgentResult<Option<Self>> {
+        let last = MessageId(first.0.saturating_add(MOST_EXCHANGE));
+        let messages = store.messages_within(session.id, first..=last).await?;
+        let group = group_by_turn(messages).into_iter().next().unwrap_or_default();
+        match group.first() {
+            Some(stored) if stored.turn.is_none() => {
+                TurnView::load(store, None, group, &[]).await.map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Where the newest exchange begins that was put into a session from elsewhere, if nothing was
+    /// said behind it.
+    pub(crate) async fn find_newest_exchange(
+        store: &Store,
+        session: &StoredSession,
+    ) -> AgentResult<Option<MessageId>> {
+        let cursor = SessionCursor { messages_up_to: Some(MessageId(u64::MAX >> 1)), items: None };
+        let last = store.load(session.id, cursor).await?.last_message.unwrap_or_default();
+        let range = MessageId(last.0.saturating_sub(MOST_EXCHANGE))..=last;
+        let messages = store.messages_within(session.id, range).await?;
+        let newest = group_by_turn(messages).pop().unwrap_or_default();
+        let first = newest.first().filter(|stored| stored.turn.is_none());
+        Ok(first.map(|stored| stored.message.id))
+    }
+
     /// One turn of a session.
     pub(crate) async fn load_turn(store: &Store, turn: StoredTurn) -> AgentResult<Self> {
         let messages = store.messages_of_turn(&turn).await?;
         let taken_back = store.retractions_of_turn(turn.id).await?.taken_back;
         let retractions: Vec<StoredRetraction> = taken_back.into_iter().collect();
-        let newest = store.last_turn(Some(turn.session)).await?;
-        let is_newest = newest.is_some_and(|newest| newest.id == turn.id);
+        let is_last = is_last_exchange(store, &turn).await?;
         let mut view = TurnView::load(store, Some(turn), messages, &retractions).await?;
-        view.is_last = is_newest && view.standing.is_none() && view.retraction.is_none();
+        view.is_last = is_last && view.standing.is_none();
         Ok(view)
     }
 
     /// How one turn of a session stands, without what was said in it.
     pub(crate) async fn load_state(store: &Store, turn: StoredTurn) -> AgentResult<Self> {
         TurnView::load(store, Some(turn), Vec::new(), &[]).await
+    }
+
+    /// The turn of a group of messages. The newest one may have gone on since they were read, and
+    /// a turn that is shown as ended must have its reply: its messages are read behind its status.
+    async fn load_group(
+        store: &Store,
+        group: Vec<StoredMessage>,
+        is_newest: bool,
+        retractions: &[StoredRetraction],
+    ) -> AgentResult<Self> {
+        let turn = match group.first().and_then(|stored| stored.turn) {
+            Some(id) => store.turn(id).await?,
+            None => None,
+        };
+        let messages = match &turn {
+            Some(turn) if is_newest => store.messages_of_turn(turn).await?,
+            _ => group,
+        };
+        TurnView::load(store, turn, messages, retractions).await
     }
 
     async fn load(
@@ -118,8 +187,15 @@ impl TurnView {
         retractions: &[StoredRetraction],
     ) -> AgentResult<Self> {
         let (approvals, requests) = match &turn {
-            Some(turn) => (store.approvals_of(turn.id).await?, store.requests(turn.id).await?),
+            Some(turn) => try_join(store.approvals_of(turn.id), store.requests(turn.id)).await?,
             None => (Vec::new(), Vec::new()),
+        };
+        let (delegations, task) = match &turn {
+            Some(turn) => {
+                let given = store.delegations_of(turn.id);
+                try_join(given, store.delegation_in(turn.session)).await?
+            }
+            None => (Vec::new(), None),
         };
         let request_count = requests.len();
         let is_page =
@@ -139,6 +215,8 @@ impl TurnView {
             standing,
             messages,
             approvals,
+            delegations,
+            task,
             pages,
             request_count,
             retraction,
@@ -156,6 +234,31 @@ impl TurnView {
         let now = Moment::now();
         self.approvals.iter().filter(move |approval| is_open(approval, now))
     }
+}
+
+/// The newest turns of a session whose messages were withdrawn before the model saw them.
+async fn unsent_turns(store: &Store, session: &StoredSession) -> AgentResult<Vec<StoredTurn>> {
+    let mut turns = store.last_turns(session.id, None, MOST_TAKEN_BACK).await?;
+    turns.retain(|turn| {
+        let ended = matches!(turn.status, TurnStatus::Ended(TurnEnding::Stopped));
+        ended && turn.first_message.is_none() && turn.inbound.is_some()
+    });
+    Ok(turns)
+}
+
+/// Whether a turn is the last of its session that was not taken back, and none is open.
+async fn is_last_exchange(store: &Store, turn: &StoredTurn) -> AgentResult<bool> {
+    let open = store.open_turns().await?.turns;
+    if open.iter().any(|open| open.session == turn.session) {
+        return Ok(false);
+    }
+    let newest = store.last_turns(turn.session, None, MOST_TAKEN_BACK).await?;
+    for newer in newest.iter().rev().filter(|turn| turn.first_message.is_some()) {
+        if store.retractions_of_turn(newer.id).await?.taken_back.is_none() {
+            return Ok(newer.id == turn.id);
+        }
+    }
+    Ok(false)
 }
 
 fn is_open(approval: &StoredApproval, now: Moment) -> bool {
@@ -204,7 +307,13 @@ fn belongs_to(stored: &StoredMessage, group: &[StoredMessage]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use recto_context::Message;
+    use std::sync::Arc;
+
+    use recto_context::{ContentPart, Message};
+    use recto_store::{
+        BindingKey, NewMessage, NewSession, NewTurn, SessionHolder, SettingsMap, StoreOptions,
+        TurnCommit, TurnOutcome,
+    };
 
     use super::*;
 
@@ -229,5 +338,51 @@ mod tests {
         ];
         let groups: Vec<usize> = group_by_turn(messages).iter().map(Vec::len).collect();
         assert_eq!(groups, [2, 1, 2, 1]);
+    }
+
+    fn commit(message: Message, ending: Option<TurnEnding>) -> TurnCommit {
+        let messages = vec![NewMessage { message: Arc::new(message), at: Moment::now() }];
+        let outcome = ending.map(|ending| TurnOutcome { ending, detail: None, at: Moment::now() });
+        TurnCommit { messages, outcome, ..TurnCommit::default() }
+    }
+
+    #[tokio::test]
+    async fn a_turn_that_ends_while_the_page_is_read_has_its_reply() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&StoreOptions::new(folder.path().join("recto.db"))).unwrap();
+        let session = NewSession {
+            agent: "main".into(),
+            name: None,
+            surface: "web".into(),
+            at: Moment::now(),
+            settings: SettingsMap::default(),
+        };
+        let key = BindingKey {
+            agent: "main".into(),
+            surface: "web".into(),
+            account: "local".into(),
+            conversation: "1".into(),
+            user: None,
+            holder: SessionHolder::owner(),
+        };
+        let session = store.bind(key, session).await.unwrap();
+        let new = NewTurn {
+            session: session.id,
+            at: Moment::now(),
+            content: vec![ContentPart::Text("hi".into())],
+            actor: serde_json::json!({"id": "owner"}),
+            settings: SettingsMap::default(),
+            delivery: None,
+            client: None,
+            retraction: None,
+        };
+        let turn = store.begin(new, commit(Message::user(1, "hi"), None)).await.unwrap().turn;
+        let all = MessageId(1)..=MessageId(9);
+        let read_before = store.messages_within(session.id, all).await.unwrap();
+        let end = commit(Message::assistant(2, "hello"), Some(TurnEnding::Done));
+        store.advance(turn, end).await.unwrap();
+        let view = TurnView::load_group(&store, read_before, true, &[]).await.unwrap();
+        assert!(view.standing.is_none());
+        assert_eq!(view.messages.len(), 2);
     }
 }

@@ -4,32 +4,30 @@
 //! The same article stands in the page and is fetched alone when a turn has gone on.
 
 use maud::{Markup, html};
-use recto_agent::{Actor, OpenTurnStanding, outline_request};
+use recto_agent::{Actor, OpenTurnStanding, PromptCost, Right, outline_request};
 use recto_context::{
-    ContentPart, DropReason, Layer, MessageBody, RecordOutline, Tokens, ToolCall, grouped_digits,
-    visible_text,
+    ContentPart, DropReason, Layer, MessageBody, ToolCall, grouped_digits, visible_text,
 };
 use recto_store::{
-    ApprovalAnswer, Moment, RequestRecord, StoredMessage, StoredRetraction, StoredTurn, TurnEnding,
-    TurnStatus,
+    Moment, RequestRecord, RetractionReason, StoredRetraction, StoredTurn, TurnEnding, TurnStatus,
 };
-use recto_tools::ToolOutcome;
 
+use super::call_line::call_list;
 use super::question::question_block;
 use super::talk_page::TurnView;
 use crate::pages::layer_bar::LayerBar;
 use crate::pages::layout::{PageChrome, with_code};
 use crate::pages::markdown::render_markdown;
 use crate::pages::times;
-
-/// The most characters of a call's arguments in its line; all of them stand below it.
-const MOST_ARGUMENTS: usize = 200;
+use crate::pages::visible_text::show_controls;
 
 /// For whom a turn is drawn, and within what.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TurnAudience<'a> {
     pub(crate) chrome: &'a PageChrome,
     pub(crate) actor: &'a Actor,
+    /// Whether they can say something in the session, and so take it back.
+    pub(crate) may_talk: bool,
 }
 
 /// A turn as an article.
@@ -50,6 +48,7 @@ pub(crate) fn turn_article(view: &TurnView, audience: TurnAudience<'_>) -> Marku
             }
             (said_heading(view, &said))
             @if let Some(retraction) = &view.retraction { (taken_back_line(retraction)) }
+            (task_line(view))
             (left_out_line(view))
             (answer_parts(view))
             @if view.standing.is_some() { (live_reply(view)) }
@@ -78,7 +77,9 @@ fn said_heading(view: &TurnView, id: &str) -> Markup {
     let inbound = view.turn.as_ref().and_then(|turn| turn.inbound.as_deref());
     let at = first.map(|stored| stored.at).or(view.turn.as_ref().map(|turn| turn.accepted));
     let speaker = first.and_then(|stored| match &stored.message.body {
-        MessageBody::User(user) => user.speaker.as_ref().map(ToString::to_string),
+        MessageBody::User(user) => {
+            user.speaker.as_ref().map(|name| show_controls(&name.to_string()))
+        }
         _ => None,
     });
     let content = first.map(|stored| stored.message.content()).or(inbound).unwrap_or_default();
@@ -97,22 +98,41 @@ fn said_heading(view: &TurnView, id: &str) -> Markup {
 fn attachment(part: &ContentPart) -> Option<String> {
     match part {
         ContentPart::Image(image) => {
-            let name = image.name.as_deref().unwrap_or("image");
+            let name = show_controls(image.name.as_deref().unwrap_or("image"));
             Some(format!("{name}, {} B", grouped_digits(image.size() as u64)))
         }
         ContentPart::File(file) => {
-            Some(format!("{}, {} B", file.name(), grouped_digits(file.text().len() as u64)))
+            let bytes = grouped_digits(file.text().len() as u64);
+            Some(format!("{}, {bytes} B", show_controls(file.name().as_ref())))
         }
         ContentPart::Text(_) | ContentPart::Opaque(_) => None,
     }
 }
 
 fn taken_back_line(retraction: &StoredRetraction) -> Markup {
+    let words = match retraction.reason {
+        RetractionReason::Undo => "taken back",
+        RetractionReason::Retry => "asked again",
+        RetractionReason::Edit => "said otherwise",
+    };
     html! {
         p.q {
-            "taken back by /" (retraction.reason.name())
+            (words)
             @if let Some(turn) = retraction.replaced_by {
                 ", see " a href={ "#turn-" (turn) } { "turn " (turn) }
+            }
+        }
+    }
+}
+
+/// Whose task the turn does, where it is a sub-agent's.
+fn task_line(view: &TurnView) -> Markup {
+    let Some(task) = &view.task else { return html! {} };
+    html! {
+        p.q {
+            "task of sub-agent " code { (show_controls(&task.agent)) }
+            @if let Some(parent) = &task.parent {
+                ", given by " a href={ "/turns/" (parent.turn) } { "turn " (parent.turn) }
             }
         }
     }
@@ -152,6 +172,8 @@ fn answer_parts(view: &TurnView) -> Markup {
                         (call_list(view, { round += 1; round }, calls))
                     }
                 }
+                // What a person stopped has not failed: a line below says that they did.
+                MessageBody::Error(_) if was_stopped(view) => {}
                 MessageBody::Error(text) => (error_block(text.as_str())),
                 MessageBody::Approval(text) if view.turn.is_none() => {
                     p.notice { (text.as_str()) }
@@ -162,93 +184,9 @@ fn answer_parts(view: &TurnView) -> Markup {
     }
 }
 
-fn call_list(view: &TurnView, round: u32, calls: &[ToolCall]) -> Markup {
-    let result = |call: &ToolCall| {
-        let is_answer = |stored: &&StoredMessage| stored.message.answered_call() == Some(&call.id);
-        let found = view.messages.iter().find(is_answer);
-        found.map(|stored| visible_text(stored.message.content()))
-    };
-    let answered = |place: u32| {
-        let asked = view
-            .approvals
-            .iter()
-            .find(|approval| (approval.question.round, approval.question.place) == (round, place));
-        asked.and_then(|approval| approval.answer.as_ref()).map(|decision| decision.answer)
-    };
-    html! {
-        div.calls {
-            @for (place, call) in (0..).zip(calls) {
-                (call_line(view, call, result(call).as_deref(), answered(place)))
-            }
-        }
-    }
-}
-
-fn call_line(
-    view: &TurnView,
-    call: &ToolCall,
-    result: Option<&str>,
-    answered: Option<ApprovalAnswer>,
-) -> Markup {
-    let outcome = result.map(|text| ToolOutcome::from_result(&call.name, text));
-    let (sign, class, word) = match (outcome, answered) {
-        (_, Some(ApprovalAnswer::Denied)) => ("✗", "no-ok", "denied"),
-        (Some(ToolOutcome::Done), _) => ("✓", "ok", "done"),
-        (Some(ToolOutcome::Failed), _) => ("✗", "no-ok", "failed"),
-        (Some(_), _) => ("✗", "no-ok", "not run"),
-        (None, _) if view.standing.is_none() => ("✗", "no-ok", "not run"),
-        (None, None) if view.questions().next().is_some() => ("…", "wait", "waits"),
-        (None, _) => ("…", "wait", "under way"),
-    };
-    html! {
-        details.call {
-            summary {
-                span class=(class) role="img" aria-label=(word) { (sign) }
-                code { (call.name) }
-                span.args.cut { (short_arguments(call.arguments.as_str())) }
-                span.q {
-                    @if let Some(answer) = answered { (answer.describe()) ", " }
-                    @if let Some(text) = result { (size_words(text)) } @else { (word) }
-                }
-            }
-            @if call.arguments.as_str().len() > 2 {
-                pre.code tabindex="0" { (pretty_arguments(call.arguments.as_str())) }
-            }
-            @if let Some(text) = result { pre.code tabindex="0" { (text) } }
-        }
-    }
-}
-
-/// The arguments in a line: the value alone where there is one.
-fn short_arguments(arguments: &str) -> String {
-    let words = match serde_json::from_str::<serde_json::Value>(arguments) {
-        Ok(serde_json::Value::Object(fields)) => {
-            let named = fields.len() > 1;
-            let words = fields.iter().map(|(name, value)| {
-                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                if named { format!("{name}: {value}") } else { value }
-            });
-            words.collect::<Vec<_>>().join(", ")
-        }
-        _ => arguments.to_owned(),
-    };
-    let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MOST_ARGUMENTS) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
-}
-
-fn pretty_arguments(arguments: &str) -> String {
-    let parsed = serde_json::from_str::<serde_json::Value>(arguments);
-    parsed.map_or_else(|_| arguments.to_owned(), |value| format!("{value:#}"))
-}
-
-fn size_words(text: &str) -> String {
-    match text.len() {
-        bytes @ ..1_000 => format!("{bytes} B"),
-        bytes => format!("{:.1} kB", bytes as f64 / 1_000.0),
-    }
+fn was_stopped(view: &TurnView) -> bool {
+    let status = view.turn.as_ref().map(|turn| turn.status);
+    status == Some(TurnStatus::Ended(TurnEnding::Stopped))
 }
 
 /// An error as the transcript keeps it: what happened, and behind it what to do.
@@ -273,6 +211,7 @@ fn live_reply(view: &TurnView) -> Markup {
             div.reply.live.caret aria-busy="true" { p {} }
         }
         div.notices role="status" {}
+        noscript { p.q { "Load the page again to see how it goes on." } }
     }
 }
 
@@ -283,49 +222,115 @@ fn ending_line(view: &TurnView) -> Markup {
     };
     let words = match ending {
         TurnEnding::Done | TurnEnding::Failed => return html! {},
+        TurnEnding::Stopped if is_unsent(detail.as_deref()) => "stopped before it was sent",
         TurnEnding::Stopped => "stopped",
         TurnEnding::Interrupted => "interrupted: the program that ran it was ended",
         TurnEnding::HandedOut => "its client runs the calls",
     };
-    let detail = detail.as_deref().filter(|_| *ending != TurnEnding::Interrupted);
+    let detail = detail.as_deref().filter(|_| *ending == TurnEnding::HandedOut);
     html! { p.q { (words) @if let Some(detail) = detail { ": " (detail) } } }
+}
+
+/// Whether the model never saw the message of a turn that was stopped.
+fn is_unsent(detail: Option<&str>) -> bool {
+    detail.is_some_and(|detail| detail.ends_with("the message was not sent"))
 }
 
 fn foot(view: &TurnView, audience: TurnAudience<'_>) -> Markup {
     let Some(turn) = &view.turn else { return html! {} };
     html! {
         footer.foot {
-            @if view.standing.is_some() { (stop_button(turn, audience)) }
-            @if !view.pages.is_empty() {
+            @if view.standing.is_some() && turn.stop_by.is_none() {
+                (stop_button(turn, audience))
+            }
+            @if !view.pages.is_empty() && audience.chrome.may(Right::Inspect) {
                 form.view-context method="get" action={ "/turns/" (turn.id) } {
                     button.btn data-turn=(turn.id) { "View context" }
                 }
             }
             (request_facts(view))
-            @if let Some(standing) = view.standing { span.stands { (standing_words(standing)) } }
-            @if view.is_last { (second_thoughts(view, turn, audience)) }
+            @if let Some(standing) = view.standing { (standing_line(view, turn, standing)) }
+            @if view.standing.is_none() && view.messages.is_empty() && audience.may_talk {
+                (unsent_buttons(turn, audience))
+            }
+            @if view.is_last && audience.may_talk && audience.chrome.may(Right::TakeBack) {
+                (last_exchange_buttons(view, turn, audience))
+            }
         }
     }
 }
 
 fn stop_button(turn: &StoredTurn, audience: TurnAudience<'_>) -> Markup {
+    if !audience.chrome.may(Right::Stop) {
+        return html! {};
+    }
     let action = format!("/sessions/{}/stop", turn.session);
-    let button = html! { button.btn.stop { "Stop " kbd { "Esc" } } };
+    let waits = turn.status == TurnStatus::Queued;
+    let button = html! {
+        button.btn.stop name="turn" value=(turn.id) {
+            @if waits { "Don't send" } @else { "Stop " kbd { "Esc" } }
+        }
+    };
     audience.chrome.post_form(&action, "", &button)
+}
+
+/// What becomes of a turn that has not ended, and since when; scripts count the seconds.
+fn standing_line(view: &TurnView, turn: &StoredTurn, standing: OpenTurnStanding) -> Markup {
+    let words = match (&turn.stop_by, &turn.status) {
+        (Some(_), TurnStatus::Queued) => "taken out of the queue: it will not be sent",
+        (Some(_), _) => "is being stopped",
+        (None, _) if standing == OpenTurnStanding::RunsHere => running_words(view),
+        (None, _) => standing_words(standing),
+    };
+    let runs = turn.stop_by.is_none() && standing == OpenTurnStanding::RunsHere;
+    let since = turn.started.filter(|_| runs).map(|at| at.timestamp().as_millisecond());
+    html! {
+        span.stands { (words) }
+        @if let Some(since) = since { span.elapsed data-since=(since) {} }
+    }
+}
+
+/// What a turn does that runs here, before there is any text of its reply.
+fn running_words(view: &TurnView) -> &'static str {
+    let called = view.messages.iter().rev().find(|stored| !stored.message.calls().is_empty());
+    let is_answered = |call: &ToolCall| {
+        view.messages.iter().any(|stored| stored.message.answered_call() == Some(&call.id))
+    };
+    match called.is_some_and(|stored| !stored.message.calls().iter().all(is_answered)) {
+        true => "runs tools",
+        false => "reading the prompt",
+    }
 }
 
 fn standing_words(standing: OpenTurnStanding) -> &'static str {
     match standing {
         OpenTurnStanding::Queued | OpenTurnStanding::Left => "queued",
-        OpenTurnStanding::RunsHere => "writing",
+        OpenTurnStanding::RunsHere => "runs",
         OpenTurnStanding::RunsElsewhere => "runs in another process",
         OpenTurnStanding::AwaitsApproval => "waits for an answer",
         OpenTurnStanding::CutShort => "cut short",
     }
 }
 
+/// What can be done about a message that was not sent: sending it after all, or writing it anew.
+fn unsent_buttons(turn: &StoredTurn, audience: TurnAudience<'_>) -> Markup {
+    let text = turn.inbound.as_deref().map(visible_text).unwrap_or_default();
+    if text.is_empty() {
+        return html! {};
+    }
+    // What began with a slash was meant for the model all the same.
+    let text = if text.starts_with('/') { format!("/{text}") } else { text };
+    let content = html! {
+        input type="hidden" name="text" value=(text);
+        button.btn.plain { "Retry" }
+        button.btn.plain name="only" value="draft" { "Edit" }
+    };
+    let action = format!("/sessions/{}/messages", turn.session);
+    html! { span.again.unsent { (audience.chrome.post_form(&action, "", &content)) } }
+}
+
 /// What can be done about the last exchange.
-fn second_thoughts(view: &TurnView, turn: &StoredTurn, audience: TurnAudience<'_>) -> Markup {
+fn last_exchange_buttons(view: &TurnView, turn: &StoredTurn, audience: TurnAudience<'_>) -> Markup {
     let action = format!("/sessions/{}/messages", turn.session);
     let button = |command: &str, words: &str| {
         let content = html! {
@@ -352,13 +357,12 @@ fn request_facts(view: &TurnView) -> Markup {
         return html! {};
     };
     let Ok(outline) = outline_request(last) else { return html! {} };
-    let cached = cached_tokens(first, &outline);
-    let total = outline.prompt_tokens();
-    let fresh = total - cached;
-    let label = format!("{total} of {} tokens, {cached} cached", outline.budget.window);
+    // The same request that View context opens.
+    let cost = PromptCost::new(last, &outline);
+    let label = format!("{} of a window of {}", cost.describe(), outline.budget.window);
     html! {
-        (LayerBar::from_outline(&outline, cached).render(Some(&label)))
-        span { (total) " tokens: " (fresh) " fresh, " (cached) " cached" }
+        (LayerBar::from_outline(&outline, cost.cached).render(Some(&label)))
+        span { (cost.describe()) }
         @if let Some(seconds) = seconds_to_first_token(first) {
             span { "first token " (format!("{seconds:.2}")) " s" }
         }
@@ -367,15 +371,6 @@ fn request_facts(view: &TurnView) -> Markup {
             @if view.request_count > 1 { ", " (view.request_count) " requests" }
         }
     }
-}
-
-/// What the server had of the turn's prompt before it: as it counted, or else as far as the prompt
-/// agrees with the one before.
-fn cached_tokens(first: &RequestRecord, outline: &RecordOutline) -> Tokens {
-    let served = first.answer.as_ref().and_then(|answer| answer.usage.cached);
-    let agreed = || first.notes["prefix"]["agreed_tokens"].as_u64();
-    let cached = served.or_else(|| agreed().and_then(|tokens| u32::try_from(tokens).ok()));
-    Tokens::new(cached.unwrap_or_default()).min(outline.prompt_tokens())
 }
 
 fn seconds_to_first_token(request: &RequestRecord) -> Option<f64> {

@@ -130,7 +130,7 @@ fn item_name(row: &ItemRow<'_>, id: &str, options: ColumnOptions<'_>) -> Markup 
 }
 
 /// The file that a memory stands in: its text stands below.
-fn memory_label(name: &str) -> &str {
+pub(crate) fn memory_label(name: &str) -> &str {
     name.rsplit_once('#').map_or(name, |(file, _)| file)
 }
 

@@ -2,9 +2,10 @@
 //! cached hatched. Drawn as SVG with shares of the width, so that it needs no script and no style.
 
 use maud::{Markup, html};
-use recto_context::{RequestContext, Tokens};
+use recto_agent::CacheSource;
+use recto_context::{Layer, RequestContext, Tokens};
 
-use super::view::{CacheWitness, LayerShare, RequestView};
+use super::view::{LayerShare, RequestView};
 
 /// The height of the bars, in pixels.
 const THIN: u32 = 6;
@@ -24,7 +25,7 @@ pub(crate) fn layer_figure(view: &RequestView) -> Markup {
         figure {
             (window_bar(context))
             (wedge(context))
-            (prompt_bar(&layers, THICK))
+            (prompt_bar(&layers, view.cache_source))
             (letters(&layers))
         }
     }
@@ -45,36 +46,45 @@ pub(crate) fn layer_list(view: &RequestView, prefix: &str) -> Markup {
 fn layer_entry(view: &RequestView, share: LayerShare, total: Tokens, prefix: &str) -> Markup {
     let LayerShare { layer, tokens, .. } = share;
     let label = html! { span.mono { (layer.letter()) } " " (layer) };
+    let about = describe_layer(layer);
     html! {
         @if tokens == Tokens::ZERO {
-            li class={ "l-" (layer) " none" } { span.lname { (label) } " " b { "–" } " nothing" }
+            li class={ "l-" (layer) " none" } title=(about) { span.lname { (label) } " " b { "–" } " nothing" }
         } @else {
-            li class={ "l-" (layer) } {
+            li class={ "l-" (layer) } title=(about) {
                 a.lname href={ "#" (prefix) (layer) } { (label) } " "
                 b { (tokens) } " "
                 (whole_percent(tokens, total)) " %"
-                @if let Some(words) = freshness(view.witness, share) { " · " (words) }
+                @if let Some(words) = freshness(view.cache_source, share) { " · " (words) }
             }
         }
     }
 }
 
-/// How much of a layer was cached, in a word; nothing where nobody knows.
-pub(crate) fn freshness(witness: CacheWitness, share: LayerShare) -> Option<String> {
-    let fresh = share.tokens - share.cached;
-    match witness {
-        CacheWitness::Nobody => None,
-        _ if fresh == Tokens::ZERO => Some(cached_word(witness).to_owned()),
-        _ if share.cached == Tokens::ZERO => Some("fresh".to_owned()),
-        _ => Some(format!("{fresh} fresh")),
+/// What stands in a layer.
+fn describe_layer(layer: Layer) -> &'static str {
+    match layer {
+        Layer::System => "who the agent is: SOUL, IDENTITY, AGENTS, USER",
+        Layer::Bootstrap => "where it runs: the agent, the workspace, the day",
+        Layer::Memory => "what is remembered",
+        Layer::Skills => "the list of skills, and those that are in the session",
+        Layer::Tools => "the tools that can be called, with their schemas",
+        Layer::Items => "rules and references of the session",
+        Layer::History => "what was said before",
+        Layer::Picks => "what search found for this message alone",
+        Layer::Message => "the message itself",
+        Layer::Rounds => "what tools were called in this turn, and what they gave",
     }
 }
 
-/// What is not fresh, by whoever says so.
-pub(crate) fn cached_word(witness: CacheWitness) -> &'static str {
-    match witness {
-        CacheWitness::Server => "cached",
-        CacheWitness::RequestBefore | CacheWitness::Nobody => "as before",
+/// How much of a layer was cached, in a word; nothing where nobody knows.
+pub(crate) fn freshness(source: CacheSource, share: LayerShare) -> Option<String> {
+    let fresh = share.tokens - share.cached;
+    match source {
+        CacheSource::Nobody => None,
+        _ if fresh == Tokens::ZERO => Some(source.cached_word().to_owned()),
+        _ if share.cached == Tokens::ZERO => Some("fresh".to_owned()),
+        _ => Some(format!("{fresh} fresh")),
     }
 }
 
@@ -111,18 +121,18 @@ fn wedge(context: &RequestContext) -> Markup {
     }
 }
 
-fn prompt_bar(layers: &[LayerShare], height: u32) -> Markup {
+fn prompt_bar(layers: &[LayerShare], source: CacheSource) -> Markup {
     let total: Tokens = layers.iter().map(|share| share.tokens).sum();
     let label = "The prompt by layer, in the order of the page; the list of layers below has the \
                  same numbers";
     html! {
-        svg.bar height=(height) role="img" aria-label=(label) {
+        svg.bar height=(THICK) role="img" aria-label=(label) {
             @for segment in segments(layers, total) {
                 rect class={ "seg l-" (segment.share.layer) } x=(percent(segment.start)) y="0"
-                    width=(percent(segment.width)) height=(height) {
-                    title { (segment.title()) }
+                    width=(percent(segment.width)) height=(THICK) {
+                    title { (segment.title(source)) }
                 }
-                (cached_rect(&segment, height))
+                (cached_rect(&segment))
             }
         }
     }
@@ -144,11 +154,11 @@ fn letters(layers: &[LayerShare]) -> Markup {
 }
 
 /// What was cached of a layer, which is always its beginning.
-fn cached_rect(segment: &LayerSegment, height: u32) -> Markup {
+fn cached_rect(segment: &LayerSegment) -> Markup {
     let width = segment.width * share_of(segment.share.cached, segment.share.tokens) / 100.0;
     html! {
         @if width > 0.0 {
-            rect.cached x=(percent(segment.start)) y="0" width=(percent(width)) height=(height) {}
+            rect.cached x=(percent(segment.start)) y="0" width=(percent(width)) height=(THICK) {}
         }
     }
 }
@@ -161,13 +171,11 @@ struct LayerSegment {
 }
 
 impl LayerSegment {
-    fn title(&self) -> String {
-        let LayerShare { layer, tokens, cached } = self.share;
-        let fresh = tokens - cached;
-        match (cached, fresh) {
-            (Tokens::ZERO, _) => format!("{layer}: {tokens} tokens, fresh"),
-            (_, Tokens::ZERO) => format!("{layer}: {tokens} tokens, cached"),
-            _ => format!("{layer}: {tokens} tokens, {cached} cached, {fresh} fresh"),
+    fn title(&self, source: CacheSource) -> String {
+        let LayerShare { layer, tokens, .. } = self.share;
+        match freshness(source, self.share) {
+            Some(words) => format!("{layer}: {tokens} tokens, {words}"),
+            None => format!("{layer}: {tokens} tokens"),
         }
     }
 }
@@ -216,8 +224,8 @@ mod tests {
         let drawn = segments(&layers, Tokens::new(100));
         let places: Vec<(f64, f64)> = drawn.iter().map(|it| (it.start, it.width)).collect();
         assert_eq!(places, [(0.0, 25.0), (25.0, 75.0)]);
-        assert_eq!(drawn[0].title(), "system: 25 tokens, cached");
-        assert_eq!(drawn[1].title(), "history: 75 tokens, 50 cached, 25 fresh");
+        assert_eq!(drawn[0].title(CacheSource::Server), "system: 25 tokens, cached");
+        assert_eq!(drawn[1].title(CacheSource::Server), "history: 75 tokens, 25 fresh");
     }
 
     #[test]
@@ -232,10 +240,10 @@ mod tests {
     #[test]
     fn what_nobody_knows_of_a_cache_is_not_told() {
         let half = share(Layer::History, 10, 5);
-        assert_eq!(freshness(CacheWitness::Server, half).unwrap(), "5 fresh");
-        assert_eq!(freshness(CacheWitness::Server, share(Layer::Items, 9, 9)).unwrap(), "cached");
-        let before = freshness(CacheWitness::RequestBefore, share(Layer::Items, 9, 9));
+        assert_eq!(freshness(CacheSource::Server, half).unwrap(), "5 fresh");
+        assert_eq!(freshness(CacheSource::Server, share(Layer::Items, 9, 9)).unwrap(), "cached");
+        let before = freshness(CacheSource::RequestBefore, share(Layer::Items, 9, 9));
         assert_eq!(before.unwrap(), "as before");
-        assert_eq!(freshness(CacheWitness::Nobody, half), None);
+        assert_eq!(freshness(CacheSource::Nobody, half), None);
     }
 }

@@ -2,7 +2,7 @@
 //! search did not take, and items that nobody wanted.
 
 use maud::{Markup, html};
-use recto_context::{DroppedEntry, ItemStanding, RequestContext, Tokens};
+use recto_context::{DroppedEntry, ItemStanding, ItemStatus, Pick, RequestContext, Tokens};
 
 use super::view::{refusal_summary, short_source};
 use crate::gateway::Gateway;
@@ -20,7 +20,7 @@ pub(crate) fn left_out(gateway: &Gateway, context: &RequestContext, prefix: &str
             } @else {
                 (dropped_table(gateway, context))
             }
-            (candidates(context))
+            (candidates(&not_taken(&standings)))
             (alike(context))
             @if !absent.is_empty() { (absent_items(&absent)) }
         }
@@ -72,22 +72,31 @@ fn dropped_row(dropped: &DroppedEntry) -> Markup {
     }
 }
 
-fn candidates(context: &RequestContext) -> Markup {
+/// What search looked at and did not take; what stands on the page all the same is told there.
+fn not_taken(standings: &[ItemStanding]) -> Vec<Pick> {
+    let refused = standings.iter().filter_map(|standing| match &standing.status {
+        ItemStatus::NotTaken { candidate } => Some(candidate.clone()),
+        _ => None,
+    });
+    refused.collect()
+}
+
+fn candidates(candidates: &[Pick]) -> Markup {
     let number = |score: Option<f32>| score.map(|score| format!("{score:.2}")).unwrap_or_default();
     html! {
-        @if !context.candidates.is_empty() {
+        @if !candidates.is_empty() {
             details.fold {
-                summary { (refusal_summary(&context.candidates)) }
+                summary { (refusal_summary(candidates)) }
                 table.small {
                     thead {
                         tr {
                             th scope="col" { "Item" }
                             th.n scope="col" { "Prob." } th.n scope="col" { "Floor" }
-                            th.n scope="col" { "Cosine" } th.n scope="col" { "Lexical" }
+                            th.n scope="col" { "Cosine" } th.n scope="col" { "Words" }
                         }
                     }
                     tbody {
-                        @for pick in &context.candidates {
+                        @for pick in candidates {
                             tr title=(pick.describe_refusal()) {
                                 td { (pick.item) }
                                 td.n { (number(pick.scores.probability)) }

@@ -2,15 +2,15 @@
 //! and its layers.
 
 use maud::{Markup, html};
-use recto_agent::{ReplayCheck, RequestPurpose};
+use recto_agent::{CacheSource, ReplayCheck, RequestPurpose};
 use recto_context::{CountKind, RequestContext, Tokens, grouped_digits, visible_text};
 use recto_store::{Fidelity, Moment, RequestRecord};
 
 use super::ContextView;
-use super::layer_bar::{cached_word, layer_figure, layer_list, whole_percent};
+use super::layer_bar::{layer_figure, layer_list, whole_percent};
 use super::replay::replay_form;
-use super::view::{CacheWitness, RequestView};
-use crate::pages::layout::PageChrome;
+use super::view::RequestView;
+use crate::pages::layout::{PageChrome, with_code};
 use crate::pages::times::local;
 
 /// Which turn it is, with the ways to its neighbours and what can be done with it.
@@ -22,7 +22,7 @@ pub(crate) fn head(view: &ContextView, may_replay: Option<&PageChrome>, prefix: 
         header.head {
             div {
                 p.crumbs {
-                    a href={ "/sessions/" (session.id) } { (session.label()) }
+                    a.cut href={ "/sessions/" (session.id) } { (view.title) }
                     span aria-hidden="true" { "/" }
                     span { (ordinal(turn.number.0)) " turn, " (local(turn.accepted).strftime("%-d %B %Y at %H:%M")) }
                     @if let Some(before) = before {
@@ -142,7 +142,10 @@ fn tabs(view: &ContextView, current: u32) -> Markup {
                 @let is_current = *number == current;
                 a href={ "/turns/" (view.turn.id) "?request=" (number) } data-into-dialog
                     aria-current=[is_current.then_some("true")] {
-                    "Request " (number) small { (growth(before.replace(*tokens), *tokens)) }
+                    "Request " (number)
+                    @if let Some(tokens) = *tokens {
+                        small { (growth(before.replace(tokens), tokens)) }
+                    }
                 }
             }
         }
@@ -150,10 +153,10 @@ fn tabs(view: &ContextView, current: u32) -> Markup {
 }
 
 /// What a request took, or what it added to the one before.
-fn growth(before: Option<u64>, now: u64) -> String {
+fn growth(before: Option<Tokens>, now: Tokens) -> String {
     match before {
-        Some(before) if now >= before && before > 0 => format!("+{}", grouped_digits(now - before)),
-        _ => grouped_digits(now),
+        Some(before) if now >= before => format!("+{}", now - before),
+        _ => now.to_string(),
     }
 }
 
@@ -172,6 +175,7 @@ fn sums(shown: &RequestView) -> Markup {
                 (cache_words(shown))
                 @for words in &came_back { " · " (words) }
             }
+            @if let Some(words) = context.tool_choice.describe() { span { (with_code(&words)) } }
         }
     }
 }
@@ -180,9 +184,9 @@ fn cache_words(shown: &RequestView) -> Markup {
     let cached = shown.cached_tokens();
     let fresh = shown.context.prompt_tokens() - cached;
     html! {
-        @match shown.witness {
-            CacheWitness::Nobody => { b { (fresh) } " fresh: no request came before" },
-            witness => { b { (cached) } " " (cached_word(witness)) ", " b { (fresh) } " fresh" },
+        @match shown.cache_source {
+            CacheSource::Nobody => { b { (fresh) } " fresh: no request came before" },
+            source => { b { (cached) } " " (source.cached_word()) ", " b { (fresh) } " fresh" },
         }
     }
 }
@@ -264,10 +268,10 @@ mod tests {
 
     #[test]
     fn later_requests_say_what_they_add() {
-        assert_eq!(growth(None, 2_529), "2,529");
-        assert_eq!(growth(Some(2_529), 2_641), "+112");
-        // A shortened page takes less, and one of which nothing is known adds nothing.
-        assert_eq!(growth(Some(2_529), 900), "900");
-        assert_eq!(growth(Some(0), 900), "900");
+        let [first, more, less] = [2_529, 2_641, 900].map(Tokens::new);
+        assert_eq!(growth(None, first), "2,529");
+        assert_eq!(growth(Some(first), more), "+112");
+        // A shortened page takes less.
+        assert_eq!(growth(Some(first), less), "900");
     }
 }

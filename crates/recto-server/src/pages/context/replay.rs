@@ -1,14 +1,13 @@
 //! A turn's request sent once more, to the same model or another one, beside what came back when it
 //! was recorded. The page is sent while the reply comes, so that it needs no script.
 
-use axum::Form;
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, StreamExt, stream};
 use maud::{Escaper, Markup, html};
-use recto_agent::{Agent, AgentError, RecordReader, ReplayTarget, TurnRecord};
+use recto_agent::{RecordReader, ReplayTarget, TurnRecord};
 use recto_llm::{LlmError, ModelReply, StreamEvent};
 use recto_store::RequestRecord;
 use serde::Deserialize;
@@ -16,9 +15,9 @@ use std::convert::Infallible;
 use std::fmt::Write as _;
 
 use super::ContextView;
-use crate::access::{Caller, FormToken};
+use crate::extract::{PageFields, PagePath};
 use crate::gateway::Gateway;
-use crate::pages::layout::{NavPage, PageChrome, PageFrame};
+use crate::pages::layout::{NavPage, PageChrome, PageFrame, PageVisitor};
 use crate::pages::page_problem::PageResult;
 
 /// The place of a page at which the reply is sent.
@@ -61,43 +60,30 @@ pub(crate) fn replay_form(
 /// Sends a recorded request again, and answers with a page that grows as the reply comes.
 pub(crate) async fn replay_turn(
     State(gateway): State<Gateway>,
-    Caller(actor): Caller,
-    token: FormToken,
-    Path(turn): Path<String>,
-    Form(form): Form<ReplayForm>,
+    visitor: PageVisitor,
+    PagePath(turn): PagePath<String>,
+    PageFields(form): PageFields<ReplayForm>,
 ) -> PageResult<Response> {
-    let reader = RecordReader::new(gateway.store(), &actor);
+    let reader = RecordReader::new(gateway.store(), &visitor.actor);
     let record = reader.find_turn(&turn).await?;
     let session = reader.session(record.turn().session).await?;
-    let (agent, _) = gateway.find_session(&actor, session.id).await?;
+    let (agent, _) = gateway.find_session(&visitor.actor, session.id).await?;
     let request = record.request(form.request).await?;
     let before = recorded_reply(&gateway, &record, &request).await?;
-    let target = replay_target(agent, &request, &form.model)?;
+    let target = ReplayTarget::new(&request, agent.model(&form.model)?, agent.window_cap());
     let plan = record.prepare_replay(request.clone(), target).await?;
-    let chrome = PageChrome::load(&gateway, &actor, &token, agent.name()).await?;
+    let chrome = PageChrome::load(&gateway, &visitor, agent.name()).await?;
     let title = format!("Replay of turn {}", record.id());
-    let frame = PageFrame { title: &title, page: NavPage::Chat, body_class: "", scripts: &[] };
+    let frame =
+        PageFrame { title: &title, page: Some(NavPage::Chat), body_class: "", scripts: &[] };
     let body = replay_page(&title, &request, &form.model, &before);
     let page = chrome.render(frame, &body).into_string();
-    let (top, bottom) = page.split_once(PLACE).unwrap_or((&page, ""));
+    // The last one: the recorded reply, which stands before it, may say the same.
+    let (top, bottom) = page.rsplit_once(PLACE).unwrap_or((&page, ""));
     let reply = plan.send().map(reply_html);
     let once = |text: &str| stream::iter([text.to_owned()]);
     let parts = once(top).chain(reply).chain(once(bottom));
     Ok(html_stream(parts))
-}
-
-/// The model that is asked: the recorded bytes go to the model that had them, another one gets the
-/// same page in its own form.
-fn replay_target<'a>(
-    agent: &'a Agent,
-    request: &RequestRecord,
-    model: &str,
-) -> Result<ReplayTarget<'a>, AgentError> {
-    let entry = agent.model(model)?;
-    Ok(match model == request.model {
-        true => ReplayTarget::Recorded(entry),
-        false => ReplayTarget::Rewritten(entry, agent.window_cap()),
-    })
 }
 
 /// What came back when the request was recorded.

@@ -3,13 +3,14 @@
 //! cached.
 
 use maud::{Markup, html};
+use recto_agent::CacheSource;
 use recto_context::{
     CachedShare, ChatMessage, ContentPart, ContentPiece, ContentSource, Image, ItemUse, Layer,
     OfferedTool, Part, PartReason, Tokens, ToolCalls, grouped_digits,
 };
 
 use super::columns::ColumnOptions;
-use super::view::{CacheWitness, RequestView, badge_text, short_source};
+use super::view::{RequestView, badge_text, short_source};
 
 /// The most characters of a text that its folded line shows.
 const FIRST_WORDS: usize = 120;
@@ -231,14 +232,16 @@ fn first_text(message: &ChatMessage) -> &str {
 fn change_mark(view: &RequestView, first_byte: usize, prefix: &str) -> Markup {
     let agreed = view.agreed_bytes().unwrap_or(first_byte);
     let byte = grouped_digits(agreed as u64);
-    let prompt = view.context.prompt_tokens();
     let cached = view.cached_tokens();
     html! {
         p.break id={ (prefix) "first-change" } {
             b { "First byte that changed: " (byte) } " "
             "Up to here the request agrees with the one before"
-            @if view.witness == CacheWitness::Server { ": " (cached) " tokens were cached" }
-            ". From here on " (prompt - cached) " are fresh."
+            "."
+            // The server's cache may have ended before this byte.
+            @if view.cache_source == CacheSource::Server {
+                " The server had " (cached) " tokens in its cache."
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What *View context* shows of a recorded request: layers with what was cached of them, and the
 //! items on the page in columns. Pure: no store, no clock.
 
-use recto_agent::{cached_prefix, outline_request};
+use recto_agent::{CacheSource, cached_prefix};
 use recto_context::{
     CachedShare, CachedShares, ContentSource, IncludeMode, ItemId, ItemKind, ItemPlacement,
     ItemStanding, Layer, Part, Pick, Priority, RequestContext, Scores, Tokens, ToolCalls,
@@ -14,18 +14,7 @@ pub(crate) struct RequestView {
     pub(crate) record: RequestRecord,
     pub(crate) context: RequestContext,
     pub(crate) shares: CachedShares,
-    pub(crate) witness: CacheWitness,
-}
-
-/// Who says how much of a request was cached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CacheWitness {
-    /// The server counted what came from its cache.
-    Server,
-    /// The server did not say; so far the request agrees with the one before it.
-    RequestBefore,
-    /// Nobody: the server did not say, and there is no request before.
-    Nobody,
+    pub(crate) cache_source: CacheSource,
 }
 
 /// What a layer takes, and how much of it was cached.
@@ -40,20 +29,16 @@ impl RequestView {
     /// The view of a request that was made whole again.
     pub(crate) fn new(record: RequestRecord, context: RequestContext) -> Self {
         let prefix = cached_prefix(&record);
-        let witness = match (prefix.served, prefix.agreed_bytes) {
-            (Some(_), _) => CacheWitness::Server,
-            (None, Some(_)) => CacheWitness::RequestBefore,
-            (None, None) => CacheWitness::Nobody,
-        };
-        RequestView { shares: context.cached_shares(&prefix), record, context, witness }
+        let cache_source = CacheSource::from_prefix(&prefix);
+        RequestView { shares: context.cached_shares(&prefix), record, context, cache_source }
     }
 
     /// What was cached of a part or a tool.
     pub(crate) fn cached(&self, share: &CachedShare) -> Tokens {
-        match self.witness {
-            CacheWitness::Server => share.served,
-            CacheWitness::RequestBefore => share.agreed,
-            CacheWitness::Nobody => Tokens::ZERO,
+        match self.cache_source {
+            CacheSource::Server => share.served,
+            CacheSource::RequestBefore => share.agreed,
+            CacheSource::Nobody => Tokens::ZERO,
         }
     }
 
@@ -116,7 +101,10 @@ impl RequestView {
         let found = place.found.as_ref().map(|pick| pick.scores);
         Some(ItemRow {
             priority: part.and_then(|part| part.item.as_ref()?.priority),
-            description: self.context.description(&standing.item).map(str::to_owned),
+            description: self
+                .context
+                .description(&standing.item)
+                .map(|words| own_words(&standing.item, words).to_owned()),
             source,
             scores: found.or(scores),
             id: standing.item,
@@ -155,13 +143,13 @@ impl ItemRow<'_> {
     }
 }
 
-/// What a request took, by its server's count or else our own.
-pub(crate) fn prompt_size(request: &RequestRecord) -> Option<u64> {
-    let served = request.answer.as_ref().and_then(|answer| answer.usage.prompt);
-    served.map(u64::from).or_else(|| {
-        let layers = outline_request(request).ok()?.layers;
-        Some(layers.iter().map(|(_, tokens)| u64::from(tokens.get())).sum())
-    })
+/// What a tool says of itself beyond whose it is, which stands before its name already.
+pub(crate) fn own_words<'a>(item: &ItemId, description: &'a str) -> &'a str {
+    let server = item.server.as_deref().filter(|_| item.kind == ItemKind::Tool);
+    let rest = server.and_then(|server| {
+        description.strip_prefix("[server ")?.strip_prefix(server)?.strip_prefix("] ")
+    });
+    rest.unwrap_or(description)
 }
 
 /// The text of an include badge. What search brought has its score behind it: the probability, or
@@ -202,7 +190,7 @@ pub(crate) fn short_source(source: &ContentSource) -> String {
 /// What search said of an item, a line each.
 pub(crate) fn score_lines(scores: &Scores) -> Vec<String> {
     let number = |name: &str, value: Option<f32>| value.map(|value| format!("{name} {value:.2}"));
-    let both = [number("cosine", scores.cosine), number("lexical", scores.lexical)];
+    let both = [number("cosine", scores.cosine), number("words", scores.lexical)];
     let both: Vec<String> = both.into_iter().flatten().collect();
     let lines = [
         number("probability", scores.probability),
@@ -257,7 +245,7 @@ mod tests {
     fn scores_are_told_where_they_were_measured() {
         let all = Scores { lexical: Some(5.114), rank: Some(2), ..scores(Some(0.5), Some(0.4)) };
         let lines =
-            ["probability 0.50", "cosine 0.40, lexical 5.11", "rank 2 of this message's search"];
+            ["probability 0.50", "cosine 0.40, words 5.11", "rank 2 of this message's search"];
         assert_eq!(score_lines(&all), lines);
         assert!(score_lines(&Scores::default()).is_empty());
     }

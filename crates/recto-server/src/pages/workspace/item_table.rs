@@ -9,7 +9,7 @@ use recto_store::ItemUsage;
 use recto_tools::ServerStatus;
 use recto_workspace::IncludeSource;
 
-use crate::pages::context::{include_badge, include_word, kind_title};
+use crate::pages::context::{include_badge, include_word, kind_title, own_words};
 use crate::pages::files::file_address;
 use crate::pages::layout::PageChrome;
 use crate::pages::times::short;
@@ -105,13 +105,14 @@ impl WorkspaceTable<'_> {
 
     fn row(&self, item: &ListedItem<'_>) -> Markup {
         let usage = self.usage.get(&item.id);
+        let words = item.description.map(|words| own_words(&item.id, words));
         let turns = usage.map_or(0, |usage| usage.counts.taken + usage.counts.offered);
         let most = self.usage.values().map(|usage| usage.counts.taken + usage.counts.offered);
         let width = turns as f64 * 100.0 / (most.max().unwrap_or(0).max(1)) as f64;
         html! {
             tr id=(item_anchor(&item.id)) {
                 td.what { (self.name(item)) }
-                td.desc.cut title=[item.description] { (item.description.unwrap_or_default()) }
+                td.desc.cut title=[words] { (words.unwrap_or_default()) }
                 td.inc { (self.item_switch(item)) }
                 td.n.tk { (item.tokens) }
                 td.last { (last_use(usage)) }
@@ -121,6 +122,8 @@ impl WorkspaceTable<'_> {
                         rect width={ (format!("{width:.1}")) "%" } height="5" {}
                     }
                     span.w { (turns) }
+                    // In a narrow window the heading of the column is gone.
+                    span.in-turns { @if turns == 1 { " turn" } @else { " turns" } }
                 }
             }
         }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use recto_context::Message;
-use recto_store::{BindingKey, Moment, NewMessage, NewSession, SessionName, SettingsMap};
+use recto_store::{
+    BindingKey, Moment, NewMessage, NewSession, SessionHolder, SessionName, SettingsMap,
+};
 use serde_json::json;
 
 use super::DescribedServer;
@@ -85,6 +87,7 @@ async fn import(api: &DescribedServer, count: u64) -> recto_store::SessionId {
         account: "local".into(),
         conversation: "long".into(),
         user: None,
+        holder: SessionHolder::owner(),
     };
     let new = NewSession {
         agent: "main".into(),

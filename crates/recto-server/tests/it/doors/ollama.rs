@@ -123,8 +123,6 @@ async fn what_cannot_be_had_is_refused_in_ollamas_form() {
     let image = json!([{"role": "user", "content": "x", "images": ["aGk="]}]);
     let refused = [
         (CHAT, with("model", json!("llama3")), 404, "`llama3` does not exist"),
-        (CHAT, with("format", json!("json")), 400, "`format`"),
-        (CHAT, with("format", json!({"type": "object"})), 400, "`format`"),
         (CHAT, with("messages", image), 400, "PNG"),
         (
             "/ollama/api/generate",

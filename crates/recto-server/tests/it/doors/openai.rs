@@ -173,8 +173,6 @@ async fn what_cannot_be_had_is_refused_by_name_and_in_openais_form() {
     let refused = [
         (with("model", json!("gpt-9")), 404, "`gpt-9` does not exist"),
         (with("n", json!(2)), 400, "`n` above 1"),
-        (with("stop", json!(["x"])), 400, "`stop`"),
-        (with("response_format", json!({"type": "json_object"})), 400, "`response_format`"),
         (with("functions", json!([{"name": "f"}])), 400, "`tools`"),
         (with("temperature", json!(3)), 400, "`temperature` is between 0 and 2"),
         (with("context_mode", json!("huge")), 400, "`full`, `minimal` or `auto`"),
@@ -206,6 +204,10 @@ async fn what_cannot_be_had_is_refused_by_name_and_in_openais_form() {
     assert_eq!(post(&server, CHAT, &[], &body).await.status, 200);
     let (status, body) = server.get("/v1/made_up").await;
     assert_eq!((status, body["error"]["code"].as_str()), (404, Some("not_found")));
+    // What newer clients ask for first says what to use instead.
+    let (status, body) = server.post("/v1/responses", &json!({})).await;
+    let message = body["error"]["message"].as_str().unwrap();
+    assert!(status == 404 && message.contains("/v1/chat/completions"), "{body}");
 }
 
 /// Promise: `doors-tell-failures`

@@ -15,20 +15,23 @@ async fn a_name_that_was_made_to_point_here_leads_nowhere() {
     for host in [format!("evil.example:{port}"), "evil.example".into(), "localhost:1".into()] {
         for path in ["/healthz", "/login", "/", "/api/sessions"] {
             let request = server.request("GET", path).header("host", &host);
-            assert_eq!(outcome(request).await, "403 wrong_host", "{host} {path}");
+            assert_eq!(outcome(request).await, "421 wrong_host", "{host} {path}");
         }
         let request = server.request("POST", &messages).header("host", &host);
         let request = request.header("content-type", "application/json").body(MESSAGE);
-        assert_eq!(outcome(request).await, "403 wrong_host", "{host}");
+        assert_eq!(outcome(request).await, "421 wrong_host", "{host}");
     }
     for head in [
         format!("GET /healthz HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nhost: evil.example\r\n"),
         format!("GET http://evil.example/healthz HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n"),
         "GET /healthz HTTP/1.1\r\n".to_owned(),
+        format!("GET /healthz HTTP/1.1\r\nhost: 127.0.0.1:+{port}\r\n"),
+        format!("GET /healthz HTTP/1.1\r\nhost: 127.0.0.1:0{port}\r\n"),
+        format!("GET /healthz HTTP/1.1\r\nhost: [127.0.0.1]:{port}\r\n"),
     ] {
         let request = format!("{head}connection: close\r\n\r\n");
         let answer = server.send_raw(request.as_bytes(), Duration::from_secs(10)).await;
-        assert!(answer.starts_with("HTTP/1.1 403"), "{head}{answer}");
+        assert!(answer.starts_with("HTTP/1.1 400"), "{head}{answer}");
     }
     assert_eq!(server.turns_in(session).await, 0);
     for host in [format!("127.0.0.1:{port}"), format!("localhost:{port}"), format!("[::1]:{port}")]

@@ -69,6 +69,84 @@ async fn a_stranger_sends_little() {
 
 /// Promise: `no-request-holds-the-server`
 #[tokio::test(flavor = "multi_thread")]
+async fn one_stranger_behind_a_proxy_keeps_nobody_else_out() {
+    let server = start_closed().await;
+    let asset = server.request("GET", "/login").send().await.unwrap();
+    assert_eq!(asset.status(), 200);
+    // Slow bodies, as many as a stranger may have, through the proxy.
+    let head = format!("POST /login HTTP/1.1\r\nhost: {}\r\n", server.address);
+    let slow = format!("{head}x-forwarded-for: 10.0.0.1\r\ncontent-length: 16\r\n\r\na");
+    let mut held = Vec::new();
+    for _ in 0..16 {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        stream.write_all(slow.as_bytes()).await.unwrap();
+        held.push(stream);
+    }
+    let get = |path: &str, client: &'static str| {
+        outcome(server.request("GET", path).header("x-forwarded-for", client))
+    };
+    let mut own = get("/login", "10.0.0.1").await;
+    while own == "200" {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        own = get("/login", "10.0.0.1").await;
+    }
+    assert_eq!(own, "429 too_many_requests");
+    assert_eq!(get("/login", "10.0.0.2").await, "200");
+    assert_eq!(outcome(server.request("GET", "/login")).await, "200");
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(get(path, "10.0.0.1").await, "200", "{path}");
+    }
+    assert!(get("/assets/x/style.css", "10.0.0.1").await.starts_with("404"));
+    // And they are not waited for as long as others.
+    let answer = read_to_end(&mut held[0], Duration::from_secs(10)).await;
+    assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("within 5 s"), "{answer}");
+}
+
+/// Promise: `no-request-holds-the-server`
+#[tokio::test(flavor = "multi_thread")]
+async fn health_takes_no_body() {
+    let server = start_closed().await;
+    let head = format!("GET /healthz HTTP/1.1\r\nhost: {}\r\n", server.address);
+    let request = format!("{head}content-length: 1000000000\r\nconnection: close\r\n\r\n");
+    let answer = server.send_raw(request.as_bytes(), PATIENCE).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+/// Promise: `no-request-holds-the-server`
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_comes_as_it_is() {
+    let server = TestServer::start().await;
+    let head = format!("POST /api/sessions HTTP/1.1\r\nhost: {}\r\n", server.address);
+    let head = format!("{head}content-type: application/json\r\nconnection: close\r\n");
+    let length = "content-length: 2\r\n\r\n{}";
+    for (coding, status) in [
+        ("content-encoding: gzip\r\ncontent-length: 2\r\n\r\n{}", "415"),
+        ("content-encoding: identity\r\ncontent-length: 2\r\n\r\n{}", "201"),
+        ("transfer-encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", "501"),
+        ("transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", "201"),
+        (length, "201"),
+    ] {
+        let answer = server.send_raw(format!("{head}{coding}").as_bytes(), PATIENCE).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{coding}: {answer}");
+    }
+}
+
+/// Promise: `no-request-holds-the-server`
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_too_large_is_told_with_its_own_limit() {
+    let server = start_small().await;
+    let post = |path: &str| server.request("POST", path).body("x".repeat(5_000)).send();
+    for (path, key) in [("/v1/nothing", "max_door_bytes"), ("/api/sessions", "max_body_bytes")] {
+        let told = post(path).await.unwrap().text().await.unwrap();
+        assert!(told.contains(&format!("server.{key}")), "{path}: {told}");
+    }
+    let stranger = server.request("POST", "/login").header("via", "x").body("x".repeat(5_000));
+    let told = stranger.send().await.unwrap().text().await.unwrap();
+    assert!(!told.contains("server.max"), "{told}");
+}
+
+/// Promise: `no-request-holds-the-server`
+#[tokio::test(flavor = "multi_thread")]
 async fn what_comes_too_slowly_is_given_up() {
     let server = start_small().await;
     let path = format!("/api/sessions/{}/messages", server.own_session().await);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::support::TestServer;
 
 /// Every route with a parameter, which stands as `{}`.
-const ROUTES: [(&str, &str); 40] = [
+const ROUTES: [(&str, &str); 41] = [
     ("GET", "/api/approvals/{}"),
     ("GET", "/api/sessions/{}"),
     ("DELETE", "/api/sessions/{}"),
@@ -36,7 +36,8 @@ const ROUTES: [(&str, &str); 40] = [
     ("GET", "/sessions/{}/older"),
     ("GET", "/sessions/1/turns/{}"),
     ("GET", "/sessions/{}/panel"),
-    ("GET", "/sessions/{}/stream"),
+    ("GET", "/sessions/{}/states"),
+    ("POST", "/sessions/{}/unarchive"),
     ("POST", "/sessions/{}/messages"),
     ("POST", "/sessions/{}/items"),
     ("POST", "/sessions/{}/settings"),

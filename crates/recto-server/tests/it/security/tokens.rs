@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use recto_agent::Actor;
-use recto_store::Moment;
+use recto_fakes::{AnswerGate, FakeAnswer};
+use recto_store::{Moment, SessionFilter};
 
-use recto_server::OwnerAccess;
+use recto_server::{OwnerAccess, TokenSecret};
 
 use crate::security::{
     GUEST, MESSAGE, OWNER, OWNER_READ, outcome, start_closed, start_with_few_guesses,
@@ -128,6 +129,92 @@ async fn a_guest_has_their_own_sessions_and_no_others() {
     assert_eq!(server.turns_in(owners).await + server.turns_in(bens).await, 0);
 }
 
+/// The end of a stream that was open: what it says until its server cuts it.
+async fn cut_within(mut stream: reqwest::Response, patience: Duration) -> bool {
+    let end = async { while let Ok(Some(_)) = stream.chunk().await {} };
+    tokio::time::timeout(patience, end).await.is_ok()
+}
+
+/// Promise: `no-token-no-entry`
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_ends_with_its_token() {
+    let server = start_closed().await;
+    let events = format!("/api/sessions/{}/events", server.own_session().await);
+    let open = async |path: &str, token: &str| {
+        let stream = server.request("GET", path).bearer_auth(token).send().await.unwrap();
+        assert_eq!(stream.status(), 200);
+        stream
+    };
+    let (id, revoked) = server.token("revoked", OWNER).await;
+    let soon = Timestamp::now() + SignedDuration::from_millis(900);
+    let (_, expiring) = server.token_until("expiring", OWNER, Some(Moment::new(soon))).await;
+    let (_, other) = server.token("other", OWNER).await;
+    let kept = open(&events, &other).await;
+    let ending = [
+        open(&events, &revoked).await,
+        open("/api/events", &revoked).await,
+        open(&events, &expiring).await,
+    ];
+    server.store.revoke_token(id, Moment::now()).await.unwrap();
+    for stream in ending {
+        let path = stream.url().path().to_owned();
+        assert!(cut_within(stream, Duration::from_secs(5)).await, "{path} went on");
+    }
+    assert!(!cut_within(kept, Duration::from_millis(1_500)).await, "another's stream ended");
+}
+
+/// Promise: `no-token-no-entry`
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reply_at_a_front_door_ends_with_its_token() {
+    let server = start_closed().await;
+    let (id, token) = server.token("client", OWNER).await;
+    let gate = AnswerGate::new();
+    server.fake.push(FakeAnswer::text("one two three").held(&gate));
+    gate.release(1);
+    let body = r#"{"model":"main","stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
+    let request = server.request("POST", "/v1/chat/completions").bearer_auth(&token);
+    let request = request.header("content-type", "application/json").body(body);
+    let mut streamed = request.send().await.unwrap();
+    assert!(streamed.chunk().await.unwrap().is_some());
+    // Another that waits for all of its reply.
+    server.fake.push(FakeAnswer::text("one two three").held(&AnswerGate::new()));
+    let whole = server.request("POST", "/v1/chat/completions").bearer_auth(&token);
+    let whole = whole.header("content-type", "application/json");
+    let whole = whole.body(body.replace("true", "false").replace("hi", "ho"));
+    let waiting = tokio::spawn(whole.send());
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    server.store.revoke_token(id, Moment::now()).await.unwrap();
+    assert!(cut_within(streamed, Duration::from_secs(5)).await, "the reply went on");
+    let waited = tokio::time::timeout(Duration::from_secs(5), waiting).await;
+    let answer = waited.expect("the request went on").unwrap().unwrap();
+    assert_eq!(answer.status(), 401);
+    // Nobody reads the replies, so the turns end.
+    let ended = tokio::time::timeout(Duration::from_secs(5), server.agent.finished()).await;
+    assert!(ended.is_ok(), "a turn goes on for a client that was cut off");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_ends_begins_nothing() {
+    let server = TestServer::start().await;
+    let session = server.own_session().await;
+    let gate = AnswerGate::new();
+    server.fake.push(FakeAnswer::text("one two").held(&gate));
+    let message = serde_json::from_str(MESSAGE).unwrap();
+    let path = format!("/api/sessions/{session}/messages");
+    assert_eq!(server.post(&path, &message).await.0, 202);
+    server.end.notify_one();
+    while outcome(server.request("GET", "/readyz")).await == "200" {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let chat = r#"{"model":"main","messages":[{"role":"user","content":"hi"}]}"#;
+    for (path, body) in [("/v1/chat/completions", chat), ("/api/sessions", "{}")] {
+        let post = server.request("POST", path).header("content-type", "application/json");
+        assert!(outcome(post.body(body)).await.starts_with("503"), "{path}");
+    }
+    let sessions = server.store.sessions(SessionFilter::Open).await.unwrap();
+    assert_eq!(sessions.len(), 1, "a session was begun for a client that was refused");
+}
+
 /// Promise: `guessing-is-slow`
 #[tokio::test(flavor = "multi_thread")]
 async fn those_who_guess_are_slowed_down_and_those_who_know_are_not() {
@@ -145,9 +232,11 @@ async fn those_who_guess_are_slowed_down_and_those_who_know_are_not() {
     assert_eq!(refused.status(), 429);
     let wait: u64 = refused.headers()["retry-after"].to_str().unwrap().parse().unwrap();
     assert!((1..=600).contains(&wait), "{wait}");
-    // Else the answer to a guess would tell whether it was right.
-    assert_eq!(try_token(&fresh).await, "429 too_many_requests");
+    // Whoever has a good one is not kept out by those who guess at the same address.
+    assert_eq!(try_token(&fresh).await, good);
     assert_eq!(try_token(&used).await, good);
+    let well_formed = TokenSecret::generate().unwrap();
+    assert_eq!(try_token(well_formed.reveal()).await, "429 too_many_requests");
     // The owner, who shows nothing, is not concerned.
     assert_eq!(outcome(server.request("POST", &path)).await, good);
 }

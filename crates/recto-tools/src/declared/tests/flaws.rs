@@ -149,7 +149,7 @@ fn tools_and_executions_go_together() {
             5: `b c` is not a tool name: 1 to 64 letters, digits, `_` and `-` are
             5: tool `b c` has no execution, so it can't be run
             6: the parameters of tool `list` are not a JSON object
-            7: the parameters of tool `odd` are no schema: /type: it is not valid under any of the schemas listed in the 'anyOf' keyword
+            7: the parameters of tool `odd` are no schema for calls: `type`: it is not valid under any of the schemas listed in the 'anyOf' keyword
             8: a tool lacks `name`
             11: there are two executions for tool `odd`
             12: there is no tool `lonley`; perhaps `lonely` is meant

@@ -54,6 +54,17 @@ fn who_the_agent_is_needs_approval() {
     }
 }
 
+/// Promise: `private-memory-stays-private`
+#[test]
+fn what_is_remembered_needs_approval() {
+    // A mark in such a file says who else may see an entry.
+    let home = home();
+    for name in ["memory/MEMORY.md", "memory/2026-11-17.md", "Memory/people/anna.md", "memory"] {
+        assert_eq!(by_its_name(&home, name), "approval", "{name}");
+    }
+    assert_eq!(by_its_name(&home, "notes/memory/a.md"), "free");
+}
+
 #[test]
 fn what_the_agent_may_is_never_writable() {
     let home = home();

@@ -40,6 +40,17 @@ async fn one_that_refuses_is_told() {
 }
 
 #[tokio::test]
+async fn an_answer_with_an_id_of_another_type_is_none() {
+    let fake = Fake::new(
+        r#"called() { printf '{"jsonrpc":"2.0","id":"%s","result":{"content":[{"type":"text","text":"hi"}]}}\n' "$id"; }"#,
+    );
+    let servers = servers(vec![fake.options("a")]);
+    servers.learn_tools().await;
+    let error = call(&servers, "a.hello", json!({})).await.unwrap_err().to_string();
+    assert!(error.contains("as the id, where"), "{error}");
+}
+
+#[tokio::test]
 async fn one_that_prints_other_things_is_understood_all_the_same() {
     let fake = Fake::new(
         r#"echo 'Welcome!'; echo; echo '{"level":"info"}'; printf '\377\376\n'; echo '[1,2]'

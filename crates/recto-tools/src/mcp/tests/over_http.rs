@@ -186,6 +186,47 @@ fn small(request: &str) -> Option<String> {
     response("200 OK", "content-type: application/json\r\n", &answer)
 }
 
+/// Answers to a call with more than a message may have.
+fn endless(request: &str) -> Option<String> {
+    let answer = small(request)?;
+    if !request.contains("tools/call") {
+        return Some(answer);
+    }
+    let long = "x".repeat(stdio::MAX_MESSAGE);
+    let text = json!({"content": [{"type": "text", "text": long}]});
+    let answer = json!({"jsonrpc": "2.0", "id": 2, "result": text}).to_string();
+    match request.contains("as a stream") {
+        true => {
+            let head = "content-type: text/event-stream\r\n";
+            response("200 OK", head, &format!("data: {answer}\n\n"))
+        }
+        false => response("200 OK", "content-type: application/json\r\n", &answer),
+    }
+}
+
+/// Promise: `input-never-runs-on`
+#[tokio::test]
+async fn an_answer_without_end_is_given_up() {
+    for kind in ["json", "as a stream"] {
+        let (url, _) = listen(endless).await;
+        let servers = servers(vec![server_at("a", &url, None)]);
+        servers.learn_tools().await;
+        let told = call(&servers, "a.hello", json!({"say": kind})).await.unwrap_err().to_string();
+        let expected = if kind == "json" { "a message of more than 16 MiB" } else { "MCP server" };
+        assert!(told.contains(expected) && told.len() < 1_000, "{kind}: {told}");
+        servers.shut_down().await;
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_elsewhere_is_told() {
+    let away =
+        |_: &str| response("307 Temporary Redirect", "location: http://127.0.0.2:9/\r\n", "");
+    let (url, _) = listen(away).await;
+    let told = trouble(server_at("a", &url, None)).await.to_string();
+    assert!(told.contains("redirect (HTTP status 307)") && told.contains("`url`"), "{told}");
+}
+
 #[tokio::test]
 async fn a_redirect_within_the_server_is_followed() {
     let (url, requests) = listen(small).await;

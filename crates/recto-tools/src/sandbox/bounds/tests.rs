@@ -49,6 +49,8 @@ impl Disk {
             program: &self.path(&given.program),
             extra_write: &self.paths(&given.extra_write),
             execute: &self.paths(&given.execute),
+            changes: if given.reads_only { FileChanges::None } else { FileChanges::Allowed },
+            written: WrittenPrograms::Refused,
         }
         .confinement();
         let Confinement { read, write, execute, .. } = confinement;
@@ -71,6 +73,24 @@ struct Given {
     program: String,
     extra_write: Vec<&'static str>,
     execute: Vec<&'static str>,
+    reads_only: bool,
+}
+
+#[test]
+fn a_program_that_only_reads_writes_its_own_folder_alone() {
+    let disk = Disk::with(&["workspace/notes/", "granted/", "workspace/new.txt"]);
+    disk.check(
+        |given| {
+            given.write = vec!["granted"];
+            given.extra_write = vec!["workspace/new.txt"];
+            given.reads_only = true;
+        },
+        &expect![[r#"
+            read: granted workspace
+            write: temp
+            execute: 
+        "#]],
+    );
 }
 
 #[test]

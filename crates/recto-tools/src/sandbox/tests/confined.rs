@@ -9,8 +9,9 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::Path;
 use std::thread;
 
-use super::super::{Bounds, guards, landlock_rules, seccomp_rules};
-use crate::launch::{KernelLimits, LaunchSpec};
+use super::super::system_view::OwnProc;
+use super::super::{Bounds, FileChanges, guards, landlock_rules, seccomp_rules};
+use crate::launch::{KernelLimits, LaunchSpec, SystemView, WrittenPrograms};
 use crate::options::{Grants, NetworkAccess, SandboxPolicy};
 
 /// A workspace with something of everything, and something beside it.
@@ -43,12 +44,16 @@ impl Place {
             program: Path::new("/bin/true"),
             extra_write: &[],
             execute: &[],
+            changes: FileChanges::Allowed,
+            written: WrittenPrograms::Refused,
         };
         let confinement = bounds.confinement();
         LaunchSpec {
             nonce: LaunchSpec::nonce(),
             sandbox: SandboxPolicy::Required,
             network,
+            view: SystemView::Shared,
+            written: WrittenPrograms::Refused,
             limits: KernelLimits {
                 address_space: 0,
                 data: 0,
@@ -60,6 +65,7 @@ impl Place {
             read: confinement.read,
             write: confinement.write,
             execute: confinement.execute,
+            hidden: Vec::new(),
         }
     }
 }
@@ -71,8 +77,8 @@ fn confined(spec: LaunchSpec, act: impl FnOnce() + Send + 'static) {
         return;
     }
     let confined = thread::spawn(move || {
-        let version = landlock_rules::restrict(&spec).unwrap();
-        assert!(seccomp_rules::restrict(spec.network, version).unwrap());
+        let version = landlock_rules::restrict(&spec, OwnProc::Missing).unwrap();
+        assert!(seccomp_rules::restrict(spec.network, version, spec.view).unwrap());
         act();
     });
     confined.join().unwrap();
@@ -140,12 +146,36 @@ fn what_the_agent_remembers_does_not_become_a_link() {
 }
 
 #[test]
+fn without_a_view_of_its_own_modes_owners_and_times_stay() {
+    use rustix::fs::{Timestamps, fchown, futimens};
+    let place = Place::new();
+    let paths = [place.path("outside/secret"), place.path("workspace/list.txt")];
+    let soul = place.path("workspace/SOUL.md");
+    confined(place.spec(NetworkAccess::Refused), move || {
+        let refused = Some(rustix::io::Errno::PERM);
+        let file = File::open(&soul).unwrap();
+        let times = Timestamps { last_access: ZERO, last_modification: ZERO };
+        denied(file.set_permissions(Permissions::from_mode(0o640)));
+        assert_eq!(futimens(&file, &times).err(), refused);
+        assert_eq!(fchown(&file, None, Some(rustix::process::getgid())).err(), refused);
+        for path in paths {
+            denied(fs::set_permissions(&path, Permissions::from_mode(0o640)));
+            denied(std::os::unix::fs::chown(&path, None, Some(0)));
+        }
+        // Whoever can read a file could lock it, and keep others waiting.
+        assert!(file.try_lock().is_err());
+    });
+}
+
+const ZERO: rustix::fs::Timespec = rustix::fs::Timespec { tv_sec: 0, tv_nsec: 0 };
+
+#[test]
 fn attributes_stay_as_they_are() {
     use rustix::fs::{XattrFlags, fremovexattr, fsetxattr, lremovexattr, removexattr};
     let place = Place::new();
     let soul = place.path("workspace/SOUL.md");
     confined(place.spec(NetworkAccess::Refused), move || {
-        let refused = Some(rustix::io::Errno::PERM);
+        let refused = Some(rustix::io::Errno::OPNOTSUPP);
         let file = File::open(&soul).unwrap();
         assert_eq!(fsetxattr(&file, "user.a", b"b", XattrFlags::empty()).err(), refused);
         assert_eq!(fremovexattr(&file, "user.a").err(), refused);

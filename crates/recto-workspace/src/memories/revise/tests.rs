@@ -67,6 +67,12 @@ fn front_matter_and_comments_stay_whatever_is_changed() {
     assert_eq!(forgotten_blocks(FRAMED, &memory, &file()), "1. tea\n   and rain\n");
 }
 
+#[test]
+fn a_bullet_whose_text_begins_on_the_next_line_stays_one() {
+    check_edit("- \n  tea\n- b\n", "tea", "rain", "- rain\n- b\n");
+    check_edit("1.  x\n-\n  tea", "tea", "rain", "1.  x\n- rain");
+}
+
 // Whoever was killed in the middle of an edit makes it again.
 #[test]
 fn what_an_edit_says_may_be_there_already() {

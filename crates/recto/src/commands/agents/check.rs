@@ -10,18 +10,21 @@ use recto_store::SessionSummary;
 use recto_workspace::Severity;
 use serde_json::json;
 
+use super::sub_agent_flaws::{SubAgentFlaw, find_flaws};
 use super::{binding_text, open_sessions};
 use crate::check_report::{CheckProblem, CheckReport, severity_name};
 use crate::config::{LoadedConfig, Settings};
 use crate::failure::CliResult;
+use crate::home::RectoHome;
 use crate::output::counted;
 use crate::remedy_words::hint_with_command;
 use crate::setup;
 
-pub(super) fn run(config: &LoadedConfig, as_json: bool) -> CliResult<ExitCode> {
+pub(super) fn run(home: &RectoHome, config: &LoadedConfig, as_json: bool) -> CliResult<ExitCode> {
     let mut findings = Vec::new();
     for settings in config.agents() {
         findings.extend(check_agent(config, settings)?);
+        findings.extend(check_sub_agents(home, settings)?);
     }
     findings.extend(check_bindings(config));
     findings.extend(check_sessions(config, &open_sessions(config)?));
@@ -100,6 +103,17 @@ fn check_workspace(settings: &Settings) -> CliResult<Vec<AgentFinding>> {
         )
     };
     Ok(snapshot.problems.iter().map(finding).collect())
+}
+
+/// Looks at what the sub-agents of an agent ask for. What is wrong with their files is told with
+/// those of the workspace.
+fn check_sub_agents(home: &RectoHome, settings: &Settings) -> CliResult<Vec<AgentFinding>> {
+    let finding = |flaw: SubAgentFlaw| {
+        let what = format!("its sub-agent `{}` {}", flaw.agent, flaw.what);
+        let hint = flaw.hint;
+        AgentFinding { hint, ..AgentFinding::for_agent(settings, flaw.severity, what) }
+    };
+    Ok(find_flaws(home, settings)?.into_iter().map(finding).collect())
 }
 
 /// Looks for the model that answers. Names of the config were checked when it was read.

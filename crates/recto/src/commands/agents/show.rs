@@ -7,7 +7,7 @@ use recto_agent::{AgentBinding, ListedItem, list_items};
 use recto_context::{Catalog, ItemKind};
 use serde_json::{Value, json};
 
-use super::{binding_json, binding_text, open_sessions, summary_json};
+use super::{binding_json, binding_text, open_sessions, sub_agents, summary_json};
 use crate::commands::config::origin;
 use crate::config::{LoadedConfig, SettingRow, Settings};
 use crate::draw::{PageWidth, TextTable};
@@ -20,6 +20,10 @@ use crate::setup;
 const KINDS: [ItemKind; 4] = [ItemKind::Skill, ItemKind::Rule, ItemKind::Reference, ItemKind::Tool];
 
 pub(super) fn run(home: &RectoHome, config: &LoadedConfig, name: &str, as_json: bool) -> CliResult {
+    let is_agent = config.agents().any(|settings| settings.agent.name == name);
+    if !is_agent && let Some((settings, agent)) = sub_agents::find(config, name)? {
+        return sub_agents::show(home, settings, &agent, as_json);
+    }
     let settings = setup::named_settings(config, name)?;
     let snapshot = setup::read_workspace(settings)?;
     setup::tell_problems(&snapshot.problems);

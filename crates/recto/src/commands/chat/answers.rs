@@ -1,23 +1,24 @@
 //! What commands answer, drawn for people and as JSON.
 
 use recto_agent::{
-    AnsweredApproval, COMMANDS, CommandReply, ItemChange, ItemExplanation, ItemOutcome,
-    SessionRenewal, TurnContinues, UndoneExchange, memory_json, session_json, session_usage_json,
-    summary_json,
+    AnsweredApproval, COMMANDS, CommandReply, ItemChange, ItemExplanation, SessionRenewal,
+    TurnContinues, UndoneExchange, memory_json, session_json, session_usage_json, summary_json,
 };
 use recto_store::{ApprovalAnswer, StoredSession};
 use recto_workspace::AddedMemory;
 use serde_json::{Value, json};
 
-use super::help::help;
+use super::help::{HelpKeys, help};
+use super::session_settings;
 use crate::commands::memory::one_line;
-use crate::commands::sessions;
+use crate::commands::sessions::{self, EffectiveSettings};
 use crate::draw::{self, PageWidth};
 use crate::output::{self, list_json, tame, tame_lines};
 
-pub(super) fn draw(answer: &CommandReply) -> String {
+/// Draws an answer. Of settings not those that the session has are shown, but those that hold.
+pub(super) fn draw(answer: &CommandReply, holds: &EffectiveSettings) -> String {
     match answer {
-        CommandReply::Help => help(PageWidth::of_stdout().columns()),
+        CommandReply::Help => help(PageWidth::of_stdout().columns(), HelpKeys::of_process()),
         CommandReply::Began(renewal) => began(renewal),
         CommandReply::Context(None) => "nothing has been sent in this session yet\n".to_owned(),
         CommandReply::Context(Some(request)) => draw::request(request, PageWidth::of_stdout()),
@@ -28,8 +29,7 @@ pub(super) fn draw(answer: &CommandReply) -> String {
         CommandReply::Remembered(added) => remembered(added),
         CommandReply::Answered(answered) => decided(answered),
         CommandReply::Models { names, current } => models(names, current.as_deref()),
-        // Drawn with where each comes from.
-        CommandReply::Settings(_) => String::new(),
+        CommandReply::Settings(_) => session_settings::draw(holds),
         CommandReply::Sessions(list) => {
             // They are all of the agent that is talked to.
             let agent = list.first().map_or("", |listed| &listed.session.agent);
@@ -46,7 +46,7 @@ pub(super) fn draw(answer: &CommandReply) -> String {
     }
 }
 
-pub(super) fn json(answer: &CommandReply) -> Value {
+pub(super) fn json(answer: &CommandReply, holds: &EffectiveSettings) -> Value {
     let (kind, data) = match answer {
         CommandReply::Help => {
             ("help", list_json("commands", COMMANDS.iter().map(|help| json!(help.name))))
@@ -78,7 +78,7 @@ pub(super) fn json(answer: &CommandReply) -> Value {
         CommandReply::Models { names, current } => {
             ("models", json!({"models": names, "current": current}))
         }
-        CommandReply::Settings(settings) => ("settings", json!(settings)),
+        CommandReply::Settings(_) => ("settings", holds.json()),
         CommandReply::Sessions(list) => {
             ("sessions", list_json("sessions", list.iter().map(summary_json)))
         }
@@ -103,15 +103,7 @@ fn began(renewal: &SessionRenewal) -> String {
 }
 
 fn item_change(change: &ItemChange) -> String {
-    let item = tame(&change.item.to_string());
-    match change.change {
-        ItemOutcome::Added => format!("{item} is in this session from the next turn on\n"),
-        ItemOutcome::AlreadyThere => format!("{item} is in this session already\n"),
-        ItemOutcome::Removed => {
-            format!("{item} is out of this session, and does not come back by itself\n")
-        }
-        ItemOutcome::NotThere => format!("{item} is not in this session\n"),
-    }
+    format!("{}\n", change.change.describe(&tame(&change.item.to_string())))
 }
 
 fn whys(answers: &[ItemExplanation]) -> String {

@@ -12,6 +12,7 @@ use super::outcome::MessageOutcome;
 use super::session_settings::settings_in_run;
 use crate::attach::MessageAttachments;
 use crate::failure::{CliFailure, CliResult};
+use crate::output::tell;
 
 /// What was said to a chat, before anything is done.
 pub(super) enum ChatInput {
@@ -47,6 +48,12 @@ impl Chat {
                 Err(CliFailure::new(what).hint("leave the file out, or send `< /dev/null`"))
             }
             Ok(InboundReading::Message(inbound)) => {
+                if let Some(command) = inbound.no_command {
+                    tell(&format_args!(
+                        "note: `{command}` counts only where a person types it in a chat; this \
+                         came otherwise, and is sent as text"
+                    ));
+                }
                 let content = attached.content(&inbound.visible_text())?;
                 Ok(ChatInput::Message(Box::new(Inbound { content, ..inbound })))
             }
@@ -71,7 +78,8 @@ impl Chat {
 
     /// A message with what holds for this run.
     pub(super) fn with_settings(&self, inbound: Inbound) -> Inbound {
-        Inbound { settings: self.settings.clone(), client: self.client.clone(), ..inbound }
+        let (settings, client) = (self.settings.clone(), self.client.clone());
+        Inbound { settings, client, source: self.source, ..inbound }
     }
 
     async fn run_command(
@@ -95,12 +103,11 @@ impl Chat {
             self.elsewhere = TurnsElsewhere::new(self.session.id);
         }
         match &answer {
-            CommandReply::Settings(_) => self.show_settings(setting).await?,
             // The line has it, to be changed there.
             CommandReply::Edit(text) if self.answers == AnswerMode::AtOnce => {
                 self.typing.preload(&format!("/edit {text}"));
             }
-            answer => self.printer.answer(answer)?,
+            answer => self.show_reply(answer, setting).await?,
         }
         match (answer, &mut events) {
             (CommandReply::Resend(inbound), _) => {
@@ -132,8 +139,13 @@ impl Chat {
         }
     }
 
-    /// Shows the settings that hold now, all or one of them, each with where it comes from.
-    pub(super) async fn show_settings(&mut self, only: Option<&str>) -> CliResult {
+    /// Shows what a command answered. Where that is about settings, those that hold now are
+    /// shown, all or one of them, each with where it comes from.
+    pub(super) async fn show_reply(
+        &mut self,
+        reply: &CommandReply,
+        only: Option<&str>,
+    ) -> CliResult {
         if let Some(session) = self.agent.store().session(self.session.id).await? {
             self.session = session;
         }
@@ -142,7 +154,7 @@ impl Chat {
         if let Some(only) = only {
             holds.keep_only(only);
         }
-        self.printer.settings(&holds)
+        self.printer.answer(reply, &holds)
     }
 }
 

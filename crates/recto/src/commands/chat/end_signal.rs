@@ -10,12 +10,18 @@ use signal_hook::low_level::emulate_default_handler;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
+use super::Chat;
+use super::printer::TurnPrinter;
 use crate::failure::{CliFailure, CliResult};
 use crate::input;
+use crate::output::{tame, tell};
 
 /// How long the chat may take to end. One that can't, because it waits for whoever reads its
 /// output, is ended as if nobody had waited for the signal.
 const PATIENCE: Duration = Duration::from_secs(8);
+
+/// How long it may take to find out what the signal cuts short.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The first signal that asks the chat to end.
 #[derive(Debug)]
@@ -58,6 +64,21 @@ impl EndSignal {
         match (&mut self.0).await {
             Ok(signal) => ExitCode::from(128 + u8::try_from(signal).unwrap_or_default()),
             Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+impl Chat {
+    /// Says what becomes of the turn that a signal cuts short.
+    pub(super) async fn tell_cut_short(&self) {
+        let open = tokio::time::timeout(LOOK, self.agent.store().open_turns()).await;
+        let (Ok(Ok(open)), TurnPrinter::People(_)) = (open, &self.printer) else { return };
+        if let Some(turn) = open.turns.iter().find(|turn| turn.session == self.session.id) {
+            let session = tame(&self.session.label());
+            tell(&format_args!(
+                "ended by a signal; `recto chat --session {session}` goes on with turn {}",
+                turn.id
+            ));
         }
     }
 }

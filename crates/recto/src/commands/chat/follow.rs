@@ -68,7 +68,7 @@ impl Chat {
     async fn show(&mut self, turn: TurnId, event: &TurnEvent) -> CliResult<Option<MessageOutcome>> {
         let asked = event.event.questions();
         if !asked.is_empty() && self.answers == AnswerMode::Later {
-            return self.show_questions(event).map(Some);
+            return self.show_questions(event).await.map(Some);
         }
         if !asked.is_empty() {
             self.questions.add(asked);
@@ -94,8 +94,16 @@ impl Chat {
     }
 
     /// Shows questions that nobody here can answer with a key.
-    fn show_questions(&mut self, event: &TurnEvent) -> CliResult<MessageOutcome> {
+    async fn show_questions(&mut self, event: &TurnEvent) -> CliResult<MessageOutcome> {
         self.printer.event(event)?;
+        if let (EventKind::Asked(shown), Some(turn)) = (&event.event, event.turn) {
+            // A round may ask several at once, and nobody follows the turn from here on.
+            for other in self.agent.store().approvals_of(turn).await? {
+                if other.answer.is_none() && other.id != shown.approval {
+                    self.printer.question(&ApprovalQuestion::from_approval(&other))?;
+                }
+            }
+        }
         if let EventKind::Snapshot(snapshot) = &event.event {
             for question in &snapshot.questions {
                 self.printer.question(question)?;

@@ -6,6 +6,8 @@ use recto_agent::{COMMANDS, SURFACE_COMMANDS, SurfaceCommand, SurfaceCommandHelp
 use unicode_width::UnicodeWidthStr;
 
 use crate::draw::{PageWidth, wrap_words};
+use crate::input;
+use crate::terminal::quiet::is_dumb;
 
 const KEYS: [(&str, &str); 13] = [
     ("Enter", "send the message; while a reply is written: keep it for after that"),
@@ -29,21 +31,42 @@ const MOST: usize = 2;
 /// How wide the first column is where nothing says how wide a line can be.
 const WIDE: usize = 47;
 
-/// The commands, and on a terminal of some width the keys, in two columns.
-pub(super) fn help(width: Option<usize>) -> String {
+/// Whether keys do anything where the help is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HelpKeys {
+    Shown,
+    /// Whole lines are read: from a program, or from a terminal that can only print.
+    Hidden,
+}
+
+impl HelpKeys {
+    /// What holds for this process.
+    pub(super) fn of_process() -> Self {
+        match input::is_typed() && !is_dumb() {
+            true => HelpKeys::Shown,
+            false => HelpKeys::Hidden,
+        }
+    }
+}
+
+/// The commands, and where they are pressed the keys, in two columns.
+pub(super) fn help(width: Option<usize>, keys: HelpKeys) -> String {
     let typed = |name: &str, arguments: &str| format!("{name} {arguments}").trim_end().to_owned();
     let shared = COMMANDS.iter().map(|help| (typed(help.name, help.arguments), help.about));
     // Where no keys are pressed, no editor is opened.
-    let is_there =
-        |own: &&SurfaceCommandHelp| width.is_some() || own.command != SurfaceCommand::Editor;
+    let is_there = |own: &&SurfaceCommandHelp| {
+        keys == HelpKeys::Shown || own.command != SurfaceCommand::Editor
+    };
     let own = SURFACE_COMMANDS.iter().filter(is_there);
     let own = own.map(|own| (own.help.name.to_owned(), own.help.about));
     let commands: Vec<(String, &str)> = shared.chain(own).collect();
+    let commands = columns(&commands, width);
+    if keys == HelpKeys::Hidden {
+        return commands;
+    }
     let keys: Vec<(String, &str)> =
         KEYS.iter().map(|(key, about)| ((*key).to_owned(), *about)).collect();
-    let Some(width) = width else { return columns(&commands, None) };
-    let (commands, keys) = (columns(&commands, Some(width)), columns(&keys, Some(width)));
-    format!("{commands}\n{keys}")
+    format!("{commands}\n{}", columns(&keys, width))
 }
 
 /// Two columns, of which the second is wrapped between words. What is too long for the first
@@ -72,7 +95,7 @@ mod tests {
     #[test]
     fn every_line_fits_the_terminal_and_no_word_is_lost() {
         for width in [60, 80, 100, 120, 200] {
-            let drawn = help(Some(width));
+            let drawn = help(Some(width), HelpKeys::Shown);
             assert!(drawn.lines().all(|line| line.width() <= width), "{width}:\n{drawn}");
             let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
             for (_, about) in KEYS {
@@ -98,8 +121,12 @@ mod tests {
 
     /// A program that pipes messages in presses no keys.
     #[test]
-    fn without_a_terminal_there_are_no_keys() {
-        let drawn = help(None);
-        assert!(drawn.contains("/exit") && !drawn.contains("Ctrl-R"), "{drawn}");
+    fn where_lines_are_read_there_are_no_keys_and_no_editor() {
+        for width in [None, Some(80)] {
+            let drawn = help(width, HelpKeys::Hidden);
+            assert!(drawn.contains("/exit") && !drawn.contains("Ctrl-R"), "{drawn}");
+            assert!(!drawn.contains("/editor"), "{drawn}");
+        }
+        assert!(help(None, HelpKeys::Shown).contains("Ctrl-R"));
     }
 }

@@ -30,6 +30,13 @@ impl LineSource {
         }
     }
 
+    /// Ends the line of a prompt at which nothing was typed.
+    fn leave_prompt(self) {
+        if self == LineSource::DumbTerminal {
+            tell(&"");
+        }
+    }
+
     fn mentions(self) -> FileMentions {
         match self {
             LineSource::Pipe => FileMentions::AsText,
@@ -52,10 +59,16 @@ impl Chat {
             source.show_prompt();
             let line = tokio::select! {
                 biased;
-                () = self.interrupt.notified() => return Ok(exit_code(MessageOutcome::Stopped)),
+                () = self.interrupt.notified() => {
+                    source.leave_prompt();
+                    return Ok(exit_code(MessageOutcome::Stopped));
+                }
                 line = lines.recv() => line,
             };
-            let Some(line) = line.transpose()? else { break };
+            let Some(line) = line.transpose()? else {
+                source.leave_prompt();
+                break;
+            };
             if line.trim().is_empty() {
                 continue;
             }

@@ -8,8 +8,9 @@ use std::io;
 use std::path::Path;
 
 use recto_agent::{SessionFolder, SessionSettings};
+use recto_context::AudienceKind;
 use recto_fs::blocking;
-use recto_store::{Store, StoredSession};
+use recto_store::{SessionHolder, Store, StoredSession};
 
 use crate::cli::{ChatArgs, ProjectArgs};
 use crate::commands::sessions::{ambiguous, not_of};
@@ -54,7 +55,7 @@ async fn workspace_session(store: Option<&Store>, workspace: &Path) -> CliResult
     for number in 1.. {
         let name = if number == 1 { base.clone() } else { format!("{base}-{number}") };
         let named = match store {
-            Some(store) => store.sessions_named(&name).await?,
+            Some(store) => store.sessions_named(&SessionHolder::owner(), &name).await?,
             None => Vec::new(),
         };
         if named.iter().all(is_own) {
@@ -70,8 +71,20 @@ pub(super) async fn find_begun(
     settings: &Settings,
     name: &str,
 ) -> CliResult<Option<StoredSession>> {
-    let found = store.find_session(&settings.agent.name, name).await?;
+    let found = store.find_session(&settings.agent.name, &SessionHolder::owner(), name).await?;
     Ok(found.filter(|session| session.archived.is_none() || name.trim() == session.id.to_string()))
+}
+
+/// What the owner should know before talking in a session that is not held with them alone.
+pub(super) fn audience_notice(session: &StoredSession) -> Option<String> {
+    let audience = SessionSettings::from_store(&session.settings).audience?;
+    let with = match (audience.who, &audience.person) {
+        (AudienceKind::Owner, _) => return None,
+        (AudienceKind::Guest, Some(person)) => format!("the guest `{}`", tame(person)),
+        (AudienceKind::Guest, None) => "a guest".to_owned(),
+        (AudienceKind::Group | AudienceKind::SubAgent, _) => "a group".to_owned(),
+    };
+    Some(format!("session {} is held with {with}: what is said here is read there", session.id))
 }
 
 /// Lets the agents work in the project that one stands in, if the person wants it: by a flag, as
@@ -190,10 +203,11 @@ async fn find_elsewhere(
     agent: &str,
     name: &str,
 ) -> CliResult<Option<StoredSession>> {
-    if let Some(session) = store.find_session(agent, name).await? {
+    let owner = SessionHolder::owner();
+    if let Some(session) = store.find_session(agent, &owner, name).await? {
         return Ok(Some(session).filter(|session| session.agent != agent));
     }
-    let mut named = store.sessions_named(name).await?;
+    let mut named = store.sessions_named(&owner, name).await?;
     named.retain(|session| session.archived.is_none());
     match named.len() {
         0 | 1 => Ok(named.pop()),

@@ -13,13 +13,13 @@ use recto_store::{ApprovalAnswer, RetractionReason, TurnEnding};
 use recto_tools::ToolOutcome;
 use serde_json::json;
 
+use super::answers;
 use super::questions::wants;
-use super::{answers, session_settings};
 use crate::commands::approvals::person_words;
 use crate::commands::sessions::EffectiveSettings;
 use crate::draw::PageWidth;
 use crate::failure::{CliFailure, CliResult};
-use crate::output::{print, print_data, print_drawn, print_json_line, tell, usage_words};
+use crate::output::{print, print_data, print_drawn, print_json_line, tame, tell, usage_words};
 use crate::remedy_words::{hint_with_command, with_command};
 use crate::terminal::OutputStyle;
 use crate::terminal::markdown::MarkdownRenderer;
@@ -47,6 +47,8 @@ pub(super) struct TerminalPrinter {
     open_line: bool,
     /// What was printed of the present reply.
     printed: String,
+    /// How many calls were told not to run, whose results have not come yet.
+    denials: usize,
 }
 
 impl TurnPrinter {
@@ -59,6 +61,7 @@ impl TurnPrinter {
             calls: HashMap::new(),
             open_line: false,
             printed: String::new(),
+            denials: 0,
         }))
     }
 
@@ -88,6 +91,9 @@ impl TurnPrinter {
                 let status = finished.status.name();
                 let turn = turn_label(event);
                 terminal.line(&format!("{turn}, which came before, is {status}: {outcome}"))
+            }
+            (TurnPrinter::People(terminal), EventKind::Delivered { schedule, .. }) => {
+                terminal.line(&delivered_line(schedule))
             }
             // Nobody is told a second time.
             (TurnPrinter::People(terminal), EventKind::Notice(_)) => terminal.event(event),
@@ -174,22 +180,13 @@ impl TurnPrinter {
         }
     }
 
-    /// Shows the settings that hold in the session.
-    pub(super) fn settings(&mut self, holds: &EffectiveSettings) -> CliResult {
+    /// Shows what a command answered, where these settings hold.
+    pub(super) fn answer(&mut self, answer: &CommandReply, holds: &EffectiveSettings) -> CliResult {
         match self {
-            TurnPrinter::Json => print_json_line(
-                &json!({"event": "answer", "kind": "settings", "data": holds.json()}),
-            ),
-            TurnPrinter::People(_) => print(&session_settings::draw(holds)),
-        }
-    }
-
-    pub(super) fn answer(&mut self, answer: &CommandReply) -> CliResult {
-        match self {
-            TurnPrinter::Json => print_json_line(&answers::json(answer)),
+            TurnPrinter::Json => print_json_line(&answers::json(answer, holds)),
             TurnPrinter::People(terminal) => {
                 terminal.status.hide();
-                print(&answers::draw(answer))
+                print(&answers::draw(answer, holds))
             }
         }
     }
@@ -208,9 +205,11 @@ impl TerminalPrinter {
     fn show(&mut self, event: &TurnEvent) -> CliResult {
         match &event.event {
             EventKind::Accepted => Ok(()),
+            EventKind::Delivered { schedule, .. } => self.line(&delivered_line(schedule)),
             EventKind::TakenBack(event) => self.taken_back(event),
             EventKind::Requested { prompt_tokens, .. } => {
                 self.printed.clear();
+                self.denials = 0;
                 self.wait(&status::reading(*prompt_tokens))
             }
             EventKind::Thinking { .. } => self.wait("thinking"),
@@ -224,6 +223,7 @@ impl TerminalPrinter {
                 ApprovalAnswer::Once | ApprovalAnswer::Session => Ok(()),
                 other => {
                     let by = by.as_ref().map(person_words).unwrap_or_default();
+                    self.denials += 1;
                     self.line(&format!("{}{by}: the tool was not run", other.describe()))
                 }
             },
@@ -236,9 +236,16 @@ impl TerminalPrinter {
             }
             EventKind::Result { id, name, outcome, text } => {
                 let about = self.calls.remove(id).unwrap_or_default();
+                if *outcome == ToolOutcome::Denied && self.denials > 0 {
+                    // Who said so was told; the rest is for the model.
+                    self.denials -= 1;
+                    return Ok(());
+                }
                 let name = first_chars(name, MOST_NAME);
                 self.line(&match outcome {
-                    ToolOutcome::Done => status::called(&name, &about, text.len()),
+                    // What was kept can be other words than the model's.
+                    ToolOutcome::Done => status::remembered(&name, text)
+                        .unwrap_or_else(|| status::called(&name, &about, text.len())),
                     _ => status::failed(&name, &about, text),
                 })
             }
@@ -375,4 +382,9 @@ fn described(usage: &UsageTotals) -> String {
         words.push(format!("{} requests", usage.requests));
     }
     words.iter().map(|words| format!(" · {words}")).collect()
+}
+
+/// What is said of an answer that a schedule has put into the session.
+fn delivered_line(schedule: &str) -> String {
+    format!("the schedule `{}` has put its answer into this session", tame(schedule))
 }

@@ -202,5 +202,11 @@ async fn describe_end(store: &Store, turn: &StoredTurn) -> CliResult<String> {
         Some(reply) => shorten_words(reply.content()),
         None => turn.detail.clone().unwrap_or_default(),
     };
-    Ok(format!("session {session}: turn {} is {}: {}", turn.id, turn.status, tame(&words)))
+    let how = turn.status.to_string();
+    // A turn that was stopped has no other word to say.
+    let words = match words.is_empty() || words == how {
+        true => String::new(),
+        false => format!(": {}", tame(&words)),
+    };
+    Ok(format!("session {session}: turn {} is {how}{words}", turn.id))
 }

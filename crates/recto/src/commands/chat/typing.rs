@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crossterm::event::Event;
-use recto_agent::{
-    ApprovalQuestion, ChatCommand, CommandReply, Inbound, InboundReading, Right, SurfaceCommand,
-};
+use recto_agent::{ApprovalQuestion, ChatCommand, Inbound, InboundReading, Right, SurfaceCommand};
 
 use super::Chat;
 use crate::failure::{CliFailure, CliResult};
@@ -264,9 +262,19 @@ impl Chat {
             Ok(InboundReading::Command(command)) if self.acts_at_once(&command) => {
                 self.run_beside(command).await?;
             }
-            _ => self.typing.queue(line),
+            _ => self.keep_line(line)?,
         }
         Ok(KeyEffect::GoesOn)
+    }
+
+    /// Lets a line wait for the turn's end. At a question it may have been meant as an answer.
+    fn keep_line(&mut self, line: String) -> CliResult {
+        self.typing.queue(line);
+        if self.questions.is_shown() {
+            self.printer.pause()?;
+            tell(&"that line is kept for after this turn; the question waits for one of its keys");
+        }
+        Ok(())
     }
 
     /// Whether a command is for the turn that runs, or only shows something and no reply is in
@@ -285,9 +293,8 @@ impl Chat {
         let stops_turn = command == ChatCommand::Stop(None);
         self.printer.pause()?;
         match self.agent.command(&self.actor, &self.conversation, session, command).await {
-            Ok(CommandReply::Settings(_)) => self.show_settings(setting).await?,
             Ok(reply) => {
-                self.printer.answer(&reply)?;
+                self.show_reply(&reply, setting).await?;
                 if stops_turn {
                     self.take_back_queued()?;
                 }

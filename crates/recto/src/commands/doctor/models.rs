@@ -127,7 +127,7 @@ pub(super) async fn entries(settings: &Settings, choice: &ModelChoice) -> Vec<Do
         match setup::model_entry(settings, &model.name) {
             Ok(entry) => {
                 let health = health(&entry).await;
-                entry_finding(&entry, health, wrong)
+                entry_finding(&entry, health, settings.window_cap, wrong)
             }
             Err(failure) => {
                 let (text, hint) = failure.parts();
@@ -141,6 +141,7 @@ pub(super) async fn entries(settings: &Settings, choice: &ModelChoice) -> Vec<Do
 fn entry_finding(
     entry: &ModelEntry,
     health: Result<ModelHealth, LlmError>,
+    window_cap: u32,
     wrong: FindingState,
 ) -> DoctorFinding {
     let what = format!("model {}", entry.name);
@@ -171,17 +172,21 @@ fn entry_finding(
         url if url == provider.name() => String::new(),
         url => format!(" at {url}"),
     };
-    let window = window(entry, &health);
+    let window = window(entry, &health, window_cap);
     let text = format!("{} {model}{place}: {window}{tools}", provider.name());
     DoctorFinding::new(what, FindingState::Fine, text).data(data)
 }
 
-fn window(entry: &ModelEntry, health: &ModelHealth) -> String {
+fn window(entry: &ModelEntry, health: &ModelHealth, cap: u32) -> String {
     if let Some(set) = entry.window {
         return format!("window {set}, set in the config");
     }
     match health.window {
         ServerWindow::Loaded(tokens) => format!("window {}, as loaded", Tokens::new(tokens)),
+        ServerWindow::Trained(tokens) if tokens > cap => {
+            let [cap, tokens] = [cap, tokens].map(Tokens::new);
+            format!("window {cap}, by `window.cap` (trained for {tokens})")
+        }
         ServerWindow::Trained(tokens) => format!("window {}, as trained", Tokens::new(tokens)),
         ServerWindow::Fits(tokens) => format!("window {}, as memory allows", Tokens::new(tokens)),
         ServerWindow::Unknown => "window unknown".to_owned(),

@@ -26,6 +26,14 @@ pub(super) async fn findings(
             findings.push(DoctorFinding::new("tools", FindingState::Warning, why).data(data));
         }
     }
+    for exposed in setup::exposed_executables(settings) {
+        let data = json!({"path": exposed.path, "what": exposed.what});
+        findings.push(
+            DoctorFinding::new("executed", FindingState::Warning, exposed.warning())
+                .hint("put it where no tool can write, outside the workspace".to_owned())
+                .data(data),
+        );
+    }
     let tools = setup::toolbox(home, settings);
     let known = tools.servers().status();
     for entry in &settings.servers {
@@ -40,6 +48,8 @@ fn sandbox(settings: &Settings) -> DoctorFinding {
     let data = json!({
         "landlock": guards.landlock,
         "seccomp": guards.seccomp,
+        "view": guards.view.name(),
+        "memory": guards.memory.name(),
         "required": settings.tools.sandbox == SandboxPolicy::Required,
     });
     let found = match settings.tools.sandbox {
@@ -66,19 +76,31 @@ fn server(entry: &ServerSettings, known: Option<&ServerStatus>) -> DoctorFinding
         "enabled": entry.enabled,
         "tools": known.and_then(|known| known.tools),
         "protocol": known.and_then(|known| known.protocol.clone()),
+        "sandbox": entry.is_sandboxed(),
     });
+    let confined = confinement(entry);
     let found = match known {
         None => DoctorFinding::new(what, FindingState::Absent, "off, as the config has it"),
         Some(ServerStatus { place, tools: Some(count), .. }) => {
-            let text = format!("{place}: {} when it was last asked", counted(*count, "tool"));
+            let tools = counted(*count, "tool");
+            let text = format!("{place}: {tools} when it was last asked{confined}");
             DoctorFinding::new(what, FindingState::Fine, text)
         }
         Some(ServerStatus { place, .. }) => DoctorFinding::new(
             what,
             FindingState::Absent,
-            format!("{place}: never asked for its tools"),
+            format!("{place}: never asked for its tools{confined}"),
         )
         .hint(format!("`recto mcp check {}` asks it", entry.name)),
     };
     found.data(data)
+}
+
+/// Says whose rights the program of a server has.
+fn confinement(entry: &ServerSettings) -> &'static str {
+    match entry.is_sandboxed() {
+        None => "",
+        Some(true) => "; in the sandbox",
+        Some(false) => "; not in the sandbox, it runs with your rights",
+    }
 }

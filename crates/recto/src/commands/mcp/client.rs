@@ -63,6 +63,7 @@ fn server_json(
             TransportSettings::Program { .. } => "stdio",
             TransportSettings::Address { .. } => "http",
         },
+        "sandbox": server.is_sandboxed(),
         "include": settings.server_include(server),
         "permission": permission(server),
         "tools": known.and_then(|known| known.tools),
@@ -213,13 +214,13 @@ async fn learn_tools(
 }
 
 fn tool_json(spec: &ToolSpec, tools: &Toolbox) -> Value {
-    let catalog = recto_context::Catalog::default();
+    let context = recto_tools::CallContext::default();
     json!({
         "name": &*spec.id.name,
         "server": spec.id.server,
         "called": &*spec.called,
         "include": spec.include,
-        "permission": match tools.asks(spec, &catalog, tools.approval()) {
+        "permission": match tools.asks(spec, &context, tools.approval()) {
             true => "ask",
             false => "allow",
         },

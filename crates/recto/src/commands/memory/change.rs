@@ -151,7 +151,8 @@ async fn forget_one(
     let forgotten = files.forget(&sure_name(memory), &audience).await?;
     let id = tame(&sure_name(memory));
     tell(&format_args!(
-        "it is kept in {}; `recto memory restore {id}` brings it back",
+        "forgotten: \"{}\"; `recto memory restore {id}` brings it back from {}",
+        tame(&forgotten.memory.text),
         tame(&forgotten.archive.to_string_lossy())
     ));
     Ok(forgotten.memory)

@@ -2,7 +2,7 @@
 
 use recto_agent::IncludeSettings;
 use recto_fs::blocking;
-use recto_server::{HostProblem, HostRequest, IncludeChange, IncludeTarget};
+use recto_server::{HostAnswer, HostProblem, HostRequest, IncludeChange, IncludeTarget};
 use recto_store::StoredSession;
 use serde_json::Value;
 use tokio::sync::mpsc::Receiver;
@@ -16,41 +16,44 @@ use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::setup;
 
-/// Answers the server's requests until it has ended.
+/// Answers the server's requests until it has ended, each in a task of its own: none waits for
+/// another, and what breaks in one is that one's alone.
 pub(super) async fn answer_requests(home: RectoHome, mut requests: Receiver<HostRequest>) {
     while let Some(request) = requests.recv().await {
-        let home = home.clone();
-        // Nobody waits any more for an answer that is not taken.
-        match request {
-            HostRequest::SessionSettings { session, answer } => {
-                let home = home.clone();
-                let settings = blocking(move || settings_json(&home, &session)).await;
-                let _ = answer.send(settings);
-            }
-            HostRequest::ForgetSession { session, said, answer } => {
-                let home = home.clone();
-                let forget = move || forget_elsewhere(&home, &session, &said);
-                let forgotten = blocking(forget).await;
-                let _ = answer.send(forgotten.map_err(|failure| failure.parts().0));
-            }
-            HostRequest::Doctor { answer } => {
-                let report = blocking(move || doctor::report_json(&home)).await;
-                let _ = answer.send(report);
-            }
-            HostRequest::SetInclude { change, answer } => {
-                let done = blocking(move || set_include(&home, &change)).await;
-                let _ = answer.send(done.map_err(host_problem));
-            }
+        tokio::spawn(answer_request(home.clone(), request));
+    }
+}
+
+async fn answer_request(home: RectoHome, request: HostRequest) {
+    match request {
+        HostRequest::SessionSettings { session, answer } => {
+            send_answer(answer, move || settings_json(&home, &session)).await;
+        }
+        HostRequest::ForgetSession { session, said, answer } => {
+            send_answer(answer, move || forget_elsewhere(&home, &session, &said)).await;
+        }
+        HostRequest::Doctor { answer } => {
+            send_answer(answer, move || Ok(doctor::report_json(&home))).await;
+        }
+        HostRequest::SetInclude { change, answer } => {
+            send_answer(answer, move || set_include(&home, &change)).await;
         }
     }
 }
 
-/// The settings that hold in a session by the config as it is now; nothing where it has errors.
-fn settings_json(home: &RectoHome, session: &StoredSession) -> Value {
-    match setup::load_config(home, Vec::new()) {
-        Ok(config) => effective_settings(&config, session).json(),
-        Err(_) => Value::Null,
-    }
+async fn send_answer<T: Send + 'static>(
+    answer: HostAnswer<T>,
+    work: impl FnOnce() -> CliResult<T> + Send + 'static,
+) {
+    let done = blocking(work).await.map_err(host_problem);
+    // Nobody waits any more for an answer that is not taken.
+    let _ = answer.send(done);
+}
+
+/// The settings that hold in a session by the config as it is now.
+fn settings_json(home: &RectoHome, session: &StoredSession) -> CliResult<Value> {
+    let config = setup::load_config(home, Vec::new())?;
+    Ok(effective_settings(&config, session).json())
 }
 
 /// Writes an include mode into the config, and gives what the config then says for each agent.

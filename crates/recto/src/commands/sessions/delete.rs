@@ -91,11 +91,14 @@ fn ask_twice(session: &StoredSession, messages: usize) -> CliResult<bool> {
             .hint("nobody can be asked here; `--yes` says that you mean it"));
     }
     let (messages, shown) = (counted(messages, "message"), tame(&label));
-    let first = format!(
-        "Session {shown} has {messages}. Deleting takes them away for good, with every record.\n\
-         Type its name to go on: "
-    );
-    Ok(ask(&first)? == label && ask("It can't be brought back. Type yes to delete it: ")? == "yes")
+    tell(&format_args!(
+        "Session {shown} has {messages}. Deleting takes them away for good, with every record."
+    ));
+    if ask("Type its name to go on: ")? != label {
+        tell(&"that is not its name");
+        return Ok(false);
+    }
+    Ok(ask("It can't be brought back. Type yes to delete it: ")? == "yes")
 }
 
 fn ask(question: &str) -> CliResult<String> {

@@ -5,12 +5,13 @@ use recto_agent::{
     SearchSetting, SessionSettings, question_json, session_item_json, session_setting_names,
 };
 use recto_context::mode::{ModeSetting, ModeSource, ResolvedMode};
+use recto_llm::Provider;
 use recto_store::{Moment, Store, StoredApproval, StoredSession};
 use serde_json::{Value, json};
 
 use super::effective::{EffectiveSetting, EffectiveSettings, SettingSource};
 use crate::commands::config::value_json;
-use crate::config::{LoadedConfig, ModelSettings, SettingRow, Settings};
+use crate::config::{LoadedConfig, ModelSettings, SettingRow, Settings, plain_model};
 use crate::failure::CliResult;
 use crate::setup;
 
@@ -98,6 +99,11 @@ pub(crate) fn effective_settings(
             *mode = by_pair;
         }
         mode.value.get_or_insert_with(|| ModeSource::Default.setting().into());
+    }
+    // A model that was found has no place in the config, and Recto's own limit all the same.
+    let found = plain_model("found", Provider::Scripted, "found");
+    if let (Some(most), Some(found)) = (effective.get_mut("max_output_tokens"), found) {
+        most.value.get_or_insert_with(|| found.max_output_tokens.into());
     }
     effective
 }

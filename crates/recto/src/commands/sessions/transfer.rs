@@ -3,6 +3,9 @@
 
 mod incoming;
 
+#[cfg(any(test, fuzzing))]
+pub(crate) use incoming::fuzzing;
+
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -10,8 +13,8 @@ use std::path::Path;
 use recto_agent::{Conversation, RecordReader, SOLE_ACCOUNT, SessionExportForm};
 use recto_context::Audience;
 use recto_store::{
-    BindingKey, Moment, NewSession, NewTranscript, SessionFilter, SessionName, SessionSummary,
-    Store, StoreError, StoreResult, StoredSession,
+    BindingKey, Moment, NewSession, NewTranscript, SessionFilter, SessionHolder, SessionName,
+    SessionSummary, Store, StoreError, StoreResult, StoredSession,
 };
 use serde_json::json;
 
@@ -173,6 +176,7 @@ async fn import_session(
         account: place.account,
         conversation: place.name,
         user: place.user,
+        holder: SessionHolder::owner(),
     };
     let mut of_session = incoming.settings.clone();
     of_session.insert("audience".to_owned(), json!(audience));

@@ -5,18 +5,16 @@
 //! the schema, the guards, the limits, and that a skill is as it was when a person
 //! last looked at it.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use recto_agent::{add_tools, runnable_tools};
-use recto_context::{CallId, Catalog, ContentHash, Skill, ToolCall, ToolSpec};
-use recto_store::{Moment, TrustUpdate};
+use recto_agent::{TrustRecords, add_tools, other_agents, runnable_tools};
+use recto_context::{CallId, Catalog, Skill, ToolCall, ToolSpec};
+use recto_store::Moment;
 use recto_tools::{
-    ApprovalNeed, CallContext, CallPermit, Consent, ToolAction, ToolCaller, ToolOutcome,
-    ToolResult, Toolbox,
+    ActionFields, ApprovalNeed, CallContext, CallPermit, Consent, ToolAction, ToolCaller,
+    ToolOutcome, ToolResult, Toolbox,
 };
 use serde_json::{Value, json};
 
@@ -104,7 +102,9 @@ impl ToolTrial {
             tools.servers().learn_tools().await;
             view.catalog = view.snapshot.catalog.clone();
             let built_in = setup::built_in(&tools, &view.settings);
-            add_tools(&mut view.catalog, &built_in, &tools.servers().tools());
+            let own = &view.settings.agent.name;
+            let others = other_agents(&view.snapshot.sub_agents, own);
+            add_tools(&mut view.catalog, &built_in, &others, &tools.servers().tools());
         }
         let id = items::find(&view, &view.entries(), &args.name)?.id.clone();
         let spec = view.catalog.all_tools().find(|spec| spec.id == id).cloned();
@@ -114,8 +114,9 @@ impl ToolTrial {
         let declaring = skills::declaring(&view.settings, &view.catalog).await?;
         let context = CallContext {
             catalog: Arc::new(view.catalog.clone()),
-            trusted: Arc::new(trusted(&declaring)),
+            trusted: Arc::new(skills::trusted(&declaring)),
             caller: ToolCaller { audience: setup::owner(&view.settings), ..ToolCaller::default() },
+            ..CallContext::default()
         };
         let call = ToolCall {
             id: CallId("1".into()),
@@ -140,7 +141,7 @@ impl ToolTrial {
 
     fn asks(&self, action: &ToolAction) -> bool {
         action.needs == ApprovalNeed::Person
-            || self.tools.asks(&self.spec, &self.view.catalog, self.tools.approval())
+            || self.tools.asks(&self.spec, &self.context, self.tools.approval())
     }
 
     fn print_action(&self, action: &ToolAction, as_json: bool) -> CliResult {
@@ -165,15 +166,31 @@ impl ToolTrial {
         })
     }
 
-    /// Remembers a skill that is seen for the first time, as a turn would.
+    /// Remembers the skill. Whoever calls one by hand to which the config gives rights is told
+    /// what those are, and has looked at it then.
     async fn store_trust(&self) -> CliResult {
-        let Some(DeclaringSkill { folder, trust: SkillTrust::New(hash), .. }) = &self.skill else {
+        let Some(DeclaringSkill { trust: SkillTrust::Known(identity, standing), .. }) = &self.skill
+        else {
             return Ok(());
         };
-        let folders = vec![(folder.to_string_lossy().into_owned(), *hash)];
+        let unseen = match self.describe().await.map(|action| action.fields) {
+            Ok(ActionFields::Program(fields)) => fields.unseen_skill,
+            _ => None,
+        };
+        let rows = match (unseen, standing) {
+            (Some(skill), _) => {
+                let (name, rights) = (tame(&skill.name), tame(&skill.rights.join(", ")));
+                tell(&format_args!("first call of skill {name}; the config gives it: {rights}"));
+                identity.looked_at_rows()
+            }
+            (None, standing) => match TrustRecords::default().news(identity, *standing) {
+                Some(rows) => rows,
+                None => return Ok(()),
+            },
+        };
         let store = setup::store(&self.view.settings)?;
         let agent = &self.view.settings.agent.name;
-        Ok(store.trust(agent, folders, TrustUpdate::First, Moment::now()).await?)
+        Ok(store.trust(agent, rows.0, rows.1, Moment::now()).await?)
     }
 
     /// Makes the call. What it would do is looked at first: the person's word is
@@ -189,16 +206,6 @@ impl ToolTrial {
         let mut results = Box::pin(self.tools.run_each(calls, &permits, offered, &self.context));
         results.next().await.map(|(_, result)| result)
     }
-}
-
-/// The hashes of skills when a person last looked; one that is new counts as seen now.
-fn trusted(declaring: &[DeclaringSkill]) -> BTreeMap<PathBuf, ContentHash> {
-    let hash = |skill: &DeclaringSkill| match &skill.trust {
-        SkillTrust::New(hash) | SkillTrust::AsBefore(hash) => Some(*hash),
-        SkillTrust::Changed { was, .. } => Some(*was),
-        SkillTrust::Untrusted(_) | SkillTrust::Unreadable(_) => None,
-    };
-    declaring.iter().filter_map(|skill| Some((skill.folder.clone(), hash(skill)?))).collect()
 }
 
 /// The skill that brings a tool.

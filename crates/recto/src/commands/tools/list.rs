@@ -3,10 +3,11 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use recto_agent::ListedItem;
 use recto_context::{ItemId, ToolSpec};
-use recto_tools::{Toolbox, guards};
+use recto_tools::{CallContext, Toolbox, guards};
 use serde_json::{Value, json};
 
 use super::skills::{self, DeclaringSkill};
@@ -51,12 +52,17 @@ fn rows<'a>(
     declaring: &'a [DeclaringSkill],
 ) -> Vec<ToolListRow<'a>> {
     let specs: Vec<&ToolSpec> = view.catalog.all_tools().collect();
+    let context = CallContext {
+        catalog: Arc::new(view.catalog.clone()),
+        trusted: Arc::new(skills::trusted(declaring)),
+        ..CallContext::default()
+    };
     let row = |entry: ListedItem<'a>| {
         let spec = specs.iter().find(|spec| spec.id == entry.id)?;
         let skill = declaring.iter().find(|skill| comes_with_skill(&entry.id, skill, spec));
         let permission = match skill.and_then(DeclaringSkill::why_off) {
             Some(_) => "off",
-            None if tools.asks(spec, &view.catalog, tools.approval()) => "ask",
+            None if tools.asks(spec, &context, tools.approval()) => "ask",
             None => "allow",
         };
         Some(ToolListRow { called: &spec.called, entry, permission, skill })
@@ -123,6 +129,9 @@ fn drawn(
     );
     let _ = write!(page, "\napproval: {}", settings.tools.approval.name());
     let _ = write!(page, "\nguards around programs: {}\n", around(settings));
+    for exposed in setup::exposed_executables(settings) {
+        let _ = writeln!(page, "warning: {}", tame(&exposed.warning()));
+    }
     for skill in declaring {
         let _ = writeln!(page, "skill {}: {}", tame(&skill.name), granted(skill, settings));
     }

@@ -3,15 +3,14 @@
 //!
 //! Nothing is remembered here: that is for those who run a tool, or were told to.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use recto_agent::{skill_changed_notice, skill_untrusted_notice};
-use recto_context::{Catalog, ContentHash, ContentSource, Skill};
-use recto_tools::trust_hash;
+use recto_agent::{SkillIdentity, SkillOrigin, SkillStanding, TrustRecords};
+use recto_context::{Catalog, ContentSource, Skill};
+use recto_tools::{TrustedSkills, trust_hash};
 use serde_json::Value;
 
 use crate::config::{GrantSettings, ItemKind, Settings};
@@ -29,17 +28,11 @@ pub(in crate::commands) struct DeclaringSkill {
     pub(in crate::commands) trust: SkillTrust,
 }
 
-/// The state of a skill's files, compared with what a person last saw of them.
+/// What is known of a skill's files.
 pub(in crate::commands) enum SkillTrust {
-    /// Nothing is known yet.
-    New(ContentHash),
-    /// The same as when a person last looked at it.
-    AsBefore(ContentHash),
-    /// It comes with a project, and nobody has trusted it.
-    Untrusted(ContentHash),
-    /// Its declaration or a script changed.
-    Changed { was: ContentHash, is: ContentHash },
-    /// It can't be read.
+    /// They were compared with what a person last saw of them.
+    Known(SkillIdentity, SkillStanding),
+    /// They can't be read.
     Unreadable(io::Error),
 }
 
@@ -47,15 +40,8 @@ impl DeclaringSkill {
     /// Says why its tools are off, if they are.
     pub(in crate::commands) fn why_off(&self) -> Option<String> {
         match &self.trust {
-            SkillTrust::New(_) | SkillTrust::AsBefore(_) => None,
-            SkillTrust::Untrusted(_) => {
-                let source = ContentSource::file(&self.folder);
-                let notice = skill_untrusted_notice(source, &self.name);
-                Some(with_command(&*notice.problem, notice.remedy.as_ref()))
-            }
-            SkillTrust::Changed { .. } => {
-                let source = ContentSource::file(&self.folder);
-                let notice = skill_changed_notice(source, &self.name);
+            SkillTrust::Known(_, standing) => {
+                let notice = standing.notice(ContentSource::file(&self.folder), &self.name)?;
                 Some(with_command(&*notice.problem, notice.remedy.as_ref()))
             }
             SkillTrust::Unreadable(error) => {
@@ -95,31 +81,41 @@ pub(in crate::commands) async fn declaring(
     if declaring.is_empty() {
         return Ok(Vec::new());
     }
-    let known = trusted_hashes(settings).await?;
-    let is_of_project = |folder: &Path| {
-        settings.project.as_ref().is_some_and(|project| folder.starts_with(project))
-    };
+    let known = trust_records(settings).await?;
     let with_trust = |(skill, folder): (&Skill, PathBuf)| {
-        let trust = match (trust_hash(&folder), known.get(&*folder.to_string_lossy())) {
-            (Err(error), _) => SkillTrust::Unreadable(error),
-            (Ok(is), None) if is_of_project(&folder) => SkillTrust::Untrusted(is),
-            (Ok(is), None) => SkillTrust::New(is),
-            (Ok(is), Some(was)) if is == *was => SkillTrust::AsBefore(is),
-            (Ok(is), Some(was)) => SkillTrust::Changed { was: *was, is },
+        let name = skill.name.clone();
+        let trust = match trust_hash(&folder) {
+            Err(error) => SkillTrust::Unreadable(error),
+            Ok(files) => {
+                let origin = SkillOrigin::of(&folder, settings.project.as_deref());
+                let identity = SkillIdentity { name: name.clone(), folder: folder.clone(), files };
+                let standing = known.judge(&identity, origin);
+                SkillTrust::Known(identity, standing)
+            }
         };
-        DeclaringSkill { name: skill.name.clone(), folder, trust }
+        DeclaringSkill { name, folder, trust }
     };
     Ok(declaring.into_iter().map(with_trust).collect())
 }
 
-/// The hashes of skills' folders that a person has seen. Looking must not make a store.
-async fn trusted_hashes(settings: &Settings) -> CliResult<BTreeMap<String, ContentHash>> {
+/// The skills whose programs may run, as those who run them know them.
+pub(in crate::commands) fn trusted(declaring: &[DeclaringSkill]) -> TrustedSkills {
+    let trusted = |skill: &DeclaringSkill| match &skill.trust {
+        SkillTrust::Known(identity, standing) => {
+            Some((skill.folder.clone(), identity.trusted(standing.look()?)))
+        }
+        SkillTrust::Unreadable(_) => None,
+    };
+    declaring.iter().filter_map(trusted).collect()
+}
+
+/// What is known of skills. Looking must not make a store.
+async fn trust_records(settings: &Settings) -> CliResult<TrustRecords> {
     if !settings.store.path.exists() {
-        return Ok(BTreeMap::new());
+        return Ok(TrustRecords::default());
     }
     let store = setup::store(settings)?;
-    let known = store.trusted(&settings.agent.name).await?;
-    Ok(known.into_iter().collect())
+    Ok(TrustRecords::new(store.trusted(&settings.agent.name).await?))
 }
 
 /// The folder of a skill that was read from a file.

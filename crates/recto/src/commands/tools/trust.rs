@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use recto_agent::{bare_item_name, name_means_item};
+use recto_agent::{SkillStanding, bare_item_name, name_means_item};
 use recto_context::{ItemId, ItemKind};
-use recto_store::{Moment, TrustUpdate};
+use recto_store::Moment;
 use serde_json::json;
 
 use super::skills::{self, DeclaringSkill, SkillTrust};
@@ -26,21 +26,19 @@ pub(super) fn run(view: &ItemView, name: &str, as_json: bool) -> CliResult {
         let skill = find(&declaring, name)?;
         // Listed after they were hashed: what changes in between is not trusted.
         let files = files(&skill.folder);
-        let (hash, was) = match &skill.trust {
-            SkillTrust::New(is) | SkillTrust::Untrusted(is) => (*is, "seen for the first time"),
-            SkillTrust::AsBefore(is) => (*is, "as it was"),
-            SkillTrust::Changed { is, .. } => (*is, "changed"),
+        let (identity, was) = match &skill.trust {
+            SkillTrust::Known(identity, standing) => (identity, describe_standing(*standing)),
             SkillTrust::Unreadable(error) => {
                 let what = format!("the skill `{}` can't be read", tame(&skill.name));
                 return Err(CliFailure::new(what).because(error));
             }
         };
-        let folder = skill.folder.to_string_lossy().into_owned();
+        let (rows, update) = identity.looked_at_rows();
         let store = setup::store(&view.settings)?;
         let agent = &view.settings.agent.name;
-        store.trust(agent, vec![(folder, hash)], TrustUpdate::Again, Moment::now()).await?;
+        store.trust(agent, rows, update, Moment::now()).await?;
         let paths = || files.iter().map(|file| &file.path).collect::<Vec<_>>();
-        let (name, sum) = (&*skill.name, hash.to_string());
+        let (name, sum) = (&*skill.name, identity.files.to_string());
         print_as(
             as_json,
             || json!({"skill": name, "was": was, "hash": sum, "files": paths()}),
@@ -61,6 +59,17 @@ fn find<'a>(declaring: &'a [DeclaringSkill], name: &str) -> CliResult<&'a Declar
     let names = declaring.iter().map(|skill| &*skill.name);
     let otherwise = "`recto tools list` shows which skill brings a tool, as its server";
     Err(failure.hint_nearest(bare_item_name(name), names, otherwise))
+}
+
+/// What a skill was before a person trusted it, in a few words.
+fn describe_standing(standing: SkillStanding) -> &'static str {
+    match standing {
+        SkillStanding::New | SkillStanding::OfProject => "seen for the first time",
+        SkillStanding::Seen | SkillStanding::LookedAt => "as it was",
+        SkillStanding::Changed => "changed",
+        SkillStanding::WasOff => "off in another place",
+        SkillStanding::NameTaken => "the second of its name",
+    }
 }
 
 /// A file that decides what the skill's tools do.

@@ -89,10 +89,7 @@ async fn send_again(store: &Store, settings: Settings, args: &ReplayArgs) -> Cli
     let model = args.model.as_deref().unwrap_or(&request.model);
     let settings = setup::with_model(settings, Some(model)).await?;
     let entry = setup::model_entry(&settings, model)?;
-    let target = match &args.model {
-        None => ReplayTarget::Recorded(&entry),
-        Some(_) => ReplayTarget::Rewritten(&entry, Tokens::new(settings.window_cap)),
-    };
+    let target = ReplayTarget::new(&request, &entry, Tokens::new(settings.window_cap));
     let number = request.number;
     let plan = record.prepare_replay(request, target).await?;
     let styled = OutputStyle::on_stdout();

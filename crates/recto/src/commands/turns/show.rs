@@ -2,12 +2,13 @@
 //! all as JSON.
 
 use recto_agent::{
-    Actor, ActorRole, RecordReader, RequestPurpose, TurnRecord, find_open_turn, restore_request,
+    Actor, ActorRole, OpenTurn, OpenTurnStanding, RecordReader, RequestPurpose, TurnRecord,
+    find_open_turn, restore_request,
 };
 use recto_context::{ChangeCause, MessageId, grouped_digits};
 use recto_store::{
-    RequestRecord, RequestUsage, Store, StoredRetraction, StoredSession, StoredTurn,
-    TurnRetractions,
+    RequestRecord, RequestUsage, Store, StoredDelegation, StoredRetraction, StoredSession,
+    StoredTurn, TurnRetractions,
 };
 use serde::Deserialize;
 
@@ -55,9 +56,11 @@ async fn draw_turn(
     let context = restore_request(store, &request).await?;
     let width = PageWidth::of_stdout();
     let session = store.session(turn.session).await?;
-    let mut out = heading(turn, session.as_ref(), &request, width);
-    out.push_str(&standing(store, turn, width).await?);
+    let open = find_open_turn(store, turn).await?;
+    let mut out = heading(turn, open.as_ref(), session.as_ref(), &request, width);
+    out.push_str(&open.as_ref().map(|open| standing(open, width)).unwrap_or_default());
     out.push_str(&retraction_lines(&store.retractions_of_turn(turn.id).await?, width));
+    out.push_str(&delegation_lines(store, turn, width).await?);
     out.push_str(&approvals(store, turn, width).await?);
     out.push_str(&draw::request(&context, width));
     out.push_str(&reply(store, turn, &request, width).await?);
@@ -67,20 +70,23 @@ async fn draw_turn(
 /// Draws what a turn was and how it ended, and how its request came about.
 fn heading(
     turn: &StoredTurn,
+    open: Option<&OpenTurn>,
     session: Option<&StoredSession>,
     request: &RequestRecord,
     width: PageWidth,
 ) -> String {
+    // The store says that it runs until somebody has taken it up.
+    let is_cut_short = open.is_some_and(|open| open.standing == OpenTurnStanding::CutShort);
+    let status = if is_cut_short { "cut short".to_owned() } else { turn.status.to_string() };
     let session = session.map_or_else(|| turn.session.to_string(), StoredSession::label);
     let bytes = grouped_digits(request.body_length);
     let mut lines = vec![
         (
             "turn",
             format!(
-                "{} of session {}, {}, {}",
+                "{} of session {}, {status}, {}",
                 turn.id,
                 tame(&session),
-                turn.status,
                 local(turn.accepted)
             ),
         ),
@@ -126,10 +132,8 @@ fn prefix_words(request: &RequestRecord) -> Option<String> {
 }
 
 /// Draws how a turn stands that has not ended.
-async fn standing(store: &Store, turn: &StoredTurn, width: PageWidth) -> CliResult<String> {
-    let open = find_open_turn(store, turn).await?;
-    let line = |open| labelled("open", &format!("it {}", draw::open_turn(open)), width);
-    Ok(open.as_ref().map(line).unwrap_or_default())
+fn standing(open: &OpenTurn, width: PageWidth) -> String {
+    labelled("open", &format!("it {}", draw::open_turn(open)), width)
 }
 
 /// Draws what the turn has to do with exchanges that were taken back.
@@ -146,6 +150,24 @@ fn retraction_lines(retractions: &TurnRetractions, width: PageWidth) -> String {
         out.push_str(&labelled("undone", &text, width));
     }
     out
+}
+
+/// Draws which tasks the turn gave to sub-agents, and whose task it does itself.
+async fn delegation_lines(store: &Store, turn: &StoredTurn, width: PageWidth) -> CliResult<String> {
+    let mut out = String::new();
+    if let Some(StoredDelegation { agent, parent, .. }) = store.delegation_in(turn.session).await? {
+        let agent = tame(&agent);
+        let text = match parent {
+            Some(parent) => format!("the task of sub-agent {agent}, given by turn {}", parent.turn),
+            None => format!("the task of sub-agent {agent}"),
+        };
+        out.push_str(&labelled("task", &text, width));
+    }
+    for task in store.delegations_of(turn.id).await? {
+        let done = task.turn.map_or_else(|| "not begun".to_owned(), |turn| format!("turn {turn}"));
+        out.push_str(&labelled("delegated", &format!("to {}: {done}", tame(&task.agent)), width));
+    }
+    Ok(out)
 }
 
 /// Draws what was asked in the turn, with the answers.
@@ -174,7 +196,8 @@ async fn reply(
     let RequestUsage { prompt, cached, completion } = answer.usage;
     let usage = match usage_words(prompt, cached, completion).join(", ") {
         words if words.is_empty() => words,
-        words => format!(": {words}"),
+        // Recto's own count adds up part by part, and can be a little more.
+        words => format!(": {words}, by the model's own count"),
     };
     let mut out = format!("\n{bold}reply{bold:#}{usage}\n");
     if let Some(error) = answer.result["error"]["message"].as_str() {

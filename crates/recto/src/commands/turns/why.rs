@@ -1,7 +1,6 @@
 //! `recto why`: why an item was on the page of a turn, or was not.
 
 use recto_agent::RecordReader;
-use serde_json::json;
 
 use crate::cli::WhyArgs;
 use crate::failure::CliResult;
@@ -25,8 +24,12 @@ pub(crate) fn run(home: &RectoHome, args: &WhyArgs) -> CliResult {
         let explained = record.explain(&memories, &args.name).await?;
         print_as(
             args.json,
-            || json!(explained),
-            || explained.items.iter().map(|why| tame(&why.to_string()) + "\n").collect(),
+            || explained.json(),
+            || {
+                let items = explained.items.iter().map(ToString::to_string);
+                let files = explained.files.iter().map(ToString::to_string);
+                items.chain(files).map(|why| tame(&why) + "\n").collect()
+            },
         )
     })
 }

@@ -7,7 +7,9 @@
 use super::super::problem::ValueMismatch;
 use super::super::raw::NamedTable;
 use super::super::setting::{KeyPath, LayerSetting};
-use super::super::settings::{AddressKeys, ProgramKeys, ServerSettings, TransportSettings};
+use super::super::settings::{
+    AddressKeys, ProgramKeys, ServerSandboxSettings, ServerSettings, TransportSettings,
+};
 use super::super::tables::SettingType;
 use super::super::value::SettingValue;
 use super::SettingsResolver;
@@ -26,7 +28,11 @@ const SECRETS: &[&str] =
 const SECRET_KEYS: &[&str] = &["API", "ACCESS", "PRIVATE", "AUTH", "SIGNING", "ENCRYPTION"];
 
 /// The keys that only a program has.
-const OF_PROGRAMS: &[&str] = &["args", "pass_env", "working_dir"];
+const OF_PROGRAMS: &[&str] =
+    &["args", "pass_env", "working_dir", "sandbox", "read", "write", "network"];
+
+/// The keys that only a sandboxed program has.
+const OF_SANDBOX: &[&str] = &["read", "write", "network"];
 
 impl SettingsResolver<'_> {
     /// All servers, or `None` when one of them can't be used.
@@ -68,14 +74,28 @@ impl SettingsResolver<'_> {
         self.refuse_unfit(table, has_command, has_url, &variables);
         let names = &[table.name()];
         let ProgramKeys { command, args, pass_env, working_dir } = ProgramKeys::read(self, names)?;
+        let sandbox = self.server_sandbox(table)?;
         let env = variables.iter().filter_map(|path| self.variable(path)).collect();
         let AddressKeys { url, api_key_env } = AddressKeys::read(self, names)?;
         Some(match command {
             Some(command) => {
-                TransportSettings::Program { command, args, env, pass_env, working_dir }
+                TransportSettings::Program { command, args, env, pass_env, working_dir, sandbox }
             }
             None => TransportSettings::Address { url: url.unwrap_or_default(), api_key_env },
         })
+    }
+
+    /// What holds the program. Paths without a sandbox would look as if they held it.
+    fn server_sandbox(&mut self, table: &NamedTable) -> Option<ServerSandboxSettings> {
+        let is_set = |key: &&str| self.settings.contains_key(&table.path.join(key));
+        let reaches = OF_SANDBOX.iter().any(is_set);
+        let sandbox = ServerSandboxSettings::read(self, &[table.name()])?;
+        if reaches && !sandbox.sandbox {
+            let why = "has `read`, `write` or `network`, which hold only with `sandbox = true`";
+            let mismatch = ValueMismatch::new(why).hint("add `sandbox = true`, or leave them out");
+            self.warnings.push(mismatch.at_key(&table.path, table.place.clone()));
+        }
+        Some(sandbox)
     }
 
     /// Refuses what does not fit together.

@@ -154,7 +154,7 @@ fn all_mistakes_of_agents_and_bindings_are_reported_at_once() {
               hint: leave it out
             config.toml:9: `agents.work.search.floor` must be a number from 0 to 1, not `3`
             config.toml:10: unknown table `agents.work.store`
-              hint: in `agents.work` there are `workspace`, `model`, `context`, `history`, `memory`, `skills`, `tools`, `search`, `items`
+              hint: in `agents.work` there are `workspace`, `model`, `context`, `history`, `memory`, `delegate`, `skills`, `tools`, `search`, `items`
             config.toml:14: `bindings.1.agent` names an agent that is not there: `wrok`
               hint: did you mean `work`? (known agents: `main`, `work`, `a b`)
             config.toml:15: `bindings.2.surface` is missing

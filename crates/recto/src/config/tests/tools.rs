@@ -148,6 +148,7 @@ fn a_server_is_a_program_or_an_address() {
                 .to_vec(),
             pass_env: vec!["FILES_TOKEN".to_owned()],
             working_dir: Some("/home/me/w".into()),
+            sandbox: ServerSandboxSettings::default(),
         },
         include: Some(IncludeMode::Agent),
         permission: Some(ToolPermission::Allow),
@@ -156,6 +157,9 @@ fn a_server_is_a_program_or_an_address() {
         time_limit: Duration::from_secs(7),
     };
     assert_eq!(program, expected);
+    let empty = server("[mcp.a]\ncommand = 'a'\nargs = ['-c', '']\n");
+    let TransportSettings::Program { args, .. } = empty.transport else { panic!("a program") };
+    assert_eq!(args, ["-c", ""]);
     let address = server("[mcp.Docs_2-x]\nurl = 'https://h/mcp/'\napiKeyEnv = 'RECTO_DOCS'\n");
     let expected = ServerSettings {
         name: "Docs_2-x".to_owned(),
@@ -234,6 +238,21 @@ fn a_server_has_only_the_keys_that_fit() {
               hint: leave it out
         "#]],
     );
+}
+
+#[test]
+fn a_sandbox_has_to_be_asked_for() {
+    let sandboxed = "[mcp.a]\ncommand = 'a'\nsandbox = true\nread = ['/r']\nnetwork = true\n";
+    let TransportSettings::Program { sandbox, .. } = server(sandboxed).transport else {
+        panic!("a program")
+    };
+    let read = vec![PathBuf::from("/r")];
+    let expected =
+        ServerSandboxSettings { sandbox: true, read, network: true, ..Default::default() };
+    assert_eq!(sandbox, expected);
+    let loaded = load_text("[mcp.a]\ncommand = 'a'\nwrite = ['/w']\n", &sources()).unwrap();
+    let warning = loaded.warnings.first().unwrap().to_string();
+    assert!(warning.contains("hold only with `sandbox = true`"), "{warning}");
 }
 
 #[test]

@@ -295,7 +295,7 @@ fn the_terminal_cannot_be_driven() {
         "a\x1b[2Jb \x1b]0;title\x07 \u{202e}reversed\r\nnext\rline\u{9b}2J\n```\n\x1b[1m\n```\n| \x08 |\n|-|\n",
         &expect![[r#"
             a\u{1b}[2Jb \u{1b}]0;title\u{7} \u{202e}reversed
-            next\u{d}line\u{9b}2J
+            next\rline\u{9b}2J
                 <c>\u{1b}[1m</>
             <b>\u{8}</>
             <d>─────</>

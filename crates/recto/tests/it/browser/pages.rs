@@ -21,3 +21,36 @@ fn view_context_opens_from_a_reply_and_as_a_page() {
 fn items_are_switched_searched_added_and_removed() {
     ServedPages::start(home()).play("workspace");
 }
+
+#[test]
+fn a_person_logs_in_sees_who_they_are_and_logs_out() {
+    let home = home();
+    let config = std::fs::read_to_string(home.path("config.toml")).unwrap();
+    home.write("config.toml", format!("{config}\n[server]\nrequire_token = true\n"));
+    home.ok(&["token", "create", "first"]);
+    ServedPages::start(home).play("log_in");
+}
+
+#[test]
+fn many_windows_of_one_browser_move_together() {
+    ServedPages::start(home()).play("windows");
+}
+
+#[test]
+fn a_session_of_another_folder_says_so_and_so_does_a_path_that_leads_nowhere() {
+    let home = home();
+    home.write("bridge-work/AGENTS.md", "Build bridges.\n");
+    ServedPages::start(home).play("other_folder");
+}
+
+#[test]
+fn a_long_session_is_shown_as_soon_as_an_empty_home() {
+    let home = home();
+    let line = |number: usize| match number % 2 {
+        0 => format!(r#"{{"role":"user","content":"Question {number}?"}}"#),
+        _ => format!(r#"{{"role":"assistant","content":"Answer **{number}**, in a few words."}}"#),
+    };
+    let lines: Vec<String> = (0..5_000).map(line).collect();
+    home.write("long.jsonl", lines.join("\n"));
+    ServedPages::start(home).play("speed");
+}

@@ -93,11 +93,11 @@ fn other_folders_for_temporary_files_are_not_listed() {
 }
 
 #[test]
-fn what_the_kernel_tells_of_processes_is_not_read() {
-    for path in ["/proc/self/environ", "/proc/@{[getppid]}/environ", "/proc/1/status"] {
-        let code = format!("print 'read' if open(F, '<', \"{path}\") && <F>; print \" $!\";");
-        Attempt::perl(&code).variable("A", "b").prints("read").told(NO_ACCESS).is_stopped();
-    }
+fn what_the_kernel_tells_of_other_processes_is_not_read() {
+    // Where it has processes of its own it sees no parent, and the first of them is Recto's.
+    let path = "/proc/@{[getppid || 1]}/environ";
+    let code = format!("print 'read' if open(F, '<', \"{path}\") && <F>; print \"tried $!\";");
+    Attempt::perl(&code).variable("A", "b").prints("read").told("tried ").is_stopped();
 }
 
 #[test]
@@ -127,8 +127,8 @@ fn nothing_outside_is_made_changed_or_removed() {
 #[test]
 fn modes_outside_stay_and_no_file_runs_as_its_owner() {
     let secret = "OUTSIDE/secret";
-    let code = "chmod(0666, 'OUTSIDE/secret') or die \"$!\";";
-    Attempt::perl(code).changes(secret).told(NOT_PERMITTED).is_stopped();
+    let code = "chmod(0640, 'OUTSIDE/secret') or die \"$!\";";
+    Attempt::perl(code).changes(secret).told(READ_ONLY).is_stopped();
     let code = "open(F, '<', 'notes/a.txt') && chmod(04755, *F) or die \"$!\";";
     Attempt::perl(code).changes("WORKSPACE/notes/a.txt").told(NOT_PERMITTED).is_stopped();
 }
@@ -137,7 +137,7 @@ fn modes_outside_stay_and_no_file_runs_as_its_owner() {
 fn times_outside_stay() {
     let code = "utime(1000, 1000, 'OUTSIDE/secret') or die \"$!\"; print 'its time is ', \
                 (stat 'OUTSIDE/secret')[9];";
-    Attempt::perl(code).prints("its time is 1000").told(NOT_PERMITTED).is_stopped();
+    Attempt::perl(code).prints("its time is 1000").told(READ_ONLY).is_stopped();
 }
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]

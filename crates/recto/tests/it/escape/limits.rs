@@ -38,6 +38,87 @@ fn memory_is_limited_for_all_processes_together() {
     assert!(!text.contains("all held") && text.contains("act failed: ended b"), "{text}");
 }
 
+/// Code that maps memory by number, from a file or from none, and says what the kernel answered.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+fn mapping(flags: &str, file: &str) -> String {
+    let call = if cfg!(target_arch = "x86_64") { 9 } else { 222 };
+    format!(
+        "syscall({call}, 0, 1 << 20, 3, {flags}, {file}, 0) == -1 and die \"tried: $!\"; print 'mapped';"
+    )
+}
+
+/// Promise: `memory-is-counted-where-it-is-held`
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[test]
+fn memory_that_nobody_would_count_is_not_had() {
+    // Shared without a name: what was in it stays when it is mapped no more.
+    let anonymous = mapping("0x21", "-1");
+    Attempt::perl(&anonymous).prints("mapped").told(NOT_PERMITTED).is_stopped();
+    let zeros = "open(F, '+<', '/dev/zero') or die; ".to_owned() + &mapping("1", "fileno(F)");
+    Attempt::perl(&zeros).prints("mapped").told("tried: ").is_stopped();
+    // A pipe that holds more than others, and one that holds pages of the process.
+    let pipe = "pipe(R, W); fcntl(W, 1031, 1 << 20) or die \"tried: $!\"; print 'it holds more';";
+    Attempt::perl(pipe).prints("it holds more").told(NOT_PERMITTED).is_stopped();
+    let call = if cfg!(target_arch = "x86_64") { 278 } else { 75 };
+    let page = format!(
+        "pipe(R, W); $x = 'x' x 9; $v = pack('P Q', $x, 9); \
+         syscall({call}, fileno(W), $v, 1, 0) == -1 and die \"tried: $!\"; print 'it holds it';"
+    );
+    Attempt::perl(&page).prints("it holds it").told(NOT_PERMITTED).is_stopped();
+    let call = if cfg!(target_arch = "x86_64") { 319 } else { 279 };
+    let file =
+        format!("$n = 'x'; syscall({call}, $n, 0) == -1 and die \"tried: $!\"; print 'made';");
+    Attempt::perl(&file).prints("made").told("Function not implemented").is_stopped();
+}
+
+/// Promise: `memory-is-counted-where-it-is-held`
+#[test]
+fn what_waits_in_sockets_counts() {
+    // Processes with a thousand full sockets each, which end by themselves after a while.
+    // Directly only one of them does.
+    let code = "use Socket; use IO::Handle; $full = 'x' x 65536; \
+                for (1..$ARGV[0]) { if (!fork) { for (1..500) { \
+                socketpair(my $a, my $b, AF_UNIX, SOCK_STREAM, PF_UNSPEC) or last; \
+                for ($a, $b) { $_->blocking(0); 1 while syswrite($_, $full); push @s, $_ } } \
+                sleep $ARGV[1]; exit } } 1 while wait != -1; print 'all held them';";
+    let attempt =
+        |children: &str, seconds: &str| Attempt::of(&["perl", "-e", code, children, seconds]);
+    let control = attempt("1", "0");
+    let output = control.control(&control.place()).output().unwrap();
+    assert_eq!(both(&output.stdout, &output.stderr), "all held them", "no real attempt");
+    note_attempt();
+    let attempt = attempt("16", "10");
+    let text = attempt.run(&attempt.place());
+    assert!(!text.contains("all held") && text.contains("act failed: ended b"), "{text}");
+}
+
+/// Promise: `memory-is-counted-where-it-is-held`
+#[test]
+fn it_is_told_who_counts_memory_and_it_is_so() {
+    let attempt = Attempt::of(&["cat", "/proc/self/cgroup"]);
+    let place = attempt.place();
+    let report: Value = serde_json::from_str(&place.home.run(&["doctor", "--json"]).out).unwrap();
+    let findings = report["findings"].as_array().unwrap();
+    let sandbox = findings.iter().find(|found| found["subject"] == "sandbox").unwrap();
+    let (words, has_group) = match sandbox["data"]["memory"].as_str().unwrap() {
+        "control_group" => ("memory: a control group of the kernel", true),
+        "counted" => ("memory: counted by looking at processes (", false),
+        other => panic!("nobody knows `{other}`"),
+    };
+    assert!(place.home.ok(&["tools", "list"]).contains(words), "{words}");
+    let text = attempt.run(&place);
+    let group = text.lines().find_map(|line| line.strip_prefix("0::/"));
+    assert_eq!(group.is_some_and(|group| group.contains("recto-call-")), has_group, "{text}");
+    // With the call its group has gone.
+    let gone = Instant::now() + Duration::from_secs(5);
+    while group
+        .is_some_and(|group| has_group && PathBuf::from("/sys/fs/cgroup").join(group).exists())
+    {
+        assert!(Instant::now() < gone, "{text}");
+        sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn a_file_has_its_largest_size() {
     // It has holes only, and takes nothing of the disk.

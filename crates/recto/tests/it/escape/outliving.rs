@@ -18,25 +18,31 @@ fn child_of(place: &Place) -> u32 {
     place.read("WORKSPACE/notes/id").trim().parse().unwrap()
 }
 
+/// What the control left is ended.
+fn end_left(place: &Place) {
+    end(&[child_of(place)]);
+    wait_until("the end of the control", || !place.is_anyone_left());
+}
+
 /// Directly the child lives on after its parent; as a tool it does not.
 #[track_caller]
 fn ends_with_the_call(code: &str, told: &str) {
+    note_attempt();
     let attempt = Attempt::perl(code);
     let place = attempt.place();
     // Its output goes nowhere, since the child holds it open.
     let status =
         attempt.control(&place).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
-    let child = child_of(&place);
-    let lives = is_alive(child);
-    end(&[child]);
+    let lives = is_alive(child_of(&place)) && place.is_anyone_left();
+    end_left(&place);
     assert!(status.success() && lives, "no real attempt");
 
     let place = attempt.place();
     let text = attempt.run(&place);
-    let child = child_of(&place);
+    child_of(&place);
     assert!(text.contains(told), "{text}");
     // It was killed before the call was over; the system takes it away any moment.
-    wait_until("the end of the child", || !is_alive(child));
+    wait_until("the end of the child", || !place.is_anyone_left());
 }
 
 #[test]
@@ -101,9 +107,10 @@ fn a_call_whose_time_is_up_ends_with_all_its_children() {
 
     let place = attempt.place();
     let text = attempt.run(&place);
-    let child = child_of(&place);
+    child_of(&place);
     assert!(text.contains("time limit of 1 s") && text.contains("waiting"), "{text}");
-    wait_until("the end of the child", || !is_alive(child));
+    wait_until("the end of the child", || !place.is_anyone_left());
+    note_attempt();
 }
 
 #[test]
@@ -113,8 +120,9 @@ fn a_program_that_will_not_end_is_ended() {
     let place = attempt.place();
     let text = attempt.run(&place);
     assert!(text.contains("time limit of 1 s"), "{text}");
-    let child = child_of(&place);
-    wait_until("the end of the child", || !is_alive(child));
+    child_of(&place);
+    wait_until("the end of the child", || !place.is_anyone_left());
+    note_attempt();
 }
 
 #[test]
@@ -140,8 +148,55 @@ fn a_program_ends_when_recto_is_killed() {
 
     let place = attempt.place();
     let mut recto = attempt.tool(&place).stdout(Stdio::null()).spawn().unwrap();
-    let started = ids(&place);
+    ids(&place);
+    assert!(place.is_anyone_left());
     recto.kill().unwrap();
     recto.wait().unwrap();
-    wait_until("the end of both", || !started.into_iter().any(is_alive));
+    wait_until("the end of both", || !place.is_anyone_left());
+    note_attempt();
+}
+
+/// A server that starts a child in a session of its own, and says nothing.
+const LEAVING_SERVER: &str = "setsid sh -c 'echo $$ > OUTSIDE/id.new; mv OUTSIDE/id.new OUTSIDE/id; \
+                              exec sleep 100' & while read line; do :; done; sleep 100";
+
+/// Promise: `what-a-server-starts-ends`
+#[test]
+fn what_a_server_leaves_behind_ends_with_recto() {
+    let config = format!(
+        "[mcp.x]\ncommand = 'sh'\nargs = ['-c', \"\"\"{LEAVING_SERVER}\"\"\"]\nstart_limit = 3\n"
+    );
+    let id_of = |place: &Place| {
+        wait_until("the server's child", || place.path("OUTSIDE/id").exists());
+        place.read("OUTSIDE/id").trim().parse::<u32>().unwrap()
+    };
+    let attempt = Attempt::of(&["true"]).config(&config);
+    // Directly it lives on.
+    let place = attempt.place();
+    let server = ["sh", "-c", &place.fill(LEAVING_SERVER)].map(str::to_owned);
+    let mut control = place.direct(&server, &[]).stdout(Stdio::null()).spawn().unwrap();
+    let id = id_of(&place);
+    control.kill().unwrap();
+    control.wait().unwrap();
+    let lives = is_alive(id);
+    end(&[id]);
+    assert!(lives, "no real attempt");
+    // Recto gives the server up, or is killed itself.
+    for is_killed in [false, true] {
+        let place = attempt.place();
+        let mut command = place.home.command(&["mcp", "check", "x"]);
+        let mut recto = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let id = id_of(&place);
+        if is_killed {
+            recto.kill().unwrap();
+        }
+        recto.wait().unwrap();
+        wait_until("the end of the server's child", || !is_alive(id));
+        note_attempt();
+    }
 }

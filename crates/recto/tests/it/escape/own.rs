@@ -57,6 +57,7 @@ fn what_the_agent_is_and_may_is_not_removed_or_replaced() {
 
 #[test]
 fn what_the_agent_is_and_may_keeps_its_mode() {
+    each_is_stopped(&PROTECTED, "chmod(0750, $_)", READ_ONLY, ALL);
     each_is_stopped(&PROTECTED, "chmod(0777, $_)", NOT_PERMITTED, ALL);
 }
 

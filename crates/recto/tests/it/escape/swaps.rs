@@ -40,7 +40,7 @@ fn is_stopped(work: &str, given: &str, usage: &str, harm: Harm, swap: &dyn Fn(&P
     let before = attempt.states(&place);
     let text = played(&place, &mut attempt.tool(&place), swap);
     assert_eq!(attempt.done(&place, &before, &text), [false], "{text}");
-    assert!(text.contains(NO_ACCESS), "{text}");
+    assert!(is_told(&text, NO_ACCESS), "{text}");
 }
 
 const READ: &str = "open(F, '<', $ARGV[0]) or die \"$!\"; print <F>;";

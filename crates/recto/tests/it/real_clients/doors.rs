@@ -11,7 +11,7 @@ use crate::servers::{ServedHome, Wire};
 use crate::support::{Home, json as parse, with_encoder};
 
 /// What both clients' scripts are played: a reply whole, one in pieces, a call and what follows
-/// it, a failure, and a reply that nobody waits for.
+/// it, one in a form, a failure, and a reply that nobody waits for.
 fn fake() -> recto_fakes::FakeBuilder {
     let boom = r#"{"error": {"message": "boom", "type": "invalid_request_error"}}"#;
     FakeServer::openai()
@@ -22,6 +22,7 @@ fn fake() -> recto_fakes::FakeBuilder {
             FakeCall::new("weather", json!({"city": "Rome"})),
         ]))
         .answer(FakeAnswer::text("Snow, and sun."))
+        .answer(FakeAnswer::text(r#"{"name": "Ann", "age": 3}"#))
         .answer(FakeAnswer::refusal(400, boom))
         .answer(FakeAnswer::text("word ".repeat(2_000)).delay(Duration::from_millis(20)))
 }
@@ -166,5 +167,26 @@ fn curl_gets_what_the_documentation_shows() {
     let lines = curl(&["--data", said, &url("ollama/api/chat")]);
     let last = parse(lines.lines().last().unwrap());
     assert_eq!(last["done_reason"], "stop", "{lines}");
+    server.end();
+}
+
+/// A client that has waited long enough is told of the question, and its turn goes on without it.
+///
+/// Promise: `doors-park-turns`
+#[test]
+fn a_reply_names_the_question_and_how_it_is_answered_in_the_terminal() {
+    let call =
+        r#"{"tool_calls":[{"name":"write_file","arguments":{"path":"a.txt","content":"x"}}]}"#;
+    let home = Home::scripted(&[call, r#"{"content":"Written."}"#]);
+    let server = ServeProcess::start_with(&home, &[("RECTO_TOOLS_APPROVAL_WAIT", "1")]);
+    let body = json!({"model": "main", "messages": [{"role": "user", "content": "write it"}]});
+    let (session, reply) = post(&format!("{}v1/chat/completions", server.url), &body);
+    let notice = reply["choices"][0]["message"]["content"].as_str().unwrap();
+    assert!(notice.contains("`recto approvals answer 1 allow`"), "{notice}");
+    assert!(notice.contains(&format!("{}sessions/{session}", server.url)), "{notice}");
+    // As it says.
+    home.ok(&["approvals", "answer", "1", "allow"]);
+    assert_eq!(last_ending(&home), TurnStatus::Ended(TurnEnding::Done));
+    assert!(home.path("workspace/a.txt").exists());
     server.end();
 }

@@ -4,6 +4,7 @@ import sys
 
 import ollama
 from ollama import Client
+from pydantic import BaseModel
 
 client = Client(host=sys.argv[1])
 
@@ -53,11 +54,23 @@ for call in calls:
     said.append({"role": "tool", "tool_name": call.function.name, "content": result})
 assert client.chat(model="main", messages=said, tools=[weather]).message.content == "Snow, and sun."
 
+
+
+# A reply in the form of a schema.
+class Person(BaseModel):
+    name: str
+    age: int
+
+
+form = Person.model_json_schema()
+options = {"stop": ["END"], "seed": 7}
+ann = client.generate(model="main", prompt="Ann is three.", format=form, options=options)
+assert Person.model_validate_json(ann.response) == Person(name="Ann", age=3), ann
+
 # Errors.
 hi = [{"role": "user", "content": "hi"}]
 for ask, status, words in [
     (lambda: client.chat(model="llama3", messages=hi), 404, "does not exist"),
-    (lambda: client.chat(model="main", messages=hi, format="json"), 400, "`format`"),
     (lambda: client.chat(model="main", messages=hi), 502, "boom"),
     (lambda: client.embed(model="main", input="x"), 404, "all-minilm"),
 ]:

@@ -6,6 +6,7 @@ import sys
 
 import openai
 from openai import OpenAI
+from pydantic import BaseModel
 
 client = OpenAI(base_url=sys.argv[1], api_key="none")
 
@@ -69,6 +70,19 @@ raw = client.chat.completions.with_raw_response.create(model="main", messages=sa
 assert raw.headers["x-recto-session"] == session
 assert raw.parse().choices[0].message.content == "Snow, and sun.", raw.text
 
+
+# A reply in the form of a class, and one that ends before a text.
+class Person(BaseModel):
+    name: str
+    age: int
+
+
+ann = [{"role": "user", "content": "Ann is three."}]
+parsed = client.chat.completions.parse(
+    model="main", messages=ann, response_format=Person, stop=["END"], seed=7, logprobs=False, n=1
+)
+assert parsed.choices[0].message.parsed == Person(name="Ann", age=3), parsed
+
 # Errors, each of the class that stands for it.
 hi = [{"role": "user", "content": "hi"}]
 try:
@@ -87,6 +101,12 @@ try:
 except openai.InternalServerError as error:
     # Once: the client was told not to try again.
     assert "boom" in error.message and error.status_code == 502, error
+
+try:
+    client.responses.create(model="main", input="hi")
+    raise AssertionError("there are no responses")
+except openai.NotFoundError as error:
+    assert "/v1/chat/completions" in error.message, error
 
 # Embeddings: as the client asks by itself (base64), and as numbers.
 texts = ["a cat sat on the mat", "a kitten rests on a rug", "quarterly tax report"]

@@ -69,7 +69,7 @@ fn a_turn_of_two_requests_is_shown_one_by_one() {
         rounds assistant # # this turn
         rounds tool # # this turn
 
-        reply: # prompt tokens (# from cache), # written
+        reply: # prompt tokens (# from cache), # written, by the model's own count
         I am Ada.
     "#]],
     );

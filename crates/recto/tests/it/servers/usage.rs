@@ -72,7 +72,8 @@ fn fresh_and_cached_tokens_are_told_apart() {
         );
         assert_eq!(*told, expected, "{dialect:?}");
         let shown = served.home.run(&["show"]).out;
-        let line = "reply: 900 prompt tokens (700 from cache), 12 written\n";
+        let line =
+            "reply: 900 prompt tokens (700 from cache), 12 written, by the model's own count\n";
         assert!(shown.contains(line), "{dialect:?}: {shown}");
     }
 }

@@ -51,18 +51,14 @@ fn ollama_tells_the_window_in_several_ways() {
         (
             FakeModel::new("fake"),
             "",
-            "8,192 tokens, as the model was trained (trained for 32,768, window.cap 8,192)",
+            "8,192 tokens, by `window.cap` (the model was trained for 32,768)",
         ),
         (
             FakeModel::new("fake"),
             "[window]\ncap = 20000",
-            "20,000 tokens, as the model was trained (trained for 32,768, window.cap 20,000)",
+            "20,000 tokens, by `window.cap` (the model was trained for 32,768)",
         ),
-        (
-            FakeModel::new("fake").trained_for(3000),
-            "",
-            "3,000 tokens, as the model was trained (trained for 3,000, window.cap 8,192)",
-        ),
+        (FakeModel::new("fake").trained_for(3000), "", "3,000 tokens, as the model was trained"),
         (FakeModel::new("fake").window(6000), "window = 5000", "5,000 tokens, set in the config"),
     ];
     for (model, more, told) in cases {
@@ -101,7 +97,7 @@ fn servers_with_the_interface_of_openai_tell_the_window_in_their_own_ways() {
         (
             FakeDialect::LmStudio,
             FakeModel::new("fake"),
-            "8,192 tokens, as the model was trained (trained for 32,768, window.cap 8,192)",
+            "8,192 tokens, by `window.cap` (the model was trained for 32,768)",
         ),
         (FakeDialect::OpenAi, loaded(), "4,096 tokens, assumed: the real window is unknown"),
     ] {

@@ -1,5 +1,8 @@
 //! A session in a file, in either form: what it is, is told by its content.
 
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzzing;
+
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -60,8 +63,12 @@ impl ImportedRetraction {
 
 impl ImportedSession {
     pub(super) fn read(file: &Path) -> CliResult<Self> {
-        let text = read(file)?;
-        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        Self::parse(file, &read(file)?)
+    }
+
+    /// Takes a session out of the text of a file.
+    fn parse(file: &Path, text: &str) -> CliResult<Self> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut incoming = match text.trim_start().starts_with('{') {
             true => parse_jsonl(file, text)?,
             false => parse_markdown(file, text)?,

@@ -1,0 +1,318 @@
+//! What an agent does at set times: when, what, and where the answer goes.
+//!
+//! A run is a turn of a session of its own, without a history and without anybody who could be
+//! asked. Which process runs a time that has come is decided by the store, and so is that it is
+//! run once: a run is submitted under its own number, which the store takes in a single time.
+
+mod plan;
+mod run;
+mod target;
+mod tick;
+mod tool;
+
+use jiff::tz::TimeZone;
+use recto_context::ContextMode;
+use recto_store::{
+    AnswerDelivery, Moment, NewSchedule, StoreError, StoredRun, StoredSchedule, TurnEnding,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use plan::show_time;
+pub use plan::{PlanError, SchedulePlan};
+pub use run::RequestedRun;
+pub use target::DeliveryTarget;
+pub use tick::ScheduleHealth;
+pub(crate) use tool::ScheduleTool;
+pub use tool::{SCHEDULE_TOOL, schedule_tool};
+
+use crate::actor::Actor;
+use crate::agent::Agent;
+use crate::error::{AgentError, AgentResult};
+use crate::rights::Right;
+
+/// The longest name of a schedule, in characters.
+const LONGEST_NAME: usize = 64;
+
+/// A schedule to be made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScheduleRequest {
+    /// What people call it.
+    pub name: String,
+    /// When it runs.
+    pub plan: SchedulePlan,
+    /// What is to be done.
+    pub task: String,
+    /// What holds for its runs.
+    pub settings: ScheduleSettings,
+    /// Where the answer goes.
+    pub target: DeliveryTarget,
+}
+
+/// What holds for the runs of a schedule.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ScheduleSettings {
+    /// The model entry that answers; without one, the agent's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Whether its turns are minimal or full, or the task decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_mode: Option<ContextMode>,
+}
+
+/// A schedule as people and programs are told of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScheduleView {
+    /// The row that it was read from.
+    pub stored: StoredSchedule,
+    /// When it runs; none where that can't be read.
+    pub plan: Option<SchedulePlan>,
+    /// What holds for its runs.
+    pub settings: ScheduleSettings,
+    /// Where the answer goes.
+    pub target: DeliveryTarget,
+    /// The same in words, with the name that a session has now.
+    pub answer_to: String,
+    /// Its last run.
+    pub last_run: Option<StoredRun>,
+}
+
+impl ScheduleView {
+    /// Reads a row, without what stands elsewhere. What can't be read any more counts as unset.
+    fn read(stored: StoredSchedule) -> Self {
+        ScheduleView {
+            plan: SchedulePlan::deserialize(&stored.plan).ok(),
+            settings: ScheduleSettings::deserialize(&stored.settings).unwrap_or_default(),
+            target: DeliveryTarget::deserialize(&stored.target).unwrap_or_default(),
+            answer_to: String::new(),
+            last_run: None,
+            stored,
+        }
+    }
+
+    /// When it runs, in words.
+    pub fn describe_plan(&self) -> String {
+        self.plan.as_ref().map_or_else(|| "never".to_owned(), SchedulePlan::describe)
+    }
+
+    /// When it runs next, in words: by its own clock, which is named.
+    pub fn describe_next(&self) -> String {
+        self.stored.due.map_or_else(|| "none".to_owned(), |due| self.show_time(due))
+    }
+
+    /// A moment by the clock of the schedule, which is named.
+    pub fn show_time(&self, at: Moment) -> String {
+        let clock = self.plan.as_ref().map_or_else(TimeZone::system, SchedulePlan::clock);
+        show_time(at.timestamp(), clock)
+    }
+
+    /// All of it for programs.
+    pub fn json(&self) -> Value {
+        let StoredSchedule { name, agent, task, created, due, .. } = &self.stored;
+        json!({
+            "name": name,
+            "agent": agent,
+            "plan": self.plan,
+            "task": task,
+            "settings": self.settings,
+            "to": self.target,
+            "answer_to": self.answer_to,
+            "created": created,
+            "next": due,
+            "last_run": self.last_run,
+        })
+    }
+}
+
+/// A run in a log, with the name of its schedule.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "the fields say it")]
+pub struct LoggedRun {
+    pub run: StoredRun,
+    pub schedule: String,
+}
+
+impl LoggedRun {
+    /// How it went, in a word or two.
+    pub fn outcome(&self) -> &'static str {
+        describe_outcome(&self.run)
+    }
+
+    /// More about that in words: what it stands for, where the answer went, what went wrong.
+    pub fn remarks(&self) -> Vec<String> {
+        let StoredRun { missed, delivery, detail, .. } = &self.run;
+        let missed = match missed {
+            0 => None,
+            1 => Some("stands for one missed run".to_owned()),
+            missed => Some(format!("stands for {missed} missed runs")),
+        };
+        let delivery = delivery.as_ref().map(|delivery| match delivery {
+            AnswerDelivery::Delivered { to } => format!("delivered to {to}"),
+            AnswerDelivery::Failed { problem } => format!("not delivered: {problem}"),
+        });
+        [missed, delivery, detail.clone()].into_iter().flatten().collect()
+    }
+
+    /// All of it for programs.
+    pub fn json(&self) -> Value {
+        let mut shown = json!(self.run);
+        shown["schedule"] = json!(self.schedule);
+        shown
+    }
+}
+
+/// How a run went, in a word or two.
+pub fn describe_outcome(run: &StoredRun) -> &'static str {
+    run.outcome.map_or("under way", TurnEnding::name)
+}
+
+impl Agent {
+    /// Makes a schedule. Whoever may not change the workspace has to be somebody whom the owner
+    /// has allowed it, as one who calls the tool for it is.
+    pub async fn add_schedule(
+        &self,
+        actor: &Actor,
+        request: ScheduleRequest,
+    ) -> AgentResult<ScheduleView> {
+        actor.must_have(Right::ChangeWorkspace)?;
+        self.keep_schedule(actor, request).await
+    }
+
+    pub(crate) async fn keep_schedule(
+        &self,
+        actor: &Actor,
+        request: ScheduleRequest,
+    ) -> AgentResult<ScheduleView> {
+        let ScheduleRequest { name, plan, task, settings, target } = request;
+        let name = checked_name(&name)?;
+        if task.trim().is_empty() || task.contains('\0') {
+            return Err(AgentError::EmptyMessage);
+        }
+        if let Some(model) = &settings.model {
+            self.shared.model(Some(model))?;
+        }
+        if let DeliveryTarget::Session(_) = target {
+            target.find(self).await?;
+        }
+        let now = Moment::now();
+        let due = plan.next_after(now.timestamp()).ok_or(PlanError::NeverComes)?;
+        let new = NewSchedule {
+            agent: self.name().to_owned(),
+            name,
+            plan: to_json(&plan),
+            settings: to_json(&settings),
+            target: to_json(&target),
+            actor: actor.to_store(),
+            task,
+            at: now,
+            due: Some(Moment::new(due)),
+        };
+        let stored = self.store().add_schedule(new).await?;
+        self.view_schedule(stored).await
+    }
+
+    /// The agent's schedules, by name.
+    pub async fn schedules(&self, actor: &Actor) -> AgentResult<Vec<ScheduleView>> {
+        actor.must_have(Right::SeeWorkspace)?;
+        self.list_schedules().await
+    }
+
+    pub(crate) async fn list_schedules(&self) -> AgentResult<Vec<ScheduleView>> {
+        let mut views = Vec::new();
+        for stored in self.store().schedules().await? {
+            if stored.agent == self.name() {
+                views.push(self.view_schedule(stored).await?);
+            }
+        }
+        Ok(views)
+    }
+
+    async fn view_schedule(&self, stored: StoredSchedule) -> AgentResult<ScheduleView> {
+        let last_run = self.store().schedule_runs(Some(stored.id), 1).await?.pop();
+        let view = ScheduleView::read(stored);
+        let answer_to = view.target.describe(self).await;
+        Ok(ScheduleView { answer_to, last_run, ..view })
+    }
+
+    /// The schedule of that name, as people and programs are told of it.
+    pub async fn schedule(&self, actor: &Actor, name: &str) -> AgentResult<ScheduleView> {
+        actor.must_have(Right::SeeWorkspace)?;
+        let stored = self.find_schedule(name).await?;
+        self.view_schedule(stored).await
+    }
+
+    /// The last runs of the schedule of that name, or of all of the agent's, the newest first,
+    /// each with the name of its schedule.
+    pub async fn schedule_log(
+        &self,
+        actor: &Actor,
+        name: Option<&str>,
+        most: u32,
+    ) -> AgentResult<Vec<LoggedRun>> {
+        actor.must_have(Right::SeeWorkspace)?;
+        let runs = match name {
+            Some(name) => {
+                let schedule = self.find_schedule(name).await?;
+                self.store().schedule_runs(Some(schedule.id), most).await?
+            }
+            None => self.store().runs_of_agent(self.name(), most).await?,
+        };
+        let mut logged = Vec::new();
+        for run in runs {
+            let schedule = self.store().schedule(run.schedule).await?;
+            let schedule = schedule.map(|schedule| schedule.name).unwrap_or_default();
+            logged.push(LoggedRun { run, schedule });
+        }
+        Ok(logged)
+    }
+
+    /// Removes a schedule. Its runs stay on record.
+    pub async fn remove_schedule(&self, actor: &Actor, name: &str) -> AgentResult<ScheduleView> {
+        actor.must_have(Right::ChangeWorkspace)?;
+        self.drop_schedule(name).await
+    }
+
+    pub(crate) async fn drop_schedule(&self, name: &str) -> AgentResult<ScheduleView> {
+        let removed = self.store().remove_schedule(self.name(), name, Moment::now()).await?;
+        match removed {
+            Some(stored) => self.view_schedule(stored).await,
+            None => Err(self.no_such_schedule(name).await?),
+        }
+    }
+
+    /// The schedule of that name.
+    pub async fn find_schedule(&self, name: &str) -> AgentResult<StoredSchedule> {
+        match self.store().find_schedule(self.name(), name).await? {
+            Some(stored) => Ok(stored),
+            None => Err(self.no_such_schedule(name).await?),
+        }
+    }
+
+    async fn no_such_schedule(&self, name: &str) -> AgentResult<AgentError> {
+        let all = self.store().schedules().await?;
+        let known = all.into_iter().filter(|schedule| schedule.agent == self.name());
+        let known: Vec<String> = known.map(|schedule| schedule.name).collect();
+        Ok(AgentError::NoSuchSchedule { name: name.to_owned(), known })
+    }
+}
+
+/// A name that people can type and a session can be named after.
+fn checked_name(name: &str) -> AgentResult<String> {
+    let name = name.trim();
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let length = name.chars().count();
+    match (1..=LONGEST_NAME).contains(&length) && name.chars().all(is_plain) {
+        true => Ok(name.to_owned()),
+        false => Err(AgentError::ScheduleName { name: name.to_owned() }),
+    }
+}
+
+fn to_json(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+/// Whether another process has a run by now, or has ended it.
+fn is_taken(error: &AgentError) -> bool {
+    matches!(error, AgentError::Store(StoreError::RunNotOurs { .. }))
+}

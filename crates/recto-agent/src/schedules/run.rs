@@ -1,0 +1,308 @@
+//! One run of a schedule: from the time that has come to the answer where it is to go.
+//!
+//! Each step can be done again by another process: the session is named after the schedule, the
+//! task is submitted under the number of the run, and the answer is put into its place together
+//! with the end of the run.
+
+use std::time::Duration;
+
+use recto_context::{AudienceKind, ContentPart, MessageBody, UserMessage, visible_text};
+use recto_store::{
+    AnswerDelivery, AnswerPlace, ChannelAccount, Moment, NewChannelDelivery, RowId, RunEnding,
+    RunStart, SessionId, StoreError, StoredMessage, StoredRun, StoredSchedule, StoredTurn,
+    TurnEnding, TurnId, TurnOwner, TurnStatus,
+};
+use serde_json::json;
+use tokio::time::sleep;
+
+use super::target::FoundTarget;
+use super::{ScheduleView, is_taken};
+use crate::actor::Actor;
+use crate::agent::{Agent, Conversation};
+use crate::conversation::SOLE_ACCOUNT;
+use crate::error::{AgentError, AgentResult};
+use crate::event::EventKind;
+use crate::event_stream::EventCursor;
+use crate::inbound::{Inbound, SurfaceMessage};
+use crate::options::SessionSettings;
+use crate::rights::Right;
+use crate::shutdown::TakeUpScope;
+use crate::turn::stamp;
+
+/// The surface of the sessions in which runs are held.
+const SURFACE: &str = "schedule";
+
+/// How often it is looked whether a turn that may run elsewhere has ended.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// After what pauses an answer is offered again to a session in which a turn runs, or waits for
+/// a person.
+const DELIVERY_PAUSE: Duration = Duration::from_secs(2);
+
+/// A run that somebody wanted now, once it is over.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RequestedRun {
+    /// The run as it ended.
+    pub run: StoredRun,
+    /// Whether it is one that another process had left.
+    pub is_taken_over: bool,
+}
+
+impl Agent {
+    /// Runs a schedule now, and gives the run once it is over. One that another process left is
+    /// finished instead.
+    pub async fn run_schedule(&self, actor: &Actor, name: &str) -> AgentResult<RequestedRun> {
+        let (schedule, run, is_taken_over) = self.begin_requested(actor, name).await?;
+        self.finish_run(&schedule, &run).await?;
+        let ended = self.store().schedule_run(run.id).await?;
+        let run = ended.ok_or(StoreError::NotFound(RowId::Schedule(schedule.id)))?;
+        Ok(RequestedRun { run, is_taken_over })
+    }
+
+    /// Begins to run a schedule now. It goes on by itself. Must be called within a tokio runtime.
+    pub async fn start_schedule(&self, actor: &Actor, name: &str) -> AgentResult<StoredRun> {
+        let (schedule, run, _) = self.begin_requested(actor, name).await?;
+        self.spawn_run(schedule, run.clone());
+        Ok(run)
+    }
+
+    async fn begin_requested(
+        &self,
+        actor: &Actor,
+        name: &str,
+    ) -> AgentResult<(StoredSchedule, StoredRun, bool)> {
+        actor.must_have(Right::ChangeWorkspace)?;
+        let schedule = self.find_schedule(name).await?;
+        match self.store().begin_run(schedule.id, Moment::now()).await? {
+            RunStart::Begun(run) => Ok((schedule, run, false)),
+            RunStart::TakenOver(run) => Ok((schedule, run, true)),
+            RunStart::UnderWay(run) => {
+                Err(AgentError::ScheduleRuns { name: schedule.name, run: run.id })
+            }
+        }
+    }
+
+    /// Brings a run of this process to its end, from wherever it stands.
+    pub(super) async fn finish_run(
+        &self,
+        schedule: &StoredSchedule,
+        run: &StoredRun,
+    ) -> AgentResult {
+        let view = ScheduleView::read(schedule.clone());
+        let ended = match self.complete_turn(&view, run).await {
+            Ok(turn) => self.deliver(&view, run, &turn).await,
+            // Whoever takes it over goes on with it.
+            Err(error) if error.may_pass() || is_taken(&error) => Err(error),
+            Err(error) => {
+                let ending = RunEnding {
+                    outcome: TurnEnding::Failed,
+                    detail: Some(error.to_string()),
+                    delivery: None,
+                    at: Moment::now(),
+                };
+                self.store().end_run(run.id, ending).await.map_err(AgentError::from)
+            }
+        };
+        match ended {
+            Err(error) if is_taken(&error) => Ok(()),
+            ended => ended,
+        }
+    }
+
+    /// Has the task of a run done, and gives its turn once that is over.
+    async fn complete_turn(&self, view: &ScheduleView, run: &StoredRun) -> AgentResult<StoredTurn> {
+        let conversation = self.run_conversation(view).await?;
+        let session = match run.session {
+            Some(session) => session,
+            None => self.begin_run_session(view, run, &conversation).await?,
+        };
+        let actor = Actor::schedule(&view.stored.name, &conversation);
+        let inbound = Inbound {
+            settings: SessionSettings {
+                model: view.settings.model.clone(),
+                context_mode: view.settings.context_mode,
+                ..SessionSettings::default()
+            },
+            delivery: Some(SurfaceMessage { conversation, id: format!("run-{}", run.id) }),
+            ..Inbound::text(&actor, &view.stored.task)
+        };
+        // A run that another process left may have begun its turn.
+        let submitted = self.submit(session, inbound).await?;
+        self.store().set_run_turn(run.id, submitted.session, Some(submitted.turn)).await?;
+        self.wait_for_turn(submitted.session, submitted.turn).await
+    }
+
+    /// The conversation in which the runs of a schedule are held: before whoever reads the
+    /// answers.
+    async fn run_conversation(&self, view: &ScheduleView) -> AgentResult<Conversation> {
+        let audience = view.target.audience(self).await?;
+        Ok(Conversation {
+            who: audience.who,
+            person: audience.person,
+            ..Conversation::with_owner(SURFACE, SOLE_ACCOUNT, &view.stored.name)
+        })
+    }
+
+    /// Begins the session of a run, in place of that of the run before.
+    async fn begin_run_session(
+        &self,
+        view: &ScheduleView,
+        run: &StoredRun,
+        conversation: &Conversation,
+    ) -> AgentResult<SessionId> {
+        let name = format!("schedule-{}", view.stored.name);
+        let before = self.begin_named(conversation, &name).await?;
+        let is_fresh = self.store().last_turn(Some(before.id)).await?.is_none();
+        let session = match is_fresh {
+            true => before,
+            false => {
+                self.store().archive(before.id, Moment::now()).await?;
+                self.begin_named(conversation, &name).await?
+            }
+        };
+        self.store().set_run_turn(run.id, session.id, None).await?;
+        Ok(session.id)
+    }
+
+    /// Waits until a turn is over, here or in another process. One whose process is gone goes on
+    /// here.
+    async fn wait_for_turn(&self, session: SessionId, turn: TurnId) -> AgentResult<StoredTurn> {
+        let mut events = self.shared.streams.of_session(session).listen(EventCursor::Now);
+        loop {
+            let stored = self.store().turn(turn).await?;
+            let stored = stored.ok_or(StoreError::NotFound(RowId::Turn(turn)))?;
+            if matches!(stored.status, TurnStatus::Ended(_)) {
+                return Ok(stored);
+            }
+            if stored.owner == Some(TurnOwner::Gone) {
+                let report = self.take_up(TakeUpScope::Session(session)).await?;
+                if report.left.iter().any(|left| left.id == turn) {
+                    // Its tools would work in another folder.
+                    return Err(AgentError::OtherFolder { session });
+                }
+            }
+            tokio::select! {
+                event = events.next() => if event.is_none() {
+                    return Err(AgentError::ShuttingDown);
+                },
+                () = sleep(LOOK_AGAIN) => {}
+            }
+        }
+    }
+
+    /// Ends a run whose turn is over, and puts the answer where it is to go.
+    async fn deliver(
+        &self,
+        view: &ScheduleView,
+        run: &StoredRun,
+        turn: &StoredTurn,
+    ) -> AgentResult {
+        let outcome = match turn.status {
+            TurnStatus::Ended(ending) => ending,
+            TurnStatus::Queued | TurnStatus::Running => TurnEnding::Interrupted,
+        };
+        let (detail, at) = (turn.detail.clone(), Moment::now());
+        let mut ending = RunEnding { outcome, detail, delivery: None, at };
+        let target = match view.target.find(self).await {
+            Ok(Some(target)) => target,
+            Ok(None) => return Ok(self.store().end_run(run.id, ending).await?),
+            Err(error) if error.may_pass() => return Err(error),
+            Err(error) => {
+                ending.delivery = Some(AnswerDelivery::Failed { problem: error.to_string() });
+                return Ok(self.store().end_run(run.id, ending).await?);
+            }
+        };
+        let answer = read_answer(&self.store().messages_of_turn(turn).await?);
+        let answer = answer.filter(|_| outcome == TurnEnding::Done);
+        // What went wrong is for whoever waits for the answer, too.
+        let answer = answer.unwrap_or_else(|| failure_words(view, &ending));
+        let to = view.target.describe(self).await;
+        ending.delivery = Some(AnswerDelivery::Delivered { to });
+        self.put_into_place(view, run, turn, ending, (target, answer)).await
+    }
+
+    /// Ends a run with its answer in its place, as soon as no turn runs there.
+    async fn put_into_place(
+        &self,
+        view: &ScheduleView,
+        run: &StoredRun,
+        turn: &StoredTurn,
+        ending: RunEnding,
+        (target, answer): (FoundTarget, String),
+    ) -> AgentResult {
+        let FoundTarget { session, chat } = target;
+        let post = chat.map(|chat| chat_post(&chat, view, run, &answer));
+        let place = AnswerPlace { session: session.id, bodies: make_exchange(view, answer), post };
+        let message = loop {
+            let (ending, place) = (ending.clone(), place.clone());
+            match self.store().end_run_into(run.id, ending, place).await {
+                Err(StoreError::Busy { .. }) if self.shared.closing.is_requested() => {
+                    return Err(AgentError::ShuttingDown);
+                }
+                Err(StoreError::Busy { .. }) => sleep(DELIVERY_PAUSE).await,
+                ended => break ended?,
+            }
+        };
+        let schedule = view.stored.name.clone();
+        let told = EventKind::Delivered { schedule, message };
+        self.shared.streams.of_session(session.id).publish(turn.id, told);
+        Ok(())
+    }
+}
+
+/// What whoever waits for an answer is told where there is none.
+fn failure_words(view: &ScheduleView, ending: &RunEnding) -> String {
+    let why = ending.detail.as_deref().unwrap_or(ending.outcome.name());
+    format!("The scheduled task `{}` did not finish: {why}", view.stored.name)
+}
+
+/// What the bot of a chat is to say. It says of its own accord, so it says of what.
+fn chat_post(
+    chat: &Conversation,
+    view: &ScheduleView,
+    run: &StoredRun,
+    answer: &str,
+) -> (ChannelAccount, NewChannelDelivery) {
+    let Conversation { surface, account, name, who, .. } = chat;
+    // The name of a conversation is its chat's, with that of a part of it.
+    let (chat, thread) = match name.split_once('/') {
+        Some((chat, thread)) => (chat, Some(thread)),
+        None => (name.as_str(), None),
+    };
+    let account = ChannelAccount { channel: surface.clone(), account: account.clone() };
+    let markdown = format!("**schedule {}**\n\n{answer}", view.stored.name);
+    let delivery = NewChannelDelivery {
+        key: format!("schedule-run:{}", run.id),
+        conversation: name.clone(),
+        turn: None,
+        target: json!({
+            "chat": chat, "thread": thread, "is_group": *who == AudienceKind::Group,
+        }),
+        content: Some(json!({"markdown": markdown})),
+    };
+    (account, delivery)
+}
+
+/// The last words of a turn.
+fn read_answer(messages: &[StoredMessage]) -> Option<String> {
+    let replies = messages.iter().rev().map(|stored| &stored.message.body);
+    let mut texts = replies.filter_map(|body| match body {
+        MessageBody::Assistant { content, calls } if calls.is_empty() => {
+            Some(visible_text(content))
+        }
+        _ => None,
+    });
+    texts.next().filter(|text| !text.trim().is_empty())
+}
+
+/// A task and its answer as they stand in another session.
+fn make_exchange(view: &ScheduleView, answer: String) -> Vec<MessageBody> {
+    let asked = format!("[schedule {}] {}", view.stored.name, view.stored.task);
+    let user = UserMessage {
+        content: vec![ContentPart::Text(asked.into())],
+        stamp: Some(stamp(Moment::now())),
+        ..UserMessage::default()
+    };
+    let content = vec![ContentPart::Text(answer.into())];
+    vec![MessageBody::User(user), MessageBody::Assistant { content, calls: Vec::new() }]
+}

@@ -1,0 +1,163 @@
+//! Where the answer of a schedule's run goes.
+
+use recto_context::Audience;
+use recto_store::{SessionHolder, SessionId, StoreError, StoredSession};
+use serde::{Deserialize, Serialize};
+
+use crate::agent::{Agent, Conversation};
+use crate::error::{AgentError, AgentResult};
+use crate::options::SessionSettings;
+
+/// Surfaces whose conversations are held elsewhere: what is to be read there is put into the
+/// outbox of their bot.
+const CHAT_SURFACES: [&str; 2] = ["telegram", "discord"];
+
+/// Where the answer of a run goes, beside the run's own session. One more place to put an answer
+/// is one more variant here, and one more arm where a run ends.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryTarget {
+    /// Nowhere else: it stays in the run's own session.
+    #[default]
+    OwnSession,
+    /// This session, whatever it is called by then; once it is archived, the one that took its
+    /// name.
+    Session(SessionId),
+    /// A chat, and whichever session is held in it by then.
+    Chat(Conversation),
+}
+
+/// The place that a target means now.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FoundTarget {
+    pub(crate) session: StoredSession,
+    /// The chat in which the session is held, if it is in one.
+    pub(crate) chat: Option<Conversation>,
+}
+
+impl DeliveryTarget {
+    /// Where the answers of what is asked in a session go: there.
+    pub(crate) async fn of_session(agent: &Agent, session: &StoredSession) -> AgentResult<Self> {
+        if !CHAT_SURFACES.contains(&&*session.surface) {
+            return Ok(DeliveryTarget::Session(session.id));
+        }
+        let Some(key) = agent.store().conversation_of(session.id).await? else {
+            return Ok(DeliveryTarget::Session(session.id));
+        };
+        let Audience { who, person, .. } =
+            SessionSettings::from_store(&session.settings).audience();
+        Ok(DeliveryTarget::Chat(Conversation {
+            surface: key.surface,
+            account: key.account,
+            name: key.conversation,
+            user: key.user,
+            who,
+            person,
+        }))
+    }
+
+    /// Whether an answer leaves the session of its run.
+    pub fn is_elsewhere(&self) -> bool {
+        *self != DeliveryTarget::OwnSession
+    }
+
+    /// It in words, with the name that a session has now.
+    pub(crate) async fn describe(&self, agent: &Agent) -> String {
+        match self {
+            DeliveryTarget::OwnSession => "its own session".to_owned(),
+            DeliveryTarget::Session(id) => match self.find(agent).await {
+                Ok(Some(found)) => format!("session {}", found.session.label()),
+                _ => format!("session {id}, which is gone"),
+            },
+            DeliveryTarget::Chat(chat) => format!("{}:{}", chat.surface, chat.name),
+        }
+    }
+
+    /// The place that it means now; none where the answer stays where it is.
+    pub(crate) async fn find(&self, agent: &Agent) -> AgentResult<Option<FoundTarget>> {
+        match self {
+            DeliveryTarget::OwnSession => Ok(None),
+            DeliveryTarget::Session(id) => {
+                let session = find_session_or_successor(agent, *id).await?;
+                Ok(Some(FoundTarget { session, chat: None }))
+            }
+            DeliveryTarget::Chat(chat) => {
+                let session = agent.begin_named(chat, &chat.name).await?;
+                Ok(Some(FoundTarget { session, chat: Some(chat.clone()) }))
+            }
+        }
+    }
+
+    /// Those before whom the runs are held: whoever reads the answer.
+    pub(crate) async fn audience(&self, agent: &Agent) -> AgentResult<Audience> {
+        match self {
+            DeliveryTarget::OwnSession => Ok(Audience::owner(agent.name())),
+            DeliveryTarget::Chat(Conversation { who, person, .. }) => {
+                Ok(Audience { who: *who, person: person.clone(), ..Audience::owner(agent.name()) })
+            }
+            DeliveryTarget::Session(id) => {
+                let session = find_session_or_successor(agent, *id).await?;
+                Ok(SessionSettings::from_store(&session.settings).audience())
+            }
+        }
+    }
+}
+
+impl Agent {
+    /// The target that somebody types: a session by its name or number, or a chat as
+    /// `telegram:CHAT`, with the bot between the two where several are in it.
+    pub async fn find_delivery_target(&self, typed: &str) -> AgentResult<DeliveryTarget> {
+        let typed = typed.trim();
+        if let Some((surface, chat)) = typed.split_once(':')
+            && CHAT_SURFACES.contains(&surface)
+        {
+            return self.find_chat(surface, chat).await;
+        }
+        let owner = SessionHolder::owner();
+        let found = self.store().find_session(self.name(), &owner, typed).await?;
+        match found.filter(|session| session.agent == self.name()) {
+            Some(session) => DeliveryTarget::of_session(self, &session).await,
+            None => Err(AgentError::NoSuchSession { name: typed.to_owned() }),
+        }
+    }
+
+    async fn find_chat(&self, surface: &str, typed: &str) -> AgentResult<DeliveryTarget> {
+        let all = self.store().conversations(self.name(), surface).await?;
+        let (bot, chat) = match typed.rsplit_once(':') {
+            Some((bot, chat)) => (Some(bot), chat),
+            None => (None, typed),
+        };
+        let is_meant = |account: &str| bot.is_none_or(|bot| bot.trim_start_matches('@') == account);
+        let mut meant =
+            all.iter().filter(|(key, _)| key.conversation == chat && is_meant(&key.account));
+        let Some((key, session)) = meant.next() else {
+            let known = all.iter().map(|(key, _)| format!("{surface}:{}", key.conversation));
+            let mut known: Vec<String> = known.collect();
+            known.sort();
+            known.dedup();
+            return Err(AgentError::NoSuchChat { chat: format!("{surface}:{typed}"), known });
+        };
+        if let Some((other, _)) = meant.find(|(other, _)| other.account != key.account) {
+            let named = [key, other].map(|key| format!("{surface}:{}:{chat}", key.account));
+            return Err(AgentError::ManyChats { chat: typed.to_owned(), named: named.to_vec() });
+        }
+        DeliveryTarget::of_session(self, session).await
+    }
+}
+
+/// A session of the agent; where it is archived, the open one that has its name since.
+async fn find_session_or_successor(agent: &Agent, id: SessionId) -> AgentResult<StoredSession> {
+    let found = agent.store().session(id).await?;
+    let found = found.filter(|session| session.agent == agent.name());
+    let session = found.ok_or_else(|| AgentError::NoSuchSession { name: id.to_string() })?;
+    let Some(name) = session.name.as_ref().filter(|_| session.archived.is_some()) else {
+        return Ok(session);
+    };
+    let audience = SessionSettings::from_store(&session.settings).audience();
+    let holder = SessionHolder::of_audience(&audience);
+    match agent.store().find_session(agent.name(), &holder, name.as_str()).await {
+        Ok(Some(open)) if open.archived.is_none() && open.agent == agent.name() => Ok(open),
+        Ok(_) | Err(StoreError::NotFound(_)) => Ok(session),
+        Err(error) => Err(error.into()),
+    }
+}

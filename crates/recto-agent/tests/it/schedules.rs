@@ -1,0 +1,434 @@
+//! Tasks at set times: run once, by one process, without a history, and the answer in its place.
+
+use std::time::Duration;
+
+use expect_test::expect;
+use jiff::{SignedDuration, Timestamp};
+use recto_agent::{
+    Actor, ActorRole, Agent, AgentError, Conversation, DeliveryTarget, EventCursor, EventKind,
+    PlanError, ScheduleHealth, SchedulePlan, ScheduleRequest, ScheduleSettings, schedule_tool,
+};
+use recto_context::{ContextMode, MessageId};
+use recto_fakes::{AnswerGate, FakeAnswer, FakeCall, FakeServer};
+use recto_store::{
+    AnswerDelivery, ChannelAccount, Moment, NewSchedule, RunStart, SessionFilter, SessionName,
+    Store, StoredRun, TurnEnding,
+};
+use serde_json::json;
+
+use crate::support::{
+    Bench, arrival, check_sound, model, mortal, owner, runtime, say, session, transcript, within,
+};
+
+/// A schedule whose time came so many minutes ago, of those that come every hour.
+fn due_since(minutes: i64, target: &DeliveryTarget) -> NewSchedule {
+    let now = Timestamp::now();
+    let due = now - SignedDuration::from_mins(minutes);
+    NewSchedule {
+        agent: "main".to_owned(),
+        name: "tide".to_owned(),
+        plan: json!(SchedulePlan::cron("0 * * * *", Some("UTC")).unwrap()),
+        settings: json!({}),
+        target: json!(target),
+        actor: owner().to_store(),
+        task: "report the tide".to_owned(),
+        at: Moment::new(now),
+        due: Some(Moment::new(due)),
+    }
+}
+
+fn every_hour(target: DeliveryTarget) -> ScheduleRequest {
+    ScheduleRequest {
+        name: "tide".to_owned(),
+        plan: SchedulePlan::cron("0 * * * *", Some("UTC")).unwrap(),
+        task: "report the tide".to_owned(),
+        settings: ScheduleSettings::default(),
+        target,
+    }
+}
+
+fn delivered_to(place: &str) -> Option<AnswerDelivery> {
+    Some(AnswerDelivery::Delivered { to: place.to_owned() })
+}
+
+/// Waits until so many runs are over, and gives them, the newest first.
+async fn runs_over(store: &Store, count: usize) -> Vec<StoredRun> {
+    within(async {
+        loop {
+            let runs = store.schedule_runs(None, 100).await.unwrap();
+            if runs.len() >= count && runs.iter().all(|run| run.ended.is_some()) {
+                return runs;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await
+}
+
+/// Promise: `schedules-run-once`
+#[test]
+fn what_was_missed_runs_once_and_the_next_time_is_to_come() {
+    let fake = FakeServer::openai().answer(FakeAnswer::text("High.")).start();
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let new = due_since(60 * 5, &DeliveryTarget::OwnSession);
+        agent.store().add_schedule(new).await.unwrap();
+        assert_eq!(agent.tick_schedules().await.unwrap(), 1);
+        let runs = runs_over(agent.store(), 1).await;
+        assert_eq!(agent.tick_schedules().await.unwrap(), 0);
+        assert_eq!((runs[0].outcome, runs[0].missed), (Some(TurnEnding::Done), 5));
+        let next = agent.find_schedule("tide").await.unwrap().due.unwrap();
+        assert!(next > Moment::now());
+        expect![[r#"
+            1 user: report the tide
+            2 assistant: High.
+        "#]]
+        .assert_eq(&transcript(agent.store(), runs[0].session.unwrap()).await);
+        check_sound(agent.store(), runs[0].session.unwrap()).await;
+    });
+}
+
+/// Promise: `schedules-run-once`
+#[test]
+fn of_two_processes_one_runs_a_time_that_has_come() {
+    let fake = FakeServer::openai().start();
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let [one, two] = [bench.agent(&fake).await, bench.agent(&fake).await];
+        for _ in 0..5 {
+            let mut new = due_since(1, &DeliveryTarget::OwnSession);
+            new.name = format!("tide-{}", Timestamp::now().as_nanosecond());
+            one.store().add_schedule(new).await.unwrap();
+            let ticks = tokio::join!(one.tick_schedules(), two.tick_schedules());
+            assert_eq!(ticks.0.unwrap() + ticks.1.unwrap(), 1);
+        }
+        let runs = runs_over(one.store(), 5).await;
+        assert_eq!((runs.len(), fake.chats().len()), (5, 5));
+    });
+}
+
+/// Promise: `schedules-run-once`
+/// Promise: `killed-at-any-instant`
+#[test]
+fn a_run_whose_process_was_killed_is_finished_by_the_next_and_asked_once() {
+    let gate = AnswerGate::new();
+    let fake = FakeServer::openai()
+        .answer(FakeAnswer::text("lost words").held(&gate))
+        .answer(FakeAnswer::text("High."))
+        .start();
+    let bench = Bench::new();
+    let killed = mortal();
+    killed.block_on(async {
+        let agent = bench.agent(&fake).await;
+        let new = due_since(1, &DeliveryTarget::OwnSession);
+        agent.store().add_schedule(new).await.unwrap();
+        agent.tick_schedules().await.unwrap();
+        arrival(&gate, 1).await;
+    });
+    drop(killed);
+    gate.open();
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        agent.tick_schedules().await.unwrap();
+        let runs = runs_over(agent.store(), 1).await;
+        assert_eq!((runs.len(), runs[0].outcome), (1, Some(TurnEnding::Done)));
+        expect![[r#"
+            1 user: report the tide
+            2 assistant: High.
+        "#]]
+        .assert_eq(&transcript(agent.store(), runs[0].session.unwrap()).await);
+        check_sound(agent.store(), runs[0].session.unwrap()).await;
+    });
+}
+
+/// Promise: `schedules-run-once`
+/// Promise: `killed-at-any-instant`
+#[test]
+fn a_run_that_was_begun_and_no_more_is_taken_over() {
+    let fake = FakeServer::openai().answer(FakeAnswer::text("High.")).start();
+    let bench = Bench::new();
+    let killed = mortal();
+    killed.block_on(async {
+        // As far as the first commit of a run, and not a step further.
+        let store = bench.store();
+        let new = due_since(1, &DeliveryTarget::OwnSession);
+        let schedule = store.add_schedule(new).await.unwrap();
+        let begun = store.begin_run(schedule.id, Moment::now()).await.unwrap();
+        assert!(matches!(begun, RunStart::Begun(_)), "{begun:?}");
+        let again = store.begin_run(schedule.id, Moment::now()).await.unwrap();
+        assert!(matches!(again, RunStart::UnderWay(_)), "{again:?}");
+    });
+    drop(killed);
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        // The time that has come as well waits until that run is over.
+        assert_eq!(agent.tick_schedules().await.unwrap(), 1);
+        let runs = runs_over(agent.store(), 1).await;
+        assert_eq!((runs.len(), runs[0].outcome), (1, Some(TurnEnding::Done)));
+    });
+}
+
+#[test]
+fn each_run_is_a_session_of_its_own_without_a_history_and_without_tools_that_ask() {
+    let fake = FakeServer::openai().start();
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let context_mode = Some(ContextMode::Full);
+        let settings = ScheduleSettings { model: None, context_mode };
+        let request = ScheduleRequest { settings, ..every_hour(DeliveryTarget::OwnSession) };
+        agent.add_schedule(&owner(), request).await.unwrap();
+        let first = within(agent.run_schedule(&owner(), "tide")).await.unwrap().run;
+        let second = within(agent.run_schedule(&owner(), "tide")).await.unwrap().run;
+        assert_ne!(first.session, second.session);
+        let chats = fake.chats();
+        for chat in &chats {
+            let messages = chat["messages"].as_array().unwrap();
+            let roles: Vec<_> = messages.iter().map(|message| &message["role"]).collect();
+            assert_eq!(roles, ["system", "user"]);
+            let tools = chat["tools"].as_array().unwrap().iter();
+            let tools: Vec<_> = tools.map(|tool| &tool["function"]["name"]).collect();
+            assert_eq!(tools, ["hold"]);
+        }
+        // One of them is open; those before are kept, and can be shown.
+        let open = agent.store().sessions(SessionFilter::Open).await.unwrap();
+        let open: Vec<_> = open.iter().map(|open| Some(open.session.id)).collect();
+        assert_eq!(open, [second.session]);
+        let next = agent.find_schedule("tide").await.unwrap().due.unwrap();
+        assert!(next > Moment::now(), "a run by hand moves nothing");
+    });
+}
+
+#[test]
+fn the_answer_comes_into_the_session_that_it_is_for_and_stays_in_its_history() {
+    let fake = FakeServer::openai()
+        .answer(FakeAnswer::text("Hello."))
+        .answer(FakeAnswer::text("High."))
+        .start();
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let talk = session(&agent, "k").await;
+        say(&agent, talk, "hello").await;
+        let target = agent.find_delivery_target("k").await.unwrap();
+        agent.add_schedule(&owner(), every_hour(target)).await.unwrap();
+        let mut listener = agent.listen(&owner(), talk, EventCursor::Now).await.unwrap();
+        let run = within(agent.run_schedule(&owner(), "tide")).await.unwrap().run;
+        assert_eq!(run.delivery, delivered_to("session k"));
+        // Whoever looks at the session hears of it.
+        let heard = within(listener.next()).await.unwrap();
+        let (schedule, message) = ("tide".to_owned(), MessageId(3));
+        assert_eq!(heard.event, EventKind::Delivered { schedule, message });
+        assert_eq!(heard.turn, run.turn);
+        assert_eq!(say(&agent, talk, "and now?").await.reply.unwrap(), "You said: and now?");
+        expect![[r#"
+            1 user: hello
+            2 assistant: Hello.
+            3 user: [schedule tide] report the tide
+            4 assistant: High.
+            5 user: and now?
+            6 assistant: You said: and now?
+        "#]]
+        .assert_eq(&transcript(agent.store(), talk).await);
+        let last = fake.chats().pop().unwrap();
+        assert_eq!(last["messages"].as_array().unwrap().len(), 6);
+        check_sound(agent.store(), talk).await;
+    });
+}
+
+#[test]
+fn a_session_keeps_its_schedules_whatever_it_is_called_and_so_does_the_one_in_its_place() {
+    let fake = FakeServer::openai().start();
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let talk = session(&agent, "k").await;
+        let target = agent.find_delivery_target("k").await.unwrap();
+        agent.add_schedule(&owner(), every_hour(target)).await.unwrap();
+        agent.store().rename(talk, SessionName::new("tides").unwrap()).await.unwrap();
+        let run = within(agent.run_schedule(&owner(), "tide")).await.unwrap().run;
+        assert_eq!(
+            (run.outcome, run.delivery),
+            (Some(TurnEnding::Done), delivered_to("session tides"))
+        );
+        assert_eq!(agent.schedules(&owner()).await.unwrap()[0].answer_to, "session tides");
+        // What `/new` begins in its place has its answers from then on.
+        let conversation = crate::support::conversation("tides");
+        let renewed = agent.renew(&owner(), &conversation, talk).await.unwrap();
+        let run = within(agent.run_schedule(&owner(), "tide")).await.unwrap().run;
+        assert_eq!(run.delivery, delivered_to("session tides"));
+        expect![[r#"
+            1 user: [schedule tide] report the tide
+            2 assistant: You said: report the tide
+        "#]]
+        .assert_eq(&transcript(agent.store(), renewed.began.id).await);
+    });
+}
+
+#[test]
+fn the_answer_of_what_was_asked_in_a_chat_goes_into_its_outbox_and_its_session() {
+    let fake = FakeServer::openai().answer(FakeAnswer::text("**High** at noon.")).start();
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let ann = Actor::new("telegram:7", "Ann", ActorRole::Paired);
+        let chat = Conversation::in_private("telegram", "bot", "4711", &ann);
+        let held = agent.find_or_begin(&ann, &chat).await.unwrap();
+        let missing = agent.find_delivery_target("telegram:4712").await.unwrap_err();
+        expect!["nobody talks with the agent in `telegram:4712`"].assert_eq(&missing.to_string());
+        expect!["write to the bot there first; it talks in telegram:4711"]
+            .assert_eq(&missing.hint().unwrap());
+        let target = agent.find_delivery_target("telegram:@bot:4711").await.unwrap();
+        assert_eq!(target, agent.find_delivery_target("telegram:4711").await.unwrap());
+        assert_eq!(target, DeliveryTarget::Chat(chat));
+        agent.add_schedule(&owner(), every_hour(target)).await.unwrap();
+        let run = within(agent.run_schedule(&owner(), "tide")).await.unwrap().run;
+        assert_eq!(run.delivery, delivered_to("telegram:4711"));
+        // The run is held before the one who reads it, and not before the owner.
+        let session = agent.store().session(run.session.unwrap()).await.unwrap().unwrap();
+        assert_eq!(session.settings["audience"]["who"], "guest");
+        let bot = ChannelAccount { channel: "telegram".to_owned(), account: "bot".to_owned() };
+        let [post] = &agent.store().open_deliveries(&bot).await.unwrap()[..] else { panic!() };
+        assert_eq!(post.conversation, "4711");
+        assert_eq!(
+            post.content,
+            Some(json!({"markdown": "**schedule tide**\n\n**High** at noon."}))
+        );
+        expect![[r#"
+            1 user: [schedule tide] report the tide
+            2 assistant: **High** at noon.
+        "#]]
+        .assert_eq(&transcript(agent.store(), held.id).await);
+    });
+}
+
+/// Promise: `schedules-run-once`
+#[test]
+fn a_run_that_broke_off_is_finished_by_whoever_runs_it_by_hand() {
+    let gate = AnswerGate::new();
+    let fake = FakeServer::openai()
+        .answer(FakeAnswer::text("lost words").held(&gate))
+        .answer(FakeAnswer::text("High."))
+        .start();
+    let bench = Bench::new();
+    let killed = mortal();
+    killed.block_on(async {
+        let agent = bench.agent(&fake).await;
+        agent.add_schedule(&owner(), every_hour(DeliveryTarget::OwnSession)).await.unwrap();
+        let begun = agent.start_schedule(&owner(), "tide").await.unwrap();
+        arrival(&gate, 1).await;
+        let again = agent.run_schedule(&owner(), "tide").await.unwrap_err();
+        assert!(matches!(again, AgentError::ScheduleRuns { run, .. } if run == begun.id));
+    });
+    drop(killed);
+    gate.open();
+    runtime().block_on(async {
+        // One that takes up nothing by itself, as the command line has.
+        let agent = Agent::idle(bench.parts(vec![model("fake", &fake)]));
+        let ran = within(agent.run_schedule(&owner(), "tide")).await.unwrap();
+        assert!(ran.is_taken_over);
+        assert_eq!(ran.run.outcome, Some(TurnEnding::Done));
+        let runs = agent.store().schedule_runs(None, 10).await.unwrap();
+        assert_eq!(runs, std::slice::from_ref(&ran.run));
+        expect![[r#"
+            1 user: report the tide
+            2 assistant: High.
+        "#]]
+        .assert_eq(&transcript(agent.store(), ran.run.session.unwrap()).await);
+    });
+}
+
+#[test]
+fn whether_schedules_are_run_here_can_be_asked() {
+    let fake = FakeServer::openai().start();
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        assert_eq!(agent.schedule_health(), ScheduleHealth::Off);
+        agent.run_schedules_regularly();
+        assert_eq!(agent.schedule_health(), ScheduleHealth::Running);
+    });
+}
+
+#[test]
+fn a_target_that_is_gone_is_told_in_the_log() {
+    let fake = FakeServer::openai().start();
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let talk = session(&agent, "k").await;
+        let target = DeliveryTarget::Session(talk);
+        agent.add_schedule(&owner(), every_hour(target)).await.unwrap();
+        agent.delete_session(&owner(), talk).await.unwrap();
+        let run = within(agent.run_schedule(&owner(), "tide")).await.unwrap().run;
+        assert_eq!(run.outcome, Some(TurnEnding::Failed));
+        assert!(run.detail.unwrap().contains("there is no session"));
+    });
+}
+
+#[test]
+fn bad_schedules_are_refused_in_words() {
+    let fake = FakeServer::openai().start();
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let add = async |request: ScheduleRequest| agent.add_schedule(&owner(), request).await;
+        let base = || every_hour(DeliveryTarget::OwnSession);
+        let named = ScheduleRequest { name: "a b".to_owned(), ..base() };
+        assert!(matches!(add(named).await, Err(AgentError::ScheduleName { .. })));
+        let empty = ScheduleRequest { task: " ".to_owned(), ..base() };
+        assert!(matches!(add(empty).await, Err(AgentError::EmptyMessage)));
+        let plan = SchedulePlan::cron("0 9 30 2 *", None).unwrap();
+        let never = ScheduleRequest { plan, ..base() };
+        assert!(matches!(add(never).await, Err(AgentError::Plan(PlanError::NeverComes))));
+        let nowhere = agent.find_delivery_target("nowhere").await;
+        assert!(matches!(nowhere, Err(AgentError::NoSuchSession { .. })));
+        let target = DeliveryTarget::Session("99".parse().unwrap());
+        let nowhere = ScheduleRequest { target, ..base() };
+        assert!(matches!(add(nowhere).await, Err(AgentError::NoSuchSession { .. })));
+        add(base()).await.unwrap();
+        let told = add(base()).await.unwrap_err();
+        expect!["a schedule is named `tide` already"].assert_eq(&told.to_string());
+        let told = agent.remove_schedule(&owner(), "tied").await.unwrap_err();
+        expect!["did you mean `tide`?"].assert_eq(&told.hint().unwrap());
+        agent.remove_schedule(&owner(), "tide").await.unwrap();
+        assert_eq!(agent.schedules(&owner()).await.unwrap().len(), 0);
+    });
+}
+
+/// Promise: `schedules-are-asked-about`
+#[test]
+fn a_model_makes_a_schedule_only_when_a_person_allows_it() {
+    let call = json!({"action": "add", "name": "tide", "task": "report", "cron": "0 9 * * *"});
+    let fake = FakeServer::openai()
+        .answer(FakeAnswer::calls([FakeCall::new("schedule", call)]))
+        .answer(FakeAnswer::text("It is set."))
+        .start();
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let mut parts = bench.parts(vec![model("fake", &fake)]);
+        parts.options.built_in.push(schedule_tool());
+        let agent = Agent::start(parts).await.unwrap();
+        let talk = session(&agent, "k").await;
+        let asked = crate::support::submit(&agent, talk, "report the tide each day").await;
+        let open = within(async {
+            loop {
+                let open = agent.open_approvals(&owner(), talk).await.unwrap();
+                if let Some(question) = open.into_iter().next() {
+                    return question;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await;
+        assert_eq!(agent.schedules(&owner()).await.unwrap().len(), 0);
+        let once = recto_store::ApprovalAnswer::Once;
+        agent.answer(&owner(), open.id, once).await.unwrap();
+        assert_eq!(crate::support::finished(asked).await.reply.unwrap(), "It is set.");
+        let [made] = &agent.schedules(&owner()).await.unwrap()[..] else { panic!("not one") };
+        assert_eq!(made.target, DeliveryTarget::Session(talk));
+        assert_eq!(made.answer_to, "session k");
+        assert_eq!(made.stored.task, "report");
+    });
+}

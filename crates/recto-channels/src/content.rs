@@ -1,0 +1,186 @@
+//! What stands in a conversation for a delivery, whichever service it is: text, and buttons where
+//! a question is asked.
+
+use recto_agent::ApprovalQuestion;
+use recto_context::{Reveal, reveal};
+use recto_store::{ApprovalAnswer, ApprovalId, TurnId};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What is to be read in a conversation, as the outbox keeps it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct DeliveryContent {
+    /// The text, in Markdown.
+    pub(crate) markdown: String,
+    /// The answers that can be given to a question by a press.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) buttons: Vec<AnswerButton>,
+}
+
+/// An answer to a question that can be given by a press.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AnswerButton {
+    pub(crate) approval: ApprovalId,
+    /// The turn that asks: a question of another is not answered, whatever its number.
+    pub(crate) turn: TurnId,
+    pub(crate) answer: ApprovalAnswer,
+}
+
+/// The most characters of what a question shows.
+const MOST_DETAIL: usize = 2_000;
+
+impl DeliveryContent {
+    pub(crate) fn text(markdown: impl Into<String>) -> Self {
+        DeliveryContent { markdown: markdown.into(), buttons: Vec::new() }
+    }
+
+    /// What is said of a turn whose session is gone.
+    pub(crate) fn deleted_conversation() -> Self {
+        DeliveryContent::text("This conversation was deleted.")
+    }
+
+    /// A question whether a tool may run, with the answers that some of its readers may give.
+    pub(crate) fn question(
+        question: &ApprovalQuestion,
+        turn: TurnId,
+        may_answer: impl Fn(ApprovalAnswer) -> bool,
+    ) -> Self {
+        let ApprovalQuestion { approval, tool, title, detail, only_once, .. } = question;
+        let mut markdown = format!("**May {} run?** (question {approval})", plain(tool));
+        if !title.trim().is_empty() {
+            markdown.push_str(&format!("\n{}", plain(title)));
+        }
+        let short: String = detail.chars().take(MOST_DETAIL).collect();
+        if !short.trim().is_empty() {
+            markdown.push_str(&format!("\n\n{}", fenced(&short)));
+        }
+        if short.len() < detail.len() {
+            markdown.push_str("\n\n(shortened; the terminal and the web page show all of it)");
+        }
+        let answers = [ApprovalAnswer::Once, ApprovalAnswer::Session, ApprovalAnswer::Denied];
+        let is_offered = |answer: &ApprovalAnswer| {
+            may_answer(*answer) && !(*only_once && *answer == ApprovalAnswer::Session)
+        };
+        let button = |answer| AnswerButton { approval: *approval, turn, answer };
+        let buttons: Vec<AnswerButton> =
+            answers.into_iter().filter(is_offered).map(button).collect();
+        if !buttons.iter().any(|button| button.answer == ApprovalAnswer::Once) {
+            markdown.push_str("\n\nThe agent's owner can allow it.");
+        }
+        DeliveryContent { markdown, buttons }
+    }
+
+    /// The same question once it has its answer.
+    pub(crate) fn decided(
+        tool: &str,
+        title: &str,
+        answer: ApprovalAnswer,
+        by: Option<&str>,
+    ) -> Self {
+        let by = by.map(|name| format!(" by {}", plain(name))).unwrap_or_default();
+        let (tool, title) = (plain(tool), plain(title));
+        DeliveryContent::text(format!("**{tool}**: {}{by}\n{title}", answer.describe()))
+    }
+
+    pub(crate) fn to_store(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    pub(crate) fn from_store(stored: &Value) -> Option<Self> {
+        DeliveryContent::deserialize(stored).ok()
+    }
+}
+
+impl AnswerButton {
+    /// What is written on it.
+    pub(crate) fn label(self) -> &'static str {
+        match self.answer {
+            ApprovalAnswer::Once => "Allow once",
+            ApprovalAnswer::Session => "Allow for this session",
+            _ => "Deny",
+        }
+    }
+
+    /// What comes back when it is pressed.
+    pub(crate) fn data(self) -> String {
+        let answer = match self.answer {
+            ApprovalAnswer::Once => "once",
+            ApprovalAnswer::Session => "session",
+            _ => "deny",
+        };
+        format!("approval:{}:{}:{answer}", self.approval, self.turn)
+    }
+
+    /// The button that was pressed, if it is one of ours.
+    pub(crate) fn from_data(data: &str) -> Option<Self> {
+        let (approval, rest) = data.strip_prefix("approval:")?.split_once(':')?;
+        let (turn, answer) = rest.split_once(':')?;
+        let answer = match answer {
+            "once" => ApprovalAnswer::Once,
+            "session" => ApprovalAnswer::Session,
+            "deny" => ApprovalAnswer::Denied,
+            _ => return None,
+        };
+        Some(AnswerButton { approval: approval.parse().ok()?, turn: turn.parse().ok()?, answer })
+    }
+}
+
+/// A text that Markdown reads as it stands: on one line, without marks that mean something.
+pub(crate) fn plain(text: &str) -> String {
+    let line = reveal(text, Reveal::Line);
+    let mut plain = String::with_capacity(line.len());
+    for c in line.chars() {
+        if "\\`*_[]<>~#|!".contains(c) {
+            plain.push('\\');
+        }
+        plain.push(c);
+    }
+    plain
+}
+
+/// A text as a block of code that nothing in it can end.
+pub(crate) fn fenced(text: &str) -> String {
+    let mut longest = 2;
+    let mut run = 0;
+    for c in text.chars() {
+        run = if c == '`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    let fence = "`".repeat(longest + 1);
+    format!("{fence}\n{}\n{fence}", text.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buttons_come_back_as_they_were() {
+        let (approval, turn) = (i64::MAX.to_string(), i64::MAX.to_string());
+        let (approval, turn) = (approval.parse().unwrap(), turn.parse().unwrap());
+        for answer in [ApprovalAnswer::Once, ApprovalAnswer::Session, ApprovalAnswer::Denied] {
+            let button = AnswerButton { approval, turn, answer };
+            assert!(button.data().len() <= 64, "a service takes no more");
+            assert_eq!(AnswerButton::from_data(&button.data()), Some(button));
+        }
+        for foreign in [
+            "",
+            "approval:",
+            "approval:3:once",
+            "approval:0:1:once",
+            "approval:3:1:always",
+            "x:3:1:once",
+        ] {
+            assert_eq!(AnswerButton::from_data(foreign), None, "{foreign}");
+        }
+    }
+
+    #[test]
+    fn nothing_ends_a_block_or_marks_a_line() {
+        assert_eq!(fenced("a\n````\nb\n"), "`````\na\n````\nb\n`````");
+        let rich =
+            crate::rich_text::RichText::from_markdown(&plain("*a* _b_ `c` [d](e) <f> #g\nh"));
+        assert!(rich.spans.is_empty());
+        assert!(rich.text.starts_with("*a* _b_ `c` [d](e) <f> #g"), "{}", rich.text);
+    }
+}

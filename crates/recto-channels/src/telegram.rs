@@ -1,0 +1,153 @@
+//! Telegram: a bot that reads by long polling and answers in the chats it is in.
+//!
+//! ```text
+//! poll      getUpdates ─► update: what of it matters ─► stored ─► confirmed by the next call
+//! service   what is said: sendMessage, editMessageText, deleteMessage, …
+//! ```
+
+mod moves;
+mod poll;
+mod service;
+mod text;
+mod update;
+
+use std::time::Duration;
+
+use recto_agent::COMMANDS;
+use recto_store::{ChannelAccount, StoreError};
+use teloxide_core::prelude::*;
+use teloxide_core::types::BotCommand;
+use teloxide_core::{ApiError, Bot, RequestError};
+
+use self::poll::TelegramReader;
+use self::service::TelegramService;
+use crate::chat_channel::{ChannelPolicy, RunningChat};
+use crate::host::ChannelHost;
+use crate::supervisor::{ChannelBoard, ChannelProblem};
+
+/// The name of the surface.
+pub(crate) const CHANNEL: &str = "telegram";
+
+/// How long Telegram may hold a call for updates back until there are some.
+const POLL_SECONDS: u32 = 50;
+
+/// How much longer than that such a call may take.
+const POLL_MARGIN: Duration = Duration::from_secs(15);
+
+/// How the bot of Telegram is set up.
+#[derive(Clone)]
+pub struct TelegramOptions {
+    /// The bot's token; nothing where the variable that should have it is not set.
+    pub token: Option<String>,
+    /// The variable that has the token.
+    pub token_env: String,
+    /// Where the Bot API is.
+    pub api_url: String,
+    /// What is set for bots of all services.
+    pub policy: ChannelPolicy,
+}
+
+impl std::fmt::Debug for TelegramOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Not the token.
+        f.debug_struct("TelegramOptions").field("api_url", &self.api_url).finish_non_exhaustive()
+    }
+}
+
+/// Who the bot is at Telegram.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BotIdentity {
+    pub(crate) id: u64,
+    /// Without `@`.
+    pub(crate) username: String,
+}
+
+/// What a check of the bot's token found.
+pub async fn check_telegram(options: &TelegramOptions) -> Result<String, ChannelProblem> {
+    let bot = connect(options)?;
+    Ok(find_identity(&bot).await?.username)
+}
+
+/// Runs the bot until it can't go on, and says why.
+pub(crate) async fn run(
+    options: TelegramOptions,
+    host: ChannelHost,
+    board: ChannelBoard,
+) -> ChannelProblem {
+    match start(options, host, board).await {
+        Ok(reader) => reader.read_updates().await,
+        Err(problem) => problem,
+    }
+}
+
+/// Connects, says which commands there are, and goes on with what an earlier process left.
+async fn start(
+    options: TelegramOptions,
+    host: ChannelHost,
+    board: ChannelBoard,
+) -> Result<TelegramReader, ChannelProblem> {
+    let bot = connect(&options)?;
+    let me = find_identity(&bot).await?;
+    let account = ChannelAccount { channel: CHANNEL.to_owned(), account: me.username.clone() };
+    let store_problem = |error: StoreError| ChannelProblem::passing(error.to_string());
+    let service =
+        TelegramService::new(bot.clone(), &account, &host).await.map_err(store_problem)?;
+    register_commands(&bot).await;
+    let channel = RunningChat::start(service, account, options.policy, host).await;
+    Ok(TelegramReader { bot, me, channel: channel.map_err(store_problem)?, board })
+}
+
+/// Tells Telegram which commands there are. The bot can be used without.
+async fn register_commands(bot: &Bot) {
+    let command = |help: &recto_agent::CommandHelp| {
+        BotCommand::new(help.name.trim_start_matches('/'), help.about)
+    };
+    if let Err(error) = bot.set_my_commands(COMMANDS.iter().map(command)).await {
+        tracing::warn!(channel = CHANNEL, %error, "the commands are not listed in Telegram");
+    }
+}
+
+/// The way to Telegram.
+fn connect(options: &TelegramOptions) -> Result<Bot, ChannelProblem> {
+    let TelegramOptions { token, token_env, api_url, .. } = options;
+    let Some(token) = token.as_deref().map(str::trim).filter(|token| !token.is_empty()) else {
+        let what = format!("the variable `{token_env}` has no token");
+        return Err(ChannelProblem::lasting(what, "set it to the token that @BotFather gave you"));
+    };
+    let limit = Duration::from_secs(u64::from(POLL_SECONDS)) + POLL_MARGIN;
+    let client = teloxide_core::net::default_reqwest_settings().timeout(limit).build();
+    let client = client.map_err(|error| ChannelProblem::passing(error.to_string()))?;
+    let url = api_url.parse().map_err(|_| {
+        ChannelProblem::lasting(format!("`{api_url}` is no address"), "correct `api_url`")
+    })?;
+    Ok(Bot::with_client(token, client).set_api_url(url))
+}
+
+async fn find_identity(bot: &Bot) -> Result<BotIdentity, ChannelProblem> {
+    let me = bot.get_me().await.map_err(|error| connection_problem(&error))?;
+    let username = me.user.username.clone().unwrap_or_else(|| me.user.id.to_string());
+    Ok(BotIdentity { id: me.user.id.0, username })
+}
+
+/// Why the bot can't be used, from what Telegram answered.
+fn connection_problem(error: &RequestError) -> ChannelProblem {
+    match error {
+        RequestError::Api(ApiError::InvalidToken) => ChannelProblem::lasting(
+            "Telegram refuses the bot's token",
+            "ask @BotFather for the token, put it in place and start again",
+        ),
+        RequestError::Api(ApiError::TerminatedByOtherGetUpdates) => ChannelProblem::lasting(
+            "another program reads the bot's messages",
+            "end that program, or give it another bot",
+        ),
+        RequestError::Api(ApiError::CantGetUpdates) => ChannelProblem::lasting(
+            "the bot has a webhook, so that its messages can't be read",
+            "delete the webhook, or use another bot",
+        ),
+        RequestError::Network(_) | RequestError::Io(_) => {
+            ChannelProblem::passing("Telegram can't be reached")
+        }
+        RequestError::RetryAfter(_) => ChannelProblem::passing("Telegram asks to wait"),
+        error => ChannelProblem::passing(format!("Telegram answered: {error}")),
+    }
+}

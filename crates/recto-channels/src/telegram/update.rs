@@ -1,0 +1,311 @@
+//! What of an update of Telegram's matters, in the form that all services share. Pure.
+
+use teloxide_core::types::{
+    CallbackQuery, Chat, ChatMemberUpdated, MediaKind, Message, MessageEntityKind,
+    MessageEntityRef, MessageKind, Update, UpdateKind, User,
+};
+
+use super::BotIdentity;
+use super::service::TelegramMessageId;
+use crate::access::ChannelSender;
+use crate::incoming::{
+    IncomingEvent, IncomingFile, IncomingMessage, IncomingPlace, IncomingPress, MOST_QUOTED,
+    QuotedMessage,
+};
+
+/// What of an update matters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum TelegramUpdate {
+    /// Something that is stored until it has been dealt with.
+    Event(Box<IncomingEvent>),
+    /// A group has another id from now on.
+    Moved {
+        /// The id that it had.
+        from: i64,
+        /// The id that it has.
+        to: i64,
+    },
+    /// Something that means nothing to the bot.
+    Ignored,
+    /// Something that does not look as Telegram says: what it calls itself.
+    NotUnderstood(String),
+}
+
+/// What of an update matters.
+pub(super) fn read_update(update: &Update, me: &BotIdentity) -> TelegramUpdate {
+    let read = match &update.kind {
+        UpdateKind::Message(message) => read_message(message, me),
+        UpdateKind::CallbackQuery(query) => {
+            read_press(query).map(|press| event(IncomingEvent::Press(press)))
+        }
+        UpdateKind::MyChatMember(change) => read_membership(change),
+        UpdateKind::Error(content) => {
+            let fields = content.as_object().into_iter().flatten();
+            let kind = fields.map(|(name, _)| name.as_str()).find(|name| *name != "update_id");
+            return TelegramUpdate::NotUnderstood(kind.unwrap_or("nothing").to_owned());
+        }
+        _ => None,
+    };
+    read.unwrap_or(TelegramUpdate::Ignored)
+}
+
+fn event(event: IncomingEvent) -> TelegramUpdate {
+    TelegramUpdate::Event(Box::new(event))
+}
+
+fn read_message(message: &Message, me: &BotIdentity) -> Option<TelegramUpdate> {
+    if let Some(to) = message.migrate_to_chat_id() {
+        return Some(TelegramUpdate::Moved { from: message.chat.id.0, to: to.0 });
+    }
+    if let Some(from) = message.migrate_from_chat_id() {
+        return Some(TelegramUpdate::Moved { from: from.0, to: message.chat.id.0 });
+    }
+    let MessageKind::Common(common) = &message.kind else { return None };
+    let sender = read_sender(message)?;
+    let is_private = message.chat.is_private();
+    let typed = message.text().or(message.caption()).unwrap_or_default();
+    let entities = message.parse_entities().or_else(|| message.parse_caption_entities());
+    let named = find_naming(&entities.unwrap_or_default(), me);
+    if named == Naming::OtherBot {
+        return None;
+    }
+    let answered = common.reply_to_message.as_deref();
+    let is_answer = answered.is_some_and(|other| is_from(other, me));
+    let files = read_files(&common.media_kind);
+    if typed.trim().is_empty() && files.is_empty() {
+        return None;
+    }
+    let message = IncomingMessage {
+        place: read_place(&message.chat, Some(message)),
+        id: TelegramMessageId { chat: message.chat.id.0, message: message.id.0 }.to_string(),
+        sender,
+        text: without_name(typed, me),
+        files,
+        is_addressed: is_private || is_answer || named == Naming::Us,
+        quoted: answered.filter(|other| !is_from(other, me)).and_then(|other| {
+            let said = message.quote().map(|quote| quote.text.as_str());
+            let said = said.or(other.text()).or(other.caption())?;
+            let speaker = read_sender(other).map_or_else(|| "someone".to_owned(), |it| it.name);
+            Some(QuotedMessage { speaker, text: said.chars().take(MOST_QUOTED).collect() })
+        }),
+    };
+    Some(event(IncomingEvent::Message(message)))
+}
+
+fn read_place(chat: &Chat, message: Option<&Message>) -> IncomingPlace {
+    let thread = message.filter(|it| it.is_topic_message).and_then(|it| it.thread_id);
+    IncomingPlace {
+        chat: chat.id.0.to_string(),
+        thread: thread.map(|thread| thread.0.0.to_string()),
+        group: (!chat.is_private()).then(|| chat.title().unwrap_or("a group").to_owned()),
+        within: Vec::new(),
+    }
+}
+
+/// Who said it. Other bots are not listened to: two that answer each other would never end.
+fn read_sender(message: &Message) -> Option<ChannelSender> {
+    if let Some(chat) = &message.sender_chat {
+        // Somebody who speaks for the group, or for a channel.
+        let name = chat.title().unwrap_or_default().to_owned();
+        return Some(ChannelSender { id: chat.id.0.to_string(), name });
+    }
+    message.from.as_ref().filter(|user| !user.is_bot).and_then(read_user)
+}
+
+fn read_user(user: &User) -> Option<ChannelSender> {
+    let full = user.full_name();
+    let name = match (full.trim(), &user.username) {
+        ("", Some(username)) => username.clone(),
+        ("", None) => String::new(),
+        (full, _) => full.to_owned(),
+    };
+    Some(ChannelSender { id: user.id.0.to_string(), name })
+}
+
+fn is_from(message: &Message, me: &BotIdentity) -> bool {
+    message.from.as_ref().is_some_and(|user| user.id.0 == me.id)
+}
+
+/// Whom a message names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Naming {
+    Us,
+    OtherBot,
+    Nobody,
+}
+
+fn find_naming(entities: &[MessageEntityRef<'_>], me: &BotIdentity) -> Naming {
+    let is_me = |name: &str| name.eq_ignore_ascii_case(&me.username);
+    let mut naming = Naming::Nobody;
+    for entity in entities {
+        match entity.kind() {
+            MessageEntityKind::Mention if is_me(entity.text().trim_start_matches('@')) => {
+                return Naming::Us;
+            }
+            MessageEntityKind::TextMention { user } if user.id.0 == me.id => return Naming::Us,
+            MessageEntityKind::BotCommand => match entity.text().split_once('@') {
+                Some((_, bot)) if is_me(bot) => return Naming::Us,
+                Some(_) if entity.start() == 0 => naming = Naming::OtherBot,
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    naming
+}
+
+/// A text without the bot's name at its beginning, or behind a command there.
+fn without_name(text: &str, me: &BotIdentity) -> String {
+    let mention = format!("@{}", me.username);
+    let (first, rest) = match text.find(char::is_whitespace) {
+        Some(at) => text.split_at(at),
+        None => (text, ""),
+    };
+    if first.eq_ignore_ascii_case(&mention) {
+        return rest.trim_start().to_owned();
+    }
+    let is_command = first.starts_with('/');
+    match first.split_at_checked(first.len().saturating_sub(mention.len())) {
+        Some((command, name)) if is_command && name.eq_ignore_ascii_case(&mention) => {
+            format!("{command}{rest}")
+        }
+        _ => text.to_owned(),
+    }
+}
+
+fn read_press(query: &CallbackQuery) -> Option<IncomingPress> {
+    let message = query.message.as_ref()?;
+    Some(IncomingPress {
+        id: query.id.0.clone(),
+        place: read_place(message.chat(), message.regular_message()),
+        sender: read_user(&query.from)?,
+        data: query.data.clone()?,
+    })
+}
+
+fn read_membership(change: &ChatMemberUpdated) -> Option<TelegramUpdate> {
+    let is_gone = !change.new_chat_member.is_present();
+    let chat = change.chat.id.0.to_string();
+    is_gone.then(|| event(IncomingEvent::ShutOut { chat }))
+}
+
+fn read_files(media: &MediaKind) -> Vec<IncomingFile> {
+    let other = |name: &str| IncomingFile::named(name);
+    let file = match media {
+        MediaKind::Photo(media) => {
+            // The largest is the picture itself.
+            let Some(photo) = media.photo.iter().max_by_key(|size| size.width * size.height) else {
+                return Vec::new();
+            };
+            IncomingFile {
+                handle: Some(photo.file.id.0.clone()),
+                name: "photo.jpg".to_owned(),
+                media_type: Some("image/jpeg".to_owned()),
+                bytes: photo.file.size,
+            }
+        }
+        MediaKind::Document(media) => IncomingFile {
+            handle: Some(media.document.file.id.0.clone()),
+            name: media.document.file_name.clone().unwrap_or_else(|| "a file".to_owned()),
+            media_type: media.document.mime_type.as_ref().map(ToString::to_string),
+            bytes: media.document.file.size,
+        },
+        MediaKind::Audio(_) => other("a piece of music"),
+        MediaKind::Voice(_) => other("a voice message"),
+        MediaKind::Video(_) => other("a video"),
+        MediaKind::VideoNote(_) => other("a video message"),
+        MediaKind::Animation(_) => other("an animation"),
+        MediaKind::Sticker(media) => {
+            let emoji = media.sticker.emoji.as_deref().unwrap_or_default();
+            other(format!("a sticker {emoji}").trim_end())
+        }
+        MediaKind::Location(media) => {
+            let location = &media.location;
+            other(&format!("a location ({}, {})", location.latitude, location.longitude))
+        }
+        MediaKind::Venue(media) => other(&format!("a place: {}", media.venue.title)),
+        MediaKind::Contact(media) => other(&format!("a contact: {}", media.contact.first_name)),
+        MediaKind::Poll(_) => other("a poll"),
+        _ => return Vec::new(),
+    };
+    vec![file]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[allow(clippy::needless_pass_by_value, reason = "what is made for it is given away")]
+    fn read(message: Value) -> TelegramUpdate {
+        let update = json!({"update_id": 1, "message": message});
+        let update: Update = serde_json::from_str(&update.to_string()).unwrap();
+        assert!(!matches!(update.kind, UpdateKind::Error(_)), "{update:?}");
+        read_update(&update, &BotIdentity { id: 42, username: "recto_bot".into() })
+    }
+
+    fn read_said(message: Value) -> Option<IncomingMessage> {
+        match read(message) {
+            TelegramUpdate::Event(event) => match *event {
+                IncomingEvent::Message(message) => Some(message),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    #[allow(clippy::needless_pass_by_value, reason = "what is made for it is given away")]
+    fn group_message(text: &str, entities: Value) -> Value {
+        json!({
+            "message_id": 7, "date": 1_700_000_000, "text": text, "entities": entities,
+            "from": {"id": 5, "is_bot": false, "first_name": "Ada"},
+            "chat": {"id": -10, "type": "group", "title": "Team"},
+        })
+    }
+
+    #[test]
+    fn in_groups_only_what_names_the_bot_is_meant_for_it() {
+        let mention = |text: &str, offset: usize, length: usize, kind: &str| {
+            let entities = json!([{"type": kind, "offset": offset, "length": length}]);
+            let message = read_said(group_message(text, entities));
+            message.map(|message| (message.is_addressed, message.text))
+        };
+        assert_eq!(mention("@Recto_Bot hi", 0, 10, "mention"), Some((true, "hi".into())));
+        assert_eq!(
+            mention("hi @recto_bot", 3, 10, "mention"),
+            Some((true, "hi @recto_bot".into()))
+        );
+        assert_eq!(mention("@other hi", 0, 6, "mention"), Some((false, "@other hi".into())));
+        assert_eq!(
+            mention("/new@recto_bot x", 0, 14, "bot_command"),
+            Some((true, "/new x".into()))
+        );
+        assert_eq!(mention("/new@other_bot", 0, 14, "bot_command"), None);
+        assert_eq!(mention("/new", 0, 4, "bot_command"), Some((false, "/new".into())));
+        let mut answer = group_message("yes", json!([]));
+        answer["reply_to_message"] = json!({
+            "message_id": 3, "date": 1_700_000_000, "text": "Really?",
+            "from": {"id": 42, "is_bot": true, "first_name": "Recto", "username": "recto_bot"},
+            "chat": {"id": -10, "type": "group", "title": "Team"},
+        });
+        let message = read_said(answer).unwrap();
+        assert!(message.is_addressed && message.quoted.is_none());
+    }
+
+    #[test]
+    fn people_without_a_name_groups_that_move_and_bots() {
+        let mut nameless = group_message("hi", json!([]));
+        nameless["from"] = json!({"id": 5, "is_bot": false, "first_name": ""});
+        let message = read_said(nameless).unwrap();
+        assert_eq!(message.sender, ChannelSender { id: "5".into(), name: String::new() });
+        let mut bot = group_message("hi", json!([]));
+        bot["from"] = json!({"id": 6, "is_bot": true, "first_name": "Bot"});
+        assert_eq!(read(bot), TelegramUpdate::Ignored);
+        let mut moved = group_message("", json!([]));
+        moved.as_object_mut().unwrap().remove("text");
+        moved.as_object_mut().unwrap().remove("entities");
+        moved["migrate_to_chat_id"] = json!(-1_001_234);
+        assert_eq!(read(moved), TelegramUpdate::Moved { from: -10, to: -1_001_234 });
+    }
+}

@@ -1,0 +1,162 @@
+//! Makes characters visible that people would not see, or that change how others are seen:
+//! before a text reaches a terminal, a page or a log, whoever wrote it.
+//!
+//! Control characters move a terminal's cursor. Characters of direction turn the text around
+//! them, so that what is read is not what is done. Tags and characters without width hide words
+//! that a model reads and a person does not. All of them are written out as escapes.
+
+/// What a text is shown as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reveal {
+    /// One line, such as a name, a path or a title: line breaks are written out as well.
+    Line,
+    /// Lines that people read, such as a reply. Characters that join others (in emoji, and in
+    /// scripts that need them) may stand behind one that can be seen.
+    Lines,
+    /// Lines that a person is asked about: nothing in them is left unseen.
+    EveryCharacter,
+}
+
+/// Writes a text so that everything in it can be seen.
+///
+/// ```
+/// use recto_context::{Reveal, reveal};
+///
+/// assert_eq!(reveal("rm\u{202e}fdp\n", Reveal::Line), r"rm\u{202e}fdp\n");
+/// assert_eq!(reveal("a\n\u{1b}[2J\u{e0041}", Reveal::Lines), "a\n\\u{1b}[2J\\u{e0041}");
+/// ```
+pub fn reveal(text: &str, form: Reveal) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut previous = None;
+    for c in text.chars() {
+        reveal_char(c, previous, form, &mut shown);
+        previous = Some(c);
+    }
+    shown
+}
+
+/// Writes one character of a text that comes piece by piece, behind the one before it.
+pub fn reveal_char(c: char, previous: Option<char>, form: Reveal, shown: &mut String) {
+    let stays = match c {
+        '\n' | '\t' => form != Reveal::Line,
+        c if joins(c) => form == Reveal::Lines && previous.is_some_and(can_be_joined),
+        c => !is_unseen(c),
+    };
+    match c {
+        c if stays => shown.push(c),
+        '\n' => shown.push_str("\\n"),
+        '\r' => shown.push_str("\\r"),
+        '\t' => shown.push_str("\\t"),
+        c => shown.extend(c.escape_unicode()),
+    }
+}
+
+/// Whether people would not see a character, or it acts on those around it.
+pub fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || joins(c)
+        || matches!(
+            c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
+        )
+}
+
+/// A JSON text in which everything can be seen. It says the same as before.
+///
+/// ```
+/// let text = "{\"a\": \"x\u{202e}\u{e0041}\"}";
+/// let shown = recto_context::reveal_json(text);
+/// assert_eq!(shown, r#"{"a": "x\u202e\udb40\udc41"}"#);
+/// ```
+pub fn reveal_json(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    for c in json.chars() {
+        // Between the values there is white space, and inside texts JSON has no other controls.
+        if c == '\n' || !is_unseen(c) {
+            shown.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            shown.push_str(&format!("\\u{unit:04x}"));
+        }
+    }
+    shown
+}
+
+/// Characters that join or vary the one before them: in emoji, and in scripts that need them.
+fn joins(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
+}
+
+/// Whether a character is one that others are joined to. Behind another that can't be seen, one
+/// that joins would hide something.
+fn can_be_joined(c: char) -> bool {
+    let is_key = matches!(c, '0'..='9' | '#' | '*');
+    is_key || !c.is_ascii() && (!is_unseen(c) || c == '\u{fe0f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Promise: `shown-is-what-runs`
+    #[test]
+    fn nothing_that_misleads_is_left() {
+        let tricks = [
+            '\u{0}',
+            '\u{7}',
+            '\u{1b}',
+            '\u{7f}',
+            '\u{85}',
+            '\u{9b}',
+            '\u{ad}',
+            '\u{200b}',
+            '\u{200e}',
+            '\u{2028}',
+            '\u{202e}',
+            '\u{2066}',
+            '\u{2069}',
+            '\u{206f}',
+            '\u{feff}',
+            '\u{fff9}',
+            '\u{e0041}',
+            '\u{e007f}',
+            '\u{e0100}',
+            '\u{3164}',
+            '\u{34f}',
+        ];
+        for form in [Reveal::Line, Reveal::Lines, Reveal::EveryCharacter] {
+            for trick in tricks {
+                let shown = reveal(&format!("é{trick}b"), form);
+                assert_eq!(shown, format!("é{}b", trick.escape_unicode()), "{form:?}");
+            }
+        }
+        assert_eq!(reveal("a\r\nb\tc", Reveal::Line), r"a\r\nb\tc");
+        assert_eq!(reveal("a\r\nb\tc", Reveal::EveryCharacter), "a\\r\nb\tc");
+    }
+
+    #[test]
+    fn what_people_write_stays() {
+        let written = "größe ✓ 日本語 नमस्ते 👨\u{200d}👩\u{200d}👧 ❤\u{fe0f}\u{200d}🔥 1\u{fe0f}\u{20e3} می\u{200c}خواهم";
+        assert_eq!(reveal(written, Reveal::Lines), written);
+        let shown = reveal(written, Reveal::EveryCharacter);
+        assert!(!shown.contains(['\u{200d}', '\u{200c}', '\u{fe0f}']), "{shown}");
+        // Behind nothing, or behind each other, they join nothing.
+        assert_eq!(reveal("a\u{200d}", Reveal::Lines), r"a\u{200d}");
+        assert_eq!(reveal("é\u{200d}\u{200d}", Reveal::Lines), "é\u{200d}\\u{200d}");
+    }
+
+    #[test]
+    fn json_says_the_same() {
+        let value = serde_json::json!({"a\u{202e}": "x\u{9b}\u{e0041}\u{200d}\n\tß"});
+        for text in [value.to_string(), format!("{value:#}")] {
+            let shown = reveal_json(&text);
+            assert!(!shown.chars().any(|c| c != '\n' && is_unseen(c)), "{shown}");
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+        }
+    }
+}

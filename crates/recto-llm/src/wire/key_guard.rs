@@ -1,0 +1,151 @@
+//! Takes the key of a server out of what the server replies.
+//!
+//! Some gateways echo requests, headers and all, and a model can be made to repeat what it was
+//! shown of them. A reply is told while it comes, so a piece that ends as the key begins is held
+//! back until it is clear what follows. Only the key as it stands is found.
+
+use recto_context::{ContentPart, Opaque, ToolCall};
+
+use super::ReplyDelta;
+use crate::api_key::{ApiKey, REDACTED};
+use crate::reply::ModelReply;
+
+/// Shorter keys are made up for servers that need none, and are words of many replies.
+const SHORTEST: usize = 12;
+
+/// The key that must not be in a reply, and what is held back of the reply's end.
+#[derive(Debug)]
+pub(super) struct KeyGuard {
+    key: ApiKey,
+    text: String,
+    thought: String,
+}
+
+impl KeyGuard {
+    /// The guard of a key, unless it is too short to be one.
+    pub(super) fn new(key: &ApiKey) -> Option<Self> {
+        let is_long = key.expose()?.chars().count() >= SHORTEST;
+        is_long.then(|| KeyGuard { key: key.clone(), text: String::new(), thought: String::new() })
+    }
+
+    /// What can be told of the reply so far, behind what was told before.
+    pub(super) fn filter(&mut self, deltas: Vec<ReplyDelta>) -> Vec<ReplyDelta> {
+        let mut told = Vec::with_capacity(deltas.len());
+        for delta in deltas {
+            let Some(key) = self.key.expose() else { continue };
+            let delta = match delta {
+                ReplyDelta::Text(piece) => ReplyDelta::Text(pass(key, &mut self.text, &piece)),
+                ReplyDelta::Thinking(piece) => {
+                    ReplyDelta::Thinking(pass(key, &mut self.thought, &piece))
+                }
+            };
+            let (ReplyDelta::Text(piece) | ReplyDelta::Thinking(piece)) = &delta;
+            if !piece.is_empty() {
+                told.push(delta);
+            }
+        }
+        told
+    }
+
+    /// What was held back: nothing follows that could make the key of it.
+    pub(super) fn rest(&mut self) -> Vec<ReplyDelta> {
+        let (thought, text) = (std::mem::take(&mut self.thought), std::mem::take(&mut self.text));
+        let mut rest = Vec::new();
+        rest.extend((!thought.is_empty()).then_some(ReplyDelta::Thinking(thought)));
+        rest.extend((!text.is_empty()).then_some(ReplyDelta::Text(text)));
+        rest
+    }
+
+    /// The whole reply without the key.
+    pub(super) fn redact(&self, reply: ModelReply) -> ModelReply {
+        let redacted = |text: &str| self.key.redact(text);
+        let part = |part: ContentPart| match part {
+            ContentPart::Text(text) => ContentPart::Text(redacted(&text).into()),
+            ContentPart::Opaque(opaque) => {
+                ContentPart::Opaque(Opaque { json: redacted(&opaque.json).into(), ..opaque })
+            }
+            part @ (ContentPart::Image(_) | ContentPart::File(_)) => part,
+        };
+        let call = |call: ToolCall| ToolCall {
+            arguments: redacted(&call.arguments).into(),
+            name: redacted(&call.name).into(),
+            ..call
+        };
+        ModelReply {
+            content: reply.content.into_iter().map(part).collect(),
+            calls: reply.calls.into_iter().map(call).collect(),
+            ..reply
+        }
+    }
+}
+
+/// What can be told of `held` with `piece` behind it; the rest is held on.
+fn pass(key: &str, held: &mut String, piece: &str) -> String {
+    held.push_str(piece);
+    let mut told = String::new();
+    let mut rest = held.as_str();
+    while let Some(at) = rest.find(key) {
+        told.push_str(&rest[..at]);
+        told.push_str(REDACTED);
+        rest = &rest[at + key.len()..];
+    }
+    let begins_key = |at: &usize| key.starts_with(&rest[*at..]);
+    let kept = rest.char_indices().map(|(at, _)| at);
+    // The key is at most as long as what has to be looked at.
+    let near = kept.filter(|at| rest.len() - at < key.len());
+    let cut = near.into_iter().find(begins_key).unwrap_or(rest.len());
+    told.push_str(&rest[..cut]);
+    *held = rest[cut..].to_owned();
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "sk-sk-hunter2-ä-long";
+
+    fn guard() -> KeyGuard {
+        KeyGuard::new(&ApiKey::new(KEY)).unwrap()
+    }
+
+    fn told(pieces: &[&str]) -> String {
+        let mut guard = guard();
+        let deltas = pieces.iter().map(|piece| ReplyDelta::Text((*piece).to_owned()));
+        let mut told = guard.filter(deltas.collect());
+        told.extend(guard.rest());
+        told.iter()
+            .map(|delta| match delta {
+                ReplyDelta::Text(text) | ReplyDelta::Thinking(text) => text.as_str(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_key_is_found_however_a_reply_is_cut() {
+        let reply = format!("It is {KEY}, sk-{KEY}{KEY} or sk-sk-hunt.");
+        let expected = "It is [secret], sk-[secret][secret] or sk-sk-hunt.";
+        for at in (0..=reply.len()).filter(|at| reply.is_char_boundary(*at)) {
+            assert_eq!(told(&[&reply[..at], &reply[at..]]), expected, "cut at {at}");
+        }
+        let letters: Vec<String> = reply.chars().map(String::from).collect();
+        assert_eq!(told(&letters.iter().map(String::as_str).collect::<Vec<_>>()), expected);
+    }
+
+    #[test]
+    fn nothing_is_held_back_but_what_may_become_the_key() {
+        let mut guard = guard();
+        let mut filter = |text: &str| guard.filter(vec![ReplyDelta::Text(text.to_owned())]);
+        assert_eq!(filter("Hello"), [ReplyDelta::Text("Hello".to_owned())]);
+        assert_eq!(filter(" sk-"), [ReplyDelta::Text(" ".to_owned())]);
+        assert_eq!(filter("ip"), [ReplyDelta::Text("sk-ip".to_owned())]);
+        assert_eq!(guard.rest(), []);
+    }
+
+    #[test]
+    fn a_word_that_stands_for_no_key_stays() {
+        for key in ["", "ollama", "not-needed"] {
+            assert!(KeyGuard::new(&ApiKey::new(key)).is_none(), "{key}");
+        }
+    }
+}

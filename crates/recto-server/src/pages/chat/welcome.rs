@@ -1,0 +1,139 @@
+//! The page of a new session, where nothing was said yet: who answers, and what every conversation
+//! begins with.
+
+use maud::{Markup, html};
+use recto_agent::{Actor, Agent, ListedItem, Right, SessionSettings, is_allowed, list_items};
+use recto_context::{Catalog, IncludeMode, ItemKind, Tokens};
+
+use super::composer::{ComposerDraft, MessageComposer};
+use super::key_list::key_list;
+use super::side_list::SideList;
+use super::talk_obstacle::TalkObstacle;
+use crate::gateway::Gateway;
+use crate::pages::context::CONTEXT_SCRIPT;
+use crate::pages::layout::{NavPage, PageChrome, PageFrame, PageVisitor};
+use crate::pages::page_problem::PageResult;
+use crate::pages::session_panel::effective_mode;
+
+/// The kinds that a session can begin with, each with its name alone and in number.
+const KINDS: [(ItemKind, &str, &str); 4] = [
+    (ItemKind::Rule, "rule", "rules"),
+    (ItemKind::Reference, "reference", "references"),
+    (ItemKind::Skill, "skill", "skills"),
+    (ItemKind::Tool, "tool", "tools"),
+];
+
+/// The page on which a session begins.
+#[derive(Debug, Default)]
+pub(crate) struct NewSessionPage {
+    /// What a command has answered.
+    pub(crate) answer: Markup,
+}
+
+impl NewSessionPage {
+    /// The page as it is for somebody, with the sessions at its side.
+    pub(crate) async fn render(
+        &self,
+        gateway: &Gateway,
+        visitor: &PageVisitor,
+        side: &SideList,
+    ) -> PageResult<Markup> {
+        let agent = gateway.default_agent()?;
+        let chrome = PageChrome::load(gateway, visitor, agent.name()).await?;
+        let frame = PageFrame {
+            title: "New session",
+            page: Some(NavPage::Chat),
+            body_class: "chat alone",
+            scripts: &["chat.js", CONTEXT_SCRIPT],
+        };
+        let lead = agent_choice(gateway);
+        let mode = effective_mode(&SessionSettings::default(), agent.models().first());
+        let draft = &ComposerDraft::Empty;
+        let composer = MessageComposer { action: "/sessions", draft, mode, lead: &lead };
+        let obstacle = TalkObstacle::find_for(&visitor.actor);
+        let catalog = agent.catalog().await;
+        let body = html! {
+            (side.render(&chrome, None))
+            main.talk #main {
+                header {
+                    button.btn.plain.narrow type="button" popovertarget="sessions" { "Sessions" }
+                    h1.cut { "New session" }
+                }
+                div.scroll {
+                    div.turns {
+                        div #answers role="status" { (self.answer) }
+                        (welcome_words(&visitor.actor, agent, &catalog))
+                    }
+                }
+                @match &obstacle {
+                    Some(obstacle) => (obstacle.render(gateway)),
+                    None => (composer.render(&chrome)),
+                }
+            }
+            (key_list())
+        };
+        Ok(chrome.render(frame, &body))
+    }
+}
+
+/// The agent that a new session is with, where there are several.
+fn agent_choice(gateway: &Gateway) -> Markup {
+    if gateway.agents().len() < 2 {
+        return html! {};
+    }
+    html! {
+        label.agents { "Agent "
+            select name="agent" {
+                @for agent in gateway.agents() { option value=(agent.name()) { (agent.name()) } }
+            }
+        }
+    }
+}
+
+/// The words of an empty conversation.
+fn welcome_words(actor: &Actor, agent: &Agent, catalog: &Catalog) -> Markup {
+    html! {
+        div.empty.welcome {
+            h2 { "Talk to " (agent.name()) }
+            @match agent.models().first() {
+                Some(model) => p {
+                    b { (model.name) } " answers. Under every reply stands "
+                    b { "View context" } ": all that the model saw, and why."
+                },
+                None => p {
+                    "No model answers yet. " a href="/models" { "Models" } " shows what is there."
+                },
+            }
+            @if is_allowed(actor.role, Right::SeeWorkspace) {
+                dl.facts {
+                    (included(catalog, IncludeMode::Always, "Always there", &html! {}))
+                    (included(catalog, IncludeMode::Agent, "When it fits", &html! {}))
+                    (included(catalog, IncludeMode::Manual, "When named", &html! { ": type " code { "@" } }))
+                }
+            }
+        }
+    }
+}
+
+/// The items of an include mode, counted, and what they take; nothing where there are none.
+fn included(catalog: &Catalog, include: IncludeMode, title: &str, more: &Markup) -> Markup {
+    let of_kind = |kind| {
+        let items = list_items(catalog, kind).into_iter();
+        items.filter(|item| item.include == include).collect::<Vec<ListedItem<'_>>>()
+    };
+    let counted: Vec<(Vec<ListedItem<'_>>, &str, &str)> =
+        KINDS.iter().map(|(kind, one, many)| (of_kind(*kind), *one, *many)).collect();
+    let tokens: Tokens = counted.iter().flat_map(|(items, ..)| items).map(|it| it.tokens).sum();
+    let words = counted.iter().filter(|(items, ..)| !items.is_empty());
+    let words = words.map(|(items, one, many)| {
+        let name = if items.len() == 1 { one } else { many };
+        format!("{} {name}", items.len())
+    });
+    let words: Vec<String> = words.collect();
+    html! {
+        @if !words.is_empty() {
+            dt { (title) }
+            dd { a href="/workspace" { (words.join(", ")) } ", " (tokens) " tokens" (more) }
+        }
+    }
+}

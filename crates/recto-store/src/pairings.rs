@@ -1,0 +1,381 @@
+//! People and groups of chat services who asked to be let in, and those who were.
+//!
+//! Whoever is not known gets a code, which the owner confirms. How long a code is good, how many
+//! wait at once and how often wrong codes may be tried is decided in the transactions here.
+
+use rusqlite::{Connection, Row, params};
+use serde::{Deserialize, Serialize};
+
+use crate::channel_deliveries::{self, NewChannelDelivery};
+use crate::channel_updates::ChannelAccount;
+use crate::error::{DbError, RowId, StoreError, StoreResult};
+use crate::ids::{Moment, PairingId};
+use crate::rows::{self, DbResult};
+use crate::store::Store;
+
+/// How many may wait at once to be let in by one bot.
+const MOST_OPEN: i64 = 5;
+
+/// How many codes that are none may be tried within [`GUESS_SPAN`].
+const MOST_GUESSES: i64 = 10;
+
+/// An hour, in microseconds: how long a code is good, and a wrong guess counts.
+const GUESS_SPAN: i64 = 3_600_000_000;
+
+/// A day, in microseconds: for how long who was refused gets no other code.
+const REFUSAL_SPAN: i64 = 24 * GUESS_SPAN;
+
+/// Whether a person or a group is to be let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PairingSubject {
+    /// A person, in private.
+    Person,
+    /// A conversation of several people.
+    Group,
+}
+
+/// What somebody who was let in is to the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PairedStanding {
+    /// The agent's owner.
+    Owner,
+    /// A person with sessions of their own.
+    Guest,
+    /// A group.
+    Group,
+}
+
+/// A wish to be let in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewPairing {
+    /// Whether a person or a group wants in.
+    pub kind: PairingSubject,
+    /// The service's own id of the person or the group.
+    pub subject: String,
+    /// The name that is shown.
+    pub name: String,
+    /// The code that lets them in once the owner has said it.
+    pub code: String,
+    /// What they asked with, by its key: who deals with the same again gets the same answer.
+    pub request: String,
+    /// What they are told once they are let in.
+    pub welcome: NewChannelDelivery,
+    /// When it was asked for.
+    pub at: Moment,
+}
+
+/// What became of a wish to be let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PairingRequest {
+    /// It waits, with a code that is told now.
+    Begun(StoredPairing),
+    /// It waits already, and was told its code: now it is told that it waits.
+    Reminded(StoredPairing),
+    /// It waits already, and was told all that there is to tell.
+    Waiting(StoredPairing),
+    /// The owner has refused it.
+    Refused,
+    /// Too many wait already.
+    Full,
+    /// They are let in.
+    LetIn(StoredPairing),
+}
+
+/// What the owner lets somebody be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PairingGrant {
+    /// The agent's owner, or a group where it is one.
+    Owner,
+    /// Somebody with sessions of their own, under this id of a person where one is given.
+    Guest(Option<String>),
+}
+
+/// Somebody who asked to be let in, or was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StoredPairing {
+    /// The number by which people name it.
+    pub id: PairingId,
+    /// The service.
+    pub channel: String,
+    /// The bot there.
+    pub account: String,
+    /// Whether it is a person or a group.
+    pub kind: PairingSubject,
+    /// The service's own id of the person or the group.
+    pub subject: String,
+    /// The name that was shown when they asked.
+    pub name: String,
+    /// The code, while they wait.
+    #[serde(skip)]
+    pub code: Option<String>,
+    /// When they asked.
+    pub requested: Moment,
+    /// When their code ends.
+    pub expires: Moment,
+    /// Since when they are let in.
+    pub approved: Option<Moment>,
+    /// What they are to the agent, once they are let in.
+    pub standing: Option<PairedStanding>,
+    /// The id of the person, once they are let in.
+    pub person: Option<String>,
+    /// Since when they are no longer let in.
+    pub revoked: Option<Moment>,
+}
+
+impl StoredPairing {
+    /// Whether they can be let in.
+    fn is_waiting(&self, now: Moment) -> bool {
+        self.approved.is_none() && self.revoked.is_none() && self.expires > now
+    }
+
+    /// What they are, for people.
+    pub fn describe(&self) -> String {
+        match (self.revoked.is_some(), self.standing, self.kind) {
+            (true, None, _) => "refused".to_owned(),
+            (true, Some(_), _) => "put out".to_owned(),
+            (false, Some(PairedStanding::Owner), _) => "the owner".to_owned(),
+            (false, Some(PairedStanding::Group), _) => "a group".to_owned(),
+            (false, Some(PairedStanding::Guest), _) => match &self.person {
+                Some(person) => format!("person {person}"),
+                None => "a person".to_owned(),
+            },
+            (false, None, PairingSubject::Person) => "a person who waits".to_owned(),
+            (false, None, PairingSubject::Group) => "a group that waits".to_owned(),
+        }
+    }
+}
+
+impl Store {
+    /// Keeps a wish to be let in, unless too many wait. Each has one code at a time.
+    pub async fn request_pairing(
+        &self,
+        account: &ChannelAccount,
+        new: NewPairing,
+    ) -> StoreResult<PairingRequest> {
+        let account = account.clone();
+        self.write(move |db| request(db, &account, &new)).await
+    }
+
+    /// The one who is let in by this id.
+    pub async fn find_paired(
+        &self,
+        account: &ChannelAccount,
+        subject: &str,
+    ) -> StoreResult<Option<StoredPairing>> {
+        let (account, subject) = (account.clone(), subject.to_owned());
+        self.read(move |db| {
+            Ok(find(db, &account, &subject)?.filter(|pairing| pairing.approved.is_some()))
+        })
+        .await
+    }
+
+    /// All who wait, are let in or once were; oldest first.
+    pub async fn pairings(&self, now: Moment) -> StoreResult<Vec<StoredPairing>> {
+        self.read(move |db| {
+            let sql = "SELECT * FROM pairings WHERE approved IS NOT NULL OR expires > ?1
+                       ORDER BY id";
+            rows::all(db, sql, [now.microseconds()], read)
+        })
+        .await
+    }
+
+    /// Lets in whoever has this code. A code that is none counts as a guess, and after too many
+    /// of those none is taken for an hour.
+    pub async fn approve_pairing(
+        &self,
+        code: &str,
+        grant: PairingGrant,
+        at: Moment,
+    ) -> StoreResult<StoredPairing> {
+        let code = code.trim().to_uppercase();
+        let tried = code.clone();
+        let approved = self.write(move |db| approve(db, &tried, &grant, at)).await?;
+        // Not within the transaction: that a guess was wrong must stay.
+        approved.ok_or(StoreError::NoSuchCode { code })
+    }
+
+    /// Lets in whoever waits under this number. Only for those who see the list.
+    pub async fn approve_pairing_by_number(
+        &self,
+        id: PairingId,
+        grant: PairingGrant,
+        at: Moment,
+    ) -> StoreResult<StoredPairing> {
+        self.write(move |db| {
+            let waiting = must_exist(db, id)?;
+            if !waiting.is_waiting(at) {
+                return Err(StoreError::NotWaiting { pairing: id }.into());
+            }
+            let_in(db, &waiting, &grant, at)
+        })
+        .await
+    }
+
+    /// Lets somebody in no longer, or refuses who waits.
+    pub async fn revoke_pairing(&self, id: PairingId, at: Moment) -> StoreResult<StoredPairing> {
+        self.write(move |db| {
+            let sql = "UPDATE pairings SET revoked = coalesce(revoked, ?2), code = NULL
+                       WHERE id = ?1";
+            rows::execute(db, sql, [id.0, at.microseconds()])?;
+            must_exist(db, id)
+        })
+        .await
+    }
+}
+
+fn request(
+    db: &Connection,
+    account: &ChannelAccount,
+    new: &NewPairing,
+) -> DbResult<PairingRequest> {
+    let now = new.at.microseconds();
+    let sql = "DELETE FROM pairings WHERE approved IS NULL
+               AND CASE WHEN revoked IS NULL THEN expires <= ?1 ELSE revoked <= ?2 END";
+    rows::execute(db, sql, [now, now - REFUSAL_SPAN])?;
+    match find(db, account, &new.subject)? {
+        Some(known) if known.approved.is_some() => return Ok(PairingRequest::LetIn(known)),
+        Some(known) => return answer_again(db, known, &new.request),
+        None if was_refused(db, account, &new.subject)? => return Ok(PairingRequest::Refused),
+        None => {}
+    }
+    let sql = "SELECT count(*) AS open FROM pairings WHERE channel = ?1 AND account = ?2
+               AND approved IS NULL AND revoked IS NULL";
+    let count = |row: &Row<'_>| Ok(row.get::<_, i64>("open")?);
+    let open = rows::first(db, sql, [&account.channel, &account.account], count)?;
+    if open.unwrap_or(0) >= MOST_OPEN {
+        return Ok(PairingRequest::Full);
+    }
+    let sql = "INSERT INTO pairings
+               (channel, account, subject, kind, name, code, requested, expires, request, welcome)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    let values = params![
+        account.channel,
+        account.account,
+        new.subject,
+        rows::to_json(&new.kind)?,
+        new.name,
+        new.code,
+        now,
+        now + GUESS_SPAN,
+        new.request,
+        rows::to_json(&new.welcome)?
+    ];
+    rows::execute(db, sql, values)?;
+    Ok(PairingRequest::Begun(must_exist(db, PairingId(db.last_insert_rowid()))?))
+}
+
+/// What somebody hears who waits already: once that they wait. What was asked before has the same
+/// answer as then, because that may not have been said.
+fn answer_again(db: &Connection, known: StoredPairing, request: &str) -> DbResult<PairingRequest> {
+    let sql = "SELECT request, reminder FROM pairings WHERE id = ?1";
+    let heard = rows::first(db, sql, [known.id.0], |row| {
+        Ok((row.get::<_, Option<String>>("request")?, row.get::<_, Option<String>>("reminder")?))
+    })?;
+    let (first, reminder) = heard.unwrap_or_default();
+    if first.as_deref() == Some(request) {
+        return Ok(PairingRequest::Begun(known));
+    }
+    match reminder {
+        Some(reminder) if reminder != request => Ok(PairingRequest::Waiting(known)),
+        _ => {
+            let sql = "UPDATE pairings SET reminder = ?2 WHERE id = ?1";
+            rows::execute(db, sql, params![known.id.0, request])?;
+            Ok(PairingRequest::Reminded(known))
+        }
+    }
+}
+
+/// Whether somebody was refused while they waited, not long ago.
+fn was_refused(db: &Connection, account: &ChannelAccount, subject: &str) -> DbResult<bool> {
+    let sql = "SELECT id FROM pairings WHERE channel = ?1 AND account = ?2 AND subject = ?3
+               AND approved IS NULL AND revoked IS NOT NULL";
+    let values = [account.channel.as_str(), account.account.as_str(), subject];
+    Ok(rows::first(db, sql, values, |row| Ok(row.get::<_, i64>("id")?))?.is_some())
+}
+
+/// `None` where nobody has the code.
+fn approve(
+    db: &Connection,
+    code: &str,
+    grant: &PairingGrant,
+    at: Moment,
+) -> DbResult<Option<StoredPairing>> {
+    let now = at.microseconds();
+    rows::execute(db, "DELETE FROM pairing_guesses WHERE at <= ?1", [now - GUESS_SPAN])?;
+    let guesses = rows::first(db, "SELECT count(*) AS made FROM pairing_guesses", [], |row| {
+        Ok(row.get::<_, i64>("made")?)
+    })?;
+    if guesses.unwrap_or(0) >= MOST_GUESSES {
+        return Err(StoreError::TooManyGuesses.into());
+    }
+    let sql = "SELECT * FROM pairings WHERE code = ?1 AND expires > ?2 AND revoked IS NULL";
+    let Some(waiting) = rows::first(db, sql, params![code, now], read)? else {
+        rows::execute(db, "INSERT INTO pairing_guesses (at) VALUES (?1)", [now])?;
+        return Ok(None);
+    };
+    let_in(db, &waiting, grant, at).map(Some)
+}
+
+/// Lets in somebody who waits, and has them told.
+fn let_in(
+    db: &Connection,
+    waiting: &StoredPairing,
+    grant: &PairingGrant,
+    at: Moment,
+) -> DbResult<StoredPairing> {
+    let (standing, person) = match (waiting.kind, grant) {
+        (PairingSubject::Group, _) => (PairedStanding::Group, None),
+        (PairingSubject::Person, PairingGrant::Owner) => (PairedStanding::Owner, None),
+        (PairingSubject::Person, PairingGrant::Guest(person)) => {
+            let own = || format!("{}-{}", waiting.channel, waiting.subject);
+            (PairedStanding::Guest, Some(person.clone().unwrap_or_else(own)))
+        }
+    };
+    let sql = "UPDATE pairings SET approved = ?2, code = NULL, standing = ?3, person = ?4
+               WHERE id = ?1";
+    let values = params![waiting.id.0, at.microseconds(), rows::to_json(&standing)?, person];
+    rows::execute(db, sql, values)?;
+    let sql = "SELECT welcome FROM pairings WHERE id = ?1";
+    let welcome: Option<Option<NewChannelDelivery>> =
+        rows::first(db, sql, [waiting.id.0], |row| rows::optional_json(row, "welcome"))?;
+    if let Some(welcome) = welcome.flatten() {
+        let StoredPairing { channel, account, .. } = waiting.clone();
+        channel_deliveries::insert(db, &ChannelAccount { channel, account }, &welcome, at)?;
+    }
+    must_exist(db, waiting.id)
+}
+
+fn find(
+    db: &Connection,
+    account: &ChannelAccount,
+    subject: &str,
+) -> DbResult<Option<StoredPairing>> {
+    let sql = "SELECT * FROM pairings
+               WHERE channel = ?1 AND account = ?2 AND subject = ?3 AND revoked IS NULL";
+    rows::first(db, sql, [account.channel.as_str(), account.account.as_str(), subject], read)
+}
+
+fn must_exist(db: &Connection, id: PairingId) -> DbResult<StoredPairing> {
+    let found = rows::first(db, "SELECT * FROM pairings WHERE id = ?1", [id.0], read)?;
+    found.ok_or_else(|| DbError::from(StoreError::NotFound(RowId::Pairing(id))))
+}
+
+fn read(row: &Row<'_>) -> DbResult<StoredPairing> {
+    Ok(StoredPairing {
+        id: PairingId(row.get("id")?),
+        channel: row.get("channel")?,
+        account: row.get("account")?,
+        kind: rows::json(row, "kind")?,
+        subject: row.get("subject")?,
+        name: row.get("name")?,
+        code: row.get("code")?,
+        requested: rows::moment(row, "requested")?,
+        expires: rows::moment(row, "expires")?,
+        approved: rows::optional_moment(row, "approved")?,
+        standing: rows::optional_json(row, "standing")?,
+        person: row.get("person")?,
+        revoked: rows::optional_moment(row, "revoked")?,
+    })
+}

@@ -1,0 +1,245 @@
+//! Messages to a server by HTTP, whose answers have an end.
+//!
+//! The library's own client reads an answer in plain JSON whatever its length. Here, an answer is
+//! given up once it is longer than any message of a server may be; an event of a stream likewise.
+//! All else is as the library does it.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures_util::stream::{BoxStream, Stream, StreamExt};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use reqwest::{Client, Response, StatusCode};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, ServerJsonRpcMessage};
+use rmcp::transport::common::http_header::{
+    EVENT_STREAM_MIME_TYPE, HEADER_SESSION_ID, JSON_MIME_TYPE,
+};
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::{Error as SseError, Sse, SseStream};
+
+use super::stdio::MAX_MESSAGE;
+
+/// A client that gives up answers without end.
+#[derive(Debug, Clone)]
+pub(super) struct BoundedHttpClient(pub(super) Client);
+
+type HttpResult<T> = Result<T, StreamableHttpError<reqwest::Error>>;
+type HeaderTable = HashMap<HeaderName, HeaderValue>;
+
+impl StreamableHttpClient for BoundedHttpClient {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        token: Option<String>,
+        headers: HeaderTable,
+    ) -> HttpResult<StreamableHttpPostResponse> {
+        let mut request =
+            self.0.post(&*uri).header(ACCEPT, [EVENT_STREAM_MIME_TYPE, JSON_MIME_TYPE].join(", "));
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        request = headers.into_iter().fold(request, |it, (name, value)| it.header(name, value));
+        let is_in_session = session.is_some();
+        if let Some(session) = session {
+            request = request.header(HEADER_SESSION_ID, &*session);
+        }
+        let response = request.json(&message).send().await?;
+        read_answer(response, &message, is_in_session).await
+    }
+
+    async fn post_message_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        token: Option<String>,
+        headers: HeaderTable,
+        _max_sse_event_size: usize,
+    ) -> HttpResult<StreamableHttpPostResponse> {
+        self.post_message(uri, message, session, token, headers).await
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session: Arc<str>,
+        token: Option<String>,
+        headers: HeaderTable,
+    ) -> HttpResult<()> {
+        self.0.delete_session(uri, session, token, headers).await
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        token: Option<String>,
+        headers: HeaderTable,
+    ) -> HttpResult<BoxStream<'static, Result<Sse, SseError>>> {
+        let limit = MAX_MESSAGE;
+        self.0.get_stream_with_max_sse_event_size(uri, session, last, token, headers, limit).await
+    }
+
+    async fn get_stream_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        token: Option<String>,
+        headers: HeaderTable,
+        _max_sse_event_size: usize,
+    ) -> HttpResult<BoxStream<'static, Result<Sse, SseError>>> {
+        self.get_stream(uri, session, last, token, headers).await
+    }
+}
+
+async fn read_answer(
+    response: Response,
+    message: &ClientJsonRpcMessage,
+    is_in_session: bool,
+) -> HttpResult<StreamableHttpPostResponse> {
+    let status = response.status();
+    match status {
+        StatusCode::ACCEPTED | StatusCode::NO_CONTENT => {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        StatusCode::NOT_FOUND if is_in_session => return Err(StreamableHttpError::SessionExpired),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+            return response
+                .error_for_status()
+                .map_err(Into::into)
+                .and_then(|response| unexpected(&response));
+        }
+        _ => {}
+    }
+    let header = |name: &str| Some(response.headers().get(name)?.to_str().ok()?.to_owned());
+    let kind = header(CONTENT_TYPE.as_str()).unwrap_or_default();
+    let session = header(HEADER_SESSION_ID);
+    if !status.is_success() {
+        return read_failure(response, message, is_in_session, session).await;
+    }
+    if kind.starts_with(EVENT_STREAM_MIME_TYPE) {
+        let events = SseStream::from_bytes_stream(bounded_events(response.bytes_stream()));
+        return Ok(StreamableHttpPostResponse::Sse(events.boxed(), session));
+    }
+    let awaits_answer = matches!(message, ClientJsonRpcMessage::Request(_));
+    if !kind.starts_with(JSON_MIME_TYPE) {
+        return match awaits_answer || response.content_length() != Some(0) {
+            true => Err(StreamableHttpError::UnexpectedContentType(Some(kind))),
+            false => Ok(StreamableHttpPostResponse::Accepted),
+        };
+    }
+    let body = match (read_body(response).await, message) {
+        (Ok(body), _) => body,
+        // The question gets its answer, and the connection stays.
+        (
+            Err(StreamableHttpError::UnexpectedServerResponse(what)),
+            ClientJsonRpcMessage::Request(it),
+        ) => {
+            let error = ErrorData::internal_error(what, None);
+            let answer = ServerJsonRpcMessage::error(error, Some(it.id.clone()));
+            return Ok(StreamableHttpPostResponse::Json(answer, session));
+        }
+        (Err(error), _) => return Err(error),
+    };
+    match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+        Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
+        Err(_) if !awaits_answer => Ok(StreamableHttpPostResponse::Accepted),
+        Err(error) => Err(no_message(format!("its answer is no message: {error}"))),
+    }
+}
+
+/// An answer that says that something went wrong: the error that it tells of, or its status.
+async fn read_failure(
+    response: Response,
+    message: &ClientJsonRpcMessage,
+    is_in_session: bool,
+    session: Option<String>,
+) -> HttpResult<StreamableHttpPostResponse> {
+    let (status, failure) = (response.status(), response.error_for_status_ref().map(drop));
+    let body = read_body(response).await.unwrap_or_default();
+    let told = match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+        Ok(ServerJsonRpcMessage::Error(error)) => Some(error),
+        _ => None,
+    };
+    // A server that does not know how it was greeted may say so without naming the question.
+    if let (ClientJsonRpcMessage::Request(request), false, true) =
+        (message, is_in_session, status.is_client_error())
+        && matches!(request.request, ClientRequest::DiscoverRequest(_))
+    {
+        let unknown = || ErrorData::invalid_request(format!("HTTP status {status}"), None);
+        let error = told.map_or_else(unknown, |told| told.error);
+        let answer = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
+        return Ok(StreamableHttpPostResponse::Json(answer, None));
+    }
+    match (told, failure) {
+        (Some(told), _) => {
+            Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::Error(told), session))
+        }
+        (None, Err(error)) => Err(StreamableHttpError::Client(error)),
+        (None, Ok(())) if status.is_redirection() => Err(no_message(format!(
+            "it answers with a redirect (HTTP status {}) to another place, which is not followed; \
+             set its `url` to where it leads",
+            status.as_u16()
+        ))),
+        (None, Ok(())) => Err(no_message(format!("HTTP status {}", status.as_u16()))),
+    }
+}
+
+/// The whole body, unless it is longer than a message may be.
+async fn read_body(response: Response) -> HttpResult<Vec<u8>> {
+    let mut body = Vec::new();
+    let mut pieces = response.bytes_stream();
+    while let Some(piece) = pieces.next().await {
+        body.extend_from_slice(&piece?);
+        if body.len() > MAX_MESSAGE {
+            return Err(too_long());
+        }
+    }
+    Ok(body)
+}
+
+/// The bytes of a stream of events, up to one that is longer than a message may be.
+pub(super) fn bounded_events<B: AsRef<[u8]>>(
+    pieces: impl Stream<Item = reqwest::Result<B>>,
+) -> impl Stream<Item = Result<B, StreamableHttpError<reqwest::Error>>> {
+    // Of the event so far, and of its last line.
+    let (mut event, mut line) = (0_usize, 0_usize);
+    pieces.map(move |piece| {
+        let piece = piece?;
+        for byte in piece.as_ref() {
+            event += 1;
+            match byte {
+                b'\n' if line == 0 => event = 0,
+                b'\n' => line = 0,
+                b'\r' => {}
+                _ => line += 1,
+            }
+            if event > MAX_MESSAGE {
+                return Err(too_long());
+            }
+        }
+        Ok(piece)
+    })
+}
+
+fn too_long() -> StreamableHttpError<reqwest::Error> {
+    let limit = MAX_MESSAGE / (1024 * 1024);
+    no_message(format!("it sent a message of more than {limit} MiB"))
+}
+
+fn no_message(what: String) -> StreamableHttpError<reqwest::Error> {
+    StreamableHttpError::UnexpectedServerResponse(Cow::Owned(what))
+}
+
+fn unexpected(response: &Response) -> HttpResult<StreamableHttpPostResponse> {
+    Err(no_message(format!("HTTP status {}", response.status().as_u16())))
+}

@@ -1,0 +1,97 @@
+//! `recto pair`: who is let in from chats.
+//!
+//! Whoever writes to a bot and is not known gets a code. Who has the code is let in here; the list
+//! does not show codes, so that nobody is let in for another. The number in the list serves, too,
+//! for an owner who knows who it is.
+
+use recto_store::{Moment, PairingGrant, PairingId, Store, StoredPairing};
+use serde_json::{Value, json};
+
+use super::sessions::local_with_zone;
+use crate::cli::{PairApproveArgs, PairCommand};
+use crate::draw::{PageWidth, TextTable};
+use crate::failure::{CliFailure, CliResult};
+use crate::home::RectoHome;
+use crate::output::{print_as, print_list, tame};
+use crate::setup;
+
+/// How many letters a code has.
+const CODE_LENGTH: usize = 8;
+
+pub(crate) fn run(home: &RectoHome, command: &PairCommand) -> CliResult {
+    let config = setup::load_config(home, Vec::new())?;
+    let store = setup::store(&config.settings)?;
+    setup::runtime()?.block_on(async {
+        match command {
+            PairCommand::List { all, json } => list(&store, *all, json.json).await,
+            PairCommand::Approve(args) => approve(&store, args).await,
+            PairCommand::Revoke { number, json } => revoke(&store, number, json.json).await,
+        }
+    })
+}
+
+async fn list(store: &Store, all: bool, as_json: bool) -> CliResult {
+    let mut pairings = store.pairings(Moment::now()).await?;
+    pairings.retain(|pairing| all || pairing.revoked.is_none());
+    let nothing = "nobody waits to be let in, and nobody is";
+    print_list(as_json, "pairings", &pairings, pairing_json, || draw(&pairings), &nothing)
+}
+
+async fn approve(store: &Store, args: &PairApproveArgs) -> CliResult {
+    let grant = match args.owner {
+        true => PairingGrant::Owner,
+        false => PairingGrant::Guest(args.person.clone()),
+    };
+    // Codes are longer than any number of a pairing will be.
+    let number = args.code.trim();
+    let number = number.parse::<PairingId>().ok().filter(|_| number.len() < CODE_LENGTH);
+    let pairing = match number {
+        Some(number) => store.approve_pairing_by_number(number, grant, Moment::now()).await?,
+        None => store.approve_pairing(&args.code, grant, Moment::now()).await?,
+    };
+    let draw = || format!("{} is let in as {}\n", who(&pairing), tame(&pairing.describe()));
+    print_as(args.json.json, || pairing_json(&pairing), draw)
+}
+
+async fn revoke(store: &Store, number: &str, as_json: bool) -> CliResult {
+    let id = number.trim().parse().map_err(|error| {
+        CliFailure::new(format!("`{}` is no number of a pairing", tame(number)))
+            .because(&error)
+            .hint("`recto pair list` has their numbers")
+    })?;
+    let pairing = store.revoke_pairing(id, Moment::now()).await?;
+    let draw = || format!("{} is not let in any more\n", who(&pairing));
+    print_as(as_json, || pairing_json(&pairing), draw)
+}
+
+/// Who it is: `Ada (telegram 4711)`.
+fn who(pairing: &StoredPairing) -> String {
+    let StoredPairing { channel, subject, name, .. } = pairing;
+    format!("{} ({channel} {})", tame(name), tame(subject))
+}
+
+/// Since when they are what they are.
+fn since(pairing: &StoredPairing) -> Moment {
+    pairing.revoked.or(pairing.approved).unwrap_or(pairing.requested)
+}
+
+fn pairing_json(pairing: &StoredPairing) -> Value {
+    json!(pairing)
+}
+
+fn draw(pairings: &[StoredPairing]) -> String {
+    let mut table = TextTable::new(["number", "name", "where", "id", "what they are", "since"]);
+    table.align_right(0);
+    table.set_key(1);
+    for pairing in pairings {
+        table.row([
+            pairing.id.to_string(),
+            pairing.name.clone(),
+            format!("{} @{}", pairing.channel, pairing.account),
+            pairing.subject.clone(),
+            pairing.describe(),
+            local_with_zone(since(pairing)),
+        ]);
+    }
+    table.draw(PageWidth::of_stdout())
+}

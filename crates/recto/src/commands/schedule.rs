@@ -1,0 +1,210 @@
+//! `recto schedule`: tasks that are done at set times, and what came of them.
+
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use recto_agent::{
+    Agent, AgentError, DeliveryTarget, LoggedRun, RequestedRun, SchedulePlan, ScheduleRequest,
+    ScheduleSettings, ScheduleView, describe_outcome,
+};
+use recto_context::{ContextMode, MessageBody, visible_text};
+use recto_store::{Moment, Store, StoredRun, TurnEnding};
+use serde_json::json;
+
+use crate::cli::{ScheduleAddArgs, ScheduleArgs, ScheduleCommand};
+use crate::config::Settings;
+use crate::draw::{PageWidth, TextTable};
+use crate::failure::{CliFailure, CliResult};
+use crate::home::RectoHome;
+use crate::input;
+use crate::output::{print_as, print_data, print_json, print_list, tame, tell};
+use crate::setup;
+
+pub(crate) fn run(home: &RectoHome, args: &ScheduleArgs) -> CliResult<ExitCode> {
+    let config = setup::load_config(home, Vec::new())?;
+    let settings = setup::asked_settings(&config, &args.agent)?.clone();
+    if let ScheduleCommand::Run { name, json } = &args.command {
+        return run_now(home, settings, name, json.json);
+    }
+    setup::runtime()?.block_on(async {
+        let agent = setup::idle_agent(home, &settings, setup::store(&settings)?)?;
+        match &args.command {
+            ScheduleCommand::Add(args) => add(&agent, args).await,
+            ScheduleCommand::List(format) => list(&agent, format.json).await,
+            ScheduleCommand::Remove { name, json } => remove(&agent, name, json.json).await,
+            ScheduleCommand::Log { name, count, json } => {
+                log(&agent, name.as_deref(), *count, json.json).await
+            }
+            ScheduleCommand::Run { .. } => Ok(()),
+        }
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn add(agent: &Agent, args: &ScheduleAddArgs) -> CliResult {
+    let zone = args.zone.as_deref();
+    let plan = match (&args.cron, &args.at) {
+        (Some(pattern), _) => SchedulePlan::cron(pattern, zone),
+        (None, at) => SchedulePlan::once(at.as_deref().unwrap_or_default(), zone, Timestamp::now()),
+    };
+    let plan = plan.map_err(|error| CliFailure::new(error.to_string()).hint(error.hint()))?;
+    let target = match &args.to {
+        None => DeliveryTarget::OwnSession,
+        Some(typed) => find_target(agent, typed).await?,
+    };
+    let request = ScheduleRequest {
+        name: args.name.clone(),
+        plan,
+        task: input::message(&args.task.join(" "))?,
+        settings: ScheduleSettings {
+            model: args.model.clone(),
+            context_mode: args.context_mode.map(ContextMode::from),
+        },
+        target,
+    };
+    let view = agent.add_schedule(&setup::actor(), request).await?;
+    let name = tame(&view.stored.name);
+    let draw = || format!("schedule `{name}`: {}\n", tame(&view.describe_plan()));
+    print_as(args.json.json, || view.json(), draw)?;
+    let next = view.describe_next();
+    tell(&format_args!(
+        "next run {next}, while `recto serve` is up; the answer goes to {}",
+        tame(&view.answer_to)
+    ));
+    Ok(())
+}
+
+async fn find_target(agent: &Agent, typed: &str) -> CliResult<DeliveryTarget> {
+    agent.find_delivery_target(typed).await.map_err(|error| match error {
+        AgentError::NoSuchSession { .. } => {
+            let hint = "`recto sessions list` lists those that there are; a chat is named as \
+                        `telegram:CHAT`";
+            CliFailure::new(error.to_string()).hint(hint)
+        }
+        error => error.into(),
+    })
+}
+
+async fn list(agent: &Agent, as_json: bool) -> CliResult {
+    let views = agent.schedules(&setup::actor()).await?;
+    let nothing = "there are no schedules; `recto schedule add NAME TASK --cron PATTERN` makes one";
+    print_list(as_json, "schedules", &views, ScheduleView::json, || draw_list(&views), &nothing)
+}
+
+fn draw_list(views: &[ScheduleView]) -> String {
+    let mut table = TextTable::new(["name", "when", "next run", "last run", "answer", "task"]);
+    for view in views {
+        let last = view.last_run.as_ref().map_or_else(
+            || "none yet".to_owned(),
+            |run| format!("{}, {}", view.show_time(run.begun), describe_outcome(run)),
+        );
+        table.row([
+            view.stored.name.clone(),
+            view.describe_plan(),
+            view.describe_next(),
+            last,
+            view.answer_to.clone(),
+            view.stored.task.clone(),
+        ]);
+    }
+    table.draw(PageWidth::of_stdout())
+}
+
+async fn remove(agent: &Agent, name: &str, as_json: bool) -> CliResult {
+    let removed = agent.remove_schedule(&setup::actor(), name).await?;
+    let draw = || format!("schedule `{}` is removed\n", tame(&removed.stored.name));
+    print_as(as_json, || removed.json(), draw)
+}
+
+async fn log(agent: &Agent, name: Option<&str>, count: u32, as_json: bool) -> CliResult {
+    let runs = agent.schedule_log(&setup::actor(), name, count).await?;
+    let draw = || draw_runs(&runs);
+    print_list(as_json, "runs", &runs, LoggedRun::json, draw, &"nothing has run yet")
+}
+
+fn draw_runs(runs: &[LoggedRun]) -> String {
+    let mut table = TextTable::new(["run", "schedule", "begun", "outcome", "turn", "more"]);
+    table.align_right(0);
+    for logged in runs {
+        let LoggedRun { run, schedule } = logged;
+        table.row([
+            run.id.to_string(),
+            schedule.clone(),
+            with_zone(run.begun),
+            logged.outcome().to_owned(),
+            run.turn.map_or_else(String::new, |turn| turn.to_string()),
+            logged.remarks().join("; "),
+        ]);
+    }
+    table.draw(PageWidth::of_stdout())
+}
+
+/// A moment by the clock of this machine, which is named.
+fn with_zone(at: Moment) -> String {
+    let local = at.timestamp().to_zoned(TimeZone::system());
+    local.strftime("%Y-%m-%d %H:%M %Z").to_string()
+}
+
+fn run_now(home: &RectoHome, settings: Settings, name: &str, as_json: bool) -> CliResult<ExitCode> {
+    // As the server runs it: wherever one stands, its tools work in the agent's own workspace.
+    let settings = Settings { project: None, ..settings };
+    let runtime = setup::runtime()?;
+    let (agent, ran) = runtime.block_on(async {
+        let settings = setup::with_model(settings, None).await?;
+        let store = setup::settled_store(&settings).await?;
+        let agent = setup::idle_agent(home, &settings, store)?;
+        let ran = agent.run_schedule(&setup::actor(), name).await;
+        let ran = match ran {
+            Ok(ran) => Ok((read_reply(agent.store(), &ran.run).await?, ran)),
+            Err(error) => Err(CliFailure::from(error)),
+        };
+        Ok::<_, CliFailure>((agent, ran))
+    })?;
+    setup::shut_down(runtime, agent);
+    let (reply, RequestedRun { run, is_taken_over }) = ran?;
+    if is_taken_over {
+        tell(&format_args!("run {} had broken off, and was finished", run.id));
+    }
+    report(&LoggedRun { run, schedule: name.to_owned() }, reply, as_json)
+}
+
+/// What a run answered, if it did.
+async fn read_reply(store: &Store, run: &StoredRun) -> CliResult<Option<String>> {
+    let Some(turn) = run.turn else { return Ok(None) };
+    let Some(turn) = store.turn(turn).await? else { return Ok(None) };
+    let messages = store.messages_of_turn(&turn).await?;
+    let mut replies = messages.iter().rev().filter_map(|stored| match &stored.message.body {
+        MessageBody::Assistant { content, calls } if calls.is_empty() => {
+            Some(visible_text(content))
+        }
+        _ => None,
+    });
+    Ok(replies.next())
+}
+
+fn report(logged: &LoggedRun, reply: Option<String>, as_json: bool) -> CliResult<ExitCode> {
+    let is_done = logged.run.outcome == Some(TurnEnding::Done);
+    let code = if is_done { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    if as_json {
+        let mut shown = logged.json();
+        shown["reply"] = json!(reply);
+        print_json(&shown)?;
+        return Ok(code);
+    }
+    if let Some(reply) = reply {
+        print_data(&format!("{}\n", reply.trim_end_matches('\n')))?;
+    }
+    if !is_done {
+        let why = logged.run.detail.clone().unwrap_or_else(|| logged.outcome().to_owned());
+        let name = tame(&logged.schedule);
+        return Err(CliFailure::new(format!("the run of `{name}` ended: {why}")));
+    }
+    for remark in logged.remarks() {
+        tell(&tame(&remark));
+    }
+    if let Some(turn) = logged.run.turn {
+        tell(&format_args!("turn {turn}; `recto show {turn}` shows what was sent"));
+    }
+    Ok(code)
+}

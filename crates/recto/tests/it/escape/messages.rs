@@ -1,0 +1,88 @@
+//! What other processes share with each other by number or name is not touched.
+
+use super::*;
+
+/// A piece of what perl prints without Recto.
+fn perl(code: &str) -> String {
+    let output = Command::new("perl").args(["-e", code]).output().unwrap();
+    both(&output.stdout, &output.stderr)
+}
+
+/// Makes something that has a number, and tries to remove or empty it by that number: as a tool,
+/// which must fail, and then directly.
+#[track_caller]
+fn is_out_of_reach(make: &str, act: &str) {
+    let number = perl(&format!("print {make};"));
+    assert!(number.trim().parse::<i64>().is_ok_and(|number| number >= 0), "{make}: {number}");
+    let code =
+        format!("({}) or die \"tried: $!\"; print 'it was done';", act.replace("ID", &number));
+    let attempt = Attempt::perl(&code);
+    let text = attempt.run(&attempt.place());
+    let control = perl(&code);
+    assert!(!text.contains("it was done") && text.contains(NOT_PERMITTED), "{act}: {text}");
+    assert!(control.contains("it was done"), "no real attempt, {act}: {control}");
+    note_attempt();
+}
+
+/// Promise: `others-messages-are-theirs`
+#[test]
+fn messages_semaphores_and_memory_of_others_are_not_reached_by_number() {
+    is_out_of_reach("msgget(0, 01600)", "msgctl(ID, 0, 0)");
+    is_out_of_reach("semget(0, 1, 01600)", "semctl(ID, 0, 0, 0)");
+    is_out_of_reach("shmget(0, 4096, 01600)", "shmctl(ID, 0, 0)");
+    let make = "do { $q = msgget(0, 01600); msgsnd($q, pack('l! a*', 1, 'words'), 0); $q }";
+    is_out_of_reach(make, "do { $r = msgrcv(ID, $_, 99, 0, 0); msgctl(ID, 0, 0) if $r; $r }");
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[test]
+fn queues_of_others_are_not_removed_by_name() {
+    let (open, unlink) = if cfg!(target_arch = "x86_64") { (240, 241) } else { (180, 181) };
+    let name = format!("recto-test-{}", std::process::id());
+    let make = format!("do {{ $n = '{name}'; syscall({open}, $n, 0102, 0600, 0) }}");
+    is_out_of_reach(&make, &format!("do {{ $n = '{name}'; syscall({unlink}, $n) == 0 }}"));
+}
+
+#[test]
+fn nobody_of_a_user_or_a_group_has_to_stand_back() {
+    for which in ["2", "1"] {
+        let code = format!(
+            "setpriority({which}, 0, 19) or print \"tried: $!\"; \
+             print getpriority(0, 0) == 19 ? ' they do' : ' they stay';"
+        );
+        let attempt = Attempt::perl(&code);
+        let place = attempt.place();
+        let text = attempt.run(&place);
+        assert!(!text.contains("they do") && text.contains(NOT_PERMITTED), "{text}");
+        // Directly only where nobody else is there.
+        let alone = ["unshare", "--user", "--pid", "--fork", "setsid", "perl", "-e", &code];
+        let output = place.direct(&alone.map(str::to_owned), &[]).output().unwrap();
+        let text = both(&output.stdout, &output.stderr);
+        assert!(text.contains("they do"), "no real attempt: {text}");
+        note_attempt();
+    }
+}
+
+/// Promise: `a-lock-is-its-owners`
+#[test]
+fn what_recto_locks_is_not_locked_by_a_program() {
+    let code = "open(F, '<', 'memory/.lock') or die \"$!\"; \
+                flock(F, 6) or print \"tried: $!\"; open(G, '>', 'notes/ready'); close G; \
+                select(undef, undef, undef, 0.005) until -e 'notes/go';";
+    let attempt = Attempt::perl(code);
+    let is_free = |command: &dyn Fn(&Place) -> Command| {
+        let place = attempt.place();
+        place.home.write("workspace/memory/.lock", "");
+        let mut command = command(&place);
+        let mut running = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        wait_until("the program has tried", || place.path("WORKSPACE/notes/ready").exists());
+        let lock = fs::File::open(place.path("WORKSPACE/memory/.lock")).unwrap();
+        let is_free = lock.try_lock().is_ok();
+        fs::write(place.path("WORKSPACE/notes/go"), "").unwrap();
+        running.wait().unwrap();
+        is_free
+    };
+    assert!(!is_free(&|place| attempt.control(place)), "no real attempt");
+    assert!(is_free(&|place| attempt.tool(place)));
+    note_attempt();
+}

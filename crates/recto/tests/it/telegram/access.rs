@@ -1,0 +1,131 @@
+//! Who is let in: strangers get a code, the owner says it, and can take it back.
+
+use recto_fakes::TelegramPerson;
+
+use super::*;
+use crate::json_shapes::check;
+
+/// The code that somebody was told.
+fn code_in(bot: &BotHome, chat: i64) -> String {
+    let told = bot.wait_for_reply(chat, "Tell this code to my owner");
+    let line = told.text.lines().find(|line| line.len() == 8 && !line.contains(' '));
+    line.unwrap_or_else(|| panic!("{}", told.text)).to_owned()
+}
+
+/// Promise: `strangers-wait-for-the-owner`
+#[test]
+fn a_stranger_is_let_in_by_a_code_and_put_out_again() {
+    let bot = BotHome::with("");
+    let _serve = bot.serve();
+    let eve = TelegramPerson::new(5, "Eve");
+    bot.telegram.say(&eve, "hello?");
+    let code = code_in(&bot, 5);
+    for again in ["anybody there?", "hello?", "please?"] {
+        bot.telegram.say(&eve, again);
+    }
+    bot.wait_for_reply(5, "I have not been told yet to let you in.");
+    let listed = bot.home.ok(&["pair", "list"]);
+    assert!(listed.contains("Eve") && listed.contains("a person who waits"), "{listed}");
+    assert!(!listed.contains(&code), "{listed}");
+    let wrong = bot.home.run(&["pair", "approve", "AAAAAAAA"]);
+    wrong.fails_with("no request to be let in has the code `AAAAAAAA`");
+    let approved = bot.home.ok(&["pair", "approve", &code.to_lowercase()]);
+    assert_eq!(approved, "Eve (telegram 5) is let in as person telegram-5\n");
+    bot.wait_for_reply(5, "You are let in now.");
+    bot.telegram.say(&eve, "and now?");
+    bot.wait_for_reply(5, "and now?");
+    assert_eq!(bot.model.chats().len(), 1, "what was said before is not sent");
+    // One code, one word that it has to be waited for, one welcome.
+    assert_eq!(bot.said(5).len(), 4, "{:?}", bot.said(5));
+    bot.home.ok(&["pair", "revoke", "1"]);
+    bot.telegram.say(&eve, "still?");
+    bot.telegram.wait_for(5, |messages| {
+        messages.iter().filter(|it| it.text.contains("Tell this code")).count() == 2
+    });
+    assert_eq!(bot.model.chats().len(), 1);
+    bot.is_clean();
+}
+
+#[test]
+fn the_owner_pairs_themself_and_groups_are_paired_too() {
+    let bot = BotHome::with("");
+    let _serve = bot.serve();
+    bot.telegram.say(&owner(), "it's me");
+    let approved = bot.home.ok(&["pair", "approve", "--owner", &code_in(&bot, OWNER)]);
+    assert_eq!(approved, "Ana (telegram 4711) is let in as the owner\n");
+    bot.telegram.say(&owner(), "/set approval never");
+    bot.wait_for_reply(OWNER, "approval = \"never\"");
+    let name = format!("@{} hi", FakeTelegram::USERNAME);
+    bot.telegram.say_in(-77, &owner(), &name);
+    let code = code_in(&bot, -77);
+    check("pair approve", &bot.home.json(&["pair", "approve", "--json", &code]));
+    bot.telegram.say_in(-77, &TelegramPerson::new(6, "Ben"), &name);
+    bot.wait_for_reply(-77, "You said:");
+    check("pair revoke", &bot.home.json(&["pair", "revoke", "2", "--json"]));
+    bot.is_clean();
+}
+
+#[test]
+fn strangers_are_few_at_once_and_guesses_are_counted() {
+    let bot = BotHome::with("");
+    let serve = bot.serve();
+    for id in 1..=7 {
+        bot.telegram.say(&TelegramPerson::new(id, "Eve"), "hello?");
+        if id <= 5 {
+            code_in(&bot, id);
+        }
+    }
+    let waiting = bot.home.json(&["pair", "list", "--json"]);
+    check("pair list", &waiting);
+    assert_eq!(waiting["pairings"].as_array().unwrap().len(), 5);
+    for _ in 0..10 {
+        bot.home.run(&["pair", "approve", "WRONGONE"]).fails_with("no request");
+    }
+    let code = code_in(&bot, 1);
+    bot.home.run(&["pair", "approve", &code]).fails_with("too many wrong codes were tried");
+    // The owner at the terminal sees who it is, and is not locked out.
+    bot.home.ok(&["pair", "approve", "2"]);
+    bot.wait_for_reply(2, "You are let in now.");
+    bot.home.run(&["pair", "approve", "2"]).fails_with("does not wait to be let in");
+    // Who is refused gets no other code at once.
+    bot.home.ok(&["pair", "revoke", "3"]);
+    bot.telegram.say(&TelegramPerson::new(3, "Eve"), "again?");
+    bot.telegram.say(&TelegramPerson::new(2, "Eve"), "me!");
+    bot.wait_for_reply(2, "me!");
+    assert_eq!(bot.said(3).len(), 1, "{:?}", bot.said(3));
+    assert!(bot.said(6).is_empty() && bot.said(7).is_empty());
+    drop(serve);
+    bot.is_clean();
+}
+
+/// Promise: `strangers-wait-for-the-owner`
+#[test]
+fn a_code_is_said_also_by_the_process_after_the_one_that_made_it() {
+    let bot = BotHome::with("");
+    let serve = bot.serve();
+    let stuck = StuckUpdates::new(&bot);
+    bot.telegram.say(&TelegramPerson::new(5, "Eve"), "hello?");
+    serve.wait_for_err("a message waits");
+    drop(serve);
+    drop(stuck);
+    assert_eq!(bot.said(5), Vec::<String>::new());
+    let _serve = bot.serve();
+    let code = code_in(&bot, 5);
+    bot.home.ok(&["pair", "approve", &code]);
+    bot.wait_for_reply(5, "You are let in now.");
+    bot.is_clean();
+}
+
+/// Promise: `allowlists-name-ids`
+#[test]
+fn lists_take_ids_and_no_word_for_everybody() {
+    for key in ["owners", "allow"] {
+        let home = Home::with(&[(
+            "config.toml",
+            &format!("[channels.telegram]\nenabled = true\n{key} = [\"*\"]\n"),
+        )]);
+        home.run(&["config", "check"]).fails_with("takes ids, which are numbers");
+    }
+    let home = Home::with(&[("config.toml", "[channels.telegram]\nstrangers = \"ignore\"\n")]);
+    home.ok(&["config", "check"]);
+}

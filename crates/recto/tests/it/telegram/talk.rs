@@ -1,0 +1,242 @@
+//! Conversations: replies, commands, questions, files, groups.
+
+use recto_fakes::{FakeAnswer, FakeCall, TelegramPerson};
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Promise: `channels-answer-once`
+#[test]
+fn a_conversation_goes_on_over_a_restart_and_updates_count_once() {
+    let bot = BotHome::new();
+    let serve = bot.serve();
+    bot.telegram.say(&owner(), "The lamp is green.");
+    bot.wait_for_reply(OWNER, "The lamp is green.");
+    drop(serve);
+    bot.telegram.deliver_again();
+    let _serve = bot.serve();
+    bot.telegram.say(&owner(), "Which colour?");
+    bot.wait_for_reply(OWNER, "Which colour?");
+    bot.telegram.deliver_again();
+    bot.telegram.say(&owner(), "Thanks!");
+    bot.wait_for_reply(OWNER, "Thanks!");
+    assert_eq!(bot.said(OWNER).len(), 3, "{:?}", bot.said(OWNER));
+    let second = &bot.model.chats()[1];
+    let contents: Vec<&Value> =
+        second["messages"].as_array().unwrap().iter().map(|it| &it["content"]).collect();
+    assert_eq!(contents.len(), 4, "{second}");
+    assert!(contents[1].as_str().unwrap().contains("The lamp is green."));
+    assert!(bot.telegram.commands().contains(&"new".to_owned()));
+    bot.is_clean();
+}
+
+/// Promise: `new-archives`
+#[test]
+fn new_begins_with_nothing_but_the_system_text_and_the_message() {
+    let bot = BotHome::new();
+    let _serve = bot.serve();
+    bot.telegram.say(&owner(), "Remember the tide tables.");
+    bot.wait_for_reply(OWNER, "Remember the tide tables.");
+    bot.telegram.say(&owner(), "/new");
+    bot.wait_for_reply(OWNER, "A new session began");
+    bot.telegram.say(&owner(), "How do I reset my router? /new");
+    bot.wait_for_reply(OWNER, "How do I reset my router?");
+    let chats = bot.model.chats();
+    let last = chats.last().unwrap();
+    let messages = last["messages"].as_array().unwrap();
+    let roles: Vec<&str> = messages.iter().map(|it| it["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["system", "user"], "{last}");
+    assert!(messages[0]["content"].as_str().unwrap().contains("lighthouse keeper"));
+    assert!(!last.to_string().contains("tide tables"));
+    assert!(!last["tools"].as_array().unwrap().is_empty());
+    let archived = bot.home.ok(&["sessions", "show", "1"]);
+    assert!(archived.contains("Remember the tide tables."), "{archived}");
+    bot.is_clean();
+}
+
+#[test]
+fn commands_answer_and_a_near_one_is_not_sent() {
+    let bot = BotHome::new();
+    let _serve = bot.serve();
+    bot.telegram.say(&owner(), "/start");
+    bot.wait_for_reply(OWNER, "Hello! This is main.");
+    bot.telegram.say(&owner(), "/help");
+    bot.wait_for_reply(OWNER, "/remember TEXT: keep something");
+    bot.telegram.say(&owner(), "/remeber milk");
+    bot.wait_for_reply(OWNER, "did you mean /remember?");
+    bot.telegram.say(&owner(), "hi");
+    bot.wait_for_reply(OWNER, "You said:");
+    bot.telegram.say(&owner(), "/context");
+    bot.wait_for_reply(OWNER, "The last request:");
+    assert_eq!(bot.model.chats().len(), 1);
+    bot.is_clean();
+}
+
+/// Promise: `replies-never-broken`
+#[test]
+fn long_replies_come_in_pieces_with_their_styles() {
+    let bot = BotHome::new();
+    let code = (0..120).map(|line| format!("let x{line} = {line};\n")).collect::<String>();
+    let text = "A **bold** word & <b>no tag</b>. ".repeat(100);
+    let reply = format!("{text}\n\n```rust\n{code}```\n\nThe _end_ *of it");
+    bot.model.push(FakeAnswer::text(reply));
+    let _serve = bot.serve();
+    bot.telegram.say(&owner(), "Go on");
+    bot.wait_for_reply(OWNER, "The end *of it");
+    let replies = bot.telegram.replies(OWNER);
+    assert_eq!(replies.len(), 2, "{replies:?}");
+    assert!(replies[0].text.contains("<b>no tag</b>"));
+    assert!(replies[1].text.starts_with("let x0 = 0;"));
+    assert_eq!(replies[1].entities[0]["type"], "pre");
+    assert_eq!(replies[1].entities[0]["language"], "rust");
+    bot.is_clean();
+}
+
+#[test]
+fn a_reply_grows_while_it_streams() {
+    let bot = BotHome::new();
+    let words = "word ".repeat(40);
+    let slow = FakeAnswer::text(words).delay(std::time::Duration::from_millis(100));
+    bot.model.push(slow);
+    let _serve = bot.serve();
+    bot.telegram.say(&owner(), "Tell me");
+    bot.telegram.wait_for(OWNER, |messages| {
+        messages
+            .iter()
+            .any(|it| it.is_from_bot && it.text.starts_with("word") && it.text.ends_with(" …"))
+    });
+    bot.telegram.wait_for(OWNER, |messages| {
+        messages
+            .iter()
+            .any(|it| it.is_from_bot && it.text.ends_with("word word") && it.before.len() > 2)
+    });
+    assert!(bot.telegram.calls("sendChatAction") >= 1);
+    assert_eq!(bot.telegram.replies(OWNER).len(), 1);
+    bot.is_clean();
+}
+
+/// Promise: `approvals-by-those-who-may`
+#[test]
+fn a_question_has_buttons_and_only_those_who_may_answer_it() {
+    let bot = BotHome::with(&format!("owners = [\"{OWNER}\"]\nallow = [\"5\", \"-77\"]"));
+    let call = || {
+        let arguments = json!({"path": "notes.txt", "content": "tide"});
+        FakeAnswer::calls([FakeCall::new("write_file", arguments)])
+    };
+    bot.model.push(call());
+    bot.model.push(FakeAnswer::text("It is written."));
+    let _serve = bot.serve();
+    let eve = TelegramPerson::new(5, "Eve");
+    let ask = format!("@{} write it down", FakeTelegram::USERNAME);
+    bot.telegram.say_in(-77, &eve, &ask);
+    let question = bot.wait_for_reply(-77, "May write_file run?");
+    assert_eq!(question.buttons, ["Allow once", "Allow for this session", "Deny"]);
+    bot.telegram.press(&eve, -77, question.id, "Allow once");
+    wait_until(|| !bot.telegram.press_answers().is_empty());
+    let refused = bot.telegram.press_answers().join("\n");
+    assert!(refused.contains("may not approve tools"), "{refused}");
+    assert!(!bot.home.path("workspace/notes.txt").exists());
+    // A button of long ago names the question, and not the turn that asks it now.
+    let data = bot.telegram.button_data(-77, question.id).remove(0);
+    let stale = data.replacen(":1:once", ":999:once", 1);
+    assert_ne!(stale, data);
+    bot.telegram.press_data(&owner(), -77, question.id, &stale);
+    wait_until(|| bot.telegram.press_answers().len() == 2);
+    assert_eq!(bot.telegram.press_answers()[1], "This question is gone.");
+    // What is said meanwhile waits, and whoever said it is told so.
+    bot.telegram.say_in(-77, &eve, &format!("@{} hurry up", FakeTelegram::USERNAME));
+    bot.wait_for_reply(-77, "A question is open here: may write_file run?");
+    bot.telegram.press(&owner(), -77, question.id, "Allow once");
+    bot.wait_for_reply(-77, "It is written.");
+    bot.wait_for_reply(-77, "hurry up");
+    let decided = bot.wait_for_reply(-77, "write_file: allowed by Ana");
+    assert_eq!((decided.id, decided.buttons.len()), (question.id, 0));
+    assert!(bot.home.path("workspace/notes.txt").exists());
+    // A guest in private can keep it from running, and no more.
+    bot.model.push(call());
+    bot.model.push(FakeAnswer::text("Then not."));
+    bot.telegram.say(&eve, "write it for me");
+    let question = bot.wait_for_reply(5, "May write_file run?");
+    assert_eq!(question.buttons, ["Deny"]);
+    bot.telegram.press(&eve, 5, question.id, "Deny");
+    bot.wait_for_reply(5, "Then not.");
+    bot.is_clean();
+}
+
+#[test]
+fn files_are_read_within_their_limit_and_named_else() {
+    let bot = BotHome::with(&format!("owners = [\"{OWNER}\"]\nmax_file_bytes = 100"));
+    bot.telegram.add_file("small", b"The tide is high at noon.");
+    bot.telegram.add_file("large", &b"x".repeat(101));
+    let _serve = bot.serve();
+    let document = |id: &str, name: &str, kind: &str| {
+        json!({"file_id": id, "file_unique_id": id, "file_name": name, "mime_type": kind,
+               "file_size": 50})
+    };
+    let with_text = json!({"caption": "What is this?", "document": document("small", "tides.txt", "text/plain")});
+    bot.telegram.send(&owner(), &with_text);
+    bot.wait_for_reply(OWNER, "What is this?");
+    let first = bot.model.chats().last().unwrap().to_string();
+    assert!(first.contains("File tides.txt:") && first.contains("high at noon"), "{first}");
+    let too_large =
+        json!({"caption": "And this?", "document": document("large", "big.txt", "text/plain")});
+    bot.telegram.send(&owner(), &too_large);
+    bot.wait_for_reply(OWNER, "And this?");
+    let photo = json!({"caption": "Look", "photo": [
+        {"file_id": "p", "file_unique_id": "p", "width": 10, "height": 10, "file_size": 5}]});
+    bot.telegram.send(&owner(), &photo);
+    bot.wait_for_reply(
+        OWNER,
+        "photo.jpg, image/jpeg, 5 bytes came along, which this model can't look at",
+    );
+    let sent = bot.model.chats()[1].to_string();
+    assert!(sent.contains("larger than 100 bytes and was not read"), "{sent}");
+    bot.is_clean();
+}
+
+/// Promise: `private-memory-stays-private`
+#[test]
+fn in_groups_the_bot_answers_when_it_is_named_and_hears_the_rest_if_it_may() {
+    let bot = BotHome::with(&format!("owners = [\"{OWNER}\"]\nallow = [\"-77\"]\ncontext = 2"));
+    bot.home.ok(&["memory", "add", "The safe opens with 4-8-15."]);
+    let _serve = bot.serve();
+    let (ada, ben) = (TelegramPerson::new(5, "Ada"), TelegramPerson::new(6, "Ben"));
+    for said in ["one", "Shall we meet at noon?", "Rather at two."] {
+        bot.telegram.say_in(-77, &ada, said);
+    }
+    let asked = format!("@{} when do we meet?", FakeTelegram::USERNAME);
+    let question = bot.telegram.say_in(-77, &ben, &asked);
+    let reply = bot.wait_for_reply(-77, "when do we meet?");
+    assert_eq!(reply.answers, Some(question));
+    assert_eq!(bot.model.chats().len(), 1);
+    let sent = bot.model.chats()[0].to_string();
+    assert!(sent.contains("Ben: "), "{sent}");
+    assert!(sent.contains("> Ada: Rather at two.") && !sent.contains("> Ada: one"), "{sent}");
+    assert!(!sent.contains("4-8-15"), "{sent}");
+    // The terminal and the group don't mix.
+    let terminal = bot.home.ok(&["chat", "-m", "hello"]);
+    assert!(!terminal.contains("meet"), "{terminal}");
+    // What only people in private may do.
+    bot.telegram.say_in(-77, &ben, &format!("/new@{}", FakeTelegram::USERNAME));
+    bot.wait_for_reply(-77, "may not begin new sessions");
+    bot.is_clean();
+}
+
+#[test]
+fn replies_quote_what_they_answer_when_several_are_open() {
+    let bot = BotHome::new();
+    let gate = recto_fakes::AnswerGate::new();
+    bot.model.push(FakeAnswer::text("first done").held(&gate));
+    let _serve = bot.serve();
+    let first = bot.telegram.say(&owner(), "first");
+    bot.model.wait_until(|log| log.iter().any(|it| it.is_chat()));
+    let second = bot.telegram.say(&owner(), "second");
+    let stored = || bot.home.ok(&["sessions", "list", "--json"]).contains("\"turns\": 2");
+    wait_until(stored);
+    gate.open();
+    let reply = bot.wait_for_reply(OWNER, "second");
+    assert_eq!(reply.answers, Some(second));
+    let before = bot.wait_for_reply(OWNER, "first done");
+    assert_eq!(before.answers, Some(first));
+    bot.is_clean();
+}
