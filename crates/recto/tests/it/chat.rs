@@ -198,10 +198,13 @@ fn settings_hold_for_the_session_and_reach_the_server() {
     served.say("hello");
     let chat = served.fake.chats().pop().unwrap();
     assert_eq!((&chat["temperature"], &chat["max_tokens"]), (&json!(0.5), &json!(77)));
+    let is_told = |line: &str| line.split_whitespace().eq(["sampling", "temperature", "0.5"]);
+    assert!(served.home.ok(&["show", "last"]).lines().any(is_told));
     pipe(&served.home, &[], "/set temperature default\n");
     served.say("hello");
     let chat = served.fake.chats().pop().unwrap();
     assert_eq!((chat.get("temperature"), &chat["max_tokens"]), (None, &json!(77)));
+    assert!(!served.home.ok(&["show", "last"]).contains("sampling"));
     let run = served.chat("/set temperature 9");
     assert_eq!(run.code, 1);
     expect![[r#"

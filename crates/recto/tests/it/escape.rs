@@ -41,7 +41,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, Run};
+use crate::support::{Home, Run, wait_until};
 
 /// What a program is told by Landlock.
 const NO_ACCESS: &str = "Permission denied";
@@ -353,16 +353,6 @@ fn said(run: &Run) -> String {
 
 fn is_root() -> bool {
     fs::metadata("/proc/self").unwrap().uid() == 0
-}
-
-/// Waits until something is so; it always is in the end, unless the test fails.
-#[track_caller]
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(60), "it never came: {what}");
-        sleep(Duration::from_millis(5));
-    }
 }
 
 /// Whether a process is there and has not ended.

@@ -5,6 +5,8 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -188,4 +190,14 @@ pub(crate) fn layer<'a>(context: &'a Value, name: &str) -> &'a Value {
 pub(crate) fn names(context: &Value, layer_name: &str) -> Vec<String> {
     let items = layer(context, layer_name)["items"].as_array().unwrap();
     items.iter().map(|item| item["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Waits until something is so; it always is in the end, unless the test fails.
+#[track_caller]
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(60), "it never came: {what}");
+        sleep(Duration::from_millis(5));
+    }
 }

@@ -184,16 +184,29 @@ fn a_turn_that_was_killed_twice_is_told_and_not_begun_again() {
 fn a_chat_that_is_asked_to_end_gives_its_turn_back() {
     let home = Home::scripted(&[]);
     for message in ["count slowly", "two", "three"] {
-        let running = start_slow(&home, &["-m", message]);
-        let id = running.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-        let run = running.wait();
-        assert_eq!(run.code, 143, "{}", run.err);
-        let goes_on = "ended by a signal; `recto chat --session work` goes on with turn";
-        assert!(run.err.contains(goes_on), "{}", run.err);
+        let run = end_by_signal(start_slow(&home, &["-m", message]));
+        // Programs are told by the code alone.
+        assert_eq!((run.code, run.err.as_str()), (143, ""));
     }
     let run = home.run(&["chat", "--session", "work", "-m", "go on"]);
     assert_eq!((run.code, run.out.as_str()), (0, "You said: go on\n"), "{}", run.err);
     assert!(run.err.contains("turn 1 of this session was cut short and is finished first"));
     assert_eq!(statuses(&home), ["done"; 4]);
+}
+
+#[test]
+fn a_chat_that_is_asked_to_end_says_how_its_turn_goes_on() {
+    let home = Home::scripted(&[SLOW]);
+    let running = home.start(&["chat", "--session", "work", "-m", "count slowly"]);
+    wait_until("a turn that runs", || home.ok(&["sessions", "list"]).contains("turn 1 is running"));
+    let run = end_by_signal(running);
+    let goes_on = "ended by a signal; `recto chat --session work` goes on with turn 1\n";
+    assert_eq!((run.code, run.err.as_str()), (143, goes_on));
+}
+
+/// What `kill` does.
+fn end_by_signal(running: Running) -> Run {
+    let id = running.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    running.wait()
 }

@@ -44,7 +44,7 @@ fn a_session_of_another_folder_says_so_and_so_does_a_path_that_leads_nowhere() {
 }
 
 #[test]
-fn a_long_session_is_shown_as_soon_as_an_empty_home() {
+fn a_page_of_a_long_session_weighs_little_more_than_that_of_an_empty_home() {
     let home = home();
     let line = |number: usize| match number % 2 {
         0 => format!(r#"{{"role":"user","content":"Question {number}?"}}"#),
@@ -52,5 +52,5 @@ fn a_long_session_is_shown_as_soon_as_an_empty_home() {
     };
     let lines: Vec<String> = (0..5_000).map(line).collect();
     home.write("long.jsonl", lines.join("\n"));
-    ServedPages::start(home).play("speed");
+    ServedPages::start(home).play("page_weight");
 }

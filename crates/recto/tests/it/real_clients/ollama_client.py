@@ -6,7 +6,8 @@ import ollama
 from ollama import Client
 from pydantic import BaseModel
 
-client = Client(host=sys.argv[1])
+# A server that does not answer fails the test, and does not hold it.
+client = Client(host=sys.argv[1], timeout=60)
 
 # Models.
 names = [model.model for model in client.list().models]
