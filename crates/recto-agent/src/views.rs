@@ -13,6 +13,7 @@ mod page_text;
 mod prompt_cost;
 mod reader;
 mod replay;
+mod sampling;
 mod turn_record;
 
 pub use comparison::{RequestPair, TurnComparison};
@@ -28,4 +29,5 @@ pub use page_text::page_text_json;
 pub use prompt_cost::{CacheSource, PromptCost};
 pub use reader::RecordReader;
 pub use replay::{ReplayCheck, ReplayPlan, ReplayTarget};
+pub use sampling::sampling_words;
 pub use turn_record::TurnRecord;

@@ -20,7 +20,7 @@ use recto_agent::{
 use recto_context::{ClientContext, ContentHash};
 use recto_store::{Moment, SessionId, Store, StoredApproval, TurnId};
 use tokio::runtime::Handle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::client_list::LastMessage;
 use super::conversations::{asked_hash, replied_hash};
@@ -30,6 +30,9 @@ use crate::problem::{ApiProblem, ApiResult, turn_status};
 
 /// How long a client hears nothing before it is told that the turn goes on.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+/// How long is waited before the store is asked again that did not answer.
+const STORE_PAUSE: Duration = Duration::from_secs(1);
 
 /// What stands between what the model says in two rounds of a turn.
 const BETWEEN_ROUNDS: &str = "\n\n";
@@ -138,8 +141,9 @@ impl DoorTurn {
         let RunningDoorTurn { agent, actor, .. } = &running;
         let events = agent.listen(actor, session, EventCursor::After(before)).await?;
         if goes_on {
-            // A turn before this one may wait for an answer.
-            questions.refresh().await?;
+            // A turn before this one may wait for an answer. What can't be read now is at the next
+            // look.
+            let _ = questions.refresh().await;
         }
         Ok(DoorTurn {
             running,
@@ -200,10 +204,15 @@ impl DoorTurn {
     /// What the client hears when nothing has happened for a while: that the turn goes on, or, where
     /// a person has been asked for long enough, that it is not waited for any longer.
     async fn wait_on(&mut self) -> ApiResult<DoorEvent> {
-        let open = self.questions.refresh().await?;
-        match self.questions.time_left() {
-            Some(Duration::ZERO) => self.park(&open),
-            _ => Ok(DoorEvent::Waiting),
+        match (self.questions.refresh().await, self.questions.time_left()) {
+            (Ok(open), Some(Duration::ZERO)) => self.park(&open),
+            (Ok(_), _) => Ok(DoorEvent::Waiting),
+            (Err(error), _) => {
+                // The turn goes on, whether or not its questions can be read now.
+                tracing::warn!(%error, "the questions of a turn can't be read");
+                sleep(STORE_PAUSE).await;
+                Ok(DoorEvent::Waiting)
+            }
         }
     }
 

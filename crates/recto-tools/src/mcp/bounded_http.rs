@@ -11,7 +11,9 @@ use std::sync::Arc;
 use futures_util::stream::{BoxStream, Stream, StreamExt};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode};
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcError, ServerJsonRpcMessage,
+};
 use rmcp::transport::common::http_header::{
     EVENT_STREAM_MIME_TYPE, HEADER_SESSION_ID, JSON_MIME_TYPE,
 };
@@ -151,6 +153,9 @@ async fn read_answer(
         (Err(error), _) => return Err(error),
     };
     match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+        Ok(ServerJsonRpcMessage::Error(error)) => {
+            Ok(StreamableHttpPostResponse::Json(answer_with_id(error, message), session))
+        }
         Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
         Err(_) if !awaits_answer => Ok(StreamableHttpPostResponse::Accepted),
         Err(error) => Err(no_message(format!("its answer is no message: {error}"))),
@@ -182,7 +187,7 @@ async fn read_failure(
     }
     match (told, failure) {
         (Some(told), _) => {
-            Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::Error(told), session))
+            Ok(StreamableHttpPostResponse::Json(answer_with_id(told, message), session))
         }
         (None, Err(error)) => Err(StreamableHttpError::Client(error)),
         (None, Ok(())) if status.is_redirection() => Err(no_message(format!(
@@ -192,6 +197,15 @@ async fn read_failure(
         ))),
         (None, Ok(())) => Err(no_message(format!("HTTP status {}", status.as_u16()))),
     }
+}
+
+/// An error as the answer to the question it came for. Without an id nobody would hear of it, and
+/// the question would wait until its time is over.
+fn answer_with_id(mut error: JsonRpcError, asked: &ClientJsonRpcMessage) -> ServerJsonRpcMessage {
+    if let (None, ClientJsonRpcMessage::Request(request)) = (&error.id, asked) {
+        error.id = Some(request.id.clone());
+    }
+    ServerJsonRpcMessage::Error(error)
 }
 
 /// The whole body, unless it is longer than a message may be.

@@ -271,6 +271,12 @@ impl ServerProcess {
     }
 }
 
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
 /// How a program ended, as what is said of it.
 fn ending(status: ExitStatus) -> String {
     match (status.signal(), status.code()) {

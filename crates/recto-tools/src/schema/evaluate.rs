@@ -178,7 +178,12 @@ impl<'a> Evaluation<'a> {
             SchemaCheck::MultipleOf(of) => {
                 value.as_number().is_none_or(|number| is_multiple(number, of))
             }
-            SchemaCheck::Size(bound, limit) => bound.holds(value, *limit),
+            SchemaCheck::Size(bound, limit) => {
+                // Characters have to be counted.
+                let length = value.as_str().map_or(0, str::len);
+                self.budget.spend(length as u64 / 256)?;
+                bound.holds(value, *limit)
+            }
             SchemaCheck::Pattern(pattern) => match value.as_str() {
                 Some(text) => self.matches(pattern, text)?,
                 None => true,
@@ -189,8 +194,7 @@ impl<'a> Evaluation<'a> {
     }
 
     fn matches(&mut self, pattern: &SchemaPattern, text: &str) -> Fits {
-        let weight = 1 + pattern.text.len() / 64;
-        self.budget.spend((weight * (1 + text.len() / 16)) as u64)?;
+        self.budget.spend(pattern.weight * (1 + text.len() as u64 / 16))?;
         Ok(pattern.regex.is_match(text))
     }
 }

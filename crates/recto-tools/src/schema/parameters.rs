@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use recto_context::nearest_name;
 use serde_json::Value;
 
+use super::measure::find_target;
 use crate::clip::clip_name;
 
 /// The parameters that a schema declares.
@@ -53,9 +54,8 @@ impl SchemaParameters {
             self.gather(part, whole, followed);
         }
         let target = schema.get("$ref").and_then(Value::as_str);
-        let pointer = target.and_then(|target| target.strip_prefix('#'));
-        let pointer = pointer.filter(|pointer| followed.insert(pointer));
-        if let Some(part) = pointer.and_then(|pointer| whole.pointer(pointer)) {
+        let target = target.filter(|target| followed.insert(target));
+        if let Some(part) = target.and_then(|target| find_target(whole, target)) {
             self.gather(part, whole, followed);
         }
     }

@@ -14,9 +14,15 @@ use super::measure::{SchemaDialect, find_target, measure_schema};
 use super::values::JsonKind;
 use crate::clip::clip_name;
 
-/// The longest pattern, and the largest when it is compiled, in bytes.
+/// The longest pattern, in bytes.
 const MAX_PATTERN_TEXT: usize = 2 * 1024;
-const MAX_PATTERN: usize = 512 * 1024;
+
+/// What a pattern may take when it is compiled, in bytes, each with the steps that it then costs to
+/// match it against a few bytes of text: at worst, each of its states is looked at for each byte.
+const PATTERN_SIZES: [(usize, u64); 3] = [(16 * 1024, 1), (64 * 1024, 4), (512 * 1024, 32)];
+
+/// What an engine may keep of a pattern to match it faster, in bytes.
+const MAX_CACHE: usize = 512 * 1024;
 
 /// The most patterns of a schema.
 const MAX_PATTERNS: usize = 100;
@@ -125,6 +131,8 @@ pub(super) struct ObjectParts {
 pub(super) struct SchemaPattern {
     pub(super) text: String,
     pub(super) regex: Regex,
+    /// The steps that it costs to match it against a few bytes of text.
+    pub(super) weight: u64,
 }
 
 impl SchemaTree {
@@ -315,7 +323,9 @@ impl<'a> TreeBuilder<'a> {
             return Err(format!("it has more than {MAX_PATTERNS} patterns"));
         }
         let pattern = match (compile_pattern(text), self.hard) {
-            (Some(regex), _) => Some(Arc::new(SchemaPattern { text: text.to_owned(), regex })),
+            (Some((regex, weight)), _) => {
+                Some(Arc::new(SchemaPattern { text: text.to_owned(), regex, weight }))
+            }
             (None, _) if !jsonschema_regex::is_valid_ecma_regex(text) => {
                 return Err(format!("`{}` is no pattern", clip_name(text)));
             }
@@ -333,14 +343,18 @@ impl<'a> TreeBuilder<'a> {
     }
 }
 
-/// A pattern for an engine whose time is linear in the text, where that can match it.
-fn compile_pattern(text: &str) -> Option<Regex> {
+/// A pattern for an engine whose time is linear in the text, where that can match it, and what a
+/// match costs.
+fn compile_pattern(text: &str) -> Option<(Regex, u64)> {
     if text.len() > MAX_PATTERN_TEXT {
         return None;
     }
     let translated = jsonschema_regex::to_rust_regex(text).ok()?;
-    let mut builder = RegexBuilder::new(&translated);
-    builder.size_limit(MAX_PATTERN).dfa_size_limit(MAX_PATTERN).build().ok()
+    PATTERN_SIZES.into_iter().find_map(|(size, weight)| {
+        let mut builder = RegexBuilder::new(&translated);
+        let regex = builder.size_limit(size).dfa_size_limit(MAX_CACHE).build().ok()?;
+        Some((regex, weight))
+    })
 }
 
 /// A check that a keyword asks for by itself.
@@ -393,7 +407,9 @@ fn own_weight(schema: &Value) -> u64 {
     let length = |(key, value): (&String, &Value)| {
         key.len()
             + match (key.as_str(), value) {
-                ("enum" | "const" | "required", value) => value.to_string().len(),
+                ("enum" | "const" | "required" | "dependentRequired" | "dependencies", value) => {
+                    value.to_string().len()
+                }
                 (_, Value::Object(named)) => named.keys().map(String::len).sum(),
                 (_, Value::Array(list)) => list.len(),
                 _ => 1,

@@ -2,7 +2,7 @@
 //! and its layers.
 
 use maud::{Markup, html};
-use recto_agent::{CacheSource, ReplayCheck, RequestPurpose};
+use recto_agent::{CacheSource, ReplayCheck, RequestPurpose, sampling_words};
 use recto_context::{CountKind, RequestContext, Tokens, grouped_digits, visible_text};
 use recto_store::{Fidelity, Moment, RequestRecord};
 
@@ -97,6 +97,7 @@ pub(crate) fn facts(view: &ContextView, shown: &RequestView) -> Markup {
                 @if let Some(model) = record.options["model"].as_str() { (model) " " }
                 "by the " (record.wire) " wire"
                 @if !chosen.is_empty() { "; " (chosen) }
+                @if let Some(sampling) = sampling_words(record) { "; " (sampling) }
             }))
             (fact("Fidelity", fidelity_name(record.fidelity), &html! {
                 (fidelity_words(record.fidelity)) ", " (grouped_digits(record.body_length)) " bytes"

@@ -218,6 +218,29 @@ async fn an_answer_without_end_is_given_up() {
     }
 }
 
+/// Refuses calls without saying which.
+fn nameless_refusal(request: &str) -> Option<String> {
+    let answer = small(request)?;
+    if !request.contains("tools/call") {
+        return Some(answer);
+    }
+    let refusal = r#"{"jsonrpc": "2.0", "error": {"code": -32600, "message": "no such berth"}}"#;
+    let status = if request.contains("politely") { "200 OK" } else { "400 Bad Request" };
+    response(status, "content-type: application/json\r\n", refusal)
+}
+
+#[tokio::test]
+async fn a_refusal_that_names_no_question_is_the_answer_to_the_one_it_came_for() {
+    for say in ["politely", "rudely"] {
+        let (url, _) = listen(nameless_refusal).await;
+        let servers = servers(vec![server_at("a", &url, None)]);
+        servers.learn_tools().await;
+        let told = call(&servers, "a.hello", json!({"say": say})).await.unwrap_err().to_string();
+        assert!(told.contains("no such berth"), "{say}: {told}");
+        servers.shut_down().await;
+    }
+}
+
 #[tokio::test]
 async fn a_redirect_elsewhere_is_told() {
     let away =

@@ -68,6 +68,27 @@ fn a_pattern_that_would_go_back_and_forth_takes_no_time() {
     }
 }
 
+/// Promise: `input-never-runs-on`
+#[test]
+fn long_texts_are_paid_for() {
+    let long = "ab".repeat(500_000);
+    // Many states for each byte of the text.
+    let heavy = json!({"properties": {"a": {"pattern": "(a|b|ab){900}c"}}});
+    assert!(in_time(heavy, json!({"a": long})).starts_with(TOO_MUCH));
+    // Each of many schemas has its characters counted.
+    let counted: Vec<Value> = (0..500).map(|n| json!({"maxLength": 2_000_000 + n})).collect();
+    let schema = json!({"properties": {"a": {"allOf": counted}}});
+    assert!(in_time(schema.clone(), json!({"a": long})).starts_with(TOO_MUCH));
+    assert_eq!(in_time(schema, json!({"a": "ab"})), "fits");
+}
+
+#[test]
+fn a_reference_is_found_however_it_is_written() {
+    let args = json!({"properties": {"berth": {"type": "integer"}}});
+    let schema = json!({"$ref": "#/$defs/my%20args", "$defs": {"my args": args}});
+    assert_eq!(in_time(schema, json!({"berth": 4})), "fits");
+}
+
 #[test]
 fn patterns_that_look_around_are_refused_where_nobody_else_checks_them() {
     for pattern in ["^(?!-)", "(a)\\1", "(?=(a+)+$)b", "(?<=a)b", &"[a-z]".repeat(1_000)] {

@@ -3,7 +3,7 @@
 
 use recto_agent::{
     Actor, ActorRole, OpenTurn, OpenTurnStanding, RecordReader, RequestPurpose, TurnRecord,
-    find_open_turn, restore_request,
+    find_open_turn, restore_request, sampling_words,
 };
 use recto_context::{ChangeCause, MessageId, grouped_digits};
 use recto_store::{
@@ -116,6 +116,7 @@ fn heading(
     if let Some(chosen) = request.notes["chosen"].as_str().filter(|chosen| !chosen.is_empty()) {
         lines.push(("chosen", tame(chosen)));
     }
+    lines.extend(sampling_words(request).map(|words| ("sampling", tame(&words))));
     lines.extend(prefix_words(request).map(|words| ("prefix", words)));
     lines.iter().map(|(label, text)| labelled(label, text, width)).collect()
 }
