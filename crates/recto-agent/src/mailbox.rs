@@ -8,6 +8,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -310,8 +311,12 @@ impl MailboxTask {
         tokio::pin!(turn);
         let mut open = true;
         let mut closing = false;
+        let mut ended = None;
         let mut looks = interval_at(Instant::now() + STOP_INTERVAL, STOP_INTERVAL);
         loop {
+            if let Some(ran) = ended {
+                return ran;
+            }
             let arrived = tokio::select! {
                 ran = &mut turn => return ran,
                 () = shared.closing.requested(), if !closing => {
@@ -323,17 +328,19 @@ impl MailboxTask {
                     stored = true;
                     continue;
                 }
-                _ = looks.tick() => {
-                    look_for_stop(shared, listeners.session, stop).await;
-                    continue;
-                }
+                _ = looks.tick() => Some(MailboxItem::LookForStop),
                 arrived = mail.recv(), if open && stored => arrived,
             };
             match arrived {
+                Some(MailboxItem::LookForStop) => {
+                    let look = look_for_stop(shared, listeners.session, stop);
+                    beside(turn.as_mut(), &mut ended, look).await;
+                }
                 // Whoever waits for its answer hears that there will be none.
                 Some(_) if closing => {}
                 Some(MailboxItem::Message(message, ack, guard)) => {
-                    let accepted = accept(shared, &self.events, &message, ack).await;
+                    let accept = accept(shared, &self.events, &message, ack);
+                    let accepted = beside(turn.as_mut(), &mut ended, accept).await;
                     self.queue.extend(accepted.map(|turn| QueuedTurn::open(turn, guard)));
                 }
                 Some(MailboxItem::Open(turn, guard)) => {
@@ -347,11 +354,24 @@ impl MailboxTask {
                         let _ = answer.send(preview_request(&shared, &mut session, &inbound).await);
                     });
                 }
-                Some(MailboxItem::LookForStop) => {
-                    look_for_stop(shared, listeners.session, stop).await;
-                }
                 None => open = false,
             }
+        }
+    }
+}
+
+/// Does an errand while the turn goes on; how that ended is kept. A turn that stood still meanwhile
+/// would hold what the errand may need.
+async fn beside<T>(
+    mut turn: Pin<&mut impl Future<Output = AgentResult>>,
+    ended: &mut Option<AgentResult>,
+    errand: impl Future<Output = T>,
+) -> T {
+    tokio::pin!(errand);
+    loop {
+        tokio::select! {
+            done = &mut errand => return done,
+            ran = turn.as_mut(), if ended.is_none() => *ended = Some(ran),
         }
     }
 }

@@ -49,6 +49,26 @@ pub struct ScheduleRequest {
     pub target: DeliveryTarget,
 }
 
+/// A schedule as somebody types it: on a command line, in a form, in a call of the API.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ScheduleDraft {
+    /// What people are to call it.
+    pub name: String,
+    /// What is to be done.
+    pub task: String,
+    /// When, again and again: a cron pattern.
+    pub cron: Option<String>,
+    /// When, once.
+    pub at: Option<String>,
+    /// The time zone that both are read in; this machine's, where none is named.
+    pub zone: Option<String>,
+    /// Where the answer goes beside the run's own session: a session by its name or number, or a
+    /// chat.
+    pub to: Option<String>,
+    /// What holds for its runs.
+    pub settings: ScheduleSettings,
+}
+
 /// What holds for the runs of a schedule.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -168,6 +188,28 @@ pub fn describe_outcome(run: &StoredRun) -> &'static str {
 }
 
 impl Agent {
+    /// Makes a schedule from what somebody typed.
+    pub async fn add_typed_schedule(
+        &self,
+        actor: &Actor,
+        draft: ScheduleDraft,
+    ) -> AgentResult<ScheduleView> {
+        // Who may not is not told which sessions there are, either.
+        actor.must_have(Right::ChangeWorkspace)?;
+        let ScheduleDraft { name, task, cron, at, zone, to, settings } = draft;
+        let plan = SchedulePlan::typed(
+            cron.as_deref(),
+            at.as_deref(),
+            zone.as_deref(),
+            Moment::now().timestamp(),
+        )?;
+        let target = match to.as_deref().filter(|to| !to.trim().is_empty()) {
+            None => DeliveryTarget::OwnSession,
+            Some(typed) => self.find_delivery_target(typed).await?,
+        };
+        self.add_schedule(actor, ScheduleRequest { name, plan, task, settings, target }).await
+    }
+
     /// Makes a schedule. Whoever may not change the workspace has to be somebody whom the owner
     /// has allowed it, as one who calls the tool for it is.
     pub async fn add_schedule(

@@ -49,6 +49,9 @@ pub(crate) struct IncomingMessage {
     pub(crate) files: Vec<IncomingFile>,
     /// Whether it is meant for the bot: in private always, in a group if it names it.
     pub(crate) is_addressed: bool,
+    /// Whether its service keeps from the bot what it says.
+    #[serde(default)]
+    pub(crate) is_hidden: bool,
     /// What somebody else said that it refers to.
     pub(crate) quoted: Option<QuotedMessage>,
 }

@@ -92,6 +92,16 @@ mod tests {
 
     use super::*;
 
+    async fn wait_until(reached: impl Fn() -> bool) {
+        for _ in 0..6_000 {
+            if reached() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("it never came to be so");
+    }
+
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn each_key_has_its_order_and_a_panic_is_its_own() {
         let done: Arc<Mutex<Vec<(u32, u32)>>> = Arc::default();
@@ -110,9 +120,7 @@ mod tests {
                 queue.push(&key.to_string(), (key, number));
             }
         }
-        while done.lock().len() < 45 {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
+        wait_until(|| done.lock().len() == 45).await;
         for key in 0..5 {
             let of_key: Vec<u32> = done
                 .lock()
@@ -122,8 +130,6 @@ mod tests {
                 .collect();
             assert_eq!(of_key, [0, 1, 2, 3, 5, 6, 7, 8, 9]);
         }
-        while !queue.state.lock().waiting.is_empty() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
+        wait_until(|| queue.state.lock().waiting.is_empty()).await;
     }
 }

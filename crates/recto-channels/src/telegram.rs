@@ -5,6 +5,7 @@
 //! service   what is said: sendMessage, editMessageText, deleteMessage, …
 //! ```
 
+mod api;
 mod moves;
 mod poll;
 mod service;
@@ -19,6 +20,7 @@ use teloxide_core::prelude::*;
 use teloxide_core::types::BotCommand;
 use teloxide_core::{ApiError, Bot, RequestError};
 
+use self::api::send;
 use self::poll::TelegramReader;
 use self::service::TelegramService;
 use crate::chat_channel::{ChannelPolicy, RunningChat};
@@ -31,8 +33,8 @@ pub(crate) const CHANNEL: &str = "telegram";
 /// How long Telegram may hold a call for updates back until there are some.
 const POLL_SECONDS: u32 = 50;
 
-/// How much longer than that such a call may take.
-const POLL_MARGIN: Duration = Duration::from_secs(15);
+/// How long a file may take to come. Calls have limits of their own.
+const FETCH_LIMIT: Duration = Duration::from_secs(60);
 
 /// How the bot of Telegram is set up.
 #[derive(Clone)]
@@ -102,7 +104,7 @@ async fn register_commands(bot: &Bot) {
     let command = |help: &recto_agent::CommandHelp| {
         BotCommand::new(help.name.trim_start_matches('/'), help.about)
     };
-    if let Err(error) = bot.set_my_commands(COMMANDS.iter().map(command)).await {
+    if let Err(error) = send(bot, bot.set_my_commands(COMMANDS.iter().map(command))).await {
         tracing::warn!(channel = CHANNEL, %error, "the commands are not listed in Telegram");
     }
 }
@@ -114,9 +116,12 @@ fn connect(options: &TelegramOptions) -> Result<Bot, ChannelProblem> {
         let what = format!("the variable `{token_env}` has no token");
         return Err(ChannelProblem::lasting(what, "set it to the token that @BotFather gave you"));
     };
-    let limit = Duration::from_secs(u64::from(POLL_SECONDS)) + POLL_MARGIN;
-    let client = teloxide_core::net::default_reqwest_settings().timeout(limit).build();
-    let client = client.map_err(|error| ChannelProblem::passing(error.to_string()))?;
+    let mut client = teloxide_core::net::default_reqwest_settings().timeout(FETCH_LIMIT);
+    if !api_url.starts_with("https:") {
+        // A server of one's own.
+        client = client.no_proxy();
+    }
+    let client = client.build().map_err(|error| ChannelProblem::passing(error.to_string()))?;
     let url = api_url.parse().map_err(|_| {
         ChannelProblem::lasting(format!("`{api_url}` is no address"), "correct `api_url`")
     })?;
@@ -124,7 +129,7 @@ fn connect(options: &TelegramOptions) -> Result<Bot, ChannelProblem> {
 }
 
 async fn find_identity(bot: &Bot) -> Result<BotIdentity, ChannelProblem> {
-    let me = bot.get_me().await.map_err(|error| connection_problem(&error))?;
+    let me = send(bot, bot.get_me()).await.map_err(|error| connection_problem(&error))?;
     let username = me.user.username.clone().unwrap_or_else(|| me.user.id.to_string());
     Ok(BotIdentity { id: me.user.id.0, username })
 }
@@ -144,8 +149,9 @@ fn connection_problem(error: &RequestError) -> ChannelProblem {
             "the bot has a webhook, so that its messages can't be read",
             "delete the webhook, or use another bot",
         ),
-        RequestError::Network(_) | RequestError::Io(_) => {
-            ChannelProblem::passing("Telegram can't be reached")
+        RequestError::Network(_) => ChannelProblem::passing("Telegram can't be reached"),
+        RequestError::Io(failure) => {
+            ChannelProblem::passing(format!("Telegram has trouble of its own ({failure})"))
         }
         RequestError::RetryAfter(_) => ChannelProblem::passing("Telegram asks to wait"),
         error => ChannelProblem::passing(format!("Telegram answered: {error}")),

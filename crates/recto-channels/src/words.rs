@@ -48,6 +48,11 @@ pub(crate) fn welcome(is_group: bool) -> &'static str {
     }
 }
 
+/// What somebody is told who named the bot in a way that keeps from it what they wrote.
+pub(crate) const HIDDEN_MESSAGE: &str = "You have named my role, and Discord does not show me what you wrote then. Name me myself: of \
+     the two entries with my name, pick the one that is a member. My owner can also switch on \
+     Message Content Intent for me and set `context` or `all_messages`.";
+
 /// What somebody is told whose message has to wait for the answer to a question.
 pub(crate) fn question_first(tool: &str) -> String {
     format!(

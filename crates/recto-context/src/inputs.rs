@@ -1,5 +1,6 @@
 //! All that an assembly needs, set step by step.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::assemble::assemble;
@@ -82,6 +83,9 @@ pub struct ContextLimits {
     pub history_tokens: Tokens,
     /// The most messages of the history where several people talk.
     pub channel_messages: usize,
+    /// The most tokens of what was said in a group since the agent was last named, where that comes
+    /// along: `history.channel_context_tokens`.
+    pub channel_context_tokens: Tokens,
     /// The longest summary of messages that leave; none is made where it is zero.
     pub summary_tokens: Tokens,
     /// Exchanges that minimal mode keeps.
@@ -108,6 +112,7 @@ impl Default for ContextLimits {
             history_messages: 50,
             history_tokens: Tokens::new(8_192),
             channel_messages: 20,
+            channel_context_tokens: Tokens::new(1_024),
             summary_tokens: Tokens::ZERO,
             minimal_history: 0,
             memory_entries: 20,
@@ -125,6 +130,36 @@ impl ContextLimits {
     pub fn in_channel(self) -> Self {
         ContextLimits { history_messages: self.history_messages.min(self.channel_messages), ..self }
     }
+
+    /// The newest of what was said in a group, oldest first, as much of it as may come along. What
+    /// is longer than that all by itself is cut.
+    pub fn newest_of_channel(&self, said: Vec<String>) -> Vec<String> {
+        let counter = TokenCounter::estimated();
+        let mut left = self.channel_context_tokens;
+        let mut newest = VecDeque::new();
+        for line in said.into_iter().rev() {
+            let cost = counter.text(&Text::from(line.as_str()));
+            if cost <= left {
+                left = left - cost;
+                newest.push_front(line);
+                continue;
+            }
+            if newest.is_empty() {
+                newest.extend(cut_to(&line, left, &counter));
+            }
+            break;
+        }
+        newest.into()
+    }
+}
+
+/// The beginning of a text that costs at most so much; nothing where not even a word does.
+fn cut_to(text: &str, most: Tokens, counter: &TokenCounter<'_>) -> Option<String> {
+    let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).skip(1).collect();
+    let cut = |end: usize| format!("{} …", text[..end].trim_end());
+    let fits = |end: &usize| counter.text(&Text::from(cut(*end).as_str())) <= most;
+    let fitting = ends.partition_point(fits);
+    fitting.checked_sub(1).and_then(|last| ends.get(last)).map(|end| cut(*end))
 }
 
 /// Where the agent runs, as the page tells it. No clock: a minute that changes
@@ -338,5 +373,44 @@ impl<'a> AssemblyInputs<'a> {
     /// Assembles the request from these inputs.
     pub fn assemble(&self) -> Result<RequestContext, OverBudget> {
         assemble(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(most: u32, said: &[&str], kept: &[&str]) {
+        let limits =
+            ContextLimits { channel_context_tokens: Tokens::new(most), ..ContextLimits::default() };
+        let said: Vec<String> = said.iter().map(|line| (*line).to_owned()).collect();
+        assert_eq!(limits.newest_of_channel(said), kept, "{most}");
+    }
+
+    #[test]
+    fn of_what_was_said_in_a_group_the_newest_comes_along_within_its_tokens() {
+        let said = ["> Ada: one two three", "> Ben: four five six", "> Ada: seven"];
+        check(1_024, &said, &said);
+        check(0, &said, &[]);
+        let cost = |lines: &[&str]| {
+            let counter = TokenCounter::estimated();
+            lines.iter().map(|line| counter.text(&Text::from(*line))).sum::<Tokens>().get()
+        };
+        check(cost(&said), &said, &said);
+        check(cost(&said) - 1, &said, &said[1..]);
+        check(cost(&said[2..]), &said, &said[2..]);
+    }
+
+    #[test]
+    fn what_is_too_long_all_by_itself_is_cut_and_stays_within_its_tokens() {
+        let long = format!("> Ada: {}", "wörter 👍 ".repeat(2_000));
+        let limits =
+            ContextLimits { channel_context_tokens: Tokens::new(64), ..ContextLimits::default() };
+        let kept = limits.newest_of_channel(vec!["> Ben: before".to_owned(), long.clone()]);
+        let [cut] = &kept[..] else { panic!("{kept:?}") };
+        let start = cut.strip_suffix(" …").unwrap();
+        assert!(long.starts_with(start) && start.len() > 20, "{cut}");
+        let cost = TokenCounter::estimated().text(&Text::from(cut.as_str()));
+        assert!(cost <= Tokens::new(64), "{cost:?}");
     }
 }

@@ -64,6 +64,9 @@ impl FakeDiscord {
     /// The id of the server that all channels are in.
     pub const GUILD: u64 = 77;
 
+    /// The id of the role that the server has made for the bot.
+    pub const ROLE: u64 = 4_444;
+
     /// Starts it on a free port.
     pub fn start() -> Self {
         let shared = Arc::new(DiscordShared {
@@ -83,6 +86,11 @@ impl FakeDiscord {
     /// A text in which the bot is named.
     pub fn naming(text: &str) -> String {
         format!("<@{}> {text}", FakeDiscord::BOT)
+    }
+
+    /// A text in which a role is named.
+    pub fn naming_role(role: u64, text: &str) -> String {
+        format!("<@&{role}> {text}")
     }
 
     /// Somebody writes to the bot in private. Gives the id of the message.

@@ -182,6 +182,11 @@ impl FakeTelegram {
         self.change(|world| world.faults.push((method.to_owned(), status, times)));
     }
 
+    /// Calls of a method fail no more.
+    pub fn heal(&self, method: &str) {
+        self.change(|world| world.faults.retain(|(of, _, _)| of != method));
+    }
+
     /// Calls about a chat are refused for so many seconds, and say so.
     pub fn limit(&self, chat: i64, seconds: u64) {
         let until = std::time::Instant::now() + Duration::from_secs(seconds);

@@ -118,7 +118,7 @@ fn workspace_routes() -> OpenApiRouter<Gateway> {
 
 fn schedule_routes() -> OpenApiRouter<Gateway> {
     OpenApiRouter::new()
-        .routes(routes!(schedules::list_schedules))
+        .routes(routes!(schedules::list_schedules, schedules::add_schedule))
         .routes(routes!(schedules::show_schedule, schedules::remove_schedule))
         .routes(routes!(schedules::list_runs, schedules::start_run))
 }

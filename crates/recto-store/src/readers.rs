@@ -1,13 +1,18 @@
 //! A few connections that only read. Each read sees the database as of one
 //! instant, and no read waits for a writer.
+//!
+//! A read goes on whether or not whoever asked for it is being run: a task that reads in two
+//! places, and goes on in only one of them, would else keep a connection for as long as it waits
+//! for another, and a few such tasks would wait for each other for ever.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use rusqlite::Connection;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::spawn_blocking;
 
 use crate::error::{StoreError, StoreResult};
@@ -22,7 +27,7 @@ const AT_ONCE: usize = 8;
 pub(crate) struct ReaderPool {
     path: PathBuf,
     busy: Duration,
-    permits: Semaphore,
+    permits: Arc<Semaphore>,
     /// A connection whose reader panicked is not put back.
     idle: Mutex<Vec<Connection>>,
 }
@@ -30,7 +35,7 @@ pub(crate) struct ReaderPool {
 impl ReaderPool {
     pub(crate) fn new(path: PathBuf, busy: Duration, first: Connection) -> Self {
         let idle = Mutex::new(vec![first]);
-        ReaderPool { path, busy, permits: Semaphore::new(AT_ONCE), idle }
+        ReaderPool { path, busy, permits: Arc::new(Semaphore::new(AT_ONCE)), idle }
     }
 
     /// The database that they read.
@@ -48,24 +53,25 @@ impl ReaderPool {
         readers: &Arc<Self>,
         work: impl FnOnce(&Connection) -> DbResult<T> + Send + 'static,
     ) -> StoreResult<T> {
-        let _permit = readers.permits.acquire().await.map_err(|_| StoreError::Closed)?;
-        let mine = readers.clone();
-        let read = spawn_blocking(move || {
-            let db = mine.take()?;
-            let found = in_snapshot(&db, work);
-            // A transaction that could not be ended stays with its connection.
-            if db.is_autocommit() {
-                mine.idle.lock().push(db);
-            }
-            found
-        });
-        match read.await {
-            Ok(found) => found.map_err(|error| error.at_path(&readers.path)),
-            Err(error) if error.is_panic() => {
-                Err(StoreError::Failed { what: "a read panicked".into() })
-            }
-            Err(_) => Err(StoreError::Closed),
+        let (reply, answer) = oneshot::channel();
+        let read = ReadTask { readers: readers.clone(), work, reply };
+        match readers.permits.clone().try_acquire_owned() {
+            Ok(permit) => read.start(permit),
+            Err(_) => drop(tokio::spawn(read.start_when_free())),
         }
+        let found = answer.await.map_err(|_| StoreError::Closed)?;
+        found.map_err(|error| error.at_path(&readers.path))
+    }
+
+    fn run<T>(&self, work: impl FnOnce(&Connection) -> DbResult<T>) -> DbResult<T> {
+        let db = self.take()?;
+        let found = catch_unwind(AssertUnwindSafe(|| in_snapshot(&db, work)))
+            .map_err(|_| StoreError::Failed { what: "a read panicked".into() })?;
+        // A transaction that could not be ended stays with its connection.
+        if db.is_autocommit() {
+            self.idle.lock().push(db);
+        }
+        found
     }
 
     fn take(&self) -> DbResult<Connection> {
@@ -73,6 +79,37 @@ impl ReaderPool {
             Some(db) => Ok(db),
             None => schema::connect(&self.path, ConnectionMode::Reading, self.busy),
         }
+    }
+}
+
+/// A read on its way. It hangs on nothing that whoever asked for it holds.
+struct ReadTask<T, W> {
+    readers: Arc<ReaderPool>,
+    work: W,
+    reply: oneshot::Sender<DbResult<T>>,
+}
+
+impl<T, W> ReadTask<T, W>
+where
+    T: Send + 'static,
+    W: FnOnce(&Connection) -> DbResult<T> + Send + 'static,
+{
+    /// Reads once there is room, unless nobody waits for it any more.
+    async fn start_when_free(mut self) {
+        let permits = self.readers.permits.clone();
+        tokio::select! {
+            Ok(permit) = permits.acquire_owned() => self.start(permit),
+            () = self.reply.closed() => {}
+        }
+    }
+
+    fn start(self, permit: OwnedSemaphorePermit) {
+        spawn_blocking(move || {
+            let found = self.readers.run(self.work);
+            drop(permit);
+            // Whoever asked may have stopped waiting.
+            let _ = self.reply.send(found);
+        });
     }
 }
 

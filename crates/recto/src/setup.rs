@@ -483,6 +483,7 @@ fn limits(settings: &Settings, model: &ModelSettings) -> ContextLimits {
         history_messages: settings.history.max_messages as usize,
         history_tokens: Tokens::new(settings.history.max_tokens),
         channel_messages: settings.history.channel_max_messages as usize,
+        channel_context_tokens: Tokens::new(settings.history.channel_context_tokens),
         summary_tokens: Tokens::new(settings.history.summary_tokens),
         minimal_history: model.minimal_history as usize,
         memory_entries: settings.memory.max_entries as usize,

@@ -1,10 +1,11 @@
-//! `recto serve` as it stands by: how soon it is ready, what it holds when nobody talks, and what
-//! it holds after many turns.
+//! `recto serve` as it stands by: how soon it is ready, what it holds when nobody talks, what it
+//! holds after many turns, and what conversations in chats cost in which nothing is said.
 
 use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
+use recto_fakes::{DiscordPerson, FakeDiscord, FakeTelegram, TelegramPerson};
 use tokio::time::sleep;
 
 use super::report::{BenchReport, Figure, FigureGoal, FigureRow, FigureUnit};
@@ -26,6 +27,10 @@ const READY: f64 = 50.0;
 const IDLE: f64 = 30e6;
 /// How much more it may hold after all turns than after the first.
 const GROWTH: f64 = 1.1;
+/// Conversations in each chat service.
+const CHATS: u32 = 20;
+/// Bytes that these may cost while nobody says anything.
+const CHATS_COST: f64 = 5e6;
 /// For a moment after the work, so that what is let go is gone.
 const REST: Duration = Duration::from_secs(2);
 
@@ -49,6 +54,8 @@ async fn measure(recto: &Path) -> Result<BenchReport> {
         try_join_all((0..SESSIONS).map(|number| Talker::begin(server.address, number))).await?;
     let first = talk(&server, &mut talkers, FIRST_TURNS).await?;
     let last = talk(&server, &mut talkers, TURNS - FIRST_TURNS).await?;
+    drop(server);
+    let chats = measure_chats(recto).await?;
     let ready = Samples::new(ready).ok_or("nothing was started")?;
     let milliseconds = |name, value| Figure { name, value, unit: FigureUnit::Milliseconds };
     let bytes = |name: &'static str, value| {
@@ -60,7 +67,9 @@ async fn measure(recto: &Path) -> Result<BenchReport> {
     );
     let setup = format!(
         "`recto serve` with the scripted model and an empty home, started {STARTS} times; then \
-         {TURNS} turns in {SESSIONS} sessions of the last one."
+         {TURNS} turns in {SESSIONS} sessions of the last one. Beside that, one with bots of \
+         Telegram and of Discord (fakes on loopback), in which {CHATS} people each have said \
+         something."
     );
     let goals = vec![
         FigureGoal::at_most("ready (p50)", READY, ready.percentile(50), FigureUnit::Milliseconds),
@@ -71,6 +80,12 @@ async fn measure(recto: &Path) -> Result<BenchReport> {
             last / first,
             FigureUnit::Ratio,
         ),
+        FigureGoal::at_most(
+            "more resident with 20 idle conversations in each chat service",
+            CHATS_COST,
+            chats.idle - chats.none,
+            FigureUnit::Bytes,
+        ),
     ];
     let mut report = BenchReport::new(setup, vec![started], goals);
     report.details.push(super::report::FigureTable {
@@ -79,9 +94,64 @@ async fn measure(recto: &Path) -> Result<BenchReport> {
             bytes("before anybody talks", idle),
             bytes("after 1,000 turns", first),
             bytes("after 10,000 turns", last),
+            bytes("with bots, and no conversation", chats.none),
+            bytes("with one conversation in each chat service", chats.one),
+            bytes("with 20 idle ones in each chat service", chats.idle),
         ],
     });
     Ok(report)
+}
+
+/// What a server with bots holds.
+struct ChatMemory {
+    /// Before anybody has written.
+    none: f64,
+    /// When one person of each service has.
+    one: f64,
+    /// When all have, and none does any more.
+    idle: f64,
+}
+
+async fn measure_chats(recto: &Path) -> Result<ChatMemory> {
+    let (telegram, discord) = (FakeTelegram::start(), FakeDiscord::start());
+    let ids: Vec<String> = (1..=CHATS).map(|id| format!("\"{id}\"")).collect();
+    let bot = |name: &str, url: &str| {
+        let allow = ids.join(", ");
+        format!("[channels.{name}]\nenabled = true\napi_url = \"{url}\"\nallow = [{allow}]\n")
+    };
+    let settings = bot("telegram", &telegram.url()) + &bot("discord", &discord.url());
+    let variables =
+        [("TELEGRAM_BOT_TOKEN", FakeTelegram::TOKEN), ("DISCORD_BOT_TOKEN", FakeDiscord::TOKEN)];
+    let server = ServedHome::start_with(recto, &settings, &variables).await?;
+    while telegram.calls("getUpdates") < 2 || discord.identifies() < 1 {
+        sleep(Duration::from_millis(50)).await;
+    }
+    sleep(REST).await;
+    let none = server.resident_bytes()? as f64;
+    let mut held = Vec::new();
+    for ids in [1..=1, 2..=CHATS] {
+        for id in ids {
+            let text = format!("hello from {id}.");
+            let (ada, ben) = (
+                TelegramPerson::new(i64::from(id), "Ada"),
+                DiscordPerson::new(u64::from(id), "Ben"),
+            );
+            telegram.say(&ada, &text);
+            discord.say(&ben, &text);
+            telegram.wait_for(ada.id, |said| {
+                said.iter().any(|it| it.is_from_bot && it.text.contains(&text))
+            });
+            discord.wait_for(ben.direct(), |said| {
+                said.iter().any(|it| it.is_from_bot && it.text.contains(&text))
+            });
+        }
+        sleep(REST).await;
+        held.push(server.resident_bytes()? as f64);
+    }
+    match held[..] {
+        [one, idle] => Ok(ChatMemory { none, one, idle }),
+        _ => Err("the chats were not measured".into()),
+    }
 }
 
 /// Takes so many turns in all sessions, and gives the memory behind them.

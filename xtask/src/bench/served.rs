@@ -26,14 +26,26 @@ pub(super) struct ServedHome {
 impl ServedHome {
     /// Starts a server, and waits until it is ready.
     pub(super) async fn start(recto: &Path) -> Result<Self> {
+        ServedHome::start_with(recto, "", &[]).await
+    }
+
+    /// The same with more in its config, and with variables.
+    pub(super) async fn start_with(
+        recto: &Path,
+        settings: &str,
+        variables: &[(&str, &str)],
+    ) -> Result<Self> {
         let home = tempfile::tempdir()?;
         // What is counted here is the server's own work, not that of its log's reader.
-        let config = "[models.echo]\nprovider = \"scripted\"\n\n[log]\nlevel = \"warn\"\n";
+        let config = format!(
+            "[models.echo]\nprovider = \"scripted\"\n\n[log]\nlevel = \"warn\"\n\n{settings}"
+        );
         fs::write(home.path().join("config.toml"), config)?;
         let begun = Instant::now();
         let mut child = Command::new(recto)
             .args(["serve", "--listen", "127.0.0.1:0"])
             .env("RECTO_HOME", home.path())
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()?;

@@ -44,6 +44,12 @@ pub enum PlanError {
     /// A pattern that no day fits.
     #[error("that time never comes")]
     NeverComes,
+    /// Neither a pattern nor a time.
+    #[error("it is not said when it is to run")]
+    Unsaid,
+    /// Both a pattern and a time.
+    #[error("it can't run both by a cron pattern and at a single time")]
+    Both,
 }
 
 impl PlanError {
@@ -62,11 +68,33 @@ impl PlanError {
             }
             PlanError::Past { .. } => "name a time to come",
             PlanError::NeverComes => "name a day that there is",
+            PlanError::Unsaid => {
+                "say when: either a cron pattern (`cron`), such as `0 9 * * 1-5`, or a time (`at`), \
+                 such as `2027-01-31 09:00`"
+            }
+            PlanError::Both => "leave one of them out: `cron`, or `at`",
         }
     }
 }
 
 impl SchedulePlan {
+    /// As somebody types it: a pattern or a time, where what is blank counts as left out.
+    pub fn typed(
+        cron: Option<&str>,
+        at: Option<&str>,
+        zone: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Self, PlanError> {
+        let [cron, at, zone] =
+            [cron, at, zone].map(|typed| typed.filter(|typed| !typed.trim().is_empty()));
+        match (cron, at) {
+            (Some(pattern), None) => SchedulePlan::cron(pattern, zone),
+            (None, Some(at)) => SchedulePlan::once(at, zone, now),
+            (None, None) => Err(PlanError::Unsaid),
+            (Some(_), Some(_)) => Err(PlanError::Both),
+        }
+    }
+
     /// Whenever a pattern fits; in the time zone of this machine where none is named.
     pub fn cron(pattern: &str, zone: Option<&str>) -> Result<Self, PlanError> {
         parse_pattern(pattern)?;
@@ -315,6 +343,10 @@ mod tests {
             None,
             now,
         )));
+        let typed = |cron, at| told(SchedulePlan::typed(cron, at, Some(" "), now));
+        expect!["it is not said when it is to run"].assert_eq(&typed(Some(" "), None));
+        expect!["it can't run both by a cron pattern and at a single time"]
+            .assert_eq(&typed(Some("0 9 * * *"), Some("2027-01-31 09:00")));
         let never = SchedulePlan::cron("0 9 30 2 *", Some("UTC")).unwrap();
         assert_eq!(never.next_after(now), None);
     }

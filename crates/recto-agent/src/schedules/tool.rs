@@ -148,14 +148,9 @@ async fn add(agent: &Agent, arguments: &CallArguments, context: &CallContext) ->
 }
 
 fn read_plan(arguments: &CallArguments) -> Result<SchedulePlan, ToolError> {
-    let zone = arguments.text("zone").filter(|zone| !zone.trim().is_empty());
-    let given = |key: &str| arguments.text(key).filter(|text| !text.trim().is_empty());
-    let plan = match (given("cron"), given("at")) {
-        (Some(pattern), None) => SchedulePlan::cron(pattern, zone),
-        (None, Some(at)) => SchedulePlan::once(at, zone, Timestamp::now()),
-        _ => return Err(ToolError::new("say when: either `cron` or `at`")),
-    };
-    plan.map_err(|error| ToolError::new(format!("{error} (hint: {})", error.hint())))
+    let [cron, at, zone] = ["cron", "at", "zone"].map(|key| arguments.text(key));
+    SchedulePlan::typed(cron, at, zone, Timestamp::now())
+        .map_err(|error| ToolError::new(format!("{error} (hint: {})", error.hint())))
 }
 
 fn list(all: &[ScheduleView]) -> String {

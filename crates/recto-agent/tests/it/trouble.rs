@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use recto_agent::{Agent, AgentError, Inbound, SessionSettings};
+use recto_agent::{Agent, AgentError, EventKind, Inbound, SessionSettings};
 use recto_fakes::{AnswerGate, FakeAnswer, FakeServer};
 use recto_store::{Store, StoreOptions, TurnEnding};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::support::{
-    Bench, arrival, check_sound, finished, holds, model, owner, runtime, say, session, submit,
-    transcript,
+    Bench, arrival, check_sound, finished, follow, holds, model, next, owner, runtime, say,
+    session, submit, transcript, within,
 };
 
 /// A store that does not wait long for others.
@@ -50,6 +50,44 @@ fn a_store_that_fails_in_a_turn_ends_it_for_the_listener_and_the_session_goes_on
         assert!(!transcript.contains("two"), "{transcript}");
         // The turn that failed has got its reply after all.
         assert!(transcript.contains("1 user: one\n2 assistant: You said: one\n"), "{transcript}");
+    });
+}
+
+#[test]
+fn a_turn_goes_on_while_a_message_behind_it_waits_to_be_stored() {
+    let gate = AnswerGate::new();
+    let fake = FakeServer::openai().answer(FakeAnswer::text("one two").held(&gate)).start();
+    let (bench, runtime) = (Bench::new(), runtime());
+    runtime.block_on(async {
+        let options = StoreOptions {
+            busy_timeout: Duration::from_secs(60),
+            ..StoreOptions::new(bench.database())
+        };
+        let patient = Store::open(&options).unwrap();
+        let parts = bench.parts_with(vec![model("fake", &fake)], patient);
+        let agent = Agent::start(parts).await.unwrap();
+        let session = session(&agent, "k").await;
+        let mut first = submit(&agent, session, "count").await;
+        arrival(&gate, 1).await;
+        let mut database = Connection::open(bench.database()).unwrap();
+        let lock = Transaction::new(&mut database, TransactionBehavior::Immediate).unwrap();
+        let second = tokio::spawn({
+            let agent = agent.clone();
+            async move { agent.submit(session, Inbound::text(&owner(), "behind it")).await }
+        });
+        // Long enough for it to come to the store, where it is to wait.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        gate.release(1);
+        let is_text = |kind: &EventKind| matches!(kind, EventKind::Text { .. });
+        while !is_text(&next(&mut first.events).await.event) {}
+        assert!(!second.is_finished(), "nothing can be stored");
+        drop(lock);
+        let second = within(second).await.unwrap().unwrap();
+        gate.open();
+        assert_eq!(finished(first).await.reply.unwrap(), "one two");
+        let second = finished(follow(&agent, session, second).await).await;
+        assert_eq!(second.reply.unwrap(), "You said: behind it");
+        check_sound(agent.store(), session).await;
     });
 }
 

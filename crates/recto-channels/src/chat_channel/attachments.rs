@@ -93,13 +93,20 @@ impl<S: ChatService> ChatChannel<S> {
 
 /// Whether the model that answers in a session looks at images, as far as anybody knows.
 async fn takes_images(agent: &Agent, session: &StoredSession) -> bool {
-    let chosen = SessionSettings::from_store(&session.settings).model;
-    let named = chosen.and_then(|name| agent.model(&name).ok());
-    let entry: Option<&ModelEntry> = named.or_else(|| agent.models().first());
-    match entry {
+    match answering_model(agent, session) {
         Some(entry) => entry.image_support().await != FeatureSupport::No,
         None => false,
     }
+}
+
+/// The model that answers in a session.
+pub(super) fn answering_model<'a>(
+    agent: &'a Agent,
+    session: &StoredSession,
+) -> Option<&'a ModelEntry> {
+    let chosen = SessionSettings::from_store(&session.settings).model;
+    let named = chosen.and_then(|name| agent.model(&name).ok());
+    named.or_else(|| agent.models().first())
 }
 
 /// Whether a file is worth a look: nobody says that it is anything but text.

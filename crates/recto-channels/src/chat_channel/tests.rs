@@ -139,7 +139,7 @@ impl ChannelBench {
 
     /// Waits until nothing is left to deliver.
     async fn drain(&self) {
-        for _ in 0..1_000 {
+        for _ in 0..6_000 {
             if self.store.open_deliveries(&self.account).await.unwrap().is_empty() {
                 return;
             }
@@ -200,7 +200,7 @@ async fn what_is_old_is_forgotten_while_the_channel_runs() {
     store.finish_update(account, new[0].id, Vec::new(), old).await.unwrap();
     // What is forgotten is new when it comes again.
     let mut again = Vec::new();
-    for _ in 0..200 {
+    for _ in 0..3_000 {
         again = store.receive_updates(account, vec![update()], cursor()).await.unwrap();
         if !again.is_empty() {
             break;

@@ -7,7 +7,7 @@ use recto_agent::{
     Actor, Agent, AgentError, ApprovalQuestion, ChatCommand, CommandReply, Conversation, Inbound,
     InboundReading, Submission, SurfaceMessage,
 };
-use recto_context::{ContentPart, SpeakerName, one_line};
+use recto_context::{ContentPart, ContextLimits, SpeakerName, one_line};
 use recto_store::{
     ChannelUpdate, Moment, NewChannelDelivery, OverheardMessage, StoreError, StoreResult,
     StoredApproval, StoredSession,
@@ -15,6 +15,7 @@ use recto_store::{
 use serde::Deserialize;
 
 use super::ChatChannel;
+use super::attachments::answering_model;
 use crate::access::{Admission, ChannelPlace, Visitor, admit, is_group_known};
 use crate::content::{AnswerButton, DeliveryContent};
 use crate::incoming::{
@@ -22,8 +23,8 @@ use crate::incoming::{
 };
 use crate::service::{ChatService, ReplyTarget};
 use crate::words::{
-    STILL_WAITING, answer_words, error_words, greeting, pairing_words, problem_words,
-    question_first, reply_words, welcome,
+    HIDDEN_MESSAGE, STILL_WAITING, answer_words, error_words, greeting, pairing_words,
+    problem_words, question_first, reply_words, welcome,
 };
 
 /// The pauses between tries while the store does not take something.
@@ -125,6 +126,9 @@ impl<S: ChatService> ChatChannel<S> {
         let Some(agent) = self.host.agent_for(&self.account, &place.name) else {
             return Ok(Vec::new());
         };
+        if message.is_hidden {
+            return note(HIDDEN_MESSAGE.to_owned());
+        }
         if message.text.trim() == "/start" {
             return note(greeting(agent.name()));
         }
@@ -151,7 +155,9 @@ impl<S: ChatService> ChatChannel<S> {
             Ok(InboundReading::Message(mut inbound)) => {
                 let read = IncomingMessage { text: inbound.visible_text(), ..message.clone() };
                 inbound.content = self.read_content(agent, &session, &read).await;
-                self.add_overheard(&mut inbound, conversation).await?;
+                let limits = answering_model(agent, &session).map(|model| model.limits);
+                let limits = limits.unwrap_or_default();
+                self.add_overheard(&mut inbound, conversation, &limits).await?;
                 let replies = self.submit(incoming, &session, inbound).await?;
                 self.host.store.forget_overheard(&self.account, &conversation.name).await?;
                 Ok(replies)
@@ -294,22 +300,24 @@ impl<S: ChatService> ChatChannel<S> {
         store.overhear(&self.account, &place.name, said, most, Moment::now()).await
     }
 
-    /// Puts what was said in a group since the agent was last meant in front of a message.
+    /// Puts what was said in a group since the agent was last meant in front of a message, as much
+    /// of it as may come along.
     async fn add_overheard(
         &self,
         inbound: &mut Inbound,
         conversation: &Conversation,
+        limits: &ContextLimits,
     ) -> StoreResult<()> {
         if self.policy.context == 0 {
             return Ok(());
         }
         let said = self.host.store.overheard(&self.account, &conversation.name).await?;
-        let (false, Some(ContentPart::Text(text))) = (said.is_empty(), inbound.content.first())
+        let line = |it: &OverheardMessage| format!("> {}: {}", it.speaker, one_line(&it.text));
+        let lines = limits.newest_of_channel(said.iter().map(line).collect());
+        let (false, Some(ContentPart::Text(text))) = (lines.is_empty(), inbound.content.first())
         else {
             return Ok(());
         };
-        let lines: Vec<String> =
-            said.iter().map(|it| format!("> {}: {}", it.speaker, one_line(&it.text))).collect();
         let text = format!("Said before in this group:\n{}\n\n{text}", lines.join("\n"));
         inbound.content[0] = ContentPart::Text(text.into());
         Ok(())

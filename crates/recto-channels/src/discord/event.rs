@@ -44,6 +44,22 @@ pub(super) struct GuildEvent {
     pub(super) id: String,
     pub(super) channels: Vec<ChannelEvent>,
     pub(super) threads: Vec<ChannelEvent>,
+    pub(super) roles: Vec<RoleEvent>,
+}
+
+/// A role of a server.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct RoleEvent {
+    id: String,
+    tags: RoleTags,
+}
+
+/// Whose a role is that nobody can be given.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct RoleTags {
+    bot_id: Option<String>,
 }
 
 /// A channel or a thread.
@@ -72,6 +88,7 @@ pub(super) struct MessageEvent {
     webhook_id: Option<String>,
     content: String,
     mentions: Vec<UserEvent>,
+    pub(super) mention_roles: Vec<String>,
     attachments: Vec<AttachmentEvent>,
     sticker_items: Vec<StickerEvent>,
     referenced_message: Option<Box<MessageEvent>>,
@@ -148,6 +165,16 @@ pub(super) struct KnownChannel {
 /// The channels of servers that the bot has heard of, by their ids.
 pub(super) type ChannelDirectory = HashMap<String, KnownChannel>;
 
+/// The bot's own role in each server, as far as it is known: Discord makes one of the bot's name
+/// when it is invited, and people pick it for the bot itself.
+pub(super) type OwnRoles = HashMap<String, Option<String>>;
+
+/// The role that is the bot's own, of all roles of a server.
+pub(super) fn find_own_role(roles: Vec<RoleEvent>, me: &DiscordIdentity) -> Option<String> {
+    let mut roles = roles.into_iter();
+    roles.find(|role| role.tags.bot_id.as_ref() == Some(&me.id)).map(|role| role.id)
+}
+
 impl ChannelEvent {
     /// What is kept of it. Categories, the parents of channels, mean nothing here.
     pub(super) fn known(&self) -> KnownChannel {
@@ -168,6 +195,7 @@ pub(super) struct DiscordEventReader<'a> {
     pub(super) me: &'a DiscordIdentity,
     pub(super) modes: &'a ChannelModes,
     pub(super) directory: &'a ChannelDirectory,
+    pub(super) roles: &'a OwnRoles,
 }
 
 /// What an interaction asks for.
@@ -195,12 +223,15 @@ impl DiscordEventReader<'_> {
             return None;
         }
         let files = read_files(message);
-        if message.content.trim().is_empty() && files.is_empty() {
+        let is_named_by_role = self.own_role(message).is_some();
+        let is_empty = message.content.trim().is_empty() && files.is_empty();
+        if is_empty && !is_named_by_role {
             return None;
         }
         let answered = message.referenced_message.as_deref();
         let is_answer = answered.is_some_and(|other| other.author.id == self.me.id);
-        let is_named = message.mentions.iter().any(|user| user.id == self.me.id);
+        let is_named =
+            is_named_by_role || message.mentions.iter().any(|user| user.id == self.me.id);
         let is_addressed = mode == ChannelMode::AllMessages || is_answer || is_named;
         let quoted = answered.filter(|other| other.author.id != self.me.id);
         Some(IncomingEvent::Message(IncomingMessage {
@@ -210,6 +241,8 @@ impl DiscordEventReader<'_> {
             text: self.readable(message),
             files,
             is_addressed,
+            // Discord shows it to those alone whom it names themselves.
+            is_hidden: is_empty,
             quoted: quoted.filter(|other| !other.content.trim().is_empty()).map(|other| {
                 let text = self.readable(other).chars().take(MOST_QUOTED).collect();
                 QuotedMessage { speaker: sender(&other.author, None).name, text }
@@ -238,6 +271,7 @@ impl DiscordEventReader<'_> {
                     text: text.clone(),
                     files: Vec::new(),
                     is_addressed: true,
+                    is_hidden: false,
                     quoted: None,
                 });
                 Some(ReadInteraction::Command { event, shown: text })
@@ -273,9 +307,16 @@ impl DiscordEventReader<'_> {
         }
     }
 
+    /// The bot's own role, where a message names it.
+    fn own_role(&self, message: &MessageEvent) -> Option<&str> {
+        let role = self.roles.get(message.guild_id.as_ref()?)?.as_deref()?;
+        message.mention_roles.iter().any(|named| named == role).then_some(role)
+    }
+
     /// A text as people read it: names in place of ids, and without the bot's own at its beginning.
     fn readable(&self, message: &MessageEvent) -> String {
-        let own = [format!("<@{}>", self.me.id), format!("<@!{}>", self.me.id)];
+        let mut own = vec![format!("<@{}>", self.me.id), format!("<@!{}>", self.me.id)];
+        own.extend(self.own_role(message).map(|role| format!("<@&{role}>")));
         let mut text = message.content.trim();
         while let Some(rest) = own.iter().find_map(|own| text.strip_prefix(own.as_str())) {
             text = rest.trim_start();
@@ -297,6 +338,10 @@ impl DiscordEventReader<'_> {
     /// The name that stands for an id, such as `<@123>`, `<#123>` or `<:smile:123>`.
     fn name_of(&self, mark: &str, message: &MessageEvent) -> Option<String> {
         let inner = mark.strip_prefix('<')?.strip_suffix('>')?;
+        if let Some(id) = inner.strip_prefix("@&") {
+            let is_own = self.own_role(message) == Some(id);
+            return is_own.then(|| format!("@{}", self.me.username));
+        }
         if let Some(id) = inner.strip_prefix('@') {
             let id = id.trim_start_matches('!');
             if id == self.me.id {
@@ -357,7 +402,8 @@ mod tests {
         ]);
         let me =
             DiscordIdentity { id: "42".into(), username: "recto".into(), application: "43".into() };
-        let reader = DiscordEventReader { me: &me, modes, directory: &directory };
+        let roles = OwnRoles::from([("1".to_owned(), Some("420".to_owned()))]);
+        let reader = DiscordEventReader { me: &me, modes, directory: &directory, roles: &roles };
         match reader.read_message(&serde_json::from_value(message).unwrap())? {
             IncomingEvent::Message(message) => Some(message),
             other => panic!("{other:?}"),
@@ -401,6 +447,44 @@ mod tests {
             json!({"id": "3", "content": "Really?", "author": {"id": "42", "bot": true}});
         let answer = read(answer).unwrap();
         assert!(answer.is_addressed && answer.quoted.is_none());
+    }
+
+    #[test]
+    fn the_bots_own_role_names_it_and_no_other_role_does() {
+        let by_role = |content: &str, role: &str| {
+            let mut message = said(content, json!([]));
+            message["mention_roles"] = json!([role]);
+            message
+        };
+        let named = read(by_role("<@&420> hello", "420")).unwrap();
+        assert_eq!((named.is_addressed, named.text.as_str()), (true, "hello"));
+        let inside = read(by_role("you, <@&420>?", "420")).unwrap();
+        assert_eq!((inside.is_addressed, inside.text.as_str()), (true, "you, @recto?"));
+        let others = read(by_role("<@&421> hello", "421")).unwrap();
+        assert_eq!((others.is_addressed, others.text.as_str()), (false, "<@&421> hello"));
+        // Without the intent Discord does not show what was said by that name.
+        let hidden = read(by_role("", "420")).unwrap();
+        assert!(hidden.is_addressed && hidden.is_hidden);
+        assert_eq!(read(by_role("", "421")), None);
+        // Another server's roles are others.
+        let mut elsewhere = by_role("<@&420> hello", "420");
+        elsewhere["guild_id"] = json!("2");
+        assert!(!read(elsewhere).unwrap().is_addressed);
+    }
+
+    #[test]
+    fn roles_are_told_apart_by_whose_they_are() {
+        let roles = json!([
+            {"id": "1", "name": "@everyone"},
+            {"id": "9", "name": "recto", "tags": {"bot_id": "41"}},
+            {"id": "420", "name": "recto", "managed": true, "tags": {"bot_id": "42"}},
+            {"id": "7", "tags": {"premium_subscriber": null}},
+        ]);
+        let me =
+            DiscordIdentity { id: "42".into(), username: "recto".into(), application: "43".into() };
+        let roles: Vec<RoleEvent> = serde_json::from_value(roles).unwrap();
+        assert_eq!(find_own_role(roles, &me).as_deref(), Some("420"));
+        assert_eq!(find_own_role(Vec::new(), &me), None);
     }
 
     #[test]

@@ -9,12 +9,14 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use recto_store::{ChannelCursor, Moment};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use twilight_gateway::error::ReceiveMessageError;
 use twilight_gateway::{ConfigBuilder, Intents, Message, Session, Shard, ShardId};
 
 use super::event::{
     ChannelDirectory, ChannelEvent, DiscordEventReader, GatewayPayload, GuildEvent,
-    InteractionEvent, MessageEvent, ReadInteraction, ReadyEvent,
+    InteractionEvent, MessageEvent, OwnRoles, ReadInteraction, ReadyEvent, RoleEvent,
+    find_own_role,
 };
 use super::rest::{DiscordRest, RestFailure};
 use super::service::DiscordService;
@@ -52,8 +54,8 @@ const FEWEST_SESSIONS: u64 = 10;
 /// How often in a row a session may be refused until it is left for later.
 const MOST_REFUSALS: u32 = 5;
 
-/// How often a channel is asked for that Discord does not tell of.
-const CHANNEL_TRIES: usize = 3;
+/// How often something is asked for that the gateway has not told.
+const LOOK_UP_TRIES: usize = 3;
 
 /// Reads what the bot is sent.
 pub(super) struct DiscordReader {
@@ -64,6 +66,7 @@ pub(super) struct DiscordReader {
     board: ChannelBoard,
     gateway_url: String,
     pub(super) directory: ChannelDirectory,
+    roles: OwnRoles,
     /// The newest message that came.
     newest: u64,
     /// Everything up to this message is stored; what is behind it may have been missed.
@@ -145,6 +148,7 @@ impl DiscordReader {
             channel,
             board,
             directory: ChannelDirectory::new(),
+            roles: OwnRoles::new(),
             replays: false,
             session,
             kept: None,
@@ -307,6 +311,7 @@ impl DiscordReader {
     }
 
     fn note_guild(&mut self, guild: GuildEvent) {
+        self.roles.insert(guild.id.clone(), find_own_role(guild.roles, &self.me));
         let is_awaited = self.boundary > 0 && self.awaited_guilds.0.contains(&guild.id);
         for channel in guild.channels.into_iter().chain(guild.threads) {
             let newest = channel.last_message_id.as_ref().and_then(|id| id.parse().ok());
@@ -321,6 +326,7 @@ impl DiscordReader {
     /// Stores what somebody wrote.
     pub(super) async fn take_message(&mut self, message: &MessageEvent) {
         self.find_channel(&message.channel_id, message.guild_id.as_deref()).await;
+        self.find_role(message).await;
         let id: u64 = message.id.parse().unwrap_or_default();
         self.newest = self.newest.max(id);
         // As long as something older may come, whoever comes next has to look for it, too.
@@ -372,7 +378,12 @@ impl DiscordReader {
     }
 
     fn event_reader(&self) -> DiscordEventReader<'_> {
-        DiscordEventReader { me: &self.me, modes: &self.options.modes, directory: &self.directory }
+        DiscordEventReader {
+            me: &self.me,
+            modes: &self.options.modes,
+            directory: &self.directory,
+            roles: &self.roles,
+        }
     }
 
     /// Stores something, for as long as it takes: it is not sent again.
@@ -402,21 +413,37 @@ impl DiscordReader {
         if guild.is_none() || self.directory.contains_key(id) || id.parse::<u64>().is_err() {
             return;
         }
+        let channel = self.look_up(&format!("/channels/{id}")).await;
+        let channel = channel.and_then(|channel| ChannelEvent::deserialize(&channel).ok());
+        self.directory.insert(id.to_owned(), channel.unwrap_or_default().known());
+    }
+
+    /// Finds out which role of a server is the bot's own, where a message names roles and the
+    /// gateway has not told.
+    async fn find_role(&mut self, message: &MessageEvent) {
+        let Some(guild) = &message.guild_id else { return };
+        let is_known = message.mention_roles.is_empty() || self.roles.contains_key(guild);
+        if is_known || guild.parse::<u64>().is_err() {
+            return;
+        }
+        let roles = self.look_up(&format!("/guilds/{guild}/roles")).await;
+        let roles = roles.and_then(|roles| Vec::<RoleEvent>::deserialize(&roles).ok());
+        self.roles.insert(guild.clone(), find_own_role(roles.unwrap_or_default(), &self.me));
+    }
+
+    /// Asks for something that the gateway has not told; nothing where Discord does not tell.
+    async fn look_up(&self, path: &str) -> Option<Value> {
         let mut pause = PAUSES.0;
-        for _ in 0..CHANNEL_TRIES {
-            match self.rest.get(&format!("/channels/{id}")).await {
-                Ok(channel) => {
-                    let channel = ChannelEvent::deserialize(&channel).unwrap_or_default();
-                    self.directory.insert(id.to_owned(), channel.known());
-                    return;
-                }
-                Err(RestFailure::Refused { status: 400..500, .. }) => break,
+        for _ in 0..LOOK_UP_TRIES {
+            match self.rest.get(path).await {
+                Ok(found) => return Some(found),
+                Err(RestFailure::Refused { status: 400..500, .. }) => return None,
                 Err(RestFailure::Limited(wait)) => tokio::time::sleep(wait).await,
                 Err(_) => tokio::time::sleep(pause).await,
             }
             pause = grown(pause, PAUSES.1);
         }
-        self.directory.insert(id.to_owned(), Default::default());
+        None
     }
 
     /// Notes where the session stands, unless something before is not stored yet: what was set

@@ -1,13 +1,17 @@
 //! Reads what the bot is sent. An update is confirmed by the call for the next ones, and that is
 //! made only when it is stored.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use recto_store::{ChannelCursor, Moment, StoreError};
+use serde::Deserialize;
+use serde_json::Value;
 use teloxide_core::prelude::*;
-use teloxide_core::types::{AllowedUpdate, Update};
+use teloxide_core::types::{AllowedUpdate, Update, UpdateKind};
 use teloxide_core::{Bot, RequestError};
 
+use super::api::send_within;
 use super::service::TelegramService;
 use super::update::{TelegramUpdate, read_update};
 use super::{BotIdentity, CHANNEL, POLL_SECONDS, connection_problem};
@@ -16,6 +20,9 @@ use crate::supervisor::{ChannelBoard, ChannelProblem, ChannelState};
 
 /// How many updates are taken at once: as many as Telegram gives.
 const BATCH: u8 = 100;
+
+/// How much longer a call for updates may take than Telegram holds it back.
+const POLL_MARGIN: Duration = Duration::from_secs(15);
 
 /// For how long Telegram counts on from a number. Later ones may be lower, and to name the old one
 /// would confirm them unread.
@@ -78,7 +85,8 @@ impl TelegramReader {
             [AllowedUpdate::Message, AllowedUpdate::CallbackQuery, AllowedUpdate::MyChatMember];
         let mut call = self.bot.get_updates().limit(BATCH).timeout(wait).allowed_updates(wanted);
         call.offset = cursor.as_ref().and_then(next_offset);
-        let updates = call.await?;
+        let limit = Duration::from_secs(u64::from(wait)) + POLL_MARGIN;
+        let updates = read_batch(send_within(&self.bot, call, limit).await?)?;
         if updates.is_empty() {
             return Ok(());
         }
@@ -116,6 +124,22 @@ impl TelegramReader {
         }
         Ok(self.channel.receive(events, cursor).await?)
     }
+}
+
+/// The updates of an answer. One that can't be understood keeps what it looks like.
+fn read_batch(answer: Value) -> Result<Vec<Update>, RequestError> {
+    let Value::Array(all) = answer else { return Ok(Vec::new()) };
+    let read = |item: Value| {
+        let mut update = Update::deserialize(&item).map_err(|error| RequestError::InvalidJson {
+            source: Arc::new(error),
+            raw: "an update".into(),
+        })?;
+        if let UpdateKind::Error(content) = &mut update.kind {
+            *content = item;
+        }
+        Ok(update)
+    };
+    all.into_iter().map(read).collect()
 }
 
 /// The number from which on updates are asked for, as long as it can be told.

@@ -7,7 +7,7 @@
 //! It counts messages anew in each chat, and a group that becomes a supergroup is another chat. So
 //! the id of a message here is `chat/message`.
 
-use std::future::{Future, IntoFuture};
+use std::future::Future;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -20,6 +20,7 @@ use teloxide_core::types::{
 };
 use teloxide_core::{ApiError, Bot, RequestError};
 
+use super::api::send;
 use super::moves::ChatMoves;
 use super::text::{MOST_TEXT, to_entities};
 use crate::content::AnswerButton;
@@ -156,7 +157,7 @@ impl ChatService for TelegramService {
             call.reply_parameters = quoted.map(|quoted| {
                 ReplyParameters::new(MessageId(quoted.message)).allow_sending_without_reply()
             });
-            call.into_future()
+            send(&self.bot, call)
         });
         let message = sent.await.map_err(|error| service_error(&error))?;
         let id = TelegramMessageId { chat: message.chat.id.0, message: message.id.0 };
@@ -179,7 +180,7 @@ impl ChatService for TelegramService {
                 call.entities = Some(entities.clone()).filter(|entities| !entities.is_empty());
                 call.link_preview_options = Some(NO_PREVIEW);
                 call.reply_markup = keyboard.clone();
-                call.into_future()
+                send(&self.bot, call)
             })
         };
         let changed = match change(to_entities(&piece.text)).await {
@@ -194,7 +195,7 @@ impl ChatService for TelegramService {
 
     async fn delete_message(&self, target: &ReplyTarget, id: &str) -> Result<(), ChatServiceError> {
         let message = self.find_message(target, id)?;
-        let delete = |chat| self.bot.delete_message(ChatId(chat), message).into_future();
+        let delete = |chat| send(&self.bot, self.bot.delete_message(ChatId(chat), message));
         match self.call(target, delete).await {
             Ok(_)
             | Err(RequestError::Api(
@@ -208,12 +209,13 @@ impl ChatService for TelegramService {
         let Ok(chat) = self.chat(target) else { return };
         let mut call = self.bot.send_chat_action(ChatId(chat), ChatAction::Typing);
         call.message_thread_id = thread(target);
-        tokio::spawn(call.into_future());
+        let bot = self.bot.clone();
+        tokio::spawn(async move { send(&bot, call).await });
     }
 
     async fn answer_press(&self, press: &IncomingPress, words: &str) {
         let answer = self.bot.answer_callback_query(CallbackQueryId(press.id.clone()));
-        let _ = answer.text(words).await;
+        let _ = send(&self.bot, answer.text(words)).await;
     }
 
     async fn fetch_file(
@@ -222,7 +224,8 @@ impl ChatService for TelegramService {
         most_bytes: usize,
     ) -> Result<Vec<u8>, FetchFailure> {
         let id = FileId(file.handle.clone().ok_or(FetchFailure::Failed)?);
-        let found = self.bot.get_file(id).await.map_err(|_| FetchFailure::Failed)?;
+        let found =
+            send(&self.bot, self.bot.get_file(id)).await.map_err(|_| FetchFailure::Failed)?;
         if found.meta.size as usize > most_bytes {
             return Err(FetchFailure::TooLarge);
         }

@@ -82,6 +82,7 @@ fn read_message(message: &Message, me: &BotIdentity) -> Option<TelegramUpdate> {
         text: without_name(typed, me),
         files,
         is_addressed: is_private || is_answer || named == Naming::Us,
+        is_hidden: false,
         quoted: answered.filter(|other| !is_from(other, me)).and_then(|other| {
             let said = message.quote().map(|quote| quote.text.as_str());
             let said = said.or(other.text()).or(other.caption())?;

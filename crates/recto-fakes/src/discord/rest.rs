@@ -9,7 +9,9 @@ use super::check::{
     check_callback, check_commands, check_components, check_content, check_fields, check_nonce,
 };
 use super::limits::LimitVerdict;
-use super::world::{DiscordInteractionAnswer, DiscordWorld, FakeChannel, bot, bot_json};
+use super::world::{
+    DiscordInteractionAnswer, DiscordWorld, FakeChannel, bot, bot_json, roles_json,
+};
 
 /// How long an interaction waits for its first answer.
 const FIRST_ANSWER: Duration = Duration::from_secs(3);
@@ -79,6 +81,7 @@ pub(super) fn find_route<'a>(method: &str, path: &'a str) -> Option<(&'static st
         ("GET", ["applications", "@me"]) => ("application", vec![]),
         ("PUT", ["applications", id, "commands"]) => ("commands", vec![id]),
         ("GET", ["channels", id]) => ("channel", vec![id]),
+        ("GET", ["guilds", id, "roles"]) => ("roles", vec![id]),
         ("GET", ["channels", id, "messages"]) => ("messages", vec![id]),
         ("POST", ["channels", id, "messages"]) => ("createMessage", vec![id]),
         ("PATCH", ["channels", id, "messages", message]) => ("editMessage", vec![id, message]),
@@ -107,6 +110,8 @@ impl DiscordWorld {
                 let id = FakeDiscord::APPLICATION.to_string();
                 ok(json!({"id": id, "name": "Recto", "flags": flags}))
             }
+            "roles" if call.ids == [FakeDiscord::GUILD.to_string()] => ok(roles_json()),
+            "roles" => Err(RestError::new(404, 10_004, "Unknown Guild")),
             "commands" => self.set_commands(call),
             "callback" => self.answer_interaction(call),
             "original" => self.edit_original(call),

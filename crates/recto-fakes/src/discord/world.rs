@@ -373,6 +373,7 @@ impl DiscordWorld {
         json!({
             "id": FakeDiscord::GUILD.to_string(), "name": "A server",
             "channels": of_kind(TEXT_CHANNEL), "threads": of_kind(PUBLIC_THREAD),
+            "roles": roles_json(),
         })
     }
 
@@ -477,10 +478,35 @@ fn plain_message(channel: u64, message: &DiscordChatMessage) -> Value {
         "id": message.id.to_string(), "channel_id": channel.to_string(), "type": 0,
         "author": message.author.json(), "content": message.text, "timestamp": TIMESTAMP,
         "edited_timestamp": edited, "tts": false, "mention_everyone": false,
-        "mentions": mentioned(&message.text), "mention_roles": [], "embeds": [],
+        "mentions": mentioned(&message.text), "mention_roles": mentioned_roles(&message.text),
+        "embeds": [],
         "attachments": message.attachments, "components": message.components,
         "pinned": false, "flags": 0,
     })
+}
+
+/// The roles of the server: everybody's, the bot's own, and one that people can be given.
+pub(super) fn roles_json() -> Value {
+    let role = |id: u64, name: &str, tags: Option<Value>| {
+        let mut role = json!({"id": id.to_string(), "name": name, "managed": tags.is_some(),
+            "mentionable": false, "permissions": "0", "position": 0});
+        if let Some(tags) = tags {
+            role["tags"] = tags;
+        }
+        role
+    };
+    let own = json!({"bot_id": FakeDiscord::BOT.to_string()});
+    json!([
+        role(FakeDiscord::GUILD, "@everyone", None),
+        role(FakeDiscord::ROLE, FakeDiscord::USERNAME, Some(own)),
+        role(FakeDiscord::ROLE + 1, "helpers", None),
+    ])
+}
+
+/// The roles that a text names by their ids.
+fn mentioned_roles(text: &str) -> Vec<String> {
+    let named = text.split("<@&").skip(1).filter_map(|rest| rest.split_once('>'));
+    named.filter_map(|(id, _)| id.parse::<u64>().ok()).map(|id| id.to_string()).collect()
 }
 
 /// The people whom a text names by their ids.

@@ -1,18 +1,19 @@
-//! What an agent does at set times: listed, shown with past runs, run now and removed.
+//! What an agent does at set times: added, listed, shown with past runs, run now and removed.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use recto_agent::{LoggedRun, ScheduleView};
-use serde::Deserialize;
+use recto_agent::{LoggedRun, ScheduleDraft, ScheduleSettings, ScheduleView};
+use recto_context::ContextMode;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 
 use super::overview::AgentQuery;
 use super::paging::PageLimit;
-use super::shapes::{RunListShape, RunShape, ScheduleListShape, ScheduleShape};
+use super::shapes::{ContextModeShape, RunListShape, RunShape, ScheduleListShape, ScheduleShape};
 use crate::access::Caller;
-use crate::extract::{ApiQuery, PathName};
+use crate::extract::{ApiJson, ApiQuery, PathName};
 use crate::gateway::Gateway;
 use crate::problem::ApiResult;
 
@@ -30,6 +31,60 @@ pub(crate) async fn list_schedules(
     let schedules = agent.schedules(&actor).await?;
     let listed: Vec<Value> = schedules.iter().map(ScheduleView::json).collect();
     Ok(Json(json!({"agent": agent.name(), "schedules": listed})))
+}
+
+/// Something that is to be done at set times, or once.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewScheduleBody {
+    /// What to call it: at most 64 letters, digits, `_`, `-` and `.`.
+    name: String,
+    /// The task, as a message.
+    task: String,
+    /// When, again and again: minute, hour, day, month, weekday. Either this or `at`.
+    #[serde(default)]
+    cron: Option<String>,
+    /// When, once: `2027-01-31 09:00`, or with an offset.
+    #[serde(default)]
+    at: Option<String>,
+    /// The time zone that both are read in; the server's where none is named.
+    #[serde(default)]
+    zone: Option<String>,
+    /// Where the answer goes, too: a session by its name or number, or a chat as `telegram:CHAT`.
+    #[serde(default)]
+    to: Option<String>,
+    /// The model entry that answers; the agent's where none is named.
+    #[serde(default)]
+    model: Option<String>,
+    /// How much its turns send; as the model has it where nothing is said.
+    #[serde(default)]
+    #[schema(value_type = Option<ContextModeShape>)]
+    context_mode: Option<ContextMode>,
+}
+
+impl NewScheduleBody {
+    fn into_draft(self) -> ScheduleDraft {
+        let NewScheduleBody { name, task, cron, at, zone, to, model, context_mode } = self;
+        let settings = ScheduleSettings { model, context_mode };
+        ScheduleDraft { name, task, cron, at, zone, to, settings }
+    }
+}
+
+/// Has a task done at set times, or once. It runs while the server is up.
+#[utoipa::path(
+    post, path = "/api/schedules", tag = "schedules", request_body = NewScheduleBody,
+    params(AgentQuery),
+    responses((status = 201, description = "The schedule", body = ScheduleShape))
+)]
+pub(crate) async fn add_schedule(
+    State(gateway): State<Gateway>,
+    Caller(actor): Caller,
+    ApiQuery(query): ApiQuery<AgentQuery>,
+    ApiJson(body): ApiJson<NewScheduleBody>,
+) -> ApiResult<(StatusCode, Json<Value>)> {
+    let agent = gateway.agent_or_default(query.agent())?;
+    let added = agent.add_typed_schedule(&actor, body.into_draft()).await?;
+    Ok((StatusCode::CREATED, Json(added.json())))
 }
 
 /// Shows a schedule.

@@ -1,12 +1,15 @@
 //! `/schedules`: what an agent does at set times, when each runs next and how it last went, with the
-//! forms that run one now and remove it.
+//! forms that add one, run one now and remove it.
 
 use axum::Router;
 use axum::extract::State;
 use axum::response::Redirect;
 use axum::routing::{get, post};
 use maud::{Markup, html};
-use recto_agent::{LoggedRun, Right, ScheduleView, describe_outcome, is_allowed};
+use recto_agent::{
+    Agent, LoggedRun, Right, ScheduleDraft, ScheduleSettings, ScheduleView, describe_outcome,
+    is_allowed,
+};
 use recto_store::{StoredRun, TurnEnding, TurnId};
 use serde::Deserialize;
 
@@ -25,6 +28,7 @@ const MOST_RUNS: u32 = 20;
 pub(crate) fn routes() -> Router<Gateway> {
     Router::new()
         .route("/schedules", get(show_schedules))
+        .route("/schedules/add", post(add_schedule))
         .route("/schedules/run", post(run_schedule))
         .route("/schedules/remove", post(remove_schedule))
 }
@@ -62,6 +66,7 @@ async fn show_schedules(
                 }
             }
             (schedule_table(&chrome, &schedules, may_change))
+            @if may_change { (add_form(&chrome, agent, schedules.is_empty())) }
             (run_section(&runs, &schedules))
         }
     };
@@ -72,10 +77,7 @@ fn schedule_table(chrome: &PageChrome, schedules: &[ScheduleView], may_change: b
     html! {
         section aria-label="All schedules" {
             @if schedules.is_empty() {
-                p.empty {
-                    "Nothing is scheduled. In a terminal, "
-                    code { "recto schedule add NAME TASK --cron PATTERN" } " makes one."
-                }
+                p.empty { "Nothing is scheduled." }
             } @else {
                 table.list {
                     thead {
@@ -128,6 +130,46 @@ fn row_form(chrome: &PageChrome, view: &ScheduleView, action: &str, words: &str)
         button.btn.plain type="submit" aria-label={ (words) ": " (view.stored.name) } { (words) }
     };
     chrome.post_form(action, "", &content)
+}
+
+/// The form for a new schedule, which is folded away where there are some.
+fn add_form(chrome: &PageChrome, agent: &Agent, is_open: bool) -> Markup {
+    let content = html! {
+        input type="hidden" name="agent" value=(agent.name());
+        label for="schedule-name" { "Name" }
+        input id="schedule-name" name="name" required maxlength="64" autocomplete="off"
+            placeholder="news";
+        label for="schedule-task" { "Task" }
+        textarea id="schedule-task" name="task" rows="2" required
+            placeholder="what to do, in full: a run has no history" {}
+        label for="schedule-cron" { "Again and again" }
+        input id="schedule-cron" name="cron" autocomplete="off" placeholder="0 8 * * 1-5"
+            aria-describedby="schedule-cron-help";
+        p.q id="schedule-cron-help" {
+            "minute, hour, day, month, weekday; " code { "0 8 * * 1-5" }
+            " is eight o'clock from Monday to Friday"
+        }
+        label for="schedule-at" { "Or once" }
+        input id="schedule-at" name="at" autocomplete="off" placeholder="2027-01-31 09:00";
+        label for="schedule-zone" { "Time zone" }
+        input id="schedule-zone" name="zone" autocomplete="off"
+            placeholder="the server's, or one such as Europe/Berlin";
+        label for="schedule-to" { "Answer also to" }
+        input id="schedule-to" name="to" autocomplete="off"
+            placeholder="a session, or a chat such as telegram:4711";
+        label for="schedule-model" { "Model" }
+        select id="schedule-model" name="model" {
+            option value="" { "the agent's" }
+            @for model in agent.models() { option value=(model.name) { (model.name) } }
+        }
+        div.acts { button.btn.first type="submit" { "Schedule" } }
+    };
+    html! {
+        details.fold open[is_open] id="add-schedule" {
+            summary { "Add a schedule" }
+            (chrome.post_form("/schedules/add", "memo", &content))
+        }
+    }
 }
 
 fn outcome_words(run: &StoredRun) -> Markup {
@@ -197,6 +239,33 @@ impl ScheduleForm {
         let query = query.append_pair("agent", &self.agent).finish();
         Redirect::to(&format!("/schedules?{query}"))
     }
+}
+
+/// A new schedule as the form sends it: what is left out is sent as nothing.
+#[derive(Debug, Deserialize)]
+struct NewScheduleForm {
+    agent: String,
+    name: String,
+    task: String,
+    cron: Option<String>,
+    at: Option<String>,
+    zone: Option<String>,
+    to: Option<String>,
+    model: Option<String>,
+}
+
+async fn add_schedule(
+    State(gateway): State<Gateway>,
+    Caller(actor): Caller,
+    PageFields(form): PageFields<NewScheduleForm>,
+) -> PageResult<Redirect> {
+    let NewScheduleForm { agent, name, task, cron, at, zone, to, model } = form;
+    let asked = asked_agent(&gateway, Some(&agent))?;
+    let model = model.filter(|model| !model.is_empty());
+    let settings = ScheduleSettings { model, context_mode: None };
+    let draft = ScheduleDraft { name, task, cron, at, zone, to, settings };
+    let added = asked.add_typed_schedule(&actor, draft).await?;
+    Ok(ScheduleForm { agent, name: added.stored.name }.back())
 }
 
 async fn run_schedule(

@@ -1,9 +1,15 @@
 //! Reading while others write, and reading only what is asked for.
 
+use std::task::Poll;
+use std::time::Duration;
+
 use recto_context::Message;
 use recto_store::{NewMessage, SessionCursor};
 
 use crate::support::{StoreBench, at, exchange, id, key, new_message, new_session};
+
+/// How long something may take that must happen.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn a_reader_does_not_wait_for_a_writer() {
@@ -51,6 +57,30 @@ async fn many_can_read_at_once() {
         reads.spawn(async move { store.messages(session, None).await.unwrap().len() });
     }
     assert!(reads.join_all().await.iter().all(|count| *count == 2));
+}
+
+/// Whoever begins to read and is kept from going on holds nobody up: neither those that have a
+/// connection, nor those that wait for one.
+#[tokio::test]
+async fn reads_that_nobody_goes_on_with_keep_no_other_from_reading() {
+    let bench = StoreBench::new();
+    let session = bench.session("a").await;
+    exchange(&bench.store, &session, 1, ["hello", "hi"]).await;
+    let mut begun = Vec::new();
+    for _ in 0..40 {
+        let mut read = Box::pin(bench.store.messages(session.id, None));
+        let is_pending =
+            std::future::poll_fn(|cx| Poll::Ready(read.as_mut().poll(cx).is_pending()));
+        assert!(is_pending.await);
+        begun.push(read);
+    }
+    for _ in 0..3 {
+        let another = tokio::time::timeout(PATIENCE, bench.store.messages(session.id, None));
+        assert_eq!(another.await.expect("nobody stands in its way").unwrap().len(), 2);
+    }
+    for read in begun {
+        assert_eq!(read.await.unwrap().len(), 2);
+    }
 }
 
 #[tokio::test]

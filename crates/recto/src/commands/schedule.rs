@@ -2,11 +2,10 @@
 
 use std::process::ExitCode;
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use recto_agent::{
-    Agent, AgentError, DeliveryTarget, LoggedRun, RequestedRun, SchedulePlan, ScheduleRequest,
-    ScheduleSettings, ScheduleView, describe_outcome,
+    Agent, AgentError, LoggedRun, RequestedRun, ScheduleDraft, ScheduleSettings, ScheduleView,
+    describe_outcome,
 };
 use recto_context::{ContextMode, MessageBody, visible_text};
 use recto_store::{Moment, Store, StoredRun, TurnEnding};
@@ -43,27 +42,27 @@ pub(crate) fn run(home: &RectoHome, args: &ScheduleArgs) -> CliResult<ExitCode> 
 }
 
 async fn add(agent: &Agent, args: &ScheduleAddArgs) -> CliResult {
-    let zone = args.zone.as_deref();
-    let plan = match (&args.cron, &args.at) {
-        (Some(pattern), _) => SchedulePlan::cron(pattern, zone),
-        (None, at) => SchedulePlan::once(at.as_deref().unwrap_or_default(), zone, Timestamp::now()),
-    };
-    let plan = plan.map_err(|error| CliFailure::new(error.to_string()).hint(error.hint()))?;
-    let target = match &args.to {
-        None => DeliveryTarget::OwnSession,
-        Some(typed) => find_target(agent, typed).await?,
-    };
-    let request = ScheduleRequest {
+    let draft = ScheduleDraft {
         name: args.name.clone(),
-        plan,
         task: input::message(&args.task.join(" "))?,
+        cron: args.cron.clone(),
+        at: args.at.clone(),
+        zone: args.zone.clone(),
+        to: args.to.clone(),
         settings: ScheduleSettings {
             model: args.model.clone(),
             context_mode: args.context_mode.map(ContextMode::from),
         },
-        target,
     };
-    let view = agent.add_schedule(&setup::actor(), request).await?;
+    let added = agent.add_typed_schedule(&setup::actor(), draft).await;
+    let view = added.map_err(|error| match error {
+        AgentError::NoSuchSession { .. } => {
+            let hint = "`recto sessions list` lists those that there are; a chat is named as \
+                        `telegram:CHAT` or `discord:CHANNEL`";
+            CliFailure::new(error.to_string()).hint(hint)
+        }
+        error => error.into(),
+    })?;
     let name = tame(&view.stored.name);
     let draw = || format!("schedule `{name}`: {}\n", tame(&view.describe_plan()));
     print_as(args.json.json, || view.json(), draw)?;
@@ -73,17 +72,6 @@ async fn add(agent: &Agent, args: &ScheduleAddArgs) -> CliResult {
         tame(&view.answer_to)
     ));
     Ok(())
-}
-
-async fn find_target(agent: &Agent, typed: &str) -> CliResult<DeliveryTarget> {
-    agent.find_delivery_target(typed).await.map_err(|error| match error {
-        AgentError::NoSuchSession { .. } => {
-            let hint = "`recto sessions list` lists those that there are; a chat is named as \
-                        `telegram:CHAT`";
-            CliFailure::new(error.to_string()).hint(hint)
-        }
-        error => error.into(),
-    })
 }
 
 async fn list(agent: &Agent, as_json: bool) -> CliResult {

@@ -186,6 +186,9 @@ settings_tables! {
         /// The same as `history.max_messages` where several people talk: a group, a Discord
         /// channel. The smaller of the two holds there.
         channel_max_messages: u32 = range(1, 100_000).default("20").example("10");
+        /// The most tokens of what was said in a group since the bot was last named, where
+        /// `context` of its channel brings it along: the newest of it.
+        channel_context_tokens: u32 = range(1, MAX_WINDOW).default("1024").example("512");
         /// Whether a summary stands for messages that leave because a limit is reached: none, one
         /// of sentences as they were said, or one that the model writes. The messages themselves
         /// are kept; `recto sessions expand` takes a summary back.
@@ -371,8 +374,9 @@ settings_tables! {
         allow: Vec<String> = default("").example("[\"4712\"]");
         /// What becomes of those who are not known: they get a code for the owner, or no answer.
         strangers: StrangerPolicy = default("pair").example("\"ignore\"");
-        /// How many messages of a group come along that were said since the bot was last named. The
-        /// bot reads them only where its privacy mode is off, or where it is an administrator.
+        /// How many messages of a group come along that were said since the bot was last named,
+        /// within `history.channel_context_tokens`. The bot reads them only where its privacy mode
+        /// is off, or where it is an administrator.
         context: u32 = range(0, 100).default("0").example("10");
         /// The most bytes of a text file in a message that the model reads; a larger one is named.
         max_file_bytes: u32 = range(0, 1_048_576).default("65536").example("16384");
@@ -406,8 +410,9 @@ settings_tables! {
         mode: ChannelMode = default("mention_only").example("\"off\"");
         /// Whether each person has a session of their own in a channel, in place of one for all.
         per_user: bool = default("false").example("true");
-        /// How many messages of a channel come along that were said since the bot was last named.
-        /// For these, too, it needs the *Message Content Intent*.
+        /// How many messages of a channel come along that were said since the bot was last named,
+        /// within `history.channel_context_tokens`. For these, too, it needs the *Message Content
+        /// Intent*.
         context: u32 = range(0, 100).default("0").example("20");
         /// The most bytes of a text file in a message that the model reads; a larger one is named.
         max_file_bytes: u32 = range(0, 1_048_576).default("65536").example("16384");

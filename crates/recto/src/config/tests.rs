@@ -548,6 +548,7 @@ fn rows_say_what_holds_and_why() {
         history.max_messages = 50  # default
         history.max_tokens = 8192  # default
         history.channel_max_messages = 20  # default
+        history.channel_context_tokens = 1024  # default
         history.compaction = "off"  # default
         history.summary_tokens = 512  # default
         memory.max_entries = 20  # default

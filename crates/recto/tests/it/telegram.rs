@@ -116,6 +116,21 @@ fn wait_until(reached: impl Fn() -> bool) {
     panic!("it never came to be so");
 }
 
+/// Waits for all of something, however long it takes, as long as it goes on. `count` says how much
+/// there is of it.
+pub(crate) fn wait_for_all(all: usize, count: impl Fn() -> usize) {
+    let patience = std::time::Duration::from_secs(60);
+    let (mut seen, mut since) = (0, std::time::Instant::now());
+    while seen < all {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let now = count();
+        if now != seen {
+            (seen, since) = (now, std::time::Instant::now());
+        }
+        assert!(since.elapsed() < patience, "after {seen} of {all} nothing more came");
+    }
+}
+
 /// What the server answers to `GET /readyz`.
 pub(crate) fn readiness(serve: &Running) -> String {
     let told = serve.wait_for_out("Recto answers at");

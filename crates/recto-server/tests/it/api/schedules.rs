@@ -20,7 +20,7 @@ async fn add(api: &DescribedServer, target: DeliveryTarget) {
 
 /// Waits until a schedule's newest run is over, and gives it.
 async fn ended_run(api: &DescribedServer) -> Value {
-    for _ in 0..500 {
+    for _ in 0..3_000 {
         let runs = api.get("/api/schedules/tide/runs").await;
         if !runs["runs"][0]["ended"].is_null() {
             return runs["runs"][0].clone();
@@ -56,6 +56,73 @@ async fn schedules_are_listed_shown_run_logged_and_removed() {
     let (status, problem) = api.ask("GET", "/api/schedules/tide", None).await;
     assert_eq!((status, &problem["code"]), (404, &json!("no_such_schedule")), "{problem}");
     assert_eq!(api.ask("POST", "/api/schedules/tide/runs", None).await.0, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn schedules_are_added_over_the_api_and_what_can_never_run_is_refused() {
+    let api = DescribedServer::start().await;
+    let talk = api.begin("talk").await;
+    let add = async |body: Value| api.send("POST", "/api/schedules", body).await;
+    let body = json!({"name": "tide", "task": "report the tide", "cron": "0 8 * * *",
+        "zone": "Europe/Berlin", "to": "talk", "context_mode": "minimal"});
+    let (status, added) = add(body.clone()).await;
+    assert_eq!((status, &added["name"]), (201, &json!("tide")), "{added}");
+    assert_eq!(added["plan"]["cron"], json!({"pattern": "0 8 * * *", "zone": "Europe/Berlin"}));
+    assert_eq!(added["to"], json!({"session": talk}), "{added}");
+    assert_eq!(added["settings"], json!({"context_mode": "minimal"}), "{added}");
+    assert!(!added["next"].is_null(), "{added}");
+    assert_eq!(api.get("/api/schedules/tide").await["task"], "report the tide");
+    let (status, taken) = add(body.clone()).await;
+    assert_eq!(status, 409, "{taken}");
+    let once = json!({"name": "call", "task": "call", "at": "2999-01-31T09:00:00+01:00"});
+    let (status, added) = add(once).await;
+    assert_eq!((status, &added["to"]), (201, &json!("own_session")), "{added}");
+    for (field, value, status, code) in [
+        ("cron", json!("0 25 * * *"), 400, "schedule_plan"),
+        ("cron", Value::Null, 400, "schedule_plan"),
+        ("at", json!("2999-01-31 09:00"), 400, "schedule_plan"),
+        ("zone", json!("Mars/Olympus"), 400, "schedule_plan"),
+        ("name", json!("two words"), 400, "schedule_name"),
+        ("task", json!(" "), 400, "empty_message"),
+        ("to", json!("nowhere"), 404, "no_such_session"),
+        ("to", json!("telegram:7"), 404, "no_such_chat"),
+        ("model", json!("nobody"), 400, "no_such_model"),
+        ("context_mode", json!("sometimes"), 400, "bad_field"),
+        ("colour", json!("red"), 400, "bad_field"),
+    ] {
+        let mut wrong = body.clone();
+        wrong["name"] = json!("other");
+        wrong[field] = value.clone();
+        let (told, problem) = add(wrong).await;
+        assert_eq!((told, &problem["code"]), (status, &json!(code)), "{field} {value}: {problem}");
+    }
+    assert_eq!(api.get("/api/schedules").await["schedules"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_adds_a_schedule_by_a_form_and_says_what_is_wrong_with_one() {
+    let api = DescribedServer::start().await;
+    let server = &api.server;
+    let page =
+        async |path: &str| server.request("GET", path).send().await.unwrap().text().await.unwrap();
+    let post = async |fields: &str| {
+        let body = format!("agent=main&task=report+the+tide&at=&zone=&to=&model=&{fields}");
+        let request = server.request("POST", "/schedules/add").body(body);
+        let request = request.header("content-type", "application/x-www-form-urlencoded");
+        let answer = request.send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    let shown = page("/schedules").await;
+    assert!(shown.contains("Nothing is scheduled.") && shown.contains("<details"), "{shown}");
+    assert_eq!(post("name=tide&cron=0+8+*+*+*").await.0, 303);
+    let shown = page("/schedules").await;
+    assert!(shown.contains("id=\"schedule-tide\"") && shown.contains("report the tide"), "{shown}");
+    let (status, told) = post("name=other&cron=0+8+*").await;
+    assert_eq!(status, 400, "{told}");
+    assert!(told.contains("it has 3 fields, and five are needed"), "{told}");
+    let (status, told) = post("name=other&cron=").await;
+    assert!(status == 400 && told.contains("it is not said when it is to run"), "{told}");
+    assert_eq!(post("name=tide&cron=0+9+*+*+*").await.0, 409);
 }
 
 #[tokio::test(flavor = "multi_thread")]

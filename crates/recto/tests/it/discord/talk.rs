@@ -46,6 +46,37 @@ fn a_channel_remembers_over_turns_and_a_restart_and_the_terminal_does_not_mix() 
     bot.is_clean();
 }
 
+/// Promise: `sub-agents-see-their-task-alone`
+#[test]
+fn a_sub_agent_that_is_asked_in_a_channel_sees_its_task_alone() {
+    let bot = DiscordHome::new();
+    bot.home.write("workspace/agents/pilot/soul.md", "You are the pilot.\n");
+    bot.home.write("workspace/agents/pilot/skill.md", "Read the tide table.\n");
+    let _serve = bot.serve();
+    let ada = DiscordPerson::new(5, "Ada");
+    bot.discord.say_in(CHANNEL, &ada, &FakeDiscord::naming("The lamp is green."));
+    bot.wait_for_reply(CHANNEL, "The lamp is green.");
+    let task = json!({"agent": "pilot", "task": "When is high water?"});
+    bot.model.push(FakeAnswer::calls([FakeCall::new("delegate", task)]));
+    bot.model.push(FakeAnswer::text("High water is at noon."));
+    bot.model.push(FakeAnswer::text("We sail at noon."));
+    bot.discord.say_in(CHANNEL, &ada, &FakeDiscord::naming("When can we sail?"));
+    bot.wait_for_reply(CHANNEL, "We sail at noon.");
+    let chats = bot.model.chats();
+    let [_, asked, task, answered] = &chats[..] else { panic!("{chats:#?}") };
+    assert!(asked.to_string().contains("The lamp is green."), "{asked}");
+    let expected = json!([
+        {"role": "system", "content": "You are the pilot.\n\nRead the tide table."},
+        {"role": "user", "content": "When is high water?"},
+    ]);
+    assert_eq!(task["messages"], expected, "{task}");
+    assert!(task.get("tools").is_none_or(|tools| tools == &json!([])), "{task}");
+    // What it answers is a result in the channel, and nothing of it stands anywhere else.
+    assert!(answered.to_string().contains("High water is at noon."), "{answered}");
+    assert_eq!(bot.said(CHANNEL).len(), 2, "{:?}", bot.said(CHANNEL));
+    bot.is_clean();
+}
+
 /// Promise: `new-archives`
 #[test]
 fn commands_are_those_of_the_terminal_typed_or_chosen() {
@@ -191,6 +222,36 @@ fn in_channels_the_bot_answers_when_it_is_named_and_hears_the_rest_if_it_may() {
     let sent = bot.model.chats()[2].to_string();
     assert!(sent.contains("This refers to what Ben said"), "{sent}");
     bot.is_clean();
+}
+
+#[test]
+fn who_names_the_bots_own_role_names_the_bot() {
+    let settings = format!("allow = [\"{CHANNEL}\"]\ncontext = 1");
+    let bot = DiscordHome::with(&settings);
+    let serve = bot.serve();
+    let ada = DiscordPerson::new(5, "Ada");
+    let named = |role: u64, text: &str| FakeDiscord::naming_role(role, text);
+    bot.discord.say_in(CHANNEL, &ada, &named(FakeDiscord::ROLE + 1, "all helpers?"));
+    bot.discord.say_in(CHANNEL, &ada, &named(FakeDiscord::ROLE, "by my role"));
+    bot.wait_for_reply(CHANNEL, "by my role");
+    let sent = sent_texts(&bot.model.chats()[0]).join("\n");
+    assert!(sent.contains("Ada: by my role") || sent.ends_with("by my role"), "{sent}");
+    assert!(!sent.contains(&FakeDiscord::ROLE.to_string()), "{sent}");
+    // Whoever goes on with the session is not told again which roles there are.
+    drop(serve);
+    let _serve = bot.serve();
+    bot.discord.say_in(CHANNEL, &ada, &named(FakeDiscord::ROLE, "and again"));
+    bot.wait_for_reply(CHANNEL, "and again");
+    assert_eq!((bot.discord.identifies(), bot.discord.calls("roles")), (1, 1));
+    assert_eq!(bot.model.chats().len(), 2);
+    bot.is_clean();
+    // Without the intent for it, Discord does not show what was said.
+    let modest = DiscordHome::new();
+    let _modest = modest.serve();
+    modest.discord.say_in(CHANNEL, &ada, &named(FakeDiscord::ROLE, "unseen"));
+    modest.wait_for_reply(CHANNEL, "You have named my role");
+    assert_eq!(modest.model.chats().len(), 0);
+    modest.is_clean();
 }
 
 #[test]

@@ -27,10 +27,10 @@ fn play(conversations: i64, messages: usize, kills: usize) {
             }
         }
     }
-    for id in 1..=conversations {
-        let last = format!("m{}-of-{id}.", messages - 1);
-        bot.wait_for_reply(id, &last);
-    }
+    let is_whole = |reply: &&String| !reply.ends_with(" …");
+    wait_for_all(messages * conversations as usize, || {
+        (1..=conversations).map(|id| bot.said(id).iter().filter(is_whole).count()).sum()
+    });
     let mut placeholders = 0;
     for id in 1..=conversations {
         let replies = bot.said(id);

@@ -154,7 +154,7 @@ fn how_the_bot_is_does_not_flap_and_is_not_said_of_a_process_that_is_gone() {
     let serve = bot.serve();
     serve.wait_for_err("running as");
     let before = bot.telegram.calls("getUpdates");
-    // One failure: the library waits for ten seconds behind each.
+    // What is over at once is not worth a word.
     bot.telegram.fail("getUpdates", 500, 1);
     bot.telegram.say(&owner(), "still there?");
     bot.wait_for_reply(OWNER, "still there?");
@@ -172,10 +172,13 @@ fn how_the_bot_is_does_not_flap_and_is_not_said_of_a_process_that_is_gone() {
 #[test]
 fn a_bot_runs_once_telegram_has_answered() {
     let bot = BotHome::new();
-    bot.telegram.fail("getUpdates", 500, 4);
+    bot.telegram.fail("getUpdates", 500, usize::MAX);
     let serve = bot.serve();
-    wait_until(|| bot.telegram.calls("getUpdates") >= 1);
+    wait_until(|| bot.telegram.calls("getUpdates") >= 2);
     assert!(!readiness(&serve).contains("telegram: running"));
+    // What lasts is told, with what Telegram answers.
+    wait_until(|| readiness(&serve).contains("trouble of its own (status 500)"));
+    bot.telegram.heal("getUpdates");
     wait_until(|| readiness(&serve).contains("telegram: running"));
 }
 

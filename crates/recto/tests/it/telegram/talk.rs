@@ -223,6 +223,31 @@ fn in_groups_the_bot_answers_when_it_is_named_and_hears_the_rest_if_it_may() {
 }
 
 #[test]
+fn what_is_heard_in_a_group_has_a_cap_in_tokens_as_well() {
+    let telegram = FakeTelegram::start();
+    let model = FakeServer::ollama().start();
+    let entry = Wire::Ollama.entry_at(&model.url(), "window = 16384");
+    let config = format!(
+        "{entry}\n[history]\nchannel_context_tokens = 60\n[channels.telegram]\nenabled = true\n\
+         api_url = \"{}\"\nallow = [\"-77\"]\ncontext = 50\n",
+        telegram.url()
+    );
+    let bot = BotHome { home: Home::with(&[("config.toml", &config)]), telegram, model };
+    let _serve = bot.serve();
+    let ada = TelegramPerson::new(5, "Ada");
+    for number in 0..40 {
+        bot.telegram.say_in(-77, &ada, &format!("thing number {number} is said"));
+    }
+    bot.telegram.say_in(-77, &ada, &format!("@{} well?", FakeTelegram::USERNAME));
+    bot.wait_for_reply(-77, "well?");
+    let sent = bot.model.chats()[0]["messages"].to_string();
+    let heard = sent.matches("> Ada: thing number").count();
+    assert!((2..10).contains(&heard), "{heard}: {sent}");
+    assert!(sent.contains("number 39 is said") && !sent.contains("number 20 is said"), "{sent}");
+    bot.is_clean();
+}
+
+#[test]
 fn replies_quote_what_they_answer_when_several_are_open() {
     let bot = BotHome::new();
     let gate = recto_fakes::AnswerGate::new();
