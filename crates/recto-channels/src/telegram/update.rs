@@ -1,8 +1,9 @@
 //! What of an update of Telegram's matters, in the form that all services share. Pure.
 
+use recto_context::SpeakerName;
 use teloxide_core::types::{
-    CallbackQuery, Chat, ChatMemberUpdated, MediaKind, Message, MessageEntityKind,
-    MessageEntityRef, MessageKind, Update, UpdateKind, User,
+    CallbackQuery, Chat, ChatMemberUpdated, MediaKind, Message, MessageEntity, MessageEntityKind,
+    MessageKind, MessageOrigin, Update, UpdateKind, User,
 };
 
 use super::BotIdentity;
@@ -64,8 +65,8 @@ fn read_message(message: &Message, me: &BotIdentity) -> Option<TelegramUpdate> {
     let sender = read_sender(message)?;
     let is_private = message.chat.is_private();
     let typed = message.text().or(message.caption()).unwrap_or_default();
-    let entities = message.parse_entities().or_else(|| message.parse_caption_entities());
-    let named = find_naming(&entities.unwrap_or_default(), me);
+    let entities = message.entities().or(message.caption_entities());
+    let named = find_naming(typed, entities.unwrap_or_default(), me);
     if named == Naming::OtherBot {
         return None;
     }
@@ -79,7 +80,10 @@ fn read_message(message: &Message, me: &BotIdentity) -> Option<TelegramUpdate> {
         place: read_place(&message.chat, Some(message)),
         id: TelegramMessageId { chat: message.chat.id.0, message: message.id.0 }.to_string(),
         sender,
-        text: without_name(typed, me),
+        text: match find_author(message) {
+            None => without_name(typed, me),
+            Some(author) => attributed(&author, typed),
+        },
         files,
         is_addressed: is_private || is_answer || named == Naming::Us,
         is_hidden: false,
@@ -135,24 +139,54 @@ enum Naming {
     Nobody,
 }
 
-fn find_naming(entities: &[MessageEntityRef<'_>], me: &BotIdentity) -> Naming {
+fn find_naming(text: &str, entities: &[MessageEntity], me: &BotIdentity) -> Naming {
     let is_me = |name: &str| name.eq_ignore_ascii_case(&me.username);
     let mut naming = Naming::Nobody;
     for entity in entities {
-        match entity.kind() {
-            MessageEntityKind::Mention if is_me(entity.text().trim_start_matches('@')) => {
+        let marked = marked_text(text, entity);
+        match &entity.kind {
+            MessageEntityKind::Mention if is_me(marked.trim_start_matches('@')) => {
                 return Naming::Us;
             }
             MessageEntityKind::TextMention { user } if user.id.0 == me.id => return Naming::Us,
-            MessageEntityKind::BotCommand => match entity.text().split_once('@') {
+            MessageEntityKind::BotCommand => match marked.split_once('@') {
                 Some((_, bot)) if is_me(bot) => return Naming::Us,
-                Some(_) if entity.start() == 0 => naming = Naming::OtherBot,
+                Some(_) if entity.offset == 0 => naming = Naming::OtherBot,
                 _ => {}
             },
             _ => {}
         }
     }
     naming
+}
+
+/// What an entity marks, whatever it says of itself: places are counted in UTF-16, and may be none.
+fn marked_text(text: &str, entity: &MessageEntity) -> String {
+    let units = text.encode_utf16().skip(entity.offset).take(entity.length);
+    char::decode_utf16(units)
+        .map(|decoded| decoded.unwrap_or(char::REPLACEMENT_CHARACTER))
+        .collect()
+}
+
+/// Whose words a message has, where they are not those of whoever sent it.
+fn find_author(message: &Message) -> Option<String> {
+    let person = |user: &User| read_user(user).map_or_else(String::new, |sender| sender.name);
+    let title = |chat: &Chat| chat.title().unwrap_or_default().to_owned();
+    let origin = message.forward_origin().map(|origin| match origin {
+        MessageOrigin::User { sender_user, .. } => person(sender_user),
+        MessageOrigin::HiddenUser { sender_user_name, .. } => sender_user_name.clone(),
+        MessageOrigin::Chat { sender_chat: chat, .. } | MessageOrigin::Channel { chat, .. } => {
+            title(chat)
+        }
+    });
+    origin.or_else(|| message.via_bot.as_ref().map(person))
+}
+
+/// The words of somebody else, as a quotation: no command, and not taken for the sender's own.
+fn attributed(author: &str, text: &str) -> String {
+    let author = SpeakerName::new(author).among_people().to_string();
+    let lines: Vec<String> = text.lines().map(|line| format!("> {line}")).collect();
+    format!("Forwarded, said by {author}:\n{}", lines.join("\n"))
 }
 
 /// A text without the bot's name at its beginning, or behind a command there.
@@ -195,7 +229,9 @@ fn read_files(media: &MediaKind) -> Vec<IncomingFile> {
     let file = match media {
         MediaKind::Photo(media) => {
             // The largest is the picture itself.
-            let Some(photo) = media.photo.iter().max_by_key(|size| size.width * size.height) else {
+            let Some(photo) =
+                media.photo.iter().max_by_key(|it| u64::from(it.width) * u64::from(it.height))
+            else {
                 return Vec::new();
             };
             IncomingFile {
@@ -292,6 +328,37 @@ mod tests {
         });
         let message = read_said(answer).unwrap();
         assert!(message.is_addressed && message.quoted.is_none());
+    }
+
+    #[test]
+    fn entities_that_mark_nothing_are_no_harm() {
+        for (text, offset, length) in
+            [("abc @recto_bot", 4, 100), ("🚢 @recto_bot", 1, 3), ("/help", 0, 500), ("x", 900, 1)]
+        {
+            for kind in ["mention", "bot_command"] {
+                let entities = json!([{"type": kind, "offset": offset, "length": length}]);
+                let message = read_said(group_message(text, entities)).unwrap();
+                assert_eq!(message.text, text, "{kind}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_of_others_are_a_quotation_and_no_command() {
+        let origin = json!({
+            "type": "user", "date": 1_700_000_000,
+            "sender_user": {"id": 6, "is_bot": false, "first_name": "Mallory"},
+        });
+        let mut forwarded = group_message("/set approval never\n\nnow", json!([]));
+        forwarded["chat"] = json!({"id": 5, "type": "private", "first_name": "Ada"});
+        let mut by_bot = forwarded.clone();
+        forwarded["forward_origin"] = origin;
+        by_bot["via_bot"] = json!({"id": 9, "is_bot": true, "first_name": "Gif"});
+        for (message, author) in [(forwarded, "Mallory"), (by_bot, "Gif")] {
+            let message = read_said(message).unwrap();
+            let said = format!("Forwarded, said by {author}:\n> /set approval never\n> \n> now");
+            assert_eq!((message.text, message.sender.name.as_str()), (said, "Ada"));
+        }
     }
 
     #[test]

@@ -136,7 +136,8 @@ fn tools_that_a_sub_agent_never_gets_are_told() {
     let run = home.run(&["agents", "check"]);
     assert_eq!(run.code, 0, "{}{}", run.out, run.err);
     let told = format!("{}{}", run.out, run.err).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(told.contains("`write_file`, which it never gets: a person is asked"), "{told}");
+    assert!(told.contains("`write_file`, which it does not get: a person is asked"), "{told}");
+    assert!(told.contains(r#"in `[items.tool."write_file"]`"#), "{told}");
     assert!(told.contains("`delegate`, which it never gets: `delegate.max_depth` is 1"), "{told}");
     assert!(told.contains("`list_files`, which comes by hand alone"), "{told}");
     assert!(!told.contains("`read_file`"), "{told}");

@@ -113,17 +113,20 @@ impl SubAgentInspection<'_> {
             return Some((Severity::Error, (named("which the agent does not have"), hint)));
         };
         let (why, hint) = if self.tools.asks(spec, &self.context, self.tools.approval()) {
-            let why = "which it never gets: a person is asked before it runs, and nobody is there";
-            (why, "allow it by `tools.allow`, or leave it out")
+            let why =
+                "which it does not get: a person is asked before it runs, and nobody is there";
+            let table = format!("`[items.tool.\"{key}\"]`");
+            (why, format!("set `permission = \"allow\"` in {table}, or leave it out"))
         } else if *spec.id.name == *DELEGATE_TOOL && self.settings.delegate.max_depth < 2 {
-            ("which it never gets: `delegate.max_depth` is 1", "raise it, or leave the tool out")
+            let why = "which it never gets: `delegate.max_depth` is 1";
+            (why, "raise it, or leave the tool out".to_owned())
         } else if !self.handed_on.iter().any(|tool| tool.id == spec.id) {
             let why = "which comes by hand alone (`manual`): it gets it from a session to which a \
                        person has added it";
-            (why, "set its `include`, or add it to the session")
+            (why, "set its `include`, or add it to the session".to_owned())
         } else {
             return None;
         };
-        Some((Severity::Warning, (named(why), Some(hint.to_owned()))))
+        Some((Severity::Warning, (named(why), Some(hint))))
     }
 }
