@@ -192,7 +192,7 @@ async fn trust_records(parts: &AgentParts) -> StoreResult<TrustRecords> {
 }
 
 /// Stores what is new, and says whether that went well.
-async fn store_trust(parts: &AgentParts, (rows, update): TrustRows) -> bool {
+async fn store_trust(parts: &AgentParts, TrustRows { rows, update }: TrustRows) -> bool {
     parts.store.trust(&parts.options.name, rows, update, Moment::now()).await.is_ok()
 }
 
@@ -219,7 +219,7 @@ async fn check_skills(
                 let identity = SkillIdentity { name: skill.name.clone(), folder, files };
                 let origin = SkillOrigin::of(&identity.folder, project);
                 let standing = records.judge(&identity, origin);
-                news.extend(records.news(&identity, standing));
+                news.extend(records.rows_to_store(&identity, standing));
                 if let Some(look) = standing.look() {
                     trusted.insert(identity.folder.clone(), identity.trusted(look));
                     continue;
