@@ -13,7 +13,7 @@ use recto_context::{
     Catalog, ContentHash, ContentSource, FileNotice, OffReason, OffTool, Skill, ToolSpec,
 };
 use recto_search::SearchEntry;
-use recto_store::Moment;
+use recto_store::{Moment, StoreError, StoreResult};
 use recto_tools::{ApprovalMode, CallContext, ServerTools, TrustedSkills, trust_hash};
 use recto_workspace::{SubAgent, WorkspaceProblem, WorkspaceSnapshot};
 
@@ -70,13 +70,13 @@ impl CatalogCache {
         let built_in = self.built_in.lock().clone();
         let records = match snapshot.catalog.skills.iter().any(|skill| !skill.tools.is_empty()) {
             true => trust_records(parts).await,
-            false => TrustRecords::default(),
+            false => Ok(TrustRecords::default()),
         };
         if let Some(cached) = &*self.cached.lock()
             && Arc::ptr_eq(&cached.snapshot, &snapshot)
             && cached.servers.revision == servers.revision
             && cached.built_in.as_ref().map(Arc::as_ptr) == built_in.as_ref().map(Arc::as_ptr)
-            && cached.records == records
+            && records.as_ref().is_ok_and(|records| cached.records == *records)
         {
             return cached.current.clone();
         }
@@ -85,8 +85,9 @@ impl CatalogCache {
             servers: &servers,
             built_in: built_in.as_deref().unwrap_or(&parts.options.built_in),
         };
-        let (current, news) = build_catalog(parts, sources, &records).await;
-        let mut records = records;
+        let (current, news) = build_catalog(parts, sources, records.as_ref()).await;
+        // What could not be compared is compared next time.
+        let Ok(mut records) = records else { return current };
         for rows in news {
             if purpose == CatalogPurpose::Look || !store_trust(parts, rows.clone()).await {
                 // What nobody has stored is found anew next time.
@@ -155,7 +156,7 @@ struct CatalogSources<'a> {
 async fn build_catalog(
     parts: &AgentParts,
     CatalogSources { snapshot, servers, built_in }: CatalogSources<'_>,
-    records: &TrustRecords,
+    records: Result<&TrustRecords, &StoreError>,
 ) -> (AgentCatalog, Vec<TrustRows>) {
     let mut catalog = snapshot.catalog.clone();
     let known = catalog.notices.len();
@@ -185,34 +186,40 @@ fn notice_of(problem: &WorkspaceProblem) -> Option<TurnNotice> {
     }
 }
 
-/// What is known of skills. A store that can't tell knows none, and then no program is run that
-/// a person has not been asked about.
-async fn trust_records(parts: &AgentParts) -> TrustRecords {
-    TrustRecords::new(parts.store.trusted(&parts.options.name).await.unwrap_or_default())
+/// What is known of skills.
+async fn trust_records(parts: &AgentParts) -> StoreResult<TrustRecords> {
+    parts.store.trusted(&parts.options.name).await.map(TrustRecords::new)
 }
 
 /// Stores what is new, and says whether that went well.
-async fn store_trust(parts: &AgentParts, (rows, update): TrustRows) -> bool {
+async fn store_trust(parts: &AgentParts, TrustRows { rows, update }: TrustRows) -> bool {
     parts.store.trust(&parts.options.name, rows, update, Moment::now()).await.is_ok()
 }
 
 /// Compares skills that declare tools with what is known of them. Those that are not what they
-/// were, and a project's new ones, lose their tools.
+/// were, and a project's new ones, lose their tools; where the store can't tell, all do.
 async fn check_skills(
     catalog: &mut Catalog,
-    records: &TrustRecords,
+    records: Result<&TrustRecords, &StoreError>,
     project: Option<&Path>,
 ) -> (TrustedSkills, Vec<TrustRows>) {
     let (mut trusted, mut news) = (TrustedSkills::new(), Vec::new());
     for skill in catalog.skills.iter_mut().filter(|skill| !skill.tools.is_empty()) {
         let Some(folder) = folder_of(skill) else { continue };
         let source = skill.tools.first().map_or(ContentSource::BuiltIn, |tool| tool.source.clone());
-        let (why, notice) = match hash_files(folder.clone()).await {
-            Ok(files) => {
+        let (why, notice) = match (records, hash_files(folder.clone()).await) {
+            (Err(error), _) => {
+                let problem = format!(
+                    "the tools of skill `{}` are off: what is known of it can't be read: {error}",
+                    skill.name
+                );
+                (OffReason::TrustUnreadable, Some(FileNotice::new(source, problem)))
+            }
+            (Ok(records), Ok(files)) => {
                 let identity = SkillIdentity { name: skill.name.clone(), folder, files };
                 let origin = SkillOrigin::of(&identity.folder, project);
                 let standing = records.judge(&identity, origin);
-                news.extend(records.news(&identity, standing));
+                news.extend(records.rows_to_store(&identity, standing));
                 if let Some(look) = standing.look() {
                     trusted.insert(identity.folder.clone(), identity.trusted(look));
                     continue;
@@ -223,7 +230,9 @@ async fn check_skills(
                 };
                 (why, standing.notice(source, &skill.name))
             }
-            Err(problem) => (OffReason::SkillUnreadable, Some(FileNotice::new(source, problem))),
+            (Ok(_), Err(problem)) => {
+                (OffReason::SkillUnreadable, Some(FileNotice::new(source, problem)))
+            }
         };
         catalog.notices.extend(notice);
         switch_off(&mut skill.tools, &mut catalog.off_tools, why, |_| true);

@@ -5,6 +5,7 @@
 //! run once: a run is submitted under its own number, which the store takes in a single time.
 
 mod plan;
+mod put_out;
 mod run;
 mod target;
 mod tick;
@@ -20,6 +21,7 @@ use serde_json::{Value, json};
 
 use plan::show_time;
 pub use plan::{PlanError, SchedulePlan};
+pub use put_out::{PutOutReport, put_out};
 pub use run::RequestedRun;
 pub use target::DeliveryTarget;
 pub use tick::ScheduleHealth;
@@ -210,18 +212,19 @@ impl Agent {
         self.add_schedule(actor, ScheduleRequest { name, plan, task, settings, target }).await
     }
 
-    /// Makes a schedule. Whoever may not change the workspace has to be somebody whom the owner
-    /// has allowed it, as one who calls the tool for it is.
+    /// Makes a schedule.
     pub async fn add_schedule(
         &self,
         actor: &Actor,
         request: ScheduleRequest,
     ) -> AgentResult<ScheduleView> {
         actor.must_have(Right::ChangeWorkspace)?;
-        self.keep_schedule(actor, request).await
+        self.add_schedule_unchecked(actor, request).await
     }
 
-    pub(crate) async fn keep_schedule(
+    /// Makes a schedule for somebody whom a person has allowed it, as one who calls the tool for
+    /// it is, whatever their own rights are.
+    pub(crate) async fn add_schedule_unchecked(
         &self,
         actor: &Actor,
         request: ScheduleRequest,
@@ -257,10 +260,11 @@ impl Agent {
     /// The agent's schedules, by name.
     pub async fn schedules(&self, actor: &Actor) -> AgentResult<Vec<ScheduleView>> {
         actor.must_have(Right::SeeWorkspace)?;
-        self.list_schedules().await
+        self.schedules_unchecked().await
     }
 
-    pub(crate) async fn list_schedules(&self) -> AgentResult<Vec<ScheduleView>> {
+    /// The same, for those who look at who may know of which.
+    pub(crate) async fn schedules_unchecked(&self) -> AgentResult<Vec<ScheduleView>> {
         let mut views = Vec::new();
         for stored in self.store().schedules().await? {
             if stored.agent == self.name() {
@@ -312,10 +316,11 @@ impl Agent {
     /// Removes a schedule. Its runs stay on record.
     pub async fn remove_schedule(&self, actor: &Actor, name: &str) -> AgentResult<ScheduleView> {
         actor.must_have(Right::ChangeWorkspace)?;
-        self.drop_schedule(name).await
+        self.remove_schedule_unchecked(name).await
     }
 
-    pub(crate) async fn drop_schedule(&self, name: &str) -> AgentResult<ScheduleView> {
+    /// The same, for somebody whom a person has allowed it.
+    pub(crate) async fn remove_schedule_unchecked(&self, name: &str) -> AgentResult<ScheduleView> {
         let removed = self.store().remove_schedule(self.name(), name, Moment::now()).await?;
         match removed {
             Some(stored) => self.view_schedule(stored).await,
@@ -324,7 +329,7 @@ impl Agent {
     }
 
     /// The schedule of that name.
-    pub async fn find_schedule(&self, name: &str) -> AgentResult<StoredSchedule> {
+    pub(crate) async fn find_schedule(&self, name: &str) -> AgentResult<StoredSchedule> {
         match self.store().find_schedule(self.name(), name).await? {
             Some(stored) => Ok(stored),
             None => Err(self.no_such_schedule(name).await?),

@@ -2,7 +2,7 @@
 //! runs, and in the end it is shut down without losing anything.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -106,8 +106,13 @@ impl SkillStanding {
     }
 }
 
-/// Rows of the store, with what they do to those that are there.
-pub type TrustRows = (Vec<(String, ContentHash)>, TrustUpdate);
+/// Rows for the store, with what they do to those that are there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields say it")]
+pub struct TrustRows {
+    pub rows: Vec<(String, ContentHash)>,
+    pub update: TrustUpdate,
+}
 
 /// What an agent's store knows of skills: of each place what it was, of each name where it is,
 /// and which files were off.
@@ -137,13 +142,19 @@ impl TrustRecords {
     }
 
     /// What is to be stored of a skill that stands like this; nothing where it is known already.
-    pub fn news(&self, skill: &SkillIdentity, standing: SkillStanding) -> Option<TrustRows> {
+    pub fn rows_to_store(
+        &self,
+        skill: &SkillIdentity,
+        standing: SkillStanding,
+    ) -> Option<TrustRows> {
         let place = (skill.place_key(), skill.seen());
         let name = (skill.name_key(), skill.place_hash());
         match standing {
-            SkillStanding::New => Some((vec![place, name], TrustUpdate::First)),
+            SkillStanding::New => {
+                Some(TrustRows { rows: vec![place, name], update: TrustUpdate::First })
+            }
             SkillStanding::Seen if self.0.get(&place.0) != Some(&place.1) => {
-                Some((vec![place, name], TrustUpdate::Again))
+                Some(TrustRows { rows: vec![place, name], update: TrustUpdate::Again })
             }
             SkillStanding::LookedAt | SkillStanding::Seen => None,
             SkillStanding::OfProject
@@ -151,13 +162,14 @@ impl TrustRecords {
             | SkillStanding::WasOff
             | SkillStanding::NameTaken => {
                 let off = (skill.off_key(), skill.files);
-                (!self.0.contains_key(&off.0)).then(|| (vec![off], TrustUpdate::First))
+                let is_known = self.0.contains_key(&off.0);
+                (!is_known).then(|| TrustRows { rows: vec![off], update: TrustUpdate::First })
             }
         }
     }
 
     /// Adds what was stored.
-    pub fn add(&mut self, (rows, update): TrustRows) {
+    pub fn add(&mut self, TrustRows { rows, update }: TrustRows) {
         for (key, hash) in rows {
             match update {
                 TrustUpdate::First => drop(self.0.entry(key).or_insert(hash)),
@@ -171,7 +183,7 @@ impl SkillIdentity {
     /// What is stored when a person has looked at the skill as it is now.
     pub fn looked_at_rows(&self) -> TrustRows {
         let rows = vec![(self.place_key(), self.looked_at()), (self.name_key(), self.place_hash())];
-        (rows, TrustUpdate::Again)
+        TrustRows { rows, update: TrustUpdate::Again }
     }
 
     /// The skill as those who run its programs know it.
@@ -217,8 +229,8 @@ mod tests {
     /// What became of a skill that is come upon, as a turn would.
     fn meet(records: &mut TrustRecords, skill: &SkillIdentity) -> SkillStanding {
         let standing = records.judge(skill, SkillOrigin::Agent);
-        if let Some(news) = records.news(skill, standing) {
-            records.add(news);
+        if let Some(rows) = records.rows_to_store(skill, standing) {
+            records.add(rows);
         }
         standing
     }
@@ -264,8 +276,8 @@ mod tests {
         }
         let brought = skill("tidy", "/project/skills/tidy", "c");
         assert_eq!(records.judge(&brought, SkillOrigin::Project), SkillStanding::OfProject);
-        let news = records.news(&brought, SkillStanding::OfProject).unwrap();
-        records.add(news);
+        let rows = records.rows_to_store(&brought, SkillStanding::OfProject).unwrap();
+        records.add(rows);
         assert_eq!(meet(&mut records, &skill("tidy", "/s/tidy", "c")), SkillStanding::WasOff);
         // Moved and changed at once, it is a second one of its name.
         let both = skill("notes", "/s/both", "worse");

@@ -82,6 +82,17 @@ impl Agent {
         if self.store().turn(turn).await?.is_none_or(|turn| turn.session != session) {
             return Err(StoreError::NotFound(RowId::Turn(turn)).into());
         }
+        self.request_turn_stop(actor, session, turn).await
+    }
+
+    /// The same for a turn that the agent itself has begun for somebody, whatever their rights
+    /// are.
+    pub(crate) async fn request_turn_stop(
+        &self,
+        actor: &Actor,
+        session: SessionId,
+        turn: TurnId,
+    ) -> AgentResult<bool> {
         let was_open = self.store().request_stop(turn, actor.to_store()).await?;
         if was_open {
             // Whoever has it looks for it in time; where that is this process, at once.

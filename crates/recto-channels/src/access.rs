@@ -70,7 +70,7 @@ pub(crate) enum Admission {
 const CODE_LETTERS: &[u8] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 
 /// How many letters a code has.
-const CODE_LENGTH: usize = 8;
+pub const PAIRING_CODE_LENGTH: usize = 8;
 
 /// Somebody who wants something, and where.
 #[derive(Debug, Clone, Copy)]
@@ -181,7 +181,7 @@ async fn ask_to_pair(
 
 /// A code that nobody can guess; nothing where the system gives no random numbers.
 fn random_code() -> Option<String> {
-    let mut bytes = [0_u8; CODE_LENGTH];
+    let mut bytes = [0_u8; PAIRING_CODE_LENGTH];
     getrandom::fill(&mut bytes).ok()?;
     // The letters are 32, so that each is as likely as the others.
     Some(bytes.iter().map(|byte| char::from(CODE_LETTERS[usize::from(byte % 32)])).collect())
@@ -197,6 +197,6 @@ mod tests {
         let codes: std::collections::HashSet<String> =
             (0..100).filter_map(|_| random_code()).collect();
         assert_eq!(codes.len(), 100);
-        assert!(codes.iter().all(|code| code.len() == CODE_LENGTH));
+        assert!(codes.iter().all(|code| code.len() == PAIRING_CODE_LENGTH));
     }
 }

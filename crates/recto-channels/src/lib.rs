@@ -27,7 +27,7 @@ mod supervisor;
 mod telegram;
 mod words;
 
-pub use access::{AccessLists, StrangerPolicy};
+pub use access::{AccessLists, PAIRING_CODE_LENGTH, StrangerPolicy};
 pub use chat_channel::ChannelPolicy;
 pub use discord::{ChannelMode, ChannelModes, DiscordOptions, check_discord};
 pub use host::ChannelHost;

@@ -58,6 +58,8 @@ pub enum OffReason {
     SkillUntrusted,
     /// The files of its skill can't be read.
     SkillUnreadable,
+    /// The store does not say whether its skill is the one that was here before.
+    TrustUnreadable,
     /// The config says so.
     Disabled,
     /// A person would have to be asked, and none is there.
@@ -73,6 +75,7 @@ impl OffReason {
             }
             OffReason::SkillUntrusted => "off: nobody has looked at the files of its skill yet",
             OffReason::SkillUnreadable => "off: the files of its skill can't be read",
+            OffReason::TrustUnreadable => "off: what is known of its skill can't be read",
             OffReason::Disabled => "off: the config says so",
             OffReason::NeedsPerson => "off: a person would have to be asked, and none was there",
         }

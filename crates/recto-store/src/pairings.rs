@@ -107,6 +107,9 @@ pub struct StoredPairing {
     pub subject: String,
     /// The name that was shown when they asked.
     pub name: String,
+    /// The conversation in which they asked.
+    #[serde(skip)]
+    pub conversation: Option<String>,
     /// The code, while they wait.
     #[serde(skip)]
     pub code: Option<String>,
@@ -370,6 +373,8 @@ fn read(row: &Row<'_>) -> DbResult<StoredPairing> {
         kind: rows::json(row, "kind")?,
         subject: row.get("subject")?,
         name: row.get("name")?,
+        conversation: rows::optional_json::<NewChannelDelivery>(row, "welcome")?
+            .map(|welcome| welcome.conversation),
         code: row.get("code")?,
         requested: rows::moment(row, "requested")?,
         expires: rows::moment(row, "expires")?,

@@ -8,7 +8,7 @@ use recto_store::{
 };
 use recto_workspace::SubAgent;
 
-use super::{DELEGATE_TOOL, Delegation};
+use super::{DELEGATE_TOOL, Delegation, DelegationLimits};
 use crate::agent::Agent;
 use crate::agent_catalog::CatalogPurpose;
 use crate::error::{AgentError, AgentResult};
@@ -40,7 +40,8 @@ impl Agent {
         parts: DelegationParts<'_>,
     ) -> AgentResult<StoredSession> {
         let sub_agent = self.find_sub_agent(parts.agent).await?;
-        let delegation = self.plan_delegation(&sub_agent, &parts)?;
+        let limits = &self.shared.parts.options.delegation;
+        let delegation = plan_delegation(limits, &sub_agent, &parts)?;
         let model = sub_agent.config.model.clone().or_else(|| parts.caller.model.clone());
         self.shared.model(model.as_deref())?;
         let settings = SessionSettings {
@@ -66,7 +67,7 @@ impl Agent {
             at: Moment::now(),
             settings: settings.to_store(),
         };
-        let most = self.shared.parts.options.delegation.max_tasks;
+        let most = limits.max_tasks;
         let new = NewDelegation { agent: sub_agent.id.to_string(), parent: parts.parent, most };
         let began = self.store().begin_delegation(new, session, holder).await?;
         began.ok_or(AgentError::TooManyTasks { most })
@@ -92,44 +93,43 @@ impl Agent {
         };
         Err(AgentError::SubAgentOff { id: id.to_owned(), problem })
     }
+}
 
-    /// Decides whether the task may be handed on, and with which tools.
-    fn plan_delegation(
-        &self,
-        sub_agent: &SubAgent,
-        parts: &DelegationParts<'_>,
-    ) -> AgentResult<Delegation> {
-        let limits = &self.shared.parts.options.delegation;
-        let above = parts.caller.delegation.as_ref();
-        let chain = above.map(Delegation::whole_chain).unwrap_or_default();
-        if above.is_some_and(|above| !above.may_go_to(&sub_agent.id)) {
-            let chain = chain.into_iter().chain([sub_agent.id.to_string()]).collect();
-            return Err(AgentError::DelegationCycle { chain });
-        }
-        let on_behalf_of = match &parts.caller.delegation {
-            Some(above) => above.on_behalf_of.clone(),
-            None => parts.on_behalf_of.clone(),
-        };
-        let mut delegation = Delegation {
-            agent: sub_agent.id.to_string(),
-            parent: parts.parent.as_ref().map(|parent| parent.turn),
-            chain,
-            tools: Vec::new(),
-            on_behalf_of,
-        };
-        let depth = delegation.depth();
-        if depth > limits.max_depth {
-            return Err(AgentError::TooDeep { most: limits.max_depth });
-        }
-        let may_hand_on = depth < limits.max_depth;
-        let named = |tool: &ToolSpec| sub_agent.config.tools.contains(&tool.id.key());
-        let tools = parts.tools.iter().filter(|tool| named(tool));
-        let tools = tools.filter(|tool| may_hand_on || *tool.id.name != *DELEGATE_TOOL);
-        let is_memory = |tool: &ToolSpec| memory_tools().iter().any(|memory| memory.id == tool.id);
-        let tools = tools.filter(|tool| delegation.is_owners() || !is_memory(tool));
-        delegation.tools = tools.map(|tool| tool.id.key()).collect();
-        Ok(delegation)
+/// Decides whether the task may be handed on, and with which tools. Pure.
+fn plan_delegation(
+    limits: &DelegationLimits,
+    sub_agent: &SubAgent,
+    parts: &DelegationParts<'_>,
+) -> AgentResult<Delegation> {
+    let above = parts.caller.delegation.as_ref();
+    let chain = above.map(Delegation::whole_chain).unwrap_or_default();
+    if above.is_some_and(|above| !above.may_go_to(&sub_agent.id)) {
+        let chain = chain.into_iter().chain([sub_agent.id.to_string()]).collect();
+        return Err(AgentError::DelegationCycle { chain });
     }
+    let on_behalf_of = match &parts.caller.delegation {
+        Some(above) => above.on_behalf_of.clone(),
+        None => parts.on_behalf_of.clone(),
+    };
+    let mut delegation = Delegation {
+        agent: sub_agent.id.to_string(),
+        parent: parts.parent.as_ref().map(|parent| parent.turn),
+        chain,
+        tools: Vec::new(),
+        on_behalf_of,
+    };
+    let depth = delegation.depth();
+    if depth > limits.max_depth {
+        return Err(AgentError::TooDeep { most: limits.max_depth });
+    }
+    let may_hand_on = depth < limits.max_depth;
+    let named = |tool: &ToolSpec| sub_agent.config.tools.contains(&tool.id.key());
+    let tools = parts.tools.iter().filter(|tool| named(tool));
+    let tools = tools.filter(|tool| may_hand_on || *tool.id.name != *DELEGATE_TOOL);
+    let is_memory = |tool: &ToolSpec| memory_tools().iter().any(|memory| memory.id == tool.id);
+    let tools = tools.filter(|tool| delegation.is_owners() || !is_memory(tool));
+    delegation.tools = tools.map(|tool| tool.id.key()).collect();
+    Ok(delegation)
 }
 
 /// The tools of a catalog that can be called in a session with these items: none that a person
@@ -156,5 +156,71 @@ fn is_callable(tool: &ToolSpec, skill: Option<&Skill>, items: &[(ItemId, ItemSta
             };
             comes && tool.include != IncludeMode::Manual
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use expect_test::expect;
+    use recto_workspace::SubAgentConfig;
+
+    use super::*;
+    use crate::delegation::delegate_tool;
+
+    fn sub_agent(id: &str) -> SubAgent {
+        SubAgent {
+            id: id.into(),
+            folder: Path::new(id).into(),
+            config: SubAgentConfig {
+                tools: vec![delegate_tool().id.key()],
+                ..SubAgentConfig::default()
+            },
+            soul: None,
+            mood: None,
+            memory: None,
+            skill: None,
+            fault: None,
+        }
+    }
+
+    /// Hands a task on from one sub-agent to the next, with these limits.
+    fn hand_on(chain: &[&str], max_depth: u32) -> AgentResult<Delegation> {
+        let limits = DelegationLimits { max_depth, ..DelegationLimits::default() };
+        let mut caller = SessionSettings::default();
+        let mut last = Err(AgentError::EmptyMessage);
+        for id in chain {
+            let parts = DelegationParts {
+                agent: id,
+                parent: None,
+                caller: &caller,
+                on_behalf_of: Audience::owner("main"),
+                tools: vec![delegate_tool()],
+            };
+            let planned = plan_delegation(&limits, &sub_agent(id), &parts)?;
+            caller.delegation = Some(planned.clone());
+            last = Ok(planned);
+        }
+        last
+    }
+
+    #[test]
+    fn a_task_never_comes_back_to_who_had_it() {
+        let told = |chain: &[&str]| hand_on(chain, 9).unwrap_err().to_string();
+        expect!["the task would go round in a circle: mate → mate"]
+            .assert_eq(&told(&["mate", "mate"]));
+        expect!["the task would go round in a circle: mate → pilot → mate"]
+            .assert_eq(&told(&["mate", "pilot", "mate"]));
+        assert_eq!(hand_on(&["mate", "pilot"], 9).unwrap().chain, ["mate"]);
+    }
+
+    #[test]
+    fn a_task_goes_no_deeper_than_the_limit_and_who_is_last_has_no_means_to_hand_it_on() {
+        let delegate = [delegate_tool().id.key()];
+        assert_eq!(hand_on(&["mate"], 2).unwrap().tools, delegate);
+        assert_eq!(hand_on(&["mate", "pilot"], 2).unwrap().tools, [""; 0]);
+        let deeper = hand_on(&["mate", "pilot", "cook"], 2);
+        assert!(matches!(deeper, Err(AgentError::TooDeep { most: 2 })), "{deeper:?}");
     }
 }

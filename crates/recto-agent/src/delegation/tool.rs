@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use super::DelegationContext;
 use super::begin::{DelegationParts, callable_tools};
-use super::task::{DelegatedTask, read_outcome};
+use super::task::{DelegatedTask, TaskOutcome, read_outcome};
 use crate::agent::Agent;
 use crate::calling_turn::{CallingTurn, tool_error};
 use crate::error::{AgentError, AgentResult};
@@ -153,13 +153,15 @@ impl<'a> TaskGiver<'a> {
 
     async fn delegate(&self, id: &str, task: &str, context: &CallContext) -> ToolOutput {
         let begun = self.begin(id, context).await;
-        let mut task_of = begun.map_err(|error| tool_error(&error))?;
+        let delegated = begun.map_err(|error| tool_error(&error))?;
         let task = self.with_context(task).await.map_err(|error| tool_error(&error))?;
         let limit = self.agent.shared.parts.options.delegation.time_limit;
-        match timeout(limit, task_of.run(&task)).await {
-            Ok(Ok(finished)) => read_outcome(id, finished).map_err(ToolError::new),
+        match timeout(limit, delegated.run(&task)).await {
+            Ok(Ok(TaskOutcome { finished, .. })) => {
+                read_outcome(id, finished).map_err(ToolError::new)
+            }
             Ok(Err(error)) => Err(tool_error(&error)),
-            // It is stopped when the task is dropped.
+            // It was stopped when it was dropped.
             Err(_) => {
                 let seconds = limit.as_secs();
                 let text =

@@ -15,14 +15,14 @@ use recto_store::{
 use serde_json::json;
 use tokio::time::sleep;
 
-use super::target::FoundTarget;
+use super::target::{FoundTarget, split_chat_name};
 use super::{ScheduleView, is_taken};
 use crate::actor::Actor;
 use crate::agent::{Agent, Conversation};
 use crate::conversation::SOLE_ACCOUNT;
 use crate::error::{AgentError, AgentResult};
 use crate::event::EventKind;
-use crate::event_stream::EventCursor;
+use crate::event_stream::{EventCursor, EventListener};
 use crate::inbound::{Inbound, SurfaceMessage};
 use crate::options::SessionSettings;
 use crate::rights::Right;
@@ -39,6 +39,9 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// a person.
 const DELIVERY_PAUSE: Duration = Duration::from_secs(2);
 
+/// How often it is looked whether a run that is to be stopped has its turn.
+const TURN_PAUSE: Duration = Duration::from_millis(50);
+
 /// A run that somebody wanted now, once it is over.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestedRun {
@@ -46,6 +49,8 @@ pub struct RequestedRun {
     pub run: StoredRun,
     /// Whether it is one that another process had left.
     pub is_taken_over: bool,
+    /// What it answered, if it did.
+    pub reply: Option<String>,
 }
 
 impl Agent {
@@ -56,7 +61,31 @@ impl Agent {
         self.finish_run(&schedule, &run).await?;
         let ended = self.store().schedule_run(run.id).await?;
         let run = ended.ok_or(StoreError::NotFound(RowId::Schedule(schedule.id)))?;
-        Ok(RequestedRun { run, is_taken_over })
+        let turn = match run.turn {
+            Some(turn) => self.store().turn(turn).await?,
+            None => None,
+        };
+        let reply = match turn {
+            Some(turn) => read_answer(&self.store().messages_of_turn(&turn).await?),
+            None => None,
+        };
+        Ok(RequestedRun { run, is_taken_over, reply })
+    }
+
+    /// Stops the turn of the run of a schedule that is under way, as soon as it has one; the run
+    /// ends with it. Says whether there was one.
+    pub async fn stop_schedule_run(&self, actor: &Actor, name: &str) -> AgentResult<bool> {
+        actor.must_have(Right::ChangeWorkspace)?;
+        let schedule = self.find_schedule(name).await?;
+        loop {
+            let runs = self.store().schedule_runs(Some(schedule.id), 1).await?;
+            let open = runs.into_iter().next().filter(|run| run.ended.is_none());
+            let Some(run) = open else { return Ok(false) };
+            if let (Some(session), Some(turn)) = (run.session, run.turn) {
+                return self.stop_turn(actor, session, turn).await;
+            }
+            sleep(TURN_PAUSE).await;
+        }
     }
 
     /// Begins to run a schedule now. It goes on by itself. Must be called within a tokio runtime.
@@ -93,15 +122,7 @@ impl Agent {
             Ok(turn) => self.deliver(&view, run, &turn).await,
             // Whoever takes it over goes on with it.
             Err(error) if error.may_pass() || is_taken(&error) => Err(error),
-            Err(error) => {
-                let ending = RunEnding {
-                    outcome: TurnEnding::Failed,
-                    detail: Some(error.to_string()),
-                    delivery: None,
-                    at: Moment::now(),
-                };
-                self.store().end_run(run.id, ending).await.map_err(AgentError::from)
-            }
+            Err(error) => self.end_without_turn(&view, run, &error).await,
         };
         match ended {
             Err(error) if is_taken(&error) => Ok(()),
@@ -182,11 +203,37 @@ impl Agent {
                 }
             }
             tokio::select! {
-                event = events.next() => if event.is_none() {
+                is_over = hear_end(&mut events, turn) => if !is_over {
                     return Err(AgentError::ShuttingDown);
                 },
                 () = sleep(LOOK_AGAIN) => {}
             }
+        }
+    }
+
+    /// Ends a run that failed without a turn, and says so where the answer was to go. Where there
+    /// is no such place, the log says it alone.
+    async fn end_without_turn(
+        &self,
+        view: &ScheduleView,
+        run: &StoredRun,
+        error: &AgentError,
+    ) -> AgentResult {
+        let mut ending = RunEnding {
+            outcome: TurnEnding::Failed,
+            detail: Some(error.to_string()),
+            delivery: None,
+            at: Moment::now(),
+        };
+        match view.target.find(self).await {
+            Ok(Some(target)) => {
+                let answer = failure_words(view, &ending);
+                let to = view.target.describe(self).await;
+                ending.delivery = Some(AnswerDelivery::Delivered { to });
+                self.put_into_place(view, run, ending, (target, answer)).await
+            }
+            Err(error) if error.may_pass() => Err(error),
+            Ok(None) | Err(_) => Ok(self.store().end_run(run.id, ending).await?),
         }
     }
 
@@ -218,7 +265,8 @@ impl Agent {
         let answer = answer.unwrap_or_else(|| failure_words(view, &ending));
         let to = view.target.describe(self).await;
         ending.delivery = Some(AnswerDelivery::Delivered { to });
-        self.put_into_place(view, run, turn, ending, (target, answer)).await
+        let run = StoredRun { turn: Some(turn.id), ..run.clone() };
+        self.put_into_place(view, &run, ending, (target, answer)).await
     }
 
     /// Ends a run with its answer in its place, as soon as no turn runs there.
@@ -226,7 +274,6 @@ impl Agent {
         &self,
         view: &ScheduleView,
         run: &StoredRun,
-        turn: &StoredTurn,
         ending: RunEnding,
         (target, answer): (FoundTarget, String),
     ) -> AgentResult {
@@ -243,11 +290,24 @@ impl Agent {
                 ended => break ended?,
             }
         };
-        let schedule = view.stored.name.clone();
-        let told = EventKind::Delivered { schedule, message };
-        self.shared.streams.of_session(session.id).publish(turn.id, told);
+        // Events are of turns; who looks at what no turn said finds it in the session.
+        if let Some(turn) = run.turn {
+            let schedule = view.stored.name.clone();
+            let told = EventKind::Delivered { schedule, message };
+            self.shared.streams.of_session(session.id).publish(turn, told);
+        }
         Ok(())
     }
+}
+
+/// Waits until a turn says that it is over; `false` where nothing is said any more.
+async fn hear_end(events: &mut EventListener, turn: TurnId) -> bool {
+    while let Some(event) = events.next().await {
+        if event.turn == Some(turn) && matches!(event.event, EventKind::Finished(_)) {
+            return true;
+        }
+    }
+    false
 }
 
 /// What whoever waits for an answer is told where there is none.
@@ -264,11 +324,7 @@ fn chat_post(
     answer: &str,
 ) -> (ChannelAccount, NewChannelDelivery) {
     let Conversation { surface, account, name, who, .. } = chat;
-    // The name of a conversation is its chat's, with that of a part of it.
-    let (chat, thread) = match name.split_once('/') {
-        Some((chat, thread)) => (chat, Some(thread)),
-        None => (name.as_str(), None),
-    };
+    let (chat, thread) = split_chat_name(name);
     let account = ChannelAccount { channel: surface.clone(), account: account.clone() };
     let markdown = format!("**schedule {}**\n\n{answer}", view.stored.name);
     let delivery = NewChannelDelivery {

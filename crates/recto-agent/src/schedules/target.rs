@@ -141,7 +141,20 @@ impl Agent {
             let named = [key, other].map(|key| format!("{surface}:{}:{chat}", key.account));
             return Err(AgentError::ManyChats { chat: typed.to_owned(), named: named.to_vec() });
         }
-        DeliveryTarget::of_session(self, session).await
+        Ok(match DeliveryTarget::of_session(self, session).await? {
+            // Where each person has a session of their own, what is for all of them is in none
+            // of these.
+            DeliveryTarget::Chat(chat) => DeliveryTarget::Chat(Conversation { user: None, ..chat }),
+            target => target,
+        })
+    }
+}
+
+/// The id of a chat in the name of its conversation, and that of a part of the chat.
+pub(super) fn split_chat_name(name: &str) -> (&str, Option<&str>) {
+    match name.split_once('/') {
+        Some((chat, thread)) => (chat, Some(thread)),
+        None => (name, None),
     }
 }
 

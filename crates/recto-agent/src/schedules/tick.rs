@@ -98,15 +98,27 @@ impl Agent {
             }
         }
         let now = Moment::now();
+        let mut first_error = None;
         for schedule in self.store().due_schedules(self.name(), now).await? {
             let Some(time) = due_time(&schedule, now) else { continue };
-            // Another process may have been faster.
-            if let Some(run) = self.store().begin_due_run(schedule.id, time, now).await? {
-                self.spawn_run(schedule, run);
-                begun += 1;
+            match self.store().begin_due_run(schedule.id, time, now).await {
+                Ok(Some(run)) => {
+                    self.spawn_run(schedule, run);
+                    begun += 1;
+                }
+                // Another process was faster.
+                Ok(None) => {}
+                // The others have their times all the same.
+                Err(error) => {
+                    tracing::warn!(%error, schedule = %schedule.name, "a run could not be begun");
+                    first_error.get_or_insert(error);
+                }
             }
         }
-        Ok(begun)
+        match first_error {
+            Some(error) => Err(error.into()),
+            None => Ok(begun),
+        }
     }
 
     /// Brings a run of this process to its end by itself.
@@ -115,8 +127,8 @@ impl Agent {
         tokio::spawn(async move {
             let finished = AssertUnwindSafe(agent.finish_run(&schedule, &run)).catch_unwind().await;
             match finished {
-                Ok(Ok(()) | Err(AgentError::ShuttingDown | AgentError::Ended)) => return,
-                Ok(Err(error)) if is_taken(&error) => return,
+                Ok(Ok(())) => return,
+                Ok(Err(error)) if is_settled(&error, &agent) => return,
                 Ok(Err(error)) => {
                     tracing::warn!(%error, schedule = %schedule.name, "a run could not be finished");
                 }
@@ -131,6 +143,12 @@ impl Agent {
     }
 }
 
+/// Whether a run that was not finished needs nothing more of this process: another one has it, or
+/// this one shuts down, and lets go of all that it has. An agent that goes on must not keep it.
+fn is_settled(error: &AgentError, agent: &Agent) -> bool {
+    is_taken(error) || agent.shared.closing.is_requested()
+}
+
 /// The time of a schedule that has come, with what lies behind it. Times that have passed since
 /// are one run with it.
 fn due_time(schedule: &StoredSchedule, now: Moment) -> Option<DueTime> {
@@ -141,4 +159,25 @@ fn due_time(schedule: &StoredSchedule, now: Moment) -> Option<DueTime> {
     let missed = plan.count_between(due.timestamp(), now.timestamp());
     let next = plan.next_after(now.timestamp()).map(Moment::new);
     Some(DueTime { due, next, missed })
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::shutdown::tests::idle_agent;
+
+    /// An answer can fail to come in an agent that goes on, too. A run that it kept then would
+    /// never be run again.
+    #[tokio::test]
+    async fn a_run_is_kept_by_no_agent_that_lives() {
+        let folder = TempDir::new().unwrap();
+        let agent = idle_agent(folder.path());
+        for error in [AgentError::Ended, AgentError::ShuttingDown, AgentError::NoModel] {
+            assert!(!is_settled(&error, &agent), "{error}");
+        }
+        agent.shutdown(Duration::ZERO).await;
+        assert!(is_settled(&AgentError::Ended, &agent));
+    }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use recto_context::mode::{ModeSetting, UncertainMode};
 use recto_context::{ContextLimits, PageLayout, Tokens};
+use recto_fakes::FakeModel;
 use recto_llm::{CallOptions, ClientOptions, FeatureSupport, ModelClient, Provider};
 use recto_store::{SessionId, Store, StoreOptions};
 use recto_tools::{CallLimits, Toolbox};
@@ -18,12 +19,17 @@ use crate::{
 };
 
 /// An agent whose model repeats what it is told.
-fn idle_agent(folder: &Path) -> Agent {
+pub(crate) fn idle_agent(folder: &Path) -> Agent {
+    idle_agent_with(folder, ClientOptions::new(Provider::Scripted))
+}
+
+/// An agent with this model.
+pub(crate) fn idle_agent_with(folder: &Path, client: ClientOptions) -> Agent {
     let entry = ModelEntry {
         chosen: "named by the test".into(),
         name: "scripted".into(),
-        client: ModelClient::new(ClientOptions::new(Provider::Scripted)).unwrap(),
-        call: CallOptions::default(),
+        client: ModelClient::new(client).unwrap(),
+        call: CallOptions { model: FakeModel::DEFAULT_NAME.to_owned(), ..CallOptions::default() },
         window: Some(Tokens::new(200_000)),
         mode: ModeSetting::default(),
         uncertain: UncertainMode::default(),

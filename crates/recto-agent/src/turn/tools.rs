@@ -17,7 +17,7 @@ use crate::error::AgentResult;
 use crate::event::{EventKind, RunningCall};
 use crate::notice::NoticeFacts;
 use crate::shared::counter_from;
-use crate::skill_trust::SkillIdentity;
+use crate::skill_trust::{SkillIdentity, TrustRows};
 use crate::step::{StepEffect, StepInput};
 use crate::trace;
 
@@ -65,7 +65,7 @@ impl TurnRun<'_> {
             let Some(skill) = trusted.get_mut(&folder) else { continue };
             skill.look = SkillLook::LookedAt;
             let (name, files) = (skill.name.clone(), skill.files);
-            let (rows, update) = SkillIdentity { name, folder, files }.looked_at_rows();
+            let TrustRows { rows, update } = SkillIdentity { name, folder, files }.looked_at_rows();
             parts.store.trust(&parts.options.name, rows, update, Moment::now()).await?;
         }
         Ok(())

@@ -303,7 +303,7 @@ fn a_tool_that_only_a_person_brings_is_handed_on_once_a_person_has_brought_it() 
 }
 
 #[test]
-fn circles_depth_and_number_are_refused_in_words() {
+fn a_sub_agent_is_not_offered_itself_and_a_turn_gives_only_so_many_tasks() {
     let main = FakeServer::openai()
         .answer(delegates(&[("mate", "a")]))
         .answer(FakeAnswer::text("Done."))

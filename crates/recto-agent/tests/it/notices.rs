@@ -5,6 +5,7 @@ use recto_agent::{Agent, ConfiguredItems, EventKind, Inbound};
 use recto_context::ItemKind;
 use recto_fakes::{FakeAnswer, FakeServer};
 use recto_store::{Moment, NewTurn, SessionId, SettingsMap};
+use rusqlite::Connection;
 
 use crate::support::{
     Bench, events, model, model_without_window, mortal, owner, runtime, session, submit,
@@ -200,5 +201,37 @@ fn a_file_that_says_who_the_agent_is_and_cannot_be_read_is_told_once_for_each_ch
         assert_eq!(notices(&agent, session, "better?").await, [""; 0]);
         std::fs::write(&soul, b"You are \xff.").unwrap();
         assert_eq!(notices(&agent, session, "once more?").await.len(), 1);
+    });
+}
+
+/// Promise: `trust-follows-content`
+#[test]
+fn the_tools_of_skills_are_off_while_the_store_cannot_say_what_a_skill_was() {
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
+    let always = SKILL.replacen("name: clock\n", "name: clock\ninclude: always\n", 1);
+    bench.write("skills/clock/SKILL.md", &always);
+    bench.write("skills/clock/tools.json", &declaration("-u"));
+    let offers_clock = || {
+        let chat = fake.chats().pop().unwrap().to_string();
+        chat.contains(r#""name":"clock_utc_time""#) || chat.contains(r#""name":"utc_time""#)
+    };
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        assert_eq!(notices(&agent, session, "one").await, [""; 0]);
+        assert!(offers_clock());
+        let database = Connection::open(bench.database()).unwrap();
+        database.execute_batch("ALTER TABLE trusted RENAME TO hidden").unwrap();
+        bench.write("skills/clock/tools.json", &declaration("-R"));
+        let told = notices(&agent, session, "two").await;
+        assert!(matches!(&told[..], [one] if one.contains("`clock` are off")), "{told:#?}");
+        assert!(!offers_clock());
+        // Nothing of that is kept: what the store says then is what counts.
+        database.execute_batch("ALTER TABLE hidden RENAME TO trusted").unwrap();
+        assert!(notices(&agent, session, "three").await[0].contains("changed"));
+        assert!(!offers_clock());
+        bench.write("skills/clock/tools.json", &declaration("-u"));
+        assert_eq!(notices(&agent, session, "four").await, [""; 0]);
+        assert!(offers_clock());
     });
 }

@@ -6,14 +6,17 @@ use expect_test::expect;
 use jiff::{SignedDuration, Timestamp};
 use recto_agent::{
     Actor, ActorRole, Agent, AgentError, Conversation, DeliveryTarget, EventCursor, EventKind,
-    PlanError, ScheduleHealth, SchedulePlan, ScheduleRequest, ScheduleSettings, schedule_tool,
+    Inbound, PlanError, ScheduleHealth, SchedulePlan, ScheduleRequest, ScheduleSettings, put_out,
+    schedule_tool,
 };
 use recto_context::{ContextMode, MessageId};
 use recto_fakes::{AnswerGate, FakeAnswer, FakeCall, FakeServer};
 use recto_store::{
-    AnswerDelivery, ChannelAccount, Moment, NewSchedule, RunStart, SessionFilter, SessionName,
-    Store, StoredRun, TurnEnding,
+    AnswerDelivery, ApprovalAnswer, ChannelAccount, Moment, NewChannelDelivery, NewPairing,
+    NewSchedule, PairingGrant, PairingId, PairingSubject, RunStart, SessionFilter, SessionId,
+    SessionName, Store, StoredApproval, StoredRun, TurnEnding,
 };
+use rusqlite::Connection;
 use serde_json::json;
 
 use crate::support::{
@@ -78,7 +81,7 @@ fn what_was_missed_runs_once_and_the_next_time_is_to_come() {
         let runs = runs_over(agent.store(), 1).await;
         assert_eq!(agent.tick_schedules().await.unwrap(), 0);
         assert_eq!((runs[0].outcome, runs[0].missed), (Some(TurnEnding::Done), 5));
-        let next = agent.find_schedule("tide").await.unwrap().due.unwrap();
+        let next = agent.schedule(&owner(), "tide").await.unwrap().stored.due.unwrap();
         assert!(next > Moment::now());
         expect![[r#"
             1 user: report the tide
@@ -195,7 +198,7 @@ fn each_run_is_a_session_of_its_own_without_a_history_and_without_tools_that_ask
         let open = agent.store().sessions(SessionFilter::Open).await.unwrap();
         let open: Vec<_> = open.iter().map(|open| Some(open.session.id)).collect();
         assert_eq!(open, [second.session]);
-        let next = agent.find_schedule("tide").await.unwrap().due.unwrap();
+        let next = agent.schedule(&owner(), "tide").await.unwrap().stored.due.unwrap();
         assert!(next > Moment::now(), "a run by hand moves nothing");
     });
 }
@@ -346,7 +349,13 @@ fn whether_schedules_are_run_here_can_be_asked() {
     runtime().block_on(async {
         let agent = bench.agent(&fake).await;
         assert_eq!(agent.schedule_health(), ScheduleHealth::Off);
+        let new = due_since(1, &DeliveryTarget::OwnSession);
+        agent.store().add_schedule(new).await.unwrap();
         agent.run_schedules_regularly();
+        assert_eq!(agent.schedule_health(), ScheduleHealth::Running);
+        // Nobody ticks here.
+        let runs = runs_over(agent.store(), 1).await;
+        assert_eq!(runs[0].outcome, Some(TurnEnding::Done));
         assert_eq!(agent.schedule_health(), ScheduleHealth::Running);
     });
 }
@@ -397,6 +406,195 @@ fn bad_schedules_are_refused_in_words() {
     });
 }
 
+/// A model entry that a schedule names and the config has no more.
+#[test]
+fn a_run_that_fails_before_its_turn_is_told_where_its_answer_was_to_go() {
+    let fake = FakeServer::openai().start();
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let talk = session(&agent, "k").await;
+        let mut new = due_since(1, &DeliveryTarget::Session(talk));
+        new.settings = json!({"model": "gone"});
+        agent.store().add_schedule(new).await.unwrap();
+        agent.tick_schedules().await.unwrap();
+        let runs = runs_over(agent.store(), 1).await;
+        assert_eq!((runs[0].outcome, runs[0].turn), (Some(TurnEnding::Failed), None));
+        assert_eq!(runs[0].delivery, delivered_to("session k"));
+        let told = transcript(agent.store(), talk).await;
+        let words = "2 assistant: The scheduled task `tide` did not finish: ";
+        assert!(told.contains(words) && told.contains("`gone`"), "{told}");
+    });
+    assert_eq!(fake.chats().len(), 0);
+}
+
+#[test]
+fn a_schedule_that_cannot_be_begun_takes_no_other_along() {
+    let fake = FakeServer::openai().start();
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        for (name, minutes) in [("stuck", 2), ("tide", 1)] {
+            let new = due_since(minutes, &DeliveryTarget::OwnSession);
+            let new = NewSchedule { name: name.to_owned(), ..new };
+            agent.store().add_schedule(new).await.unwrap();
+        }
+        let database = Connection::open(bench.database()).unwrap();
+        let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON schedule_runs
+                      WHEN NEW.schedule = (SELECT id FROM schedules WHERE name = 'stuck')
+                      BEGIN SELECT RAISE(ABORT, 'refused'); END";
+        database.execute_batch(refuse).unwrap();
+        let told = agent.tick_schedules().await.unwrap_err();
+        assert!(matches!(told, AgentError::Store(_)), "{told}");
+        let runs = runs_over(agent.store(), 1).await;
+        let ran = agent.store().schedule(runs[0].schedule).await.unwrap().unwrap();
+        assert_eq!((runs.len(), &*ran.name), (1, "tide"));
+    });
+}
+
+#[test]
+fn a_run_that_is_stopped_ends_with_its_turn() {
+    let gate = AnswerGate::new();
+    let fake = FakeServer::openai().answer(FakeAnswer::text("unheard").held(&gate)).start();
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        agent.add_schedule(&owner(), every_hour(DeliveryTarget::OwnSession)).await.unwrap();
+        assert!(!agent.stop_schedule_run(&owner(), "tide").await.unwrap());
+        agent.start_schedule(&owner(), "tide").await.unwrap();
+        assert!(within(agent.stop_schedule_run(&owner(), "tide")).await.unwrap());
+        let runs = runs_over(agent.store(), 1).await;
+        assert_eq!(runs[0].outcome, Some(TurnEnding::Stopped));
+        gate.open();
+    });
+}
+
+/// Where each person has a session of their own in a channel, none of these is that of all.
+#[test]
+fn an_answer_for_a_channel_is_in_the_session_of_no_single_member() {
+    let fake = FakeServer::openai().start();
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let channel = Conversation::in_group("discord", "bot", "7");
+        for user in ["1", "2"] {
+            let own = Conversation { user: Some(user.to_owned()), ..channel.clone() };
+            let member = Actor::member(&format!("discord-{user}"), "Ann", &own);
+            agent.find_or_begin(&member, &own).await.unwrap();
+        }
+        let target = agent.find_delivery_target("discord:7").await.unwrap();
+        assert_eq!(target, DeliveryTarget::Chat(channel));
+    });
+}
+
+/// Lets somebody in who wrote to a bot in this conversation.
+async fn let_in(store: &Store, subject: &str, conversation: &str) -> PairingId {
+    let bot = ChannelAccount { channel: "discord".to_owned(), account: "bot".to_owned() };
+    let welcome = NewChannelDelivery {
+        key: format!("welcome:{subject}"),
+        conversation: conversation.to_owned(),
+        turn: None,
+        target: json!({"chat": conversation}),
+        content: None,
+    };
+    let new = NewPairing {
+        kind: PairingSubject::Person,
+        subject: subject.to_owned(),
+        name: "Ann".to_owned(),
+        code: format!("CODE000{subject}"),
+        request: welcome.key.clone(),
+        welcome,
+        at: Moment::now(),
+    };
+    let code = new.code.clone();
+    store.request_pairing(&bot, new).await.unwrap();
+    let grant = PairingGrant::Guest(Some("ann".to_owned()));
+    store.approve_pairing(&code, grant, Moment::now()).await.unwrap().id
+}
+
+#[test]
+fn nothing_is_answered_any_more_to_who_is_put_out() {
+    let fake = FakeServer::openai().start();
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        // One person with two accounts, whose chats have ids of their own.
+        let first = let_in(agent.store(), "1", "71").await;
+        let_in(agent.store(), "2", "72").await;
+        let ann = Actor::new("ann", "Ann", ActorRole::Paired);
+        for chat in ["71", "72"] {
+            let target = Conversation::in_private("discord", "bot", chat, &ann);
+            let request = every_hour(DeliveryTarget::Chat(target));
+            let request = ScheduleRequest { name: format!("to-{chat}"), ..request };
+            agent.add_schedule(&owner(), request).await.unwrap();
+        }
+        let refused = put_out(agent.store(), &ann, first).await;
+        assert!(matches!(refused, Err(AgentError::NotAllowed { .. })), "{refused:?}");
+        let report = put_out(agent.store(), &owner(), first).await.unwrap();
+        assert!(report.pairing.revoked.is_some());
+        let removed: Vec<_> = report.removed.iter().map(|schedule| &*schedule.name).collect();
+        assert_eq!(removed, ["to-71"]);
+        let [left] = &agent.schedules(&owner()).await.unwrap()[..] else { panic!("not one") };
+        assert_eq!(left.stored.name, "to-72");
+    });
+}
+
+/// Waits until something is asked in a session.
+async fn next_question(agent: &Agent, talk: SessionId) -> StoredApproval {
+    within(async {
+        loop {
+            let open = agent.open_approvals(&owner(), talk).await.unwrap();
+            if let Some(question) = open.into_iter().next() {
+                return question;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await
+}
+
+#[test]
+fn people_see_and_remove_their_own_schedules_also_under_another_name() {
+    let calls = |call| FakeAnswer::calls([FakeCall::new("schedule", call)]);
+    let fake = FakeServer::openai()
+        .answer(calls(json!({"action": "list"})))
+        .answer(FakeAnswer::text("Listed."))
+        .answer(calls(json!({"action": "remove", "name": "owners"})))
+        .answer(FakeAnswer::text("Refused."))
+        .answer(calls(json!({"action": "remove", "name": "anns"})))
+        .answer(FakeAnswer::text("Removed."))
+        .start();
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let mut parts = bench.parts(vec![model("fake", &fake)]);
+        parts.options.built_in.push(schedule_tool());
+        let agent = Agent::start(parts).await.unwrap();
+        let [ann, renamed] =
+            ["Ann", "Anna"].map(|name| Actor::new("telegram-7", name, ActorRole::Paired));
+        for (name, actor) in [("anns", &ann), ("owners", &owner())] {
+            let new = due_since(-60, &DeliveryTarget::OwnSession);
+            let new = NewSchedule { name: name.to_owned(), actor: actor.to_store(), ..new };
+            agent.store().add_schedule(new).await.unwrap();
+        }
+        let chat = Conversation::in_private("telegram", "bot", "7", &renamed);
+        let talk = agent.find_or_begin(&renamed, &chat).await.unwrap().id;
+        for said in ["what is planned?", "remove that of the owner", "remove mine"] {
+            let inbound = Inbound::text(&renamed, said);
+            let asked = crate::support::submit_inbound(&agent, talk, inbound).await;
+            let open = next_question(&agent, talk).await;
+            agent.answer(&owner(), open.id, ApprovalAnswer::Once).await.unwrap();
+            crate::support::finished(asked).await;
+        }
+        let told = transcript(agent.store(), talk).await;
+        assert!(told.contains("schedule: - anns: 0 * * * * (UTC)"), "{told}");
+        assert!(!told.contains("- owners:"), "{told}");
+        assert!(told.contains("schedule failed: there is no schedule `owners`"), "{told}");
+        assert!(told.contains("schedule: removed: anns"), "{told}");
+        let [left] = &agent.schedules(&owner()).await.unwrap()[..] else { panic!("not one") };
+        assert_eq!(left.stored.name, "owners");
+    });
+}
+
 /// Promise: `schedules-are-asked-about`
 #[test]
 fn a_model_makes_a_schedule_only_when_a_person_allows_it() {
@@ -412,19 +610,9 @@ fn a_model_makes_a_schedule_only_when_a_person_allows_it() {
         let agent = Agent::start(parts).await.unwrap();
         let talk = session(&agent, "k").await;
         let asked = crate::support::submit(&agent, talk, "report the tide each day").await;
-        let open = within(async {
-            loop {
-                let open = agent.open_approvals(&owner(), talk).await.unwrap();
-                if let Some(question) = open.into_iter().next() {
-                    return question;
-                }
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        })
-        .await;
+        let open = next_question(&agent, talk).await;
         assert_eq!(agent.schedules(&owner()).await.unwrap().len(), 0);
-        let once = recto_store::ApprovalAnswer::Once;
-        agent.answer(&owner(), open.id, once).await.unwrap();
+        agent.answer(&owner(), open.id, ApprovalAnswer::Once).await.unwrap();
         assert_eq!(crate::support::finished(asked).await.reply.unwrap(), "It is set.");
         let [made] = &agent.schedules(&owner()).await.unwrap()[..] else { panic!("not one") };
         assert_eq!(made.target, DeliveryTarget::Session(talk));

@@ -5,12 +5,11 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use recto_agent::{Actor, ActorRole, Right, is_allowed};
-use recto_store::Moment;
+use recto_agent::{Actor, ActorRole, RecordReader, Right, is_allowed};
 
 use crate::access::{Caller, CallerCredential, FormToken};
 use crate::assets::asset_path;
-use crate::gateway::{Gateway, can_reach};
+use crate::gateway::Gateway;
 use crate::problem::{ApiProblem, ApiResult};
 
 /// The pages that the top line leads to.
@@ -124,12 +123,8 @@ impl PageChrome {
         visitor: &PageVisitor,
         agent: &str,
     ) -> ApiResult<Self> {
-        let mut waiting = 0;
-        for approval in gateway.store().open_approvals(Moment::now()).await? {
-            let session = gateway.store().session(approval.session).await?;
-            let is_theirs = |session| can_reach(&visitor.actor, &session);
-            waiting += usize::from(session.is_some_and(is_theirs));
-        }
+        let records = RecordReader::new(gateway.store(), &visitor.actor);
+        let waiting = records.open_approvals().await?.len();
         let (agent, form_field) = (agent.to_owned(), visitor.form.field());
         let (logged_in, role) = (LoggedIn::find(visitor), Some(visitor.actor.role));
         Ok(PageChrome { agent, waiting, form_field, logged_in, role })

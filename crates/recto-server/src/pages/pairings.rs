@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::Redirect;
 use axum::routing::post;
 use maud::{Markup, html};
-use recto_agent::{Actor, Right, is_allowed};
+use recto_agent::{Actor, Right, is_allowed, put_out};
 use recto_store::{Moment, PairingGrant, PairingId, StoredPairing};
 use serde::Deserialize;
 
@@ -119,7 +119,6 @@ async fn revoke_pairing(
     Caller(actor): Caller,
     PageFields(form): PageFields<RevokeForm>,
 ) -> PageResult<Redirect> {
-    actor.must_have(Right::ChangeRights)?;
-    gateway.store().revoke_pairing(form.pairing, Moment::now()).await?;
+    put_out(gateway.store(), &actor, form.pairing).await?;
     Ok(Redirect::to("/models#pairings"))
 }

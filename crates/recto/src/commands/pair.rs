@@ -4,6 +4,8 @@
 //! does not show codes, so that nobody is let in for another. The number in the list serves, too,
 //! for an owner who knows who it is.
 
+use recto_agent::{PutOutReport, put_out};
+use recto_channels::PAIRING_CODE_LENGTH;
 use recto_store::{Moment, PairingGrant, PairingId, Store, StoredPairing};
 use serde_json::{Value, json};
 
@@ -12,11 +14,8 @@ use crate::cli::{PairApproveArgs, PairCommand};
 use crate::draw::{PageWidth, TextTable};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
-use crate::output::{print_as, print_list, tame};
+use crate::output::{print_as, print_list, tame, tell};
 use crate::setup;
-
-/// How many letters a code has.
-const CODE_LENGTH: usize = 8;
 
 pub(crate) fn run(home: &RectoHome, command: &PairCommand) -> CliResult {
     let config = setup::load_config(home, Vec::new())?;
@@ -44,7 +43,7 @@ async fn approve(store: &Store, args: &PairApproveArgs) -> CliResult {
     };
     // Codes are longer than any number of a pairing will be.
     let number = args.code.trim();
-    let number = number.parse::<PairingId>().ok().filter(|_| number.len() < CODE_LENGTH);
+    let number = number.parse::<PairingId>().ok().filter(|_| number.len() < PAIRING_CODE_LENGTH);
     let pairing = match number {
         Some(number) => store.approve_pairing_by_number(number, grant, Moment::now()).await?,
         None => store.approve_pairing(&args.code, grant, Moment::now()).await?,
@@ -59,9 +58,14 @@ async fn revoke(store: &Store, number: &str, as_json: bool) -> CliResult {
             .because(&error)
             .hint("`recto pair list` has their numbers")
     })?;
-    let pairing = store.revoke_pairing(id, Moment::now()).await?;
+    let PutOutReport { pairing, removed } = put_out(store, &setup::actor(), id).await?;
     let draw = || format!("{} is not let in any more\n", who(&pairing));
-    print_as(as_json, || pairing_json(&pairing), draw)
+    print_as(as_json, || pairing_json(&pairing), draw)?;
+    for schedule in removed {
+        let name = tame(&schedule.name);
+        tell(&format_args!("schedule `{name}` was answered there, and is removed"));
+    }
+    Ok(())
 }
 
 /// Who it is: `Ada (telegram 4711)`.

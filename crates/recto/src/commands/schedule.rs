@@ -1,16 +1,18 @@
 //! `recto schedule`: tasks that are done at set times, and what came of them.
 
+use std::future::pending;
 use std::process::ExitCode;
 
-use jiff::tz::TimeZone;
 use recto_agent::{
     Agent, AgentError, LoggedRun, RequestedRun, ScheduleDraft, ScheduleSettings, ScheduleView,
     describe_outcome,
 };
-use recto_context::{ContextMode, MessageBody, visible_text};
-use recto_store::{Moment, Store, StoredRun, TurnEnding};
+use recto_context::ContextMode;
+use recto_store::TurnEnding;
 use serde_json::json;
+use tokio::signal::ctrl_c;
 
+use super::sessions::local_with_zone;
 use crate::cli::{ScheduleAddArgs, ScheduleArgs, ScheduleCommand};
 use crate::config::Settings;
 use crate::draw::{PageWidth, TextTable};
@@ -19,6 +21,9 @@ use crate::home::RectoHome;
 use crate::input;
 use crate::output::{print_as, print_data, print_json, print_list, tame, tell};
 use crate::setup;
+
+/// The exit code of a run that a person did not want any more.
+const INTERRUPTED: u8 = 130;
 
 pub(crate) fn run(home: &RectoHome, args: &ScheduleArgs) -> CliResult<ExitCode> {
     let config = setup::load_config(home, Vec::new())?;
@@ -119,19 +124,13 @@ fn draw_runs(runs: &[LoggedRun]) -> String {
         table.row([
             run.id.to_string(),
             schedule.clone(),
-            with_zone(run.begun),
+            local_with_zone(run.begun),
             logged.outcome().to_owned(),
             run.turn.map_or_else(String::new, |turn| turn.to_string()),
             logged.remarks().join("; "),
         ]);
     }
     table.draw(PageWidth::of_stdout())
-}
-
-/// A moment by the clock of this machine, which is named.
-fn with_zone(at: Moment) -> String {
-    let local = at.timestamp().to_zoned(TimeZone::system());
-    local.strftime("%Y-%m-%d %H:%M %Z").to_string()
 }
 
 fn run_now(home: &RectoHome, settings: Settings, name: &str, as_json: bool) -> CliResult<ExitCode> {
@@ -142,38 +141,50 @@ fn run_now(home: &RectoHome, settings: Settings, name: &str, as_json: bool) -> C
         let settings = setup::with_model(settings, None).await?;
         let store = setup::settled_store(&settings).await?;
         let agent = setup::idle_agent(home, &settings, store)?;
-        let ran = agent.run_schedule(&setup::actor(), name).await;
-        let ran = match ran {
-            Ok(ran) => Ok((read_reply(agent.store(), &ran.run).await?, ran)),
-            Err(error) => Err(CliFailure::from(error)),
-        };
+        let ran = run_until_interrupted(&agent, name).await;
         Ok::<_, CliFailure>((agent, ran))
     })?;
     setup::shut_down(runtime, agent);
-    let (reply, RequestedRun { run, is_taken_over }) = ran?;
+    let Some(RequestedRun { run, is_taken_over, reply }) = ran? else {
+        tell(&"the run is left as it is; `recto serve` goes on with it");
+        return Ok(ExitCode::from(INTERRUPTED));
+    };
     if is_taken_over {
         tell(&format_args!("run {} had broken off, and was finished", run.id));
     }
     report(&LoggedRun { run, schedule: name.to_owned() }, reply, as_json)
 }
 
-/// What a run answered, if it did.
-async fn read_reply(store: &Store, run: &StoredRun) -> CliResult<Option<String>> {
-    let Some(turn) = run.turn else { return Ok(None) };
-    let Some(turn) = store.turn(turn).await? else { return Ok(None) };
-    let messages = store.messages_of_turn(&turn).await?;
-    let mut replies = messages.iter().rev().filter_map(|stored| match &stored.message.body {
-        MessageBody::Assistant { content, calls } if calls.is_empty() => {
-            Some(visible_text(content))
+/// Runs a schedule, unless the person wants no more of it: then its turn is stopped, and the run
+/// ends with that. Who interrupts once more leaves the run, and gets none.
+async fn run_until_interrupted(agent: &Agent, name: &str) -> CliResult<Option<RequestedRun>> {
+    let actor = setup::actor();
+    let mut running = Box::pin(agent.run_schedule(&actor, name));
+    tokio::select! {
+        ran = &mut running => return Ok(Some(ran?)),
+        _ = ctrl_c() => tell(&"the run is being stopped"),
+    }
+    let stopping = async {
+        if let Err(error) = agent.stop_schedule_run(&actor, name).await {
+            tell(&CliFailure::from(error));
         }
-        _ => None,
-    });
-    Ok(replies.next())
+        // The run says when it is over.
+        pending::<()>().await;
+    };
+    tokio::select! {
+        ran = &mut running => Ok(Some(ran?)),
+        () = stopping => Ok(None),
+        _ = ctrl_c() => Ok(None),
+    }
 }
 
 fn report(logged: &LoggedRun, reply: Option<String>, as_json: bool) -> CliResult<ExitCode> {
     let is_done = logged.run.outcome == Some(TurnEnding::Done);
-    let code = if is_done { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    let code = match logged.run.outcome {
+        Some(TurnEnding::Done) => ExitCode::SUCCESS,
+        Some(TurnEnding::Stopped) => ExitCode::from(INTERRUPTED),
+        _ => ExitCode::FAILURE,
+    };
     if as_json {
         let mut shown = logged.json();
         shown["reply"] = json!(reply);
@@ -182,6 +193,10 @@ fn report(logged: &LoggedRun, reply: Option<String>, as_json: bool) -> CliResult
     }
     if let Some(reply) = reply {
         print_data(&format!("{}\n", reply.trim_end_matches('\n')))?;
+    }
+    if logged.run.outcome == Some(TurnEnding::Stopped) {
+        tell(&"stopped");
+        return Ok(code);
     }
     if !is_done {
         let why = logged.run.detail.clone().unwrap_or_else(|| logged.outcome().to_owned());

@@ -62,6 +62,25 @@ fn what_can_never_run_is_refused_with_a_hint() {
     }
 }
 
+#[test]
+#[cfg(unix)]
+fn ctrl_c_stops_the_run_for_good() {
+    let home = Home::scripted(&[r#"{"content": "High.", "delay_ms": 50000}"#]);
+    home.ok(&["schedule", "add", "tide", "report", "--cron", "0 8 * * *", "--zone", "UTC"]);
+    let running = home.start(&["schedule", "run", "tide"]);
+    let until = Instant::now() + Duration::from_secs(60);
+    while runs(&home).first().is_none_or(|run| run["turn"].is_null()) {
+        assert!(Instant::now() < until, "it never began");
+        sleep(Duration::from_millis(50));
+    }
+    running.interrupt();
+    let run = running.end();
+    assert_eq!((run.code, &*run.out), (130, ""), "{}", run.err);
+    assert!(run.err.ends_with("stopped\n"), "{}", run.err);
+    let [run] = &runs(&home)[..] else { panic!("not one run") };
+    assert_eq!(run["outcome"], "stopped");
+}
+
 /// Promise: `schedules-run-once`
 #[test]
 fn a_killed_run_is_finished_by_whoever_runs_it_again() {

@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use rusqlite::Connection;
 use serde_json::Value;
 
 use crate::support::*;
@@ -218,6 +219,25 @@ fn a_skill_that_changed_is_off_until_a_person_looked_at_it() {
     let home = home();
     home.run(&["tools", "trust", "lok"]).fails_with("did you mean `look`?");
     home.run(&["tools", "trust", "read_file"]).fails_with("there is no skill `read_file`");
+}
+
+/// Promise: `trust-follows-content`
+#[test]
+fn a_call_of_a_skill_that_is_known_leaves_its_name_to_whom_it_belongs() {
+    let home = home();
+    let call = ["tools", "run", "names", "--args", r#"{"path": "notes"}"#];
+    home.ok(&call);
+    let database = Connection::open(home.path("data/recto.db")).unwrap();
+    let owner = || {
+        let sql = "SELECT hash FROM trusted WHERE folder = 'name look'";
+        database.query_row(sql, [], |row| row.get::<_, Vec<u8>>("hash")).unwrap()
+    };
+    // As if a person had trusted another skill of that name since.
+    let sql = "UPDATE trusted SET hash = randomblob(length(hash)) WHERE folder = 'name look'";
+    assert_eq!(database.execute(sql, []).unwrap(), 1);
+    let other = owner();
+    home.ok(&call);
+    assert_eq!(owner(), other);
 }
 
 #[test]

@@ -79,10 +79,14 @@ pub(super) async fn find_begun(
 pub(super) fn audience_notice(session: &StoredSession) -> Option<String> {
     let audience = SessionSettings::from_store(&session.settings).audience?;
     let with = match (audience.who, &audience.person) {
+        (AudienceKind::SubAgent, _) => {
+            let id = session.id;
+            return Some(format!("session {id} is that of a sub-agent's task, and takes no other"));
+        }
         (AudienceKind::Owner, _) => return None,
         (AudienceKind::Guest, Some(person)) => format!("the guest `{}`", tame(person)),
         (AudienceKind::Guest, None) => "a guest".to_owned(),
-        (AudienceKind::Group | AudienceKind::SubAgent, _) => "a group".to_owned(),
+        (AudienceKind::Group, _) => "a group".to_owned(),
     };
     Some(format!("session {} is held with {with}: what is said here is read there", session.id))
 }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use recto_agent::{TrustRecords, add_tools, other_agents, runnable_tools};
+use recto_agent::{TrustRows, add_tools, other_agents, runnable_tools};
 use recto_context::{CallId, Catalog, Skill, ToolCall, ToolSpec};
 use recto_store::Moment;
 use recto_tools::{
@@ -169,7 +169,8 @@ impl ToolTrial {
     /// Remembers the skill. Whoever calls one by hand to which the config gives rights is told
     /// what those are, and has looked at it then.
     async fn store_trust(&self) -> CliResult {
-        let Some(DeclaringSkill { trust: SkillTrust::Known(identity, standing), .. }) = &self.skill
+        let Some(DeclaringSkill { trust: SkillTrust::Known(identity, _), unstored, .. }) =
+            &self.skill
         else {
             return Ok(());
         };
@@ -177,20 +178,18 @@ impl ToolTrial {
             Ok(ActionFields::Program(fields)) => fields.unseen_skill,
             _ => None,
         };
-        let rows = match (unseen, standing) {
-            (Some(skill), _) => {
+        let stored = match unseen {
+            Some(skill) => {
                 let (name, rights) = (tame(&skill.name), tame(&skill.rights.join(", ")));
                 tell(&format_args!("first call of skill {name}; the config gives it: {rights}"));
-                identity.looked_at_rows()
+                Some(identity.looked_at_rows())
             }
-            (None, standing) => match TrustRecords::default().news(identity, *standing) {
-                Some(rows) => rows,
-                None => return Ok(()),
-            },
+            None => unstored.clone(),
         };
+        let Some(TrustRows { rows, update }) = stored else { return Ok(()) };
         let store = setup::store(&self.view.settings)?;
         let agent = &self.view.settings.agent.name;
-        Ok(store.trust(agent, rows.0, rows.1, Moment::now()).await?)
+        Ok(store.trust(agent, rows, update, Moment::now()).await?)
     }
 
     /// Makes the call. What it would do is looked at first: the person's word is

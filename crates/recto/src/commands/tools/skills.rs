@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use recto_agent::{SkillIdentity, SkillOrigin, SkillStanding, TrustRecords};
+use recto_agent::{SkillIdentity, SkillOrigin, SkillStanding, TrustRecords, TrustRows};
 use recto_context::{Catalog, ContentSource, Skill};
 use recto_tools::{TrustedSkills, trust_hash};
 use serde_json::Value;
@@ -26,6 +26,8 @@ pub(in crate::commands) struct DeclaringSkill {
     pub(in crate::commands) name: Arc<str>,
     pub(in crate::commands) folder: PathBuf,
     pub(in crate::commands) trust: SkillTrust,
+    /// What is to be stored of it when it is used.
+    pub(in crate::commands) unstored: Option<TrustRows>,
 }
 
 /// What is known of a skill's files.
@@ -84,16 +86,17 @@ pub(in crate::commands) async fn declaring(
     let known = trust_records(settings).await?;
     let with_trust = |(skill, folder): (&Skill, PathBuf)| {
         let name = skill.name.clone();
-        let trust = match trust_hash(&folder) {
-            Err(error) => SkillTrust::Unreadable(error),
+        let (trust, unstored) = match trust_hash(&folder) {
+            Err(error) => (SkillTrust::Unreadable(error), None),
             Ok(files) => {
                 let origin = SkillOrigin::of(&folder, settings.project.as_deref());
                 let identity = SkillIdentity { name: name.clone(), folder: folder.clone(), files };
                 let standing = known.judge(&identity, origin);
-                SkillTrust::Known(identity, standing)
+                let unstored = known.rows_to_store(&identity, standing);
+                (SkillTrust::Known(identity, standing), unstored)
             }
         };
-        DeclaringSkill { name, folder, trust }
+        DeclaringSkill { name, folder, trust, unstored }
     };
     Ok(declaring.into_iter().map(with_trust).collect())
 }

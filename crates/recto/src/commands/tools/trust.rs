@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use recto_agent::{SkillStanding, bare_item_name, name_means_item};
+use recto_agent::{SkillStanding, TrustRows, bare_item_name, name_means_item};
 use recto_context::{ItemId, ItemKind};
 use recto_store::Moment;
 use serde_json::json;
@@ -33,7 +33,7 @@ pub(super) fn run(view: &ItemView, name: &str, as_json: bool) -> CliResult {
                 return Err(CliFailure::new(what).because(error));
             }
         };
-        let (rows, update) = identity.looked_at_rows();
+        let TrustRows { rows, update } = identity.looked_at_rows();
         let store = setup::store(&view.settings)?;
         let agent = &view.settings.agent.name;
         store.trust(agent, rows, update, Moment::now()).await?;
