@@ -3,6 +3,7 @@
 //! ```text
 //! poll      getUpdates ─► update: what of it matters ─► stored ─► confirmed by the next call
 //! service   what is said: sendMessage, editMessageText, deleteMessage, …
+//! api       how a call is made, and what its answer means
 //! ```
 
 mod api;

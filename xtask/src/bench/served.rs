@@ -61,8 +61,17 @@ impl ServedHome {
 
     /// The memory that it has in use, in bytes.
     pub(super) fn resident_bytes(&self) -> Result<u64> {
+        self.memory_bytes("VmRSS:")
+    }
+
+    /// The part of it that is not pages of files, such as the program's own.
+    pub(super) fn own_bytes(&self) -> Result<u64> {
+        self.memory_bytes("RssAnon:")
+    }
+
+    fn memory_bytes(&self, kind: &str) -> Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(kind));
         let kilobytes = line.and_then(|line| line.split_whitespace().next());
         Ok(kilobytes.ok_or("the kernel does not say what memory it has")?.parse::<u64>()? << 10)
     }

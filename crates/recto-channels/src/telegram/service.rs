@@ -244,7 +244,7 @@ impl ChatService for TelegramService {
 
 /// What can be done about an error of Telegram's.
 fn service_error(error: &RequestError) -> ChatServiceError {
-    let why = error.to_string();
+    let why = failure_words(error);
     let api = match error {
         RequestError::RetryAfter(wait) => return ChatServiceError::RateLimited(wait.duration()),
         RequestError::Api(api) => api,
@@ -262,6 +262,14 @@ fn service_error(error: &RequestError) -> ChatServiceError {
         ApiError::Unknown(_) => ChatServiceError::Unclear(why),
         _ => ChatServiceError::Refused(why),
     }
+}
+
+/// What Telegram says went wrong, without what its protocol and the library put in front of it.
+fn failure_words(error: &RequestError) -> String {
+    let RequestError::Api(api) = error else { return error.to_string() };
+    let words = api.to_string();
+    let plain = ["Forbidden: ", "Bad Request: "].iter().find_map(|it| words.strip_prefix(it));
+    plain.map(str::to_owned).unwrap_or(words)
 }
 
 fn thread(target: &ReplyTarget) -> Option<ThreadId> {

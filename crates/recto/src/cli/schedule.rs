@@ -1,6 +1,6 @@
 //! What can be typed behind `recto schedule`.
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 
 use super::{AgentArg, JsonArg, ModeArg};
 
@@ -53,6 +53,7 @@ pub enum ScheduleCommand {
 
 /// The arguments of `recto schedule add`.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("when").required(true).args(["cron", "at"])))]
 pub struct ScheduleAddArgs {
     /// What to call it: letters, digits, `_`, `-` and `.`
     pub name: String,
@@ -60,7 +61,7 @@ pub struct ScheduleAddArgs {
     #[arg(required = true)]
     pub task: Vec<String>,
     /// When, again and again: minute, hour, day, month, weekday, such as "0 9 * * 1-5"
-    #[arg(long, value_name = "PATTERN", required_unless_present = "at", conflicts_with = "at")]
+    #[arg(long, value_name = "PATTERN")]
     pub cron: Option<String>,
     /// When, once, such as "2027-01-31 09:00"
     #[arg(long, value_name = "TIME")]
@@ -68,7 +69,8 @@ pub struct ScheduleAddArgs {
     /// The time zone that both are read in, such as Europe/Berlin [default: this machine's]
     #[arg(long, value_name = "ZONE")]
     pub zone: Option<String>,
-    /// Put the answer into this session, too, by name or number, or into a chat: telegram:CHAT
+    /// Put the answer into this session, too, by name or number, or into a chat: telegram:CHAT,
+    /// discord:CHANNEL
     #[arg(long, value_name = "SESSION")]
     pub to: Option<String>,
     /// The model entry that answers [default: the agent's]

@@ -4,9 +4,9 @@
 //! does not show codes, so that nobody is let in for another. The number in the list serves, too,
 //! for an owner who knows who it is.
 
-use recto_agent::{PutOutReport, put_out};
+use recto_agent::{AgentError, PutOutReport, put_out};
 use recto_channels::PAIRING_CODE_LENGTH;
-use recto_store::{Moment, PairingGrant, PairingId, Store, StoredPairing};
+use recto_store::{Moment, PairingGrant, PairingId, Store, StoreError, StoredPairing};
 use serde_json::{Value, json};
 
 use super::sessions::local_with_zone;
@@ -16,6 +16,9 @@ use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print_as, print_list, tame, tell};
 use crate::setup;
+
+/// Where the numbers are told.
+const NUMBERS: &str = "`recto pair list` has their numbers";
 
 pub(crate) fn run(home: &RectoHome, command: &PairCommand) -> CliResult {
     let config = setup::load_config(home, Vec::new())?;
@@ -45,7 +48,10 @@ async fn approve(store: &Store, args: &PairApproveArgs) -> CliResult {
     let number = args.code.trim();
     let number = number.parse::<PairingId>().ok().filter(|_| number.len() < PAIRING_CODE_LENGTH);
     let pairing = match number {
-        Some(number) => store.approve_pairing_by_number(number, grant, Moment::now()).await?,
+        Some(number) => {
+            let approved = store.approve_pairing_by_number(number, grant, Moment::now()).await;
+            approved.map_err(with_hint)?
+        }
         None => store.approve_pairing(&args.code, grant, Moment::now()).await?,
     };
     let draw = || format!("{} is let in as {}\n", who(&pairing), tame(&pairing.describe()));
@@ -56,9 +62,13 @@ async fn revoke(store: &Store, number: &str, as_json: bool) -> CliResult {
     let id = number.trim().parse().map_err(|error| {
         CliFailure::new(format!("`{}` is no number of a pairing", tame(number)))
             .because(&error)
-            .hint("`recto pair list` has their numbers")
+            .hint(NUMBERS)
     })?;
-    let PutOutReport { pairing, removed } = put_out(store, &setup::actor(), id).await?;
+    let put_out = put_out(store, &setup::actor(), id).await.map_err(|error| match error {
+        AgentError::Store(error) => with_hint(error),
+        error => error.into(),
+    });
+    let PutOutReport { pairing, removed } = put_out?;
     let draw = || format!("{} is not let in any more\n", who(&pairing));
     print_as(as_json, || pairing_json(&pairing), draw)?;
     for schedule in removed {
@@ -66,6 +76,20 @@ async fn revoke(store: &Store, number: &str, as_json: bool) -> CliResult {
         tell(&format_args!("schedule `{name}` was answered there, and is removed"));
     }
     Ok(())
+}
+
+/// The failure of a command about a number.
+fn with_hint(error: StoreError) -> CliFailure {
+    let is_unknown = matches!(error, StoreError::NotFound(_));
+    let failure = CliFailure::from(error);
+    if is_unknown { failure.hint(NUMBERS) } else { failure }
+}
+
+/// The bot that somebody wrote to: by its name, or by its number where it is known by that.
+fn bot(pairing: &StoredPairing) -> String {
+    let StoredPairing { channel, account, .. } = pairing;
+    let mark = if account.bytes().all(|byte| byte.is_ascii_digit()) { "bot " } else { "@" };
+    format!("{channel} {mark}{account}")
 }
 
 /// Who it is: `Ada (telegram 4711)`.
@@ -91,7 +115,7 @@ fn draw(pairings: &[StoredPairing]) -> String {
         table.row([
             pairing.id.to_string(),
             pairing.name.clone(),
-            format!("{} @{}", pairing.channel, pairing.account),
+            bot(pairing),
             pairing.subject.clone(),
             pairing.describe(),
             local_with_zone(since(pairing)),

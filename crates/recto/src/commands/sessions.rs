@@ -29,7 +29,7 @@ use crate::draw::{self, PageWidth, TextTable};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{counted, list_json, print, print_json, tame, tame_lines, tell};
-use crate::setup;
+use crate::setup::{self, TERMINAL};
 
 use delete::Confirmation;
 pub(crate) use delete::forget_elsewhere;
@@ -220,7 +220,12 @@ pub(crate) fn table(sessions: &[SessionSummary], usual_agent: &str) -> String {
     let has_several = sessions.iter().any(|summary| summary.session.agent != usual_agent);
     for summary in sessions {
         let session = &summary.session;
-        let name = session.name.as_ref().map_or_else(String::new, ToString::to_string);
+        let name = match &session.name {
+            Some(name) => name.to_string(),
+            // Nobody has named it: where it is held tells it apart.
+            None if session.surface != TERMINAL => format!("({})", session.surface),
+            None => String::new(),
+        };
         let archived = if session.archived.is_some() { " (archived)" } else { "" };
         table.row([
             session.id.to_string(),

@@ -81,6 +81,17 @@ fn ctrl_c_stops_the_run_for_good() {
     assert_eq!(run["outcome"], "stopped");
 }
 
+#[test]
+fn who_leaves_out_when_is_told_both_ways_to_say_it() {
+    let home = Home::scripted(&[r#"{"content": "High."}"#]);
+    let run = home.run(&["schedule", "add", "tide", "report"]);
+    assert_eq!(run.code, 2, "{}", run.err);
+    assert!(run.err.contains("--cron") && run.err.contains("--at"), "{}", run.err);
+    let both =
+        ["schedule", "add", "tide", "report", "--cron", "@daily", "--at", "2999-01-01 09:00"];
+    assert_eq!(home.run(&both).code, 2);
+}
+
 /// Promise: `schedules-run-once`
 #[test]
 fn a_killed_run_is_finished_by_whoever_runs_it_again() {

@@ -87,6 +87,12 @@ fn strangers_are_few_at_once_and_guesses_are_counted() {
     bot.home.ok(&["pair", "approve", "2"]);
     bot.wait_for_reply(2, "You are let in now.");
     bot.home.run(&["pair", "approve", "2"]).fails_with("does not wait to be let in");
+    bot.home.run(&["pair", "revoke", "99"]).fails_with("`recto pair list` has their numbers");
+    // What is said in a chat can be told apart in a list.
+    bot.telegram.say(&TelegramPerson::new(2, "Eve"), "hello!");
+    bot.wait_for_reply(2, "hello!");
+    let listed = bot.home.ok(&["sessions", "list"]);
+    assert!(listed.contains("(telegram)"), "{listed}");
     // Who is refused gets no other code at once.
     bot.home.ok(&["pair", "revoke", "3"]);
     bot.telegram.say(&TelegramPerson::new(3, "Eve"), "again?");

@@ -49,7 +49,7 @@ fn who_blocks_the_bot_keeps_nobody_else_from_it() {
     bot.telegram.say(&eve, "two");
     bot.telegram.say(&nobody, "I have no name");
     bot.wait_for_reply(6, "I have no name");
-    let err = serve.wait_for_err("bot was blocked by the user");
+    let err = serve.wait_for_err("nothing can be said there: bot was blocked by the user");
     bot.telegram.set_blocked(5, false);
     bot.telegram.say(&eve, "back");
     bot.wait_for_reply(5, "back");
@@ -177,7 +177,8 @@ fn a_bot_runs_once_telegram_has_answered() {
     wait_until(|| bot.telegram.calls("getUpdates") >= 2);
     assert!(!readiness(&serve).contains("telegram: running"));
     // What lasts is told, with what Telegram answers.
-    wait_until(|| readiness(&serve).contains("trouble of its own (status 500)"));
+    serve.wait_for_err("Telegram has trouble of its own (status 500)");
+    assert!(readiness(&serve).contains("telegram: not connected"));
     bot.telegram.heal("getUpdates");
     wait_until(|| readiness(&serve).contains("telegram: running"));
 }
