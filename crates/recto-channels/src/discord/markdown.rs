@@ -178,13 +178,27 @@ fn inline_code(code: &str) -> String {
 }
 
 fn code_block(language: Option<&str>, code: &str) -> String {
-    // Nothing in it may end it.
-    let code = code.replace("```", &format!("``{NOTHING}`"));
-    let code = match code.ends_with('`') {
-        true => code + &NOTHING.to_string(),
-        false => code,
-    };
+    let code = without_fences(code);
     format!("```{}\n{code}\n```", language.unwrap_or_default())
+}
+
+/// Code in which nothing ends its block: never do three backticks stand together, nor one at its
+/// end.
+fn without_fences(code: &str) -> String {
+    let mut out = String::with_capacity(code.len());
+    let mut together = 0;
+    for c in code.chars() {
+        if c == '`' && together == 2 {
+            out.push(NOTHING);
+            together = 0;
+        }
+        together = if c == '`' { together + 1 } else { 0 };
+        out.push(c);
+    }
+    if together > 0 {
+        out.push(NOTHING);
+    }
+    out
 }
 
 /// Adds a text so that it is read as it stands.
@@ -260,6 +274,7 @@ mod tests {
             ("||spoiler|| <@123> <t:1:R>", r"\|\|spoiler\|\| \<@123> \<t:1:R>"),
             ("see https://a.b/x_y_z and _b_", "see https://a.b/x_y_z and _b_"),
             ("````\nx\n```\ny\n````", "```\nx\n``\u{200b}`\ny\n```"),
+            ("````\na`````b`\n````", "```\na``\u{200b}``\u{200b}`b`\u{200b}\n```"),
             ("x ``` a``b ```", "x `a\u{2cb}\u{2cb}b`"),
         ];
         for (markdown, expected) in cases {
