@@ -269,6 +269,7 @@ impl AgentError {
                 StoreError::Full { .. }
                     | StoreError::Locked { .. }
                     | StoreError::Io { .. }
+                    | StoreError::Unreachable { .. }
                     | StoreError::Closed
                     | StoreError::Busy { .. }
             ),

@@ -4,8 +4,8 @@
 //! neither is ever there without the other, and whoever answers need not be the
 //! one who asked.
 
+use crate::sql::{SqlConnection, SqlRow, params};
 use recto_context::{ContentHash, ItemId};
-use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -146,7 +146,7 @@ impl Store {
         self.read(move |db| {
             let sql = "SELECT * FROM approvals INDEXED BY open_approvals
                        WHERE answer IS NULL AND expires >= ?1 ORDER BY id";
-            rows::all(db, sql, [now.microseconds()], read)
+            db.all(sql, [now.microseconds()], read)
         })
         .await
     }
@@ -155,7 +155,7 @@ impl Store {
     pub async fn approvals_of(&self, turn: TurnId) -> StoreResult<Vec<StoredApproval>> {
         self.read(move |db| {
             let sql = "SELECT * FROM approvals WHERE turn = ?1 ORDER BY round, place";
-            rows::all(db, sql, [turn.0], read)
+            db.all(sql, [turn.0], read)
         })
         .await
     }
@@ -172,7 +172,7 @@ impl Store {
                        FROM approvals JOIN turns ON turns.id = approvals.turn
                        WHERE approvals.session = ?1 AND approvals.answer = 'session'
                        ORDER BY approvals.id";
-            rows::all(db, sql, [session.0], |row| {
+            db.all(sql, [session.0], |row| {
                 Ok(SessionApproval {
                     tool: rows::json(row, "tool")?,
                     identity: ContentHash::from_bytes(row.get("identity")?),
@@ -211,7 +211,7 @@ impl Store {
             let person = by.as_ref().map(rows::to_json).transpose()?;
             let sql = "UPDATE approvals SET answer = ?2, answered = ?3, answered_by = ?4
                        WHERE id = ?1";
-            rows::execute(db, sql, params![id.0, answer.name(), at.microseconds(), person])?;
+            db.execute(sql, params![id.0, answer.name(), at.microseconds(), person])?;
             Ok(StoredApproval { answer: Some(ApprovalDecision { answer, at, by }), ..approval })
         })
         .await
@@ -220,19 +220,17 @@ impl Store {
 
 /// Writes the questions of a step.
 pub(crate) fn insert_questions(
-    db: &Connection,
+    db: &SqlConnection,
     session: SessionId,
     turn: TurnId,
     questions: &[NewApproval],
 ) -> DbResult<()> {
-    let mut insert = db.prepare_cached(
-        "INSERT INTO approvals
-             (session, turn, round, place, tool, title, detail, action, identity, single,
-              asked, expires, fields)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
-    )?;
+    let sql = "INSERT INTO approvals
+                   (session, turn, round, place, tool, title, detail, action, identity, single,
+                    asked, expires, fields)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
     for question in questions {
-        insert.execute(params![
+        let values = params![
             session.0,
             turn.0,
             question.round,
@@ -246,23 +244,24 @@ pub(crate) fn insert_questions(
             question.asked.microseconds(),
             question.expires.microseconds(),
             question.fields.as_ref().map(|fields| codec::pack(&fields.to_string())),
-        ])?;
+        ];
+        db.execute(sql, values)?;
     }
     Ok(())
 }
 
 /// Takes back what a turn that ends has asked.
-pub(crate) fn withdraw(db: &Connection, turn: TurnId, at: Moment) -> DbResult<()> {
+pub(crate) fn withdraw(db: &SqlConnection, turn: TurnId, at: Moment) -> DbResult<()> {
     let sql = "UPDATE approvals SET answer = 'withdrawn', answered = ?2
                WHERE turn = ?1 AND answer IS NULL";
-    rows::execute(db, sql, params![turn.0, at.microseconds()]).map(drop)
+    db.execute(sql, params![turn.0, at.microseconds()]).map(drop)
 }
 
-fn find(db: &Connection, id: ApprovalId) -> DbResult<Option<StoredApproval>> {
-    rows::first(db, "SELECT * FROM approvals WHERE id = ?1", [id.0], read)
+fn find(db: &SqlConnection, id: ApprovalId) -> DbResult<Option<StoredApproval>> {
+    db.first("SELECT * FROM approvals WHERE id = ?1", [id.0], read)
 }
 
-fn read(row: &Row<'_>) -> DbResult<StoredApproval> {
+fn read(row: &SqlRow<'_>) -> DbResult<StoredApproval> {
     let id = ApprovalId(row.get("id")?);
     let damaged = || DbError::damaged(format!("approval {id}"));
     let answer: Option<String> = row.get("answer")?;

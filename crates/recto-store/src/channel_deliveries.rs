@@ -4,7 +4,7 @@
 //! it are kept as soon as the service has told them, so that whoever goes on with it changes those
 //! and makes no others.
 
-use rusqlite::{Connection, Row, params};
+use crate::sql::{SqlConnection, SqlRow, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -132,8 +132,8 @@ impl Store {
         self.read(move |db| {
             let sql = "SELECT * FROM channel_deliveries
                        WHERE channel = ?1 AND account = ?2 AND ended IS NULL ORDER BY id";
-            let read = |row: &Row<'_>| rows::unless_damaged(read(row).map(Some));
-            let all = rows::all(db, sql, [&channel, &account], read)?;
+            let read = |row: &SqlRow<'_>| rows::unless_damaged(read(row).map(Some));
+            let all = db.all(sql, [&channel, &account], read)?;
             Ok(all.into_iter().flatten().collect())
         })
         .await
@@ -154,7 +154,7 @@ impl Store {
         let sent = rows::to_json(&sent)?;
         self.write(move |db| {
             let sql = "UPDATE channel_deliveries SET sent = ?2 WHERE id = ?1";
-            rows::execute(db, sql, params![id.0, sent]).map(drop)
+            db.execute(sql, params![id.0, sent]).map(drop)
         })
         .await
     }
@@ -169,7 +169,7 @@ impl Store {
         self.write(move |db| {
             let sql = "UPDATE channel_deliveries
                        SET content = ?2, ended = NULL, problem = NULL WHERE id = ?1";
-            rows::execute(db, sql, params![id.0, content]).map(drop)
+            db.execute(sql, params![id.0, content]).map(drop)
         })
         .await
     }
@@ -190,8 +190,8 @@ impl Store {
                 DeliveryEnding::Refused(problem) => Some(problem),
             };
             let sql = "UPDATE channel_deliveries SET ended = ?2, problem = ?3, content = NULL
-                       WHERE id = ?1 AND content IS ?4";
-            rows::execute(db, sql, params![id.0, at.microseconds(), problem, said]).map(drop)
+                       WHERE id = ?1 AND content IS NOT DISTINCT FROM ?4";
+            db.execute(sql, params![id.0, at.microseconds(), problem, said]).map(drop)
         })
         .await
     }
@@ -200,9 +200,9 @@ impl Store {
     pub async fn prune_channels(&self, before: Moment) -> StoreResult<()> {
         self.write(move |db| {
             let before = [before.microseconds()];
-            rows::execute(db, "DELETE FROM channel_updates WHERE ended < ?1", before)?;
-            rows::execute(db, "DELETE FROM channel_deliveries WHERE ended < ?1", before)?;
-            rows::execute(db, "DELETE FROM channel_overheard WHERE at < ?1", before).map(drop)
+            db.execute("DELETE FROM channel_updates WHERE ended < ?1", before)?;
+            db.execute("DELETE FROM channel_deliveries WHERE ended < ?1", before)?;
+            db.execute("DELETE FROM channel_overheard WHERE at < ?1", before).map(drop)
         })
         .await
     }
@@ -224,13 +224,13 @@ impl Store {
                        VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
             let OverheardMessage { speaker, text } = &said;
             let values = params![channel, account, conversation, at.microseconds(), speaker, text];
-            rows::execute(db, sql, values)?;
+            db.execute(sql, values)?;
             let sql = "DELETE FROM channel_overheard
                        WHERE channel = ?1 AND account = ?2 AND conversation = ?3 AND id NOT IN (
                            SELECT id FROM channel_overheard
                            WHERE channel = ?1 AND account = ?2 AND conversation = ?3
                            ORDER BY id DESC LIMIT ?4)";
-            rows::execute(db, sql, params![channel, account, conversation, most]).map(drop)
+            db.execute(sql, params![channel, account, conversation, most]).map(drop)
         })
         .await
     }
@@ -246,7 +246,7 @@ impl Store {
         self.read(move |db| {
             let sql = "SELECT speaker, text FROM channel_overheard
                        WHERE channel = ?1 AND account = ?2 AND conversation = ?3 ORDER BY id";
-            rows::all(db, sql, [&channel, &account, &conversation], |row| {
+            db.all(sql, [&channel, &account, &conversation], |row| {
                 Ok(OverheardMessage { speaker: row.get("speaker")?, text: row.get("text")? })
             })
         })
@@ -263,7 +263,7 @@ impl Store {
         self.write(move |db| {
             let sql = "DELETE FROM channel_overheard
                        WHERE channel = ?1 AND account = ?2 AND conversation = ?3";
-            rows::execute(db, sql, [&account.channel, &account.account, &conversation]).map(drop)
+            db.execute(sql, [&account.channel, &account.account, &conversation]).map(drop)
         })
         .await
     }
@@ -283,7 +283,7 @@ impl Store {
                        SET state = excluded.state, detail = excluded.detail, at = excluded.at,
                            owner = excluded.owner";
             let values = params![channel, state.name(), detail, at.microseconds(), owner.0];
-            rows::execute(db, sql, values).map(drop)
+            db.execute(sql, values).map(drop)
         })
         .await
     }
@@ -292,7 +292,7 @@ impl Store {
     pub async fn channel_health(&self) -> StoreResult<Vec<ChannelHealth>> {
         let owners = self.owners();
         self.read(move |db| {
-            rows::all(db, "SELECT * FROM channel_health ORDER BY channel", [], |row| {
+            db.all("SELECT * FROM channel_health ORDER BY channel", [], |row| {
                 let state: String = row.get("state")?;
                 let state = ChannelHealthState::from_name(&state)
                     .ok_or_else(|| DbError::damaged(format!("channel state `{state}`")))?;
@@ -313,7 +313,7 @@ impl Store {
 
 /// Keeps something that is to be delivered; where its key is known, gives what is known.
 pub(crate) fn insert(
-    db: &Connection,
+    db: &SqlConnection,
     account: &ChannelAccount,
     new: &NewChannelDelivery,
     at: Moment,
@@ -333,16 +333,20 @@ pub(crate) fn insert(
         rows::to_json(target)?,
         content
     ];
-    rows::execute(db, sql, values)?;
+    db.execute(sql, values)?;
     find(db, account, key)?.ok_or_else(|| DbError::damaged(format!("delivery `{key}`")))
 }
 
-fn find(db: &Connection, account: &ChannelAccount, key: &str) -> DbResult<Option<ChannelDelivery>> {
+fn find(
+    db: &SqlConnection,
+    account: &ChannelAccount,
+    key: &str,
+) -> DbResult<Option<ChannelDelivery>> {
     let sql = "SELECT * FROM channel_deliveries WHERE channel = ?1 AND account = ?2 AND key = ?3";
-    rows::first(db, sql, [account.channel.as_str(), account.account.as_str(), key], read)
+    db.first(sql, [account.channel.as_str(), account.account.as_str(), key], read)
 }
 
-fn read(row: &Row<'_>) -> DbResult<ChannelDelivery> {
+fn read(row: &SqlRow<'_>) -> DbResult<ChannelDelivery> {
     Ok(ChannelDelivery {
         id: ChannelDeliveryId(row.get("id")?),
         key: row.get("key")?,

@@ -2,7 +2,7 @@
 //! one commit with how far the bot has read, and stays open until it has become something that
 //! lasts: a turn, an answer, nothing at all.
 
-use rusqlite::{Connection, Row, params};
+use crate::sql::{SqlConnection, SqlRow, params};
 use serde_json::Value;
 
 use crate::channel_deliveries::{self, ChannelDelivery, NewChannelDelivery};
@@ -83,7 +83,7 @@ impl Store {
             let ChannelCursor { position, resume, at } = &cursor;
             let resume = resume.as_ref().map(rows::to_json).transpose()?;
             let values = params![channel, account, position, resume, at.microseconds()];
-            rows::execute(db, sql, values)?;
+            db.execute(sql, values)?;
             Ok(new)
         })
         .await
@@ -97,7 +97,7 @@ impl Store {
         let ChannelAccount { channel, account } = account.clone();
         self.read(move |db| {
             let sql = "SELECT * FROM channel_cursors WHERE channel = ?1 AND account = ?2";
-            rows::first(db, sql, [&channel, &account], |row| {
+            db.first(sql, [&channel, &account], |row| {
                 Ok(ChannelCursor {
                     position: row.get("position")?,
                     resume: rows::optional_json(row, "resume")?,
@@ -114,8 +114,8 @@ impl Store {
         self.read(move |db| {
             let sql = "SELECT * FROM channel_updates
                        WHERE channel = ?1 AND account = ?2 AND ended IS NULL ORDER BY id";
-            let read = |row: &Row<'_>| rows::unless_damaged(read(row).map(Some));
-            let all = rows::all(db, sql, [&channel, &account], read)?;
+            let read = |row: &SqlRow<'_>| rows::unless_damaged(read(row).map(Some));
+            let all = db.all(sql, [&channel, &account], read)?;
             Ok(all.into_iter().flatten().collect())
         })
         .await
@@ -133,7 +133,7 @@ impl Store {
             let sql = "SELECT conversation, max(id) AS latest FROM channel_updates
                        WHERE channel = ?1 AND account = ?2
                        GROUP BY conversation ORDER BY latest DESC LIMIT ?3";
-            rows::all(db, sql, params![channel, account, most], |row| Ok(row.get("conversation")?))
+            db.all(sql, params![channel, account, most], |row| row.get("conversation"))
         })
         .await
     }
@@ -142,7 +142,7 @@ impl Store {
     pub async fn begin_update(&self, id: ChannelUpdateId, at: Moment) -> StoreResult<()> {
         self.write(move |db| {
             let sql = "UPDATE channel_updates SET begun = coalesce(begun, ?2) WHERE id = ?1";
-            rows::execute(db, sql, [id.0, at.microseconds()]).map(drop)
+            db.execute(sql, [id.0, at.microseconds()]).map(drop)
         })
         .await
     }
@@ -158,7 +158,7 @@ impl Store {
         let account = account.clone();
         self.write(move |db| {
             let sql = "UPDATE channel_updates SET ended = ?2, payload = NULL WHERE id = ?1";
-            rows::execute(db, sql, [id.0, at.microseconds()])?;
+            db.execute(sql, [id.0, at.microseconds()])?;
             let insert = |new| channel_deliveries::insert(db, &account, new, at);
             deliveries.iter().map(insert).collect()
         })
@@ -173,8 +173,8 @@ impl Store {
         let ChannelAccount { channel, account } = account.clone();
         self.read(move |db| {
             let sql = "SELECT * FROM channel_moves WHERE channel = ?1 AND account = ?2";
-            let read = |row: &Row<'_>| Ok((row.get("origin")?, row.get("current")?));
-            rows::all(db, sql, [&channel, &account], read)
+            let read = |row: &SqlRow<'_>| Ok((row.get("origin")?, row.get("current")?));
+            db.all(sql, [&channel, &account], read)
         })
         .await
     }
@@ -191,14 +191,12 @@ impl Store {
             let ChannelAccount { channel, account } = &account;
             let sql = "SELECT origin FROM channel_moves
                        WHERE channel = ?1 AND account = ?2 AND current = ?3";
-            let origin = rows::first(db, sql, [channel, account, &from], |row| {
-                Ok(row.get::<_, String>("origin")?)
-            })?;
+            let origin =
+                db.first(sql, [channel, account, &from], |row| row.get::<_, String>("origin"))?;
             let sql = "INSERT INTO channel_moves (channel, account, origin, current)
                        VALUES (?1, ?2, ?3, ?4) ON CONFLICT (channel, account, origin)
                        DO UPDATE SET current = excluded.current";
-            rows::execute(db, sql, [channel, account, &origin.unwrap_or(from.clone()), &to])
-                .map(drop)
+            db.execute(sql, [channel, account, &origin.unwrap_or(from.clone()), &to]).map(drop)
         })
         .await
     }
@@ -206,7 +204,7 @@ impl Store {
 
 /// Keeps an update, unless it came before.
 fn insert(
-    db: &Connection,
+    db: &SqlConnection,
     account: &ChannelAccount,
     update: &NewChannelUpdate,
     at: Moment,
@@ -222,8 +220,8 @@ fn insert(
         at.microseconds(),
         rows::to_json(payload)?
     ];
-    Ok((rows::execute(db, sql, values)? > 0).then(|| ChannelUpdate {
-        id: ChannelUpdateId(db.last_insert_rowid()),
+    Ok(db.insert_new(sql, values)?.map(|id| ChannelUpdate {
+        id: ChannelUpdateId(id),
         key: key.clone(),
         conversation: conversation.clone(),
         payload: payload.clone(),
@@ -232,7 +230,7 @@ fn insert(
     }))
 }
 
-fn read(row: &Row<'_>) -> DbResult<ChannelUpdate> {
+fn read(row: &SqlRow<'_>) -> DbResult<ChannelUpdate> {
     Ok(ChannelUpdate {
         id: ChannelUpdateId(row.get("id")?),
         key: row.get("key")?,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::sql::{SqlConnection, params};
 use recto_context::{Carry, ContentPart, ItemId, Message, MessageBody, MessageId, TurnNumber};
-use rusqlite::{Connection, params};
 use serde_json::Value;
 
 use crate::approvals::{self, NewApproval};
@@ -194,7 +194,7 @@ impl PackedCommit {
 
 /// Writes a step of `turn`, which the caller has found to be running and ours.
 pub(crate) fn apply(
-    db: &Connection,
+    db: &SqlConnection,
     session: SessionId,
     turn: TurnId,
     packed: &PackedCommit,
@@ -219,8 +219,9 @@ pub(crate) fn apply(
     items::set_items(db, session, &commit.items)?;
     approvals::insert_questions(db, session, turn, &commit.approvals)?;
     if let Some((model, state)) = &commit.calibration {
-        let sql = "INSERT OR REPLACE INTO calibrations (model, state) VALUES (?1, ?2)";
-        rows::execute(db, sql, params![model, rows::to_json(state)?])?;
+        let sql = "INSERT INTO calibrations (model, state) VALUES (?1, ?2)
+                   ON CONFLICT (model) DO UPDATE SET state = excluded.state";
+        db.execute(sql, params![model, rows::to_json(state)?])?;
     }
     match (&commit.outcome, &packed.state) {
         (Some(outcome), state) => {
@@ -235,21 +236,21 @@ pub(crate) fn apply(
     Ok(request)
 }
 
-fn keep_state(db: &Connection, turn: TurnId, state: &[u8]) -> DbResult<()> {
+fn keep_state(db: &SqlConnection, turn: TurnId, state: &[u8]) -> DbResult<()> {
     let sql = "UPDATE turns SET state = ?2 WHERE id = ?1";
-    rows::execute(db, sql, params![turn.0, state]).map(drop)
+    db.execute(sql, params![turn.0, state]).map(drop)
 }
 
 /// Writes which turn this one goes on with. What that one kept for it is of no more use.
-fn continue_turn(db: &Connection, turn: TurnId, before: TurnId) -> DbResult<()> {
-    rows::execute(db, "UPDATE turns SET continues = ?2 WHERE id = ?1", [turn.0, before.0])?;
-    rows::execute(db, "UPDATE turns SET state = NULL WHERE id = ?1", [before.0]).map(drop)
+fn continue_turn(db: &SqlConnection, turn: TurnId, before: TurnId) -> DbResult<()> {
+    db.execute("UPDATE turns SET continues = ?2 WHERE id = ?1", [turn.0, before.0])?;
+    db.execute("UPDATE turns SET state = NULL WHERE id = ?1", [before.0]).map(drop)
 }
 
 /// Appends the turn's messages. The inbound is forgotten once its message is in
 /// the transcript: it would stand there twice.
 fn append_messages(
-    db: &Connection,
+    db: &SqlConnection,
     session: SessionId,
     turn: TurnId,
     messages: &[PackedMessage],
@@ -261,11 +262,11 @@ fn append_messages(
                    first_message = ?2
                WHERE id = ?1 AND first_message IS NULL";
     let values = params![turn.0, rows::message_column(first.id)?, first.is_inbound];
-    rows::execute(db, sql, values).map(drop)
+    db.execute(sql, values).map(drop)
 }
 
 fn record_answer(
-    db: &Connection,
+    db: &SqlConnection,
     turn: TurnId,
     answer: &RequestAnswer,
     result: Option<&[u8]>,
@@ -283,14 +284,13 @@ fn record_answer(
         answer.usage.completion,
         result,
     ];
-    let changed = rows::execute(db, sql, values)?;
+    let changed = db.execute(sql, values)?;
     if changed == 1 { Ok(()) } else { Err(answer_error(db, turn, answer.request)?) }
 }
 
-fn answer_error(db: &Connection, turn: TurnId, request: RequestId) -> DbResult<DbError> {
-    let is_there = db
-        .prepare_cached("SELECT 1 FROM requests WHERE id = ?1 AND turn = ?2")?
-        .exists([request.0, turn.0])?;
+fn answer_error(db: &SqlConnection, turn: TurnId, request: RequestId) -> DbResult<DbError> {
+    let sql = "SELECT id FROM requests WHERE id = ?1 AND turn = ?2";
+    let is_there = db.exists(sql, [request.0, turn.0])?;
     let error = if is_there {
         StoreError::Answered { request }
     } else {
@@ -301,7 +301,7 @@ fn answer_error(db: &Connection, turn: TurnId, request: RequestId) -> DbResult<D
 
 /// Writes how a turn ended, counts it, and takes back what it asked.
 pub(crate) fn end_turn(
-    db: &Connection,
+    db: &SqlConnection,
     turn: TurnId,
     outcome: &TurnOutcome,
     tally: Option<&TurnTally>,
@@ -309,7 +309,7 @@ pub(crate) fn end_turn(
     let TurnOutcome { ending, detail, at } = outcome;
     let sql = "UPDATE turns SET status = ?2, detail = ?3, ended = ?4, owner = NULL, state = NULL
                WHERE id = ?1";
-    rows::execute(db, sql, params![turn.0, ending.name(), detail, at.microseconds()])?;
+    db.execute(sql, params![turn.0, ending.name(), detail, at.microseconds()])?;
     usage::count_turn(db, turn, outcome, tally)?;
     approvals::withdraw(db, turn, *at)
 }

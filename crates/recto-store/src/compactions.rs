@@ -5,8 +5,8 @@
 //! began before the first. How a summary is made, and whether it is worth its
 //! place, is not known here; nor is one part of a transcript.
 
+use crate::sql::{SqlConnection, SqlRow, params};
 use recto_context::{HistorySummary, MessageId, SummaryBy, Text, Tokens, TrimTotals};
-use rusqlite::{Connection, Row, params};
 
 use crate::codec;
 use crate::error::{DbError, StoreResult};
@@ -63,7 +63,7 @@ impl Store {
         self.read(move |db| {
             sessions::must_exist(db, session)?;
             let sql = "SELECT * FROM compactions WHERE session = ?1 ORDER BY id";
-            rows::all(db, sql, [session.0], read)
+            db.all(sql, [session.0], read)
         })
         .await
     }
@@ -82,7 +82,7 @@ impl Store {
 /// Writes a summary, its text packed, in place of the one that stands. Done before the carry of the
 /// same step is written: of the one before it the summary keeps what had left.
 pub(crate) fn insert(
-    db: &Connection,
+    db: &SqlConnection,
     session: SessionId,
     compaction: &NewCompaction,
     text: Option<&[u8]>,
@@ -110,11 +110,15 @@ pub(crate) fn insert(
         trimmed.tokens.get(),
         made.microseconds(),
     ];
-    rows::execute(db, sql, values).map(drop)
+    db.execute(sql, values).map(drop)
 }
 
 /// What had left when the page still began at `first`.
-fn trimmed_before(db: &Connection, session: SessionId, first: MessageId) -> DbResult<TrimTotals> {
+fn trimmed_before(
+    db: &SqlConnection,
+    session: SessionId,
+    first: MessageId,
+) -> DbResult<TrimTotals> {
     let carry = transcript::carry(db, session)?;
     let is_before = carry.history_from.is_none_or(|from| from <= first);
     Ok(if is_before { carry.trimmed } else { TrimTotals::default() })
@@ -126,27 +130,33 @@ fn count_column(count: usize) -> i64 {
 }
 
 /// The summary that stands: the newest that is not undone.
-pub(crate) fn standing(db: &Connection, session: SessionId) -> DbResult<Option<StoredCompaction>> {
-    rows::first(db, STANDING, [session.0], read)
+pub(crate) fn standing(
+    db: &SqlConnection,
+    session: SessionId,
+) -> DbResult<Option<StoredCompaction>> {
+    db.first(STANDING, [session.0], read)
 }
 
 /// The number of the summary that stands.
-pub(crate) fn standing_id(db: &Connection, session: SessionId) -> DbResult<Option<CompactionId>> {
-    rows::first(db, STANDING, [session.0], |row| Ok(CompactionId(row.get("id")?)))
+pub(crate) fn standing_id(
+    db: &SqlConnection,
+    session: SessionId,
+) -> DbResult<Option<CompactionId>> {
+    db.first(STANDING, [session.0], |row| Ok(CompactionId(row.get("id")?)))
 }
 
 const STANDING: &str = "SELECT * FROM compactions WHERE session = ?1 AND undone IS NULL
                         ORDER BY id DESC LIMIT 1";
 
 fn expand(
-    db: &Connection,
+    db: &SqlConnection,
     owners: &OwnerRegistry,
     session: SessionId,
     at: Moment,
 ) -> DbResult<Option<StoredCompaction>> {
     sessions::must_exist(db, session)?;
     turns::must_be_idle(db, owners, session)?;
-    let standing = rows::first(db, STANDING, [session.0], |row| {
+    let standing = db.first(STANDING, [session.0], |row| {
         // To be rid of a damaged one is a good reason to undo it.
         let text = rows::unless_damaged(read_text(row).map(Some))?;
         read_with(row, text.unwrap_or_default())
@@ -154,15 +164,15 @@ fn expand(
     let Some(standing) = standing else { return Ok(None) };
     begin_page_again(db, session)?;
     let sql = "UPDATE compactions SET undone = ?2 WHERE session = ?1 AND undone IS NULL";
-    rows::execute(db, sql, params![session.0, at.microseconds()])?;
+    db.execute(sql, params![session.0, at.microseconds()])?;
     Ok(Some(StoredCompaction { undone: Some(at), ..standing }))
 }
 
 /// Lets the page begin where the oldest of the summaries that stand began.
-fn begin_page_again(db: &Connection, session: SessionId) -> DbResult<()> {
+fn begin_page_again(db: &SqlConnection, session: SessionId) -> DbResult<()> {
     let sql = "SELECT first, trimmed_messages, trimmed_tokens FROM compactions
                WHERE session = ?1 AND undone IS NULL ORDER BY id LIMIT 1";
-    let oldest = rows::first(db, sql, [session.0], |row| {
+    let oldest = db.first(sql, [session.0], |row| {
         let messages = rows::unsigned(row, "trimmed_messages")?.unwrap_or_default();
         let tokens = rows::unsigned(row, "trimmed_tokens")?.map(Tokens::new).unwrap_or_default();
         Ok((message(row, "first")?, TrimTotals { messages, tokens }))
@@ -181,18 +191,18 @@ fn begin_page_again(db: &Connection, session: SessionId) -> DbResult<()> {
 }
 
 /// Reads a whole row of `compactions`.
-fn read(row: &Row<'_>) -> DbResult<StoredCompaction> {
+fn read(row: &SqlRow<'_>) -> DbResult<StoredCompaction> {
     read_with(row, read_text(row)?)
 }
 
-fn read_text(row: &Row<'_>) -> DbResult<Text> {
-    let packed = row.get_ref("text")?.as_blob().map_err(|_| damaged(row))?;
+fn read_text(row: &SqlRow<'_>) -> DbResult<Text> {
+    let packed = row.value("text")?.as_blob().ok_or_else(|| damaged(row))?;
     codec::unpack(packed).map(Text::from).map_err(|_| damaged(row))
 }
 
 /// Reads all but the text.
-fn read_with(row: &Row<'_>, text: Text) -> DbResult<StoredCompaction> {
-    let how = row.get_ref("how")?.as_str().ok().and_then(by_name);
+fn read_with(row: &SqlRow<'_>, text: Text) -> DbResult<StoredCompaction> {
+    let how = row.value("how")?.as_str().and_then(by_name);
     let summary = HistorySummary {
         text,
         first: message(row, "first")?,
@@ -216,7 +226,7 @@ fn read_with(row: &Row<'_>, text: Text) -> DbResult<StoredCompaction> {
     })
 }
 
-fn message(row: &Row<'_>, column: &str) -> DbResult<MessageId> {
+fn message(row: &SqlRow<'_>, column: &str) -> DbResult<MessageId> {
     rows::message_id(row, column)?
         .ok_or_else(|| DbError::damaged(format!("a message in `{column}`")))
 }
@@ -225,7 +235,7 @@ fn by_name(name: &str) -> Option<SummaryBy> {
     [SummaryBy::Extract, SummaryBy::Summary].into_iter().find(|how| how.name() == name)
 }
 
-fn damaged(row: &Row<'_>) -> DbError {
+fn damaged(row: &SqlRow<'_>) -> DbError {
     let id: i64 = row.get("id").unwrap_or_default();
     DbError::damaged(format!("the summary {id} of a session"))
 }

@@ -1,12 +1,12 @@
 //! Which sessions sub-agents work in, and the calls that gave them their tasks.
 
-use rusqlite::{Connection, Row, params};
+use crate::sql::{SqlConnection, SqlRow, params};
 use serde::Serialize;
 
 use crate::error::StoreResult;
 use crate::holder::SessionHolder;
 use crate::ids::{SessionId, TurnId};
-use crate::rows::{self, DbResult};
+use crate::rows::DbResult;
 use crate::sessions::{self, NewSession, StoredSession};
 use crate::store::Store;
 
@@ -56,7 +56,7 @@ impl Store {
             let NewDelegation { agent, parent, most } = &new;
             if let Some(ParentCall { turn, .. }) = parent {
                 let sql = "SELECT count(*) FROM delegations WHERE parent = ?1";
-                let given = db.prepare_cached(sql)?.query_row([turn.0], rows::only::<i64>)?;
+                let given: i64 = db.only(sql, [turn.0])?;
                 if given >= i64::from(*most) {
                     return Ok(None);
                 }
@@ -68,7 +68,7 @@ impl Store {
                 parent.as_ref().map(|parent| parent.turn.0),
                 parent.as_ref().map(|parent| parent.call.as_str()),
             );
-            rows::execute(db, sql, params![began.id.0, turn, call, agent])?;
+            db.execute(sql, params![began.id.0, turn, call, agent])?;
             Ok(Some(began))
         })
         .await
@@ -78,7 +78,7 @@ impl Store {
     pub async fn delegations_of(&self, turn: TurnId) -> StoreResult<Vec<StoredDelegation>> {
         self.read(move |db| {
             let sql = format!("{SELECT} WHERE parent = ?1 ORDER BY session");
-            rows::all(db, &sql, [turn.0], read)
+            db.all(&sql, [turn.0], read)
         })
         .await
     }
@@ -87,7 +87,7 @@ impl Store {
     pub async fn delegation_in(&self, session: SessionId) -> StoreResult<Option<StoredDelegation>> {
         self.read(move |db| {
             let sql = format!("{SELECT} WHERE session = ?1");
-            rows::first(db, &sql, [session.0], read)
+            db.first(&sql, [session.0], read)
         })
         .await
     }
@@ -98,7 +98,7 @@ const SELECT: &str = "SELECT session, parent, call, agent,
                                  AS turn
                       FROM delegations";
 
-fn read(row: &Row<'_>) -> DbResult<StoredDelegation> {
+fn read(row: &SqlRow<'_>) -> DbResult<StoredDelegation> {
     let parent: Option<i64> = row.get("parent")?;
     let call: Option<String> = row.get("call")?;
     Ok(StoredDelegation {
@@ -112,7 +112,7 @@ fn read(row: &Row<'_>) -> DbResult<StoredDelegation> {
 
 /// The sessions whose tasks were given in a session, and those of their tasks in turn: the
 /// innermost first.
-pub(crate) fn descendants(db: &Connection, session: SessionId) -> DbResult<Vec<SessionId>> {
+pub(crate) fn descendants(db: &SqlConnection, session: SessionId) -> DbResult<Vec<SessionId>> {
     let sql = "WITH RECURSIVE below (session) AS (
                    SELECT delegations.session FROM delegations
                    JOIN turns ON turns.id = delegations.parent WHERE turns.session = ?1
@@ -122,5 +122,5 @@ pub(crate) fn descendants(db: &Connection, session: SessionId) -> DbResult<Vec<S
                    JOIN below ON turns.session = below.session
                )
                SELECT session FROM below ORDER BY session DESC";
-    rows::all(db, sql, [session.0], |row| Ok(SessionId(row.get("session")?)))
+    db.all(sql, [session.0], |row| Ok(SessionId(row.get("session")?)))
 }

@@ -5,13 +5,10 @@
 //! the last message where they are the newest of all. Other processes may know them.
 
 use std::collections::HashSet;
-use std::path::Path;
-use std::thread::sleep;
-use std::time::Duration;
 
+use crate::sql::{SqlConnection, params};
 use recto_context::{Message, MessageBody, MessageId, Text};
 use recto_fs::blocking;
-use rusqlite::{Connection, params};
 
 use crate::codec;
 use crate::delegations;
@@ -19,7 +16,6 @@ use crate::documents::{DocumentReader, PartKey};
 use crate::error::StoreResult;
 use crate::ids::{Moment, RequestId, SessionId};
 use crate::rows::{self, DbResult};
-use crate::schema::{self, ConnectionMode};
 use crate::sessions::must_exist;
 use crate::store::Store;
 use crate::turns::must_be_idle;
@@ -32,13 +28,10 @@ pub struct DeletedSession {
     /// How many turns it had had.
     pub turns: u64,
     /// Whether its bytes are gone from the files, too. They are not while another process
-    /// reads what was there before, or where the disk has no room to write the rest anew.
+    /// reads what was there before, or where the disk has no room to write the rest anew; and of
+    /// a server nobody here can tell.
     pub is_wiped: bool,
 }
-
-/// How often, and after what pauses, the files are wiped while others are at work.
-const WIPE_TRIES: usize = 20;
-const WIPE_PAUSE: Duration = Duration::from_millis(100);
 
 impl Store {
     /// Passes a session in which no turn is open, so that it could be deleted.
@@ -83,18 +76,17 @@ impl Store {
     /// deletion was cut short, or somebody read along. Says whether none are left.
     pub async fn wipe_deleted(&self) -> StoreResult<bool> {
         let pending = "SELECT id FROM sessions WHERE deleted IS NOT NULL AND wiped IS NULL LIMIT 1";
-        let is_pending = self.read(move |db| {
-            Ok(rows::first(db, pending, [], |row| Ok(row.get::<_, i64>("id")?))?.is_some())
-        });
+        let is_pending = self
+            .read(move |db| Ok(db.first(pending, [], |row| row.get::<_, i64>("id"))?.is_some()));
         if !is_pending.await? {
             return Ok(true);
         }
-        let path = self.path().to_owned();
-        if !blocking(move || wipe(&path)).await {
+        let source = self.source();
+        if !blocking(move || source.wipe()).await {
             return Ok(false);
         }
         let done = "UPDATE sessions SET wiped = 1 WHERE deleted IS NOT NULL AND wiped IS NULL";
-        self.write(move |db| rows::execute(db, done, [])).await?;
+        self.write(move |db| db.execute(done, [])).await?;
         Ok(true)
     }
 }
@@ -107,13 +99,13 @@ struct ReferencedParts {
 
 impl ReferencedParts {
     /// Reads the records of all other sessions, which may take its time and holds up nobody.
-    fn read(db: &Connection, without: SessionId) -> DbResult<Self> {
-        let last = rows::first(db, "SELECT max(id) AS id FROM requests", [], |row| {
-            Ok(row.get::<_, Option<i64>>("id")?)
+    fn read(db: &SqlConnection, without: SessionId) -> DbResult<Self> {
+        let last = db.first("SELECT max(id) AS id FROM requests", [], |row| {
+            row.get::<_, Option<i64>>("id")
         })?;
         let mut parts = ReferencedParts { keys: HashSet::new(), last: last.flatten().unwrap_or(0) };
         let sql = "SELECT id FROM sessions WHERE id <> ?1 AND deleted IS NULL";
-        for session in rows::all(db, sql, [without.0], |row| Ok(row.get::<_, i64>("id")?))? {
+        for session in db.all(sql, [without.0], |row| row.get::<_, i64>("id"))? {
             // Documents of one session are kept against each other, and of no other.
             add_keys(db, requests_of(db, SessionId(session))?, &mut parts.keys)?;
         }
@@ -121,28 +113,28 @@ impl ReferencedParts {
     }
 
     /// The same with what was recorded meanwhile.
-    fn with_newer(&self, db: &Connection, without: SessionId) -> DbResult<HashSet<PartKey>> {
+    fn with_newer(&self, db: &SqlConnection, without: SessionId) -> DbResult<HashSet<PartKey>> {
         let mut keys = self.keys.clone();
         let sql = "SELECT requests.id FROM requests JOIN turns ON turns.id = requests.turn
                    WHERE requests.id > ?1 AND turns.session <> ?2 ORDER BY requests.id";
         let newer =
-            rows::all(db, sql, params![self.last, without.0], |row| Ok(RequestId(row.get("id")?)))?;
+            db.all(sql, params![self.last, without.0], |row| Ok(RequestId(row.get("id")?)))?;
         add_keys(db, newer, &mut keys)?;
         Ok(keys)
     }
 }
 
 /// The requests of a session, in order.
-fn requests_of(db: &Connection, session: SessionId) -> DbResult<Vec<RequestId>> {
+fn requests_of(db: &SqlConnection, session: SessionId) -> DbResult<Vec<RequestId>> {
     let sql = "SELECT requests.id FROM requests JOIN turns ON turns.id = requests.turn
                WHERE turns.session = ?1 ORDER BY requests.id";
-    rows::all(db, sql, [session.0], |row| Ok(RequestId(row.get("id")?)))
+    db.all(sql, [session.0], |row| Ok(RequestId(row.get("id")?)))
 }
 
 /// Adds all that can be the key of a text in these records. What only looks like one keeps a
 /// text too long, which does no harm.
 fn add_keys(
-    db: &Connection,
+    db: &SqlConnection,
     requests: Vec<RequestId>,
     keys: &mut HashSet<PartKey>,
 ) -> DbResult<()> {
@@ -157,20 +149,20 @@ fn add_keys(
 }
 
 /// Deletes the texts that only this session's records have.
-fn delete_parts(db: &Connection, id: SessionId, marked: &ReferencedParts) -> DbResult<()> {
+fn delete_parts(db: &SqlConnection, id: SessionId, marked: &ReferencedParts) -> DbResult<()> {
     let mut own = HashSet::new();
     add_keys(db, requests_of(db, id)?, &mut own)?;
     let others = marked.with_newer(db, id)?;
     for key in own.difference(&others) {
-        rows::execute(db, "DELETE FROM parts WHERE key = ?1", [key.bytes()])?;
+        db.execute("DELETE FROM parts WHERE key = ?1", [key.bytes()])?;
     }
     Ok(())
 }
 
 /// Deletes what belongs to the session, and says how many messages and turns that were.
-fn delete_rows(db: &Connection, id: SessionId, at: Moment) -> DbResult<(u64, u64)> {
-    let delete = |sql: &str| rows::execute(db, sql, [id.0]);
-    let count = |sql: &str| db.prepare_cached(sql)?.query_row([id.0], rows::only::<i64>);
+fn delete_rows(db: &SqlConnection, id: SessionId, at: Moment) -> DbResult<(u64, u64)> {
+    let delete = |sql: &str| db.execute(sql, [id.0]);
+    let count = |sql: &str| db.only::<i64>(sql, [id.0]);
     let messages = count("SELECT count(*) FROM messages WHERE session = ?1")?;
     let turns = count("SELECT count(*) FROM turns WHERE session = ?1")?;
     // A request stands before those that are kept against it.
@@ -195,7 +187,7 @@ fn delete_rows(db: &Connection, id: SessionId, at: Moment) -> DbResult<(u64, u64
          WHERE session = ?1 AND position < (SELECT max(position) FROM messages)",
     )?;
     let sql = "UPDATE messages SET turn = NULL, brought_by = NULL, body = ?2 WHERE session = ?1";
-    rows::execute(db, sql, params![id.0, empty_message()?])?;
+    db.execute(sql, params![id.0, empty_message()?])?;
     delete("UPDATE turns SET continues = NULL WHERE session = ?1")?;
     delete("DELETE FROM turns WHERE session = ?1 AND id < (SELECT max(id) FROM turns)")?;
     delete(
@@ -208,7 +200,7 @@ fn delete_rows(db: &Connection, id: SessionId, at: Moment) -> DbResult<(u64, u64
                                    opening = NULL, deleted = ?2,
                                    archived = coalesce(archived, ?2)
                WHERE id = ?1";
-    rows::execute(db, sql, params![id.0, at.microseconds()])?;
+    db.execute(sql, params![id.0, at.microseconds()])?;
     Ok((messages.unsigned_abs(), turns.unsigned_abs()))
 }
 
@@ -216,22 +208,4 @@ fn delete_rows(db: &Connection, id: SessionId, at: Moment) -> DbResult<(u64, u64
 fn empty_message() -> DbResult<Vec<u8>> {
     let body = MessageBody::Error(Text::from(""));
     Ok(codec::pack(&rows::to_json(&Message { id: MessageId(0), body })?))
-}
-
-/// Writes the database anew without the bytes of what was deleted, and empties its log.
-fn wipe(path: &Path) -> bool {
-    let Ok(db) = schema::connect(path, ConnectionMode::Writing, Duration::from_secs(5)) else {
-        return false;
-    };
-    if db.execute_batch("VACUUM").is_err() {
-        return false;
-    }
-    (0..WIPE_TRIES).any(|_| {
-        let busy = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], rows::only::<i64>);
-        let is_done = matches!(busy, Ok(0));
-        if !is_done {
-            sleep(WIPE_PAUSE);
-        }
-        is_done
-    })
 }

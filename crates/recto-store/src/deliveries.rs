@@ -4,11 +4,11 @@
 //! did is decided in the transaction that would begin its turn, so that no two processes
 //! both take it in.
 
-use rusqlite::{Connection, params};
+use crate::sql::{SqlConnection, params};
 
 use crate::error::{StoreError, StoreResult};
 use crate::ids::TurnId;
-use crate::rows::{self, DbResult};
+use crate::rows::DbResult;
 use crate::sessions::{BindingKey, key_column};
 use crate::store::Store;
 
@@ -31,7 +31,7 @@ impl Store {
 }
 
 /// Passes a message that was not taken in before, or that nobody can tell of.
-pub(crate) fn must_be_new(db: &Connection, delivery: Option<&DeliveryKey>) -> DbResult<()> {
+pub(crate) fn must_be_new(db: &SqlConnection, delivery: Option<&DeliveryKey>) -> DbResult<()> {
     let Some(delivery) = delivery else { return Ok(()) };
     match find(db, delivery)? {
         Some(turn) => Err(StoreError::Delivered { turn }.into()),
@@ -40,15 +40,15 @@ pub(crate) fn must_be_new(db: &Connection, delivery: Option<&DeliveryKey>) -> Db
 }
 
 /// Notes that a message has begun a turn.
-pub(crate) fn insert(db: &Connection, delivery: &DeliveryKey, turn: TurnId) -> DbResult<()> {
+pub(crate) fn insert(db: &SqlConnection, delivery: &DeliveryKey, turn: TurnId) -> DbResult<()> {
     let DeliveryKey { conversation, message } = delivery;
     let sql = "INSERT INTO inbound_messages (conversation, message, turn) VALUES (?1, ?2, ?3)";
-    rows::execute(db, sql, params![key_column(conversation)?, message, turn.0]).map(drop)
+    db.execute(sql, params![key_column(conversation)?, message, turn.0]).map(drop)
 }
 
-fn find(db: &Connection, delivery: &DeliveryKey) -> DbResult<Option<TurnId>> {
+fn find(db: &SqlConnection, delivery: &DeliveryKey) -> DbResult<Option<TurnId>> {
     let DeliveryKey { conversation, message } = delivery;
     let sql = "SELECT turn FROM inbound_messages WHERE conversation = ?1 AND message = ?2";
     let values = params![key_column(conversation)?, message];
-    rows::first(db, sql, values, |row| Ok(TurnId(row.get("turn")?)))
+    db.first(sql, values, |row| Ok(TurnId(row.get("turn")?)))
 }

@@ -29,8 +29,8 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
+use crate::sql::{SqlConnection, params};
 use recto_context::{ContentHash, Text};
-use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -186,37 +186,31 @@ impl PackedRequest {
     }
 
     /// Whether the document that it builds on is missing.
-    pub(crate) fn is_orphaned(&self, db: &Connection) -> DbResult<bool> {
+    pub(crate) fn is_orphaned(&self, db: &SqlConnection) -> DbResult<bool> {
         let Some(last) = self.last else { return Ok(false) };
-        let mut select = db.prepare_cached("SELECT 1 FROM requests WHERE id = ?1")?;
-        Ok(!select.exists([last.0])?)
+        Ok(!db.exists("SELECT id FROM requests WHERE id = ?1", [last.0])?)
     }
 
     /// Writes it with the parts that are new.
-    pub(crate) fn insert(&self, db: &Connection, turn: TurnId) -> DbResult<RequestId> {
-        let mut part = db.prepare_cached(
-            "INSERT INTO parts (key, data) VALUES (?1, ?2) ON CONFLICT (key) DO NOTHING",
-        )?;
+    pub(crate) fn insert(&self, db: &SqlConnection, turn: TurnId) -> DbResult<RequestId> {
+        let sql = "INSERT INTO parts (key, data) VALUES (?1, ?2) ON CONFLICT (key) DO NOTHING";
         for (key, data) in &self.new_parts {
-            part.execute(params![key.0, data])?;
+            db.execute(sql, params![key.0, data])?;
         }
-        let id = db
-            .prepare_cached(
-                "INSERT INTO requests
-                     (turn, number, parent, place, at, document, body_hash, body_length)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-            )?
-            .insert(params![
-                turn.0,
-                self.number,
-                self.document.parent.as_ref().map(|parent| parent.request.0),
-                self.document.place,
-                self.at.microseconds(),
-                self.document.data,
-                self.body_hash.as_bytes(),
-                self.body_length,
-            ])?;
-        Ok(RequestId(id))
+        let sql = "INSERT INTO requests
+                       (turn, number, parent, place, at, document, body_hash, body_length)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+        let values = params![
+            turn.0,
+            self.number,
+            self.document.parent.as_ref().map(|parent| parent.request.0),
+            self.document.place,
+            self.at.microseconds(),
+            self.document.data,
+            self.body_hash.as_bytes(),
+            self.body_length,
+        ];
+        db.insert(sql, values).map(RequestId)
     }
 
     /// What to remember once it is written.
@@ -282,11 +276,14 @@ fn split_body(body: &[String], parts: &mut PartCollector<'_>) -> Vec<BodyPiece> 
 
 /// The session's last document as the database has it. One that can't be read
 /// is no reason to refuse the next: that one stands by itself.
-pub(crate) fn last_document(db: &Connection, session: SessionId) -> DbResult<Option<LastDocument>> {
+pub(crate) fn last_document(
+    db: &SqlConnection,
+    session: SessionId,
+) -> DbResult<Option<LastDocument>> {
     let sql = "SELECT requests.id FROM turns JOIN requests ON requests.turn = turns.id
                WHERE turns.session = ?1
                ORDER BY turns.number DESC, requests.number DESC LIMIT 1";
-    let found = rows::first(db, sql, [session.0], |row| Ok(RequestId(row.get("id")?)))?;
+    let found = db.first(sql, [session.0], |row| Ok(RequestId(row.get("id")?)))?;
     match found.map(|id| DocumentReader::default().read_last(db, id)) {
         Some(Err(DbError::Store(StoreError::Damaged { .. }))) | None => Ok(None),
         Some(last) => last.map(Some),
@@ -325,23 +322,20 @@ pub(crate) struct DocumentReader {
 }
 
 impl DocumentReader {
-    pub(crate) fn read(&mut self, db: &Connection, id: RequestId) -> DbResult<RequestDocument> {
+    pub(crate) fn read(&mut self, db: &SqlConnection, id: RequestId) -> DbResult<RequestDocument> {
         let damaged = || DbError::damaged(format!("the record of request {id}"));
         let text = self.text(db, id)?.ok_or_else(damaged)?;
         RequestDocument::new(text).ok_or_else(damaged)
     }
 
     /// A document, and what is needed to keep another one against it.
-    fn read_last(&mut self, db: &Connection, id: RequestId) -> DbResult<LastDocument> {
+    fn read_last(&mut self, db: &SqlConnection, id: RequestId) -> DbResult<LastDocument> {
         let document = self.read(db, id)?;
-        let place: i64 = db
-            .prepare_cached("SELECT place FROM requests WHERE id = ?1")?
-            .query_row([id.0], rows::only)?;
+        let place: i64 = db.only("SELECT place FROM requests WHERE id = ?1", [id.0])?;
         let mut row = id;
         for _ in 0..place % ROW {
-            let parent: Option<i64> = db
-                .prepare_cached("SELECT parent FROM requests WHERE id = ?1")?
-                .query_row([row.0], rows::only)?;
+            let parent: Option<i64> =
+                db.only("SELECT parent FROM requests WHERE id = ?1", [row.0])?;
             row = parent.map_or(row, RequestId);
         }
         let row = Anchor { request: row, text: self.read(db, row)?.text };
@@ -350,13 +344,13 @@ impl DocumentReader {
     }
 
     /// Walks up to a document that is known or stands by itself, and back.
-    fn text(&mut self, db: &Connection, id: RequestId) -> DbResult<Option<Arc<str>>> {
+    fn text(&mut self, db: &SqlConnection, id: RequestId) -> DbResult<Option<Arc<str>>> {
         let sql = "SELECT parent, document FROM requests WHERE id = ?1";
         let mut chain: Vec<(RequestId, Vec<u8>)> = Vec::new();
         let mut next = Some(id);
         while let Some(at) = next.filter(|at| !self.read.contains_key(at)) {
             let row: Option<(Option<i64>, Vec<u8>)> =
-                rows::first(db, sql, [at.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                db.first(sql, [at.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
             let Some((parent, packed)) = row.filter(|_| chain.len() < FARTHEST) else {
                 return Ok(None);
             };
@@ -387,7 +381,7 @@ impl DocumentHeader {
     }
 
     /// Puts the body together again.
-    pub(crate) fn body(&self, db: &Connection) -> DbResult<String> {
+    pub(crate) fn body(&self, db: &SqlConnection) -> DbResult<String> {
         let mut body = String::new();
         for piece in &self.body {
             match piece {
@@ -400,10 +394,10 @@ impl DocumentHeader {
 }
 
 /// A part's text. Whether it is the right one is for the caller to check.
-pub(crate) fn read_part(db: &Connection, key: PartKey) -> DbResult<String> {
+pub(crate) fn read_part(db: &SqlConnection, key: PartKey) -> DbResult<String> {
     let damaged = || DbError::damaged(format!("the text {key:?}"));
     let sql = "SELECT data FROM parts WHERE key = ?1";
-    let data: Option<Vec<u8>> = rows::first(db, sql, [key.0], |row| Ok(row.get("data")?))?;
+    let data: Option<Vec<u8>> = db.first(sql, [key.0], |row| row.get("data"))?;
     codec::unpack(&data.ok_or_else(damaged)?).map_err(|_| damaged())
 }
 

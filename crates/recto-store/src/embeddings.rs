@@ -6,11 +6,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::sql::{SqlConnection, params};
 use recto_context::ContentHash;
-use rusqlite::{Connection, params};
 
 use crate::error::StoreResult;
-use crate::rows::{self, DbResult};
+use crate::rows::DbResult;
 use crate::store::Store;
 
 /// The shelf on which vectors are kept, and the encoder that made them.
@@ -27,7 +27,7 @@ impl Store {
     pub async fn embeddings(&self, key: EmbeddingKey) -> StoreResult<Vec<(ContentHash, Vec<u8>)>> {
         self.read(move |db| {
             let sql = "SELECT text, vector FROM embeddings WHERE shelf = ?1 AND model = ?2";
-            rows::all(db, sql, params![key.shelf, key.model], |row| {
+            db.all(sql, params![key.shelf, key.model], |row| {
                 Ok((ContentHash::from_bytes(row.get("text")?), row.get("vector")?))
             })
         })
@@ -41,12 +41,10 @@ impl Store {
         vectors: Vec<(ContentHash, Vec<u8>)>,
     ) -> StoreResult<()> {
         self.write(move |db| {
-            let mut insert = db.prepare_cached(
-                "INSERT OR REPLACE INTO embeddings (shelf, model, text, vector)
-                 VALUES (?1, ?2, ?3, ?4)",
-            )?;
+            let sql = "INSERT INTO embeddings (shelf, model, text, vector) VALUES (?1, ?2, ?3, ?4)
+                       ON CONFLICT (shelf, model, text) DO UPDATE SET vector = excluded.vector";
             for (text, vector) in &vectors {
-                insert.execute(params![key.shelf, key.model, text.as_bytes(), vector])?;
+                db.execute(sql, params![key.shelf, key.model, text.as_bytes(), vector])?;
             }
             Ok(())
         })
@@ -62,7 +60,7 @@ impl Store {
     ) -> StoreResult<usize> {
         self.write(move |db| {
             let sql = "DELETE FROM embeddings WHERE shelf = ?1 AND model <> ?2";
-            let others = rows::execute(db, sql, params![key.shelf, key.model])?;
+            let others = db.execute(sql, params![key.shelf, key.model])?;
             Ok(others + remove_all_but(db, &key, &texts)?)
         })
         .await
@@ -70,16 +68,15 @@ impl Store {
 }
 
 fn remove_all_but(
-    db: &Connection,
+    db: &SqlConnection,
     key: &EmbeddingKey,
     texts: &HashSet<ContentHash>,
 ) -> DbResult<usize> {
     let sql = "SELECT text FROM embeddings WHERE shelf = ?1 AND model = ?2";
-    let stored = rows::all(db, sql, params![key.shelf, key.model], |row| {
+    let stored = db.all(sql, params![key.shelf, key.model], |row| {
         Ok(ContentHash::from_bytes(row.get("text")?))
     })?;
-    let mut delete =
-        db.prepare_cached("DELETE FROM embeddings WHERE shelf = ?1 AND model = ?2 AND text = ?3")?;
+    let sql = "DELETE FROM embeddings WHERE shelf = ?1 AND model = ?2 AND text = ?3";
     let gone = stored.iter().filter(|text| !texts.contains(text));
-    gone.map(|text| Ok(delete.execute(params![key.shelf, key.model, text.as_bytes()])?)).sum()
+    gone.map(|text| db.execute(sql, params![key.shelf, key.model, text.as_bytes()])).sum()
 }

@@ -1,11 +1,13 @@
-//! What can go wrong, told apart by SQLite's codes and never by its texts.
+//! What can go wrong, told apart by the codes of SQLite and PostgreSQL and never by their texts.
 //!
 //! Inside the crate work fails with a [`DbError`], which doesn't know where the
 //! database is; at the door it becomes a [`StoreError`], which does.
 
+use std::error::Error as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use postgres::error::SqlState;
 use recto_context::{MessageId, Remedy};
 use rusqlite::ErrorCode;
 
@@ -117,6 +119,38 @@ pub enum StoreError {
         /// What the system said.
         why: String,
     },
+    /// The server of the database does not answer.
+    #[error("cannot reach the database `{url}`: {why}")]
+    Unreachable {
+        /// The database, without its password.
+        url: String,
+        /// What the system said.
+        why: String,
+    },
+    /// The server of the database does not let this user in.
+    #[error("the database `{url}` refuses the user or the password")]
+    LogInRefused { url: String },
+    /// The server has no such database.
+    #[error("there is no database `{url}`")]
+    NoDatabase { url: String },
+    /// Another home works with the database.
+    #[error("the database `{url}` is used by another Recto, on `{host}`")]
+    HeldElsewhere {
+        url: String,
+        /// The machine on which the other home is.
+        host: String,
+        /// How long it has the database if nothing is heard of it.
+        seconds: u64,
+    },
+    /// Another home has taken the database meanwhile.
+    #[error("another Recto has taken over the database, because nothing was heard of this one")]
+    LostHold,
+    /// Another process has the store open.
+    #[error("another process uses the database `{}`", .path.display())]
+    InUse { path: PathBuf },
+    /// Something is kept there already.
+    #[error("the database `{}` is not empty", .path.display())]
+    NotEmpty { path: PathBuf },
     /// Something that should not happen, with its text for people.
     #[error("the store failed: {what}")]
     Failed { what: String },
@@ -168,6 +202,21 @@ impl StoreError {
                 Some("look whether its disk has room and works; nothing that was stored is lost")
             }
             StoreError::Locked { .. } => Some("look for another program that has it open"),
+            StoreError::Unreachable { .. } => {
+                Some("look whether the server runs, and whether the URL in the config is right")
+            }
+            StoreError::LogInRefused { .. } => {
+                Some("check the user in the URL, and the variable that `store.password_env` names")
+            }
+            StoreError::NoDatabase { .. } => {
+                Some("make it with `createdb`, or check its name in the URL")
+            }
+            StoreError::HeldElsewhere { .. } => {
+                Some("end the other one; if it is gone already, try again after half a minute")
+            }
+            StoreError::InUse { .. } => Some("end every Recto that uses it first"),
+            StoreError::NotEmpty { .. } => Some("copy to a new one"),
+            StoreError::LostHold => Some("end this one, and start it again"),
             _ => None,
         }
     }
@@ -223,11 +272,21 @@ impl std::fmt::Display for RowId {
 
 /// Why a piece of work on a connection failed.
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
 pub(crate) enum DbError {
     /// SQLite refused, with its code.
+    #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
+    /// PostgreSQL refused, with its code, or could not be reached.
+    #[error(transparent)]
+    Postgres(Box<postgres::Error>),
+    /// A column holds what was never written there.
+    #[error("`{column}` holds what was never written there")]
+    Column {
+        /// The column's name, or its place in the query.
+        column: String,
+    },
     /// The store has its own reason.
+    #[error(transparent)]
     Store(#[from] StoreError),
 }
 
@@ -239,8 +298,27 @@ impl DbError {
 
     /// Whether a unique column had the value already.
     pub(crate) fn is_duplicate(&self) -> bool {
-        let DbError::Sqlite(rusqlite::Error::SqliteFailure(error, _)) = self else { return false };
-        error.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE
+        match self {
+            DbError::Sqlite(rusqlite::Error::SqliteFailure(error, _)) => {
+                error.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE
+            }
+            DbError::Postgres(error) => error.code() == Some(&SqlState::UNIQUE_VIOLATION),
+            _ => false,
+        }
+    }
+
+    /// Whether the same may well work when it is tried again, in another transaction or over
+    /// another connection.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            DbError::Postgres(error) => is_conflict(error) || is_unreachable(error),
+            _ => false,
+        }
+    }
+
+    /// Whether the transaction is lost to another one, and certainly not committed.
+    pub(crate) fn is_conflict(&self) -> bool {
+        matches!(self, DbError::Postgres(error) if is_conflict(error))
     }
 
     /// Whether what is stored can't be trusted, as opposed to all other reasons
@@ -248,6 +326,8 @@ impl DbError {
     pub(crate) fn is_damage(&self) -> bool {
         match self {
             DbError::Store(error) => matches!(error, StoreError::Damaged { .. }),
+            DbError::Column { .. } => true,
+            DbError::Postgres(error) => error.code() == Some(&SqlState::DATA_CORRUPTED),
             // What has no code is a column that holds what was never written there.
             DbError::Sqlite(error) => {
                 matches!(error.sqlite_error_code(), None | Some(ErrorCode::DatabaseCorrupt))
@@ -259,7 +339,11 @@ impl DbError {
     pub(crate) fn at_path(self, path: &Path) -> StoreError {
         match self {
             DbError::Store(error) => error,
+            DbError::Column { .. } => {
+                StoreError::Damaged { what: format!("a row of `{}` ({self})", path.display()) }
+            }
             DbError::Sqlite(error) => from_sqlite(&error, path.to_path_buf()),
+            DbError::Postgres(error) => from_postgres(&error, path.to_path_buf()),
         }
     }
 }
@@ -283,6 +367,60 @@ fn from_sqlite(error: &rusqlite::Error, path: PathBuf) -> StoreError {
         Some(_) => StoreError::Failed { what: why },
         // Not from SQLite: a column that holds what was never written there.
         None => StoreError::Damaged { what: format!("a row of `{}` ({why})", path.display()) },
+    }
+}
+
+/// Whether a server was not reached, has gone, or is not ready.
+fn is_unreachable(error: &postgres::Error) -> bool {
+    let is_io = || error.source().is_some_and(|cause| cause.is::<io::Error>());
+    match error.code() {
+        None => error.is_closed() || is_io(),
+        Some(code) => {
+            let codes = [
+                SqlState::ADMIN_SHUTDOWN,
+                SqlState::CRASH_SHUTDOWN,
+                SqlState::CANNOT_CONNECT_NOW,
+                SqlState::TOO_MANY_CONNECTIONS,
+                SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+            ];
+            codes.contains(code)
+        }
+    }
+}
+
+fn is_conflict(error: &postgres::Error) -> bool {
+    let codes = [&SqlState::T_R_SERIALIZATION_FAILURE, &SqlState::T_R_DEADLOCK_DETECTED];
+    error.code().is_some_and(|code| codes.contains(&code))
+}
+
+fn from_postgres(error: &postgres::Error, path: PathBuf) -> StoreError {
+    let url = path.display().to_string();
+    // What the client says of its own is one line for every cause; the cause says more.
+    let why = match (error.as_db_error(), error.source()) {
+        (Some(told), _) => told.message().to_owned(),
+        (None, Some(cause)) => cause.to_string(),
+        (None, None) => error.to_string(),
+    };
+    if is_unreachable(error) {
+        return StoreError::Unreachable { url, why };
+    }
+    match error.code() {
+        Some(code) if is_conflict(error) || *code == SqlState::LOCK_NOT_AVAILABLE => {
+            StoreError::Locked { path }
+        }
+        Some(&SqlState::INVALID_PASSWORD | &SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {
+            StoreError::LogInRefused { url }
+        }
+        Some(&SqlState::INVALID_CATALOG_NAME) => StoreError::NoDatabase { url },
+        Some(&SqlState::READ_ONLY_SQL_TRANSACTION | &SqlState::INSUFFICIENT_PRIVILEGE) => {
+            StoreError::ReadOnly { path }
+        }
+        Some(&SqlState::DISK_FULL) => StoreError::Full { path },
+        Some(&SqlState::DATA_CORRUPTED) => {
+            StoreError::Damaged { what: format!("the database `{url}`") }
+        }
+        Some(code) => StoreError::Failed { what: format!("{why} ({})", code.code()) },
+        None => StoreError::Failed { what: format!("{error}: {why}") },
     }
 }
 

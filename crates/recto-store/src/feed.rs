@@ -4,7 +4,7 @@
 //! What is damaged is passed over: an index that lacks a message is better than
 //! none.
 
-use rusqlite::Connection;
+use crate::sql::SqlConnection;
 
 use crate::codec::Unpacker;
 use crate::error::StoreResult;
@@ -33,7 +33,7 @@ impl Store {
 type FeedEntry = (MessagePosition, SessionId, StoredMessage);
 
 fn messages_after(
-    db: &Connection,
+    db: &SqlConnection,
     position: Option<MessagePosition>,
     limit: usize,
 ) -> DbResult<Vec<FeedEntry>> {
@@ -54,23 +54,23 @@ fn messages_after(
 /// Positions without their messages: a query over messages ends at the first that
 /// SQLite can't read.
 fn positions_after(
-    db: &Connection,
+    db: &SqlConnection,
     position: Option<MessagePosition>,
     limit: usize,
 ) -> DbResult<Vec<MessagePosition>> {
     let sql = "SELECT position FROM messages WHERE position > ?1 ORDER BY position LIMIT ?2";
     let after = position.map_or(i64::MIN, |position| position.0);
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    rows::all(db, sql, [after, limit], |row| Ok(MessagePosition(row.get("position")?)))
+    db.all(sql, [after, limit], |row| Ok(MessagePosition(row.get("position")?)))
 }
 
 fn message_at(
-    db: &Connection,
+    db: &SqlConnection,
     position: MessagePosition,
     unpacker: &mut Unpacker,
 ) -> DbResult<Option<FeedEntry>> {
     let sql = "SELECT session, id, turn, brought_by, at, body FROM messages WHERE position = ?1";
-    rows::first(db, sql, [position.0], |row| {
+    db.first(sql, [position.0], |row| {
         Ok((position, SessionId(row.get("session")?), transcript::read(row, unpacker)?))
     })
 }

@@ -1,7 +1,7 @@
 //! What belongs to a session's context, and what a person took out of it.
 
+use crate::sql::{SqlConnection, params};
 use recto_context::{ItemId, ItemOrigin};
-use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreResult;
@@ -49,37 +49,32 @@ impl Store {
 /// that joins by itself keeps its state, too: a person may have removed it since
 /// the turn looked.
 pub(crate) fn set_items(
-    db: &Connection,
+    db: &SqlConnection,
     session: SessionId,
     items: &[(ItemId, ItemState)],
 ) -> DbResult<()> {
-    let mut set = db.prepare_cached(
-        "INSERT INTO session_items (session, item, state) VALUES (?1, ?2, ?3)
-         ON CONFLICT (session, item) DO UPDATE SET state = excluded.state",
-    )?;
-    let mut join = db.prepare_cached(
-        "INSERT INTO session_items (session, item, state) VALUES (?1, ?2, ?3)
-         ON CONFLICT (session, item) DO NOTHING",
-    )?;
+    let set = "INSERT INTO session_items (session, item, state) VALUES (?1, ?2, ?3)
+               ON CONFLICT (session, item) DO UPDATE SET state = excluded.state";
+    let join = "INSERT INTO session_items (session, item, state) VALUES (?1, ?2, ?3)
+                ON CONFLICT (session, item) DO NOTHING";
     for (item, state) in items {
         let by_itself = matches!(state, ItemState::In(ItemOrigin::AtStart | ItemOrigin::Late));
-        let statement = if by_itself { &mut join } else { &mut set };
-        statement.execute(params![session.0, rows::to_json(item)?, rows::to_json(state)?])?;
+        let sql = if by_itself { join } else { set };
+        db.execute(sql, params![session.0, rows::to_json(item)?, rows::to_json(state)?])?;
     }
     if !items.is_empty() {
-        rows::execute(db, "UPDATE sessions SET items = items + 1 WHERE id = ?1", [session.0])?;
+        db.execute("UPDATE sessions SET items = items + 1 WHERE id = ?1", [session.0])?;
     }
     Ok(())
 }
 
 /// Which state of its items a session is in.
-pub(crate) fn revision(db: &Connection, session: SessionId) -> DbResult<ItemsRevision> {
-    let mut select = db.prepare_cached("SELECT items FROM sessions WHERE id = ?1")?;
-    Ok(ItemsRevision(select.query_row([session.0], rows::only)?))
+pub(crate) fn revision(db: &SqlConnection, session: SessionId) -> DbResult<ItemsRevision> {
+    db.only("SELECT items FROM sessions WHERE id = ?1", [session.0]).map(ItemsRevision)
 }
 
 /// The session's items, in the order in which they were first set.
-pub(crate) fn load(db: &Connection, session: SessionId) -> DbResult<Vec<(ItemId, ItemState)>> {
+pub(crate) fn load(db: &SqlConnection, session: SessionId) -> DbResult<Vec<(ItemId, ItemState)>> {
     let sql = "SELECT item, state FROM session_items WHERE session = ?1 ORDER BY id";
-    rows::all(db, sql, [session.0], |row| Ok((rows::json(row, "item")?, rows::json(row, "state")?)))
+    db.all(sql, [session.0], |row| Ok((rows::json(row, "item")?, rows::json(row, "state")?)))
 }

@@ -21,18 +21,18 @@
 //! (`readers`), and a thread that moves the log into the database
 //! (`checkpoint`). Records are kept small by `documents` and `codec`.
 //!
-//! This crate alone knows SQL, and no type of SQLite leaves it: PostgreSQL is
-//! to come behind the same door. It does not know what a turn does, what a
+//! This crate alone knows SQL, and no type of a database leaves it. It does not know what a turn does, what a
 //! request means, or what the time is.
 
 mod approvals;
 mod change_watch;
 mod channel_deliveries;
 mod channel_updates;
-mod checkpoint;
+mod check;
 mod codec;
 mod commit;
 mod compactions;
+mod copy;
 mod delegations;
 mod deletion;
 mod deliveries;
@@ -40,7 +40,6 @@ mod documents;
 mod embeddings;
 mod error;
 mod feed;
-mod files;
 mod holder;
 mod ids;
 mod items;
@@ -48,15 +47,17 @@ mod names;
 mod opening;
 mod owner;
 mod pairings;
+mod postgres;
 mod readers;
 mod records;
 mod retractions;
 mod rows;
-mod salvage;
 mod schedules;
-mod schema;
 mod search;
 mod sessions;
+mod source;
+mod sql;
+mod sqlite;
 mod stops;
 mod store;
 mod tokens;
@@ -67,6 +68,7 @@ mod usage;
 mod writable;
 mod writer;
 
+pub use crate::postgres::url::{PostgresUrl, PostgresUrlError};
 pub use approvals::{
     ApprovalAnswer, ApprovalDecision, ApprovalExtent, NewApproval, SessionApproval, StoredApproval,
 };
@@ -78,6 +80,7 @@ pub use channel_deliveries::{
 pub use channel_updates::{ChannelAccount, ChannelCursor, ChannelUpdate, NewChannelUpdate};
 pub use commit::{NewMessage, SessionBasis, StartedTurn, TurnCommit, TurnOutcome};
 pub use compactions::{NewCompaction, StoredCompaction};
+pub use copy::{CopiedTable, copy_store};
 pub use delegations::{NewDelegation, ParentCall, StoredDelegation};
 pub use deletion::DeletedSession;
 pub use deliveries::DeliveryKey;
@@ -98,7 +101,6 @@ pub use pairings::{
 };
 pub use records::{RequestAnswer, RequestRecord, RequestUsage};
 pub use retractions::{NewRetraction, RetractionReason, StoredRetraction, TurnRetractions};
-pub use salvage::{SalvageReport, SalvagedTable, check_store, salvage_store};
 pub use schedules::{
     AnswerDelivery, AnswerPlace, DueTime, NewSchedule, RunEnding, RunStart, StoredRun,
     StoredSchedule,
@@ -108,7 +110,9 @@ pub use sessions::{
     BindingKey, NewSession, NewTranscript, SessionFilter, SessionSummary, SettingsMap,
     StoredSession,
 };
-pub use store::{Store, StoreOptions};
+pub use sqlite::salvage::{SalvageReport, SalvagedTable, check_store, salvage_store};
+pub use sqlite::schema::VERSION as STORE_VERSION;
+pub use store::{Store, StoreLocation, StoreOptions};
 pub use tokens::{NewToken, StoredToken};
 pub use transcript::{MessageCursor, SessionCursor, SessionState, StoredMessage};
 pub use trusted::TrustUpdate;

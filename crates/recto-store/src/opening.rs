@@ -1,12 +1,11 @@
 //! The first words of a session, which lists show. They are kept beside it when its first message
 //! is written: a message can have megabytes, and a list has many of them.
 
+use crate::sql::{SqlConnection, params};
 use recto_context::{Message, Text};
-use rusqlite::{Connection, params};
 
 use crate::ids::SessionId;
-use crate::rows::{self, DbResult};
-use crate::transcript;
+use crate::rows::DbResult;
 
 /// How many characters of a session's first message a list shows.
 const LONGEST: usize = 80;
@@ -31,21 +30,9 @@ pub(crate) fn first_words(message: &Message) -> Option<String> {
 }
 
 /// Keeps the first words of a session.
-pub(crate) fn keep(db: &Connection, session: SessionId, words: Option<&str>) -> DbResult<()> {
+pub(crate) fn keep(db: &SqlConnection, session: SessionId, words: Option<&str>) -> DbResult<()> {
     let sql = "UPDATE sessions SET opening = ?2 WHERE id = ?1";
-    rows::execute(db, sql, params![session.0, words]).map(drop)
-}
-
-/// Keeps those of all sessions that were begun before any were kept.
-pub(crate) fn fill_all(db: &Connection) -> DbResult<()> {
-    let sql = "SELECT id FROM sessions WHERE deleted IS NULL ORDER BY id";
-    let sessions = rows::all(db, sql, [], |row| Ok(SessionId(row.get("id")?)))?;
-    for session in sessions {
-        // One that can't be read has none.
-        let first = rows::unless_damaged(transcript::first_message(db, session))?;
-        keep(db, session, first.as_ref().and_then(first_words).as_deref())?;
-    }
-    Ok(())
+    db.execute(sql, params![session.0, words]).map(drop)
 }
 
 #[cfg(test)]

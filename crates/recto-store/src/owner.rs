@@ -5,6 +5,7 @@
 //! the process ends. So an owner whose lock can be had is dead, and since no
 //! number is ever used twice, it stays dead.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs::{self, File, TryLockError};
 use std::hash::{BuildHasher, RandomState};
@@ -77,6 +78,15 @@ impl OwnerRegistry {
     /// This owner's number.
     pub(crate) fn own(&self) -> OwnerId {
         self.own
+    }
+
+    /// Whether no other owner lives, but for those who are known.
+    pub(crate) fn is_alone_with(&self, known: &[OwnerId]) -> bool {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return false };
+        let known: Vec<String> = known.iter().chain([&self.own]).map(|id| id.file_name()).collect();
+        let is_known = |name: &OsStr| known.iter().any(|known| name == known.as_str());
+        let mut others = entries.flatten().filter(|entry| !is_known(&entry.file_name()));
+        others.all(|entry| is_dead(&entry.path()))
     }
 
     /// Finds out whether an owner lives.

@@ -3,7 +3,7 @@
 //! Whoever is not known gets a code, which the owner confirms. How long a code is good, how many
 //! wait at once and how often wrong codes may be tried is decided in the transactions here.
 
-use rusqlite::{Connection, Row, params};
+use crate::sql::{SqlConnection, SqlRow, params};
 use serde::{Deserialize, Serialize};
 
 use crate::channel_deliveries::{self, NewChannelDelivery};
@@ -179,7 +179,7 @@ impl Store {
         self.read(move |db| {
             let sql = "SELECT * FROM pairings WHERE approved IS NOT NULL OR expires > ?1
                        ORDER BY id";
-            rows::all(db, sql, [now.microseconds()], read)
+            db.all(sql, [now.microseconds()], read)
         })
         .await
     }
@@ -221,7 +221,7 @@ impl Store {
         self.write(move |db| {
             let sql = "UPDATE pairings SET revoked = coalesce(revoked, ?2), code = NULL
                        WHERE id = ?1";
-            rows::execute(db, sql, [id.0, at.microseconds()])?;
+            db.execute(sql, [id.0, at.microseconds()])?;
             must_exist(db, id)
         })
         .await
@@ -229,14 +229,14 @@ impl Store {
 }
 
 fn request(
-    db: &Connection,
+    db: &SqlConnection,
     account: &ChannelAccount,
     new: &NewPairing,
 ) -> DbResult<PairingRequest> {
     let now = new.at.microseconds();
     let sql = "DELETE FROM pairings WHERE approved IS NULL
                AND CASE WHEN revoked IS NULL THEN expires <= ?1 ELSE revoked <= ?2 END";
-    rows::execute(db, sql, [now, now - REFUSAL_SPAN])?;
+    db.execute(sql, [now, now - REFUSAL_SPAN])?;
     match find(db, account, &new.subject)? {
         Some(known) if known.approved.is_some() => return Ok(PairingRequest::LetIn(known)),
         Some(known) => return answer_again(db, known, &new.request),
@@ -245,8 +245,8 @@ fn request(
     }
     let sql = "SELECT count(*) AS open FROM pairings WHERE channel = ?1 AND account = ?2
                AND approved IS NULL AND revoked IS NULL";
-    let count = |row: &Row<'_>| Ok(row.get::<_, i64>("open")?);
-    let open = rows::first(db, sql, [&account.channel, &account.account], count)?;
+    let count = |row: &SqlRow<'_>| row.get::<_, i64>("open");
+    let open = db.first(sql, [&account.channel, &account.account], count)?;
     if open.unwrap_or(0) >= MOST_OPEN {
         return Ok(PairingRequest::Full);
     }
@@ -265,15 +265,19 @@ fn request(
         new.request,
         rows::to_json(&new.welcome)?
     ];
-    rows::execute(db, sql, values)?;
-    Ok(PairingRequest::Begun(must_exist(db, PairingId(db.last_insert_rowid()))?))
+    let id = PairingId(db.insert(sql, values)?);
+    Ok(PairingRequest::Begun(must_exist(db, id)?))
 }
 
 /// What somebody hears who waits already: once that they wait. What was asked before has the same
 /// answer as then, because that may not have been said.
-fn answer_again(db: &Connection, known: StoredPairing, request: &str) -> DbResult<PairingRequest> {
+fn answer_again(
+    db: &SqlConnection,
+    known: StoredPairing,
+    request: &str,
+) -> DbResult<PairingRequest> {
     let sql = "SELECT request, reminder FROM pairings WHERE id = ?1";
-    let heard = rows::first(db, sql, [known.id.0], |row| {
+    let heard = db.first(sql, [known.id.0], |row| {
         Ok((row.get::<_, Option<String>>("request")?, row.get::<_, Option<String>>("reminder")?))
     })?;
     let (first, reminder) = heard.unwrap_or_default();
@@ -284,38 +288,38 @@ fn answer_again(db: &Connection, known: StoredPairing, request: &str) -> DbResul
         Some(reminder) if reminder != request => Ok(PairingRequest::Waiting(known)),
         _ => {
             let sql = "UPDATE pairings SET reminder = ?2 WHERE id = ?1";
-            rows::execute(db, sql, params![known.id.0, request])?;
+            db.execute(sql, params![known.id.0, request])?;
             Ok(PairingRequest::Reminded(known))
         }
     }
 }
 
 /// Whether somebody was refused while they waited, not long ago.
-fn was_refused(db: &Connection, account: &ChannelAccount, subject: &str) -> DbResult<bool> {
+fn was_refused(db: &SqlConnection, account: &ChannelAccount, subject: &str) -> DbResult<bool> {
     let sql = "SELECT id FROM pairings WHERE channel = ?1 AND account = ?2 AND subject = ?3
                AND approved IS NULL AND revoked IS NOT NULL";
     let values = [account.channel.as_str(), account.account.as_str(), subject];
-    Ok(rows::first(db, sql, values, |row| Ok(row.get::<_, i64>("id")?))?.is_some())
+    Ok(db.first(sql, values, |row| row.get::<_, i64>("id"))?.is_some())
 }
 
 /// `None` where nobody has the code.
 fn approve(
-    db: &Connection,
+    db: &SqlConnection,
     code: &str,
     grant: &PairingGrant,
     at: Moment,
 ) -> DbResult<Option<StoredPairing>> {
     let now = at.microseconds();
-    rows::execute(db, "DELETE FROM pairing_guesses WHERE at <= ?1", [now - GUESS_SPAN])?;
-    let guesses = rows::first(db, "SELECT count(*) AS made FROM pairing_guesses", [], |row| {
-        Ok(row.get::<_, i64>("made")?)
+    db.execute("DELETE FROM pairing_guesses WHERE at <= ?1", [now - GUESS_SPAN])?;
+    let guesses = db.first("SELECT count(*) AS made FROM pairing_guesses", [], |row| {
+        row.get::<_, i64>("made")
     })?;
     if guesses.unwrap_or(0) >= MOST_GUESSES {
         return Err(StoreError::TooManyGuesses.into());
     }
     let sql = "SELECT * FROM pairings WHERE code = ?1 AND expires > ?2 AND revoked IS NULL";
-    let Some(waiting) = rows::first(db, sql, params![code, now], read)? else {
-        rows::execute(db, "INSERT INTO pairing_guesses (at) VALUES (?1)", [now])?;
+    let Some(waiting) = db.first(sql, params![code, now], read)? else {
+        db.execute("INSERT INTO pairing_guesses (at) VALUES (?1)", [now])?;
         return Ok(None);
     };
     let_in(db, &waiting, grant, at).map(Some)
@@ -323,7 +327,7 @@ fn approve(
 
 /// Lets in somebody who waits, and has them told.
 fn let_in(
-    db: &Connection,
+    db: &SqlConnection,
     waiting: &StoredPairing,
     grant: &PairingGrant,
     at: Moment,
@@ -339,10 +343,10 @@ fn let_in(
     let sql = "UPDATE pairings SET approved = ?2, code = NULL, standing = ?3, person = ?4
                WHERE id = ?1";
     let values = params![waiting.id.0, at.microseconds(), rows::to_json(&standing)?, person];
-    rows::execute(db, sql, values)?;
+    db.execute(sql, values)?;
     let sql = "SELECT welcome FROM pairings WHERE id = ?1";
     let welcome: Option<Option<NewChannelDelivery>> =
-        rows::first(db, sql, [waiting.id.0], |row| rows::optional_json(row, "welcome"))?;
+        db.first(sql, [waiting.id.0], |row| rows::optional_json(row, "welcome"))?;
     if let Some(welcome) = welcome.flatten() {
         let StoredPairing { channel, account, .. } = waiting.clone();
         channel_deliveries::insert(db, &ChannelAccount { channel, account }, &welcome, at)?;
@@ -351,21 +355,21 @@ fn let_in(
 }
 
 fn find(
-    db: &Connection,
+    db: &SqlConnection,
     account: &ChannelAccount,
     subject: &str,
 ) -> DbResult<Option<StoredPairing>> {
     let sql = "SELECT * FROM pairings
                WHERE channel = ?1 AND account = ?2 AND subject = ?3 AND revoked IS NULL";
-    rows::first(db, sql, [account.channel.as_str(), account.account.as_str(), subject], read)
+    db.first(sql, [account.channel.as_str(), account.account.as_str(), subject], read)
 }
 
-fn must_exist(db: &Connection, id: PairingId) -> DbResult<StoredPairing> {
-    let found = rows::first(db, "SELECT * FROM pairings WHERE id = ?1", [id.0], read)?;
+fn must_exist(db: &SqlConnection, id: PairingId) -> DbResult<StoredPairing> {
+    let found = db.first("SELECT * FROM pairings WHERE id = ?1", [id.0], read)?;
     found.ok_or_else(|| DbError::from(StoreError::NotFound(RowId::Pairing(id))))
 }
 
-fn read(row: &Row<'_>) -> DbResult<StoredPairing> {
+fn read(row: &SqlRow<'_>) -> DbResult<StoredPairing> {
     Ok(StoredPairing {
         id: PairingId(row.get("id")?),
         channel: row.get("channel")?,

@@ -6,52 +6,43 @@
 //! for another, and a few such tasks would wait for each other for ever.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use parking_lot::Mutex;
-use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::spawn_blocking;
 
 use crate::error::{StoreError, StoreResult};
 use crate::rows::DbResult;
-use crate::schema::{self, ConnectionMode};
+use crate::source::ConnectionSource;
+use crate::sql::{ConnectionMode, SqlConnection};
 
 /// How many read at once. They are as many connections, and reads are short.
 const AT_ONCE: usize = 8;
 
 /// Connections that read.
-#[derive(Debug)]
 pub(crate) struct ReaderPool {
-    path: PathBuf,
-    busy: Duration,
+    source: Arc<ConnectionSource>,
     permits: Arc<Semaphore>,
     /// A connection whose reader panicked is not put back.
-    idle: Mutex<Vec<Connection>>,
+    idle: Mutex<Vec<SqlConnection>>,
 }
 
 impl ReaderPool {
-    pub(crate) fn new(path: PathBuf, busy: Duration, first: Connection) -> Self {
+    pub(crate) fn new(source: Arc<ConnectionSource>, first: SqlConnection) -> Self {
         let idle = Mutex::new(vec![first]);
-        ReaderPool { path, busy, permits: Arc::new(Semaphore::new(AT_ONCE)), idle }
+        ReaderPool { source, permits: Arc::new(Semaphore::new(AT_ONCE)), idle }
     }
 
     /// The database that they read.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// How long they wait for whoever writes.
-    pub(crate) fn busy(&self) -> Duration {
-        self.busy
+    pub(crate) fn source(&self) -> &Arc<ConnectionSource> {
+        &self.source
     }
 
     /// Runs `work` on a blocking thread.
     pub(crate) async fn read<T: Send + 'static>(
         readers: &Arc<Self>,
-        work: impl FnOnce(&Connection) -> DbResult<T> + Send + 'static,
+        work: impl FnOnce(&SqlConnection) -> DbResult<T> + Send + 'static,
     ) -> StoreResult<T> {
         let (reply, answer) = oneshot::channel();
         let read = ReadTask { readers: readers.clone(), work, reply };
@@ -60,24 +51,34 @@ impl ReaderPool {
             Err(_) => drop(tokio::spawn(read.start_when_free())),
         }
         let found = answer.await.map_err(|_| StoreError::Closed)?;
-        found.map_err(|error| error.at_path(&readers.path))
+        found.map_err(|error| error.at_path(readers.source.place()))
     }
 
-    fn run<T>(&self, work: impl FnOnce(&Connection) -> DbResult<T>) -> DbResult<T> {
-        let db = self.take()?;
+    fn run<T>(&self, work: impl FnOnce(&SqlConnection) -> DbResult<T>) -> DbResult<T> {
+        let db = self.begin()?;
         let found = catch_unwind(AssertUnwindSafe(|| in_snapshot(&db, work)))
             .map_err(|_| StoreError::Failed { what: "a read panicked".into() })?;
         // A transaction that could not be ended stays with its connection.
-        if db.is_autocommit() {
+        if db.is_idle() {
             self.idle.lock().push(db);
         }
         found
     }
 
-    fn take(&self) -> DbResult<Connection> {
-        match self.idle.lock().pop() {
-            Some(db) => Ok(db),
-            None => schema::connect(&self.path, ConnectionMode::Reading, self.busy),
+    /// A connection in a transaction.
+    fn begin(&self) -> DbResult<SqlConnection> {
+        loop {
+            let idle = self.idle.lock().pop();
+            let was_idle = idle.is_some();
+            let db = match idle {
+                Some(db) => db,
+                None => self.source.connect(ConnectionMode::Reading)?,
+            };
+            match db.begin(ConnectionMode::Reading) {
+                // Its server may have been restarted since it was last used.
+                Err(error) if was_idle && error.is_transient() => {}
+                begun => return begun.map(|()| db),
+            }
         }
     }
 }
@@ -92,7 +93,7 @@ struct ReadTask<T, W> {
 impl<T, W> ReadTask<T, W>
 where
     T: Send + 'static,
-    W: FnOnce(&Connection) -> DbResult<T> + Send + 'static,
+    W: FnOnce(&SqlConnection) -> DbResult<T> + Send + 'static,
 {
     /// Reads once there is room, unless nobody waits for it any more.
     async fn start_when_free(mut self) {
@@ -113,15 +114,16 @@ where
     }
 }
 
-/// Runs `work` in a transaction: only there do several queries see the same instant.
-fn in_snapshot<T>(db: &Connection, work: impl FnOnce(&Connection) -> DbResult<T>) -> DbResult<T> {
-    // Kept as statements: to parse them anew took longer than a short read.
-    let step = |sql| db.prepare_cached(sql)?.execute([]);
-    step("BEGIN DEFERRED")?;
+/// Runs `work` in the transaction that `db` is in, and ends that: only there do several queries
+/// see the same instant.
+fn in_snapshot<T>(
+    db: &SqlConnection,
+    work: impl FnOnce(&SqlConnection) -> DbResult<T>,
+) -> DbResult<T> {
     let found = work(db);
     // Nothing was changed. A commit would fail after a row that SQLite could not
     // read, also where the work went on without it.
-    let ended = step("ROLLBACK");
+    let ended = db.roll_back();
     let found = found?;
     ended?;
     Ok(found)

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::sql::{SqlConnection, SqlRow};
 use recto_context::{ContentHash, MessageId, Text};
-use rusqlite::{Connection, Row};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -76,7 +76,7 @@ impl Store {
         self.read(move |db| {
             let mut documents = DocumentReader::default();
             let sql = select("requests.turn = ?1 ORDER BY requests.number");
-            rows::all(db, &sql, [turn.0], |row| read(db, row, &mut documents))
+            db.all(&sql, [turn.0], |row| read(db, row, &mut documents))
         })
         .await
     }
@@ -86,7 +86,7 @@ impl Store {
     pub async fn request_ids(&self, turn: TurnId) -> StoreResult<Vec<(u32, RequestId)>> {
         self.read(move |db| {
             let sql = "SELECT number, id FROM requests WHERE turn = ?1 ORDER BY number";
-            rows::all(db, sql, [turn.0], |row| Ok((row.get("number")?, RequestId(row.get("id")?))))
+            db.all(sql, [turn.0], |row| Ok((row.get("number")?, RequestId(row.get("id")?))))
         })
         .await
     }
@@ -113,9 +113,7 @@ impl Store {
              ORDER BY turns.number DESC, requests.number DESC LIMIT 1",
         );
         self.read(move |db| {
-            rows::first(db, &sql, [session, id], |row| {
-                read(db, row, &mut DocumentReader::default())
-            })
+            db.first(&sql, [session, id], |row| read(db, row, &mut DocumentReader::default()))
         })
         .await
     }
@@ -138,7 +136,7 @@ impl Store {
         let model = model.to_owned();
         self.read(move |db| {
             let sql = "SELECT state FROM calibrations WHERE model = ?1";
-            rows::first(db, sql, [model], |row| rows::json(row, "state"))
+            db.first(sql, [model], |row| rows::json(row, "state"))
         })
         .await
     }
@@ -152,11 +150,15 @@ fn select(condition: &str) -> String {
     )
 }
 
-fn read_first(db: &Connection, condition: &str, id: i64) -> DbResult<Option<RequestRecord>> {
-    rows::first(db, &select(condition), [id], |row| read(db, row, &mut DocumentReader::default()))
+fn read_first(db: &SqlConnection, condition: &str, id: i64) -> DbResult<Option<RequestRecord>> {
+    db.first(&select(condition), [id], |row| read(db, row, &mut DocumentReader::default()))
 }
 
-fn read(db: &Connection, row: &Row<'_>, documents: &mut DocumentReader) -> DbResult<RequestRecord> {
+fn read(
+    db: &SqlConnection,
+    row: &SqlRow<'_>,
+    documents: &mut DocumentReader,
+) -> DbResult<RequestRecord> {
     let id = RequestId(row.get("id")?);
     let document = documents.read(db, id)?;
     let context = document.context().to_owned();
@@ -179,7 +181,7 @@ fn read(db: &Connection, row: &Row<'_>, documents: &mut DocumentReader) -> DbRes
     })
 }
 
-fn read_answer(row: &Row<'_>, request: RequestId) -> DbResult<Option<RequestAnswer>> {
+fn read_answer(row: &SqlRow<'_>, request: RequestId) -> DbResult<Option<RequestAnswer>> {
     let Some(at) = rows::optional_moment(row, "ended")? else { return Ok(None) };
     let usage = RequestUsage {
         prompt: rows::unsigned(row, "prompt")?,
@@ -195,9 +197,10 @@ fn read_answer(row: &Row<'_>, request: RequestId) -> DbResult<Option<RequestAnsw
     }))
 }
 
-fn body(db: &Connection, id: RequestId) -> DbResult<Vec<u8>> {
+/// The body of a request, checked against its hash.
+pub(crate) fn body(db: &SqlConnection, id: RequestId) -> DbResult<Vec<u8>> {
     let sql = "SELECT body_hash, body_length FROM requests WHERE id = ?1";
-    let expected = rows::first(db, sql, [id.0], |row| {
+    let expected = db.first(sql, [id.0], |row| {
         Ok((row.get::<_, Vec<u8>>("body_hash")?, rows::unsigned::<usize>(row, "body_length")?))
     })?;
     let (hash, length) = expected.ok_or(StoreError::NotFound(RowId::Request(id)))?;
@@ -207,7 +210,7 @@ fn body(db: &Connection, id: RequestId) -> DbResult<Vec<u8>> {
     if is_intact { Ok(body) } else { Err(DbError::damaged(format!("the body of request {id}"))) }
 }
 
-fn content(db: &Connection, hash: ContentHash) -> DbResult<(ContentHash, Text)> {
+fn content(db: &SqlConnection, hash: ContentHash) -> DbResult<(ContentHash, Text)> {
     let text = Text::new(documents::read_part(db, PartKey::from_hash(hash))?);
     if text.hash() == hash {
         Ok((hash, text))

@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
+use crate::sql::{SqlConnection, SqlRow, params};
 use recto_context::{MarkdownRetraction, MessageId};
-use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -145,7 +145,7 @@ impl Store {
     pub async fn all_retractions(&self) -> StoreResult<HashMap<SessionId, Vec<StoredRetraction>>> {
         self.read(|db| {
             let mut all: HashMap<SessionId, Vec<StoredRetraction>> = HashMap::new();
-            for retraction in rows::all(db, "SELECT * FROM retractions ORDER BY id", [], read)? {
+            for retraction in db.all("SELECT * FROM retractions ORDER BY id", [], read)? {
                 all.entry(retraction.session).or_default().push(retraction);
             }
             Ok(all)
@@ -159,8 +159,8 @@ impl Store {
             let taken_back = "SELECT * FROM retractions WHERE turn = ?1 ORDER BY id LIMIT 1";
             let replaces = "SELECT * FROM retractions WHERE replaced_by = ?1 ORDER BY id LIMIT 1";
             Ok(TurnRetractions {
-                taken_back: rows::first(db, taken_back, [turn.0], read)?,
-                replaces: rows::first(db, replaces, [turn.0], read)?,
+                taken_back: db.first(taken_back, [turn.0], read)?,
+                replaces: db.first(replaces, [turn.0], read)?,
             })
         })
         .await
@@ -169,7 +169,7 @@ impl Store {
 
 /// Takes back the last exchange that stands, for the turn that is to stand in its place.
 pub(crate) fn retract(
-    db: &Connection,
+    db: &SqlConnection,
     owners: &OwnerRegistry,
     session: SessionId,
     retraction: &NewRetraction,
@@ -186,7 +186,7 @@ pub(crate) fn retract(
     let sql = "SELECT max(id) AS id FROM messages WHERE session = ?1 AND NOT EXISTS
                    (SELECT 1 FROM retractions WHERE retractions.session = ?1
                     AND messages.id BETWEEN retractions.first AND retractions.last)";
-    let last = rows::first(db, sql, [session.0], |row| rows::message_id(row, "id"))?.flatten();
+    let last = db.first(sql, [session.0], |row| rows::message_id(row, "id"))?.flatten();
     if last != Some(retraction.last) || retraction.first > retraction.last {
         return Err(StoreError::Changed { session }.into());
     }
@@ -195,7 +195,7 @@ pub(crate) fn retract(
 
 /// Writes a row for messages that are there.
 pub(crate) fn insert(
-    db: &Connection,
+    db: &SqlConnection,
     session: SessionId,
     retraction: &NewRetraction,
     replaced_by: Option<TurnId>,
@@ -203,23 +203,21 @@ pub(crate) fn insert(
     let NewRetraction { first, last, reason, actor, at } = retraction;
     let (first_column, last_column) = (rows::message_column(*first)?, rows::message_column(*last)?);
     let sql = "SELECT turn FROM messages WHERE session = ?1 AND id = ?2";
-    let said = |row: &Row<'_>| Ok(row.get::<_, Option<i64>>("turn")?.map(TurnId));
-    let turn = rows::first(db, sql, [session.0, first_column], said)?.flatten();
-    let id = db
-        .prepare_cached(
-            "INSERT INTO retractions (session, first, last, turn, reason, actor, at, replaced_by)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-        )?
-        .insert(params![
-            session.0,
-            first_column,
-            last_column,
-            turn.map(|turn| turn.0),
-            reason.name(),
-            rows::to_json(actor)?,
-            at.microseconds(),
-            replaced_by.map(|turn| turn.0),
-        ])?;
+    let said = |row: &SqlRow<'_>| Ok(row.get::<_, Option<i64>>("turn")?.map(TurnId));
+    let turn = db.first(sql, [session.0, first_column], said)?.flatten();
+    let sql = "INSERT INTO retractions (session, first, last, turn, reason, actor, at, replaced_by)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    let values = params![
+        session.0,
+        first_column,
+        last_column,
+        turn.map(|turn| turn.0),
+        reason.name(),
+        rows::to_json(actor)?,
+        at.microseconds(),
+        replaced_by.map(|turn| turn.0),
+    ];
+    let id = db.insert(sql, values)?;
     Ok(StoredRetraction {
         id: RetractionId(id),
         session,
@@ -234,33 +232,36 @@ pub(crate) fn insert(
 }
 
 /// All that was taken back in a session.
-pub(crate) fn of_session(db: &Connection, session: SessionId) -> DbResult<Vec<StoredRetraction>> {
+pub(crate) fn of_session(
+    db: &SqlConnection,
+    session: SessionId,
+) -> DbResult<Vec<StoredRetraction>> {
     let sql = "SELECT * FROM retractions WHERE session = ?1 ORDER BY id";
-    rows::all(db, sql, [session.0], read)
+    db.all(sql, [session.0], read)
 }
 
 /// The number of the last thing that was taken back in a session.
-pub(crate) fn last_id(db: &Connection, session: SessionId) -> DbResult<Option<RetractionId>> {
+pub(crate) fn last_id(db: &SqlConnection, session: SessionId) -> DbResult<Option<RetractionId>> {
     let sql = "SELECT id FROM retractions WHERE session = ?1 ORDER BY id DESC LIMIT 1";
-    rows::first(db, sql, [session.0], |row| Ok(RetractionId(row.get("id")?)))
+    db.first(sql, [session.0], |row| Ok(RetractionId(row.get("id")?)))
 }
 
 /// Why a message was taken back, if it was.
 pub(crate) fn reason_of(
-    db: &Connection,
+    db: &SqlConnection,
     session: SessionId,
     message: MessageId,
 ) -> DbResult<Option<RetractionReason>> {
     let sql = "SELECT * FROM retractions WHERE session = ?1 AND ?2 BETWEEN first AND last LIMIT 1";
     let values = [session.0, rows::message_column(message)?];
-    Ok(rows::first(db, sql, values, read)?.map(|retraction| retraction.reason))
+    Ok(db.first(sql, values, read)?.map(|retraction| retraction.reason))
 }
 
 /// Reads a whole row of `retractions`.
-fn read(row: &Row<'_>) -> DbResult<StoredRetraction> {
+fn read(row: &SqlRow<'_>) -> DbResult<StoredRetraction> {
     let id: i64 = row.get("id")?;
     let damaged = || DbError::damaged(format!("what was taken back as {id}"));
-    let reason = row.get_ref("reason")?.as_str().ok().and_then(RetractionReason::from_name);
+    let reason = row.value("reason")?.as_str().and_then(RetractionReason::from_name);
     Ok(StoredRetraction {
         id: RetractionId(id),
         session: SessionId(row.get("session")?),

@@ -2,48 +2,16 @@
 //! it is reported as damaged.
 
 use recto_context::{MessageId, TurnNumber};
-use rusqlite::types::FromSql;
-use rusqlite::{Connection, Params, Row};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::codec;
 use crate::error::{DbError, StoreError, StoreResult};
 use crate::ids::Moment;
+use crate::sql::SqlRow;
 
 /// The result of work on a connection.
 pub(crate) type DbResult<T> = Result<T, DbError>;
-
-/// Runs a statement that changes rows, and says how many.
-pub(crate) fn execute(db: &Connection, sql: &str, values: impl Params) -> DbResult<usize> {
-    Ok(db.prepare_cached(sql)?.execute(values)?)
-}
-
-/// The value of the first row that a query finds, if it finds one.
-pub(crate) fn first<T>(
-    db: &Connection,
-    sql: &str,
-    values: impl Params,
-    read: impl FnOnce(&Row<'_>) -> DbResult<T>,
-) -> DbResult<Option<T>> {
-    db.prepare_cached(sql)?.query(values)?.next()?.map(read).transpose()
-}
-
-/// The values of all rows that a query finds, in their order.
-pub(crate) fn all<T>(
-    db: &Connection,
-    sql: &str,
-    values: impl Params,
-    mut read: impl FnMut(&Row<'_>) -> DbResult<T>,
-) -> DbResult<Vec<T>> {
-    let mut select = db.prepare_cached(sql)?;
-    let mut rows = select.query(values)?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.push(read(row)?);
-    }
-    Ok(found)
-}
 
 /// What was read; nothing where that is damaged. For what can be done without.
 pub(crate) fn unless_damaged<T>(read: DbResult<Option<T>>) -> DbResult<Option<T>> {
@@ -54,44 +22,44 @@ pub(crate) fn unless_damaged<T>(read: DbResult<Option<T>>) -> DbResult<Option<T>
 }
 
 /// A moment from its column.
-pub(crate) fn moment(row: &Row<'_>, column: &str) -> DbResult<Moment> {
+pub(crate) fn moment(row: &SqlRow<'_>, column: &str) -> DbResult<Moment> {
     optional_moment(row, column)?.ok_or_else(|| DbError::damaged(format!("a time in `{column}`")))
 }
 
 /// A moment that may be absent.
-pub(crate) fn optional_moment(row: &Row<'_>, column: &str) -> DbResult<Option<Moment>> {
+pub(crate) fn optional_moment(row: &SqlRow<'_>, column: &str) -> DbResult<Option<Moment>> {
     let Some(microseconds) = row.get::<_, Option<i64>>(column)? else { return Ok(None) };
     let moment = Moment::from_microseconds(microseconds);
     moment.map(Some).ok_or_else(|| DbError::damaged(format!("a time in `{column}`")))
 }
 
 /// A message's number from its column, where it may be absent.
-pub(crate) fn message_id(row: &Row<'_>, column: &str) -> DbResult<Option<MessageId>> {
+pub(crate) fn message_id(row: &SqlRow<'_>, column: &str) -> DbResult<Option<MessageId>> {
     let number = unsigned::<u64>(row, column)?;
     Ok(number.map(MessageId))
 }
 
 /// A turn's number within its session.
-pub(crate) fn turn_number(row: &Row<'_>, column: &str) -> DbResult<TurnNumber> {
+pub(crate) fn turn_number(row: &SqlRow<'_>, column: &str) -> DbResult<TurnNumber> {
     let number = unsigned::<u32>(row, column)?;
     number.map(TurnNumber).ok_or_else(|| DbError::damaged(format!("a number in `{column}`")))
 }
 
 /// A number without sign that may be absent.
-pub(crate) fn unsigned<T: TryFrom<i64>>(row: &Row<'_>, column: &str) -> DbResult<Option<T>> {
+pub(crate) fn unsigned<T: TryFrom<i64>>(row: &SqlRow<'_>, column: &str) -> DbResult<Option<T>> {
     let Some(number) = row.get::<_, Option<i64>>(column)? else { return Ok(None) };
     let number = T::try_from(number);
     number.map(Some).map_err(|_| DbError::damaged(format!("a number in `{column}`")))
 }
 
 /// A value kept as plain JSON.
-pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> DbResult<T> {
+pub(crate) fn json<T: DeserializeOwned>(row: &SqlRow<'_>, column: &str) -> DbResult<T> {
     from_json(&row.get::<_, String>(column)?, column)
 }
 
 /// The same, where it may be absent.
 pub(crate) fn optional_json<T: DeserializeOwned>(
-    row: &Row<'_>,
+    row: &SqlRow<'_>,
     column: &str,
 ) -> DbResult<Option<T>> {
     let text: Option<String> = row.get(column)?;
@@ -99,7 +67,10 @@ pub(crate) fn optional_json<T: DeserializeOwned>(
 }
 
 /// A value kept as packed JSON, where it may be absent.
-pub(crate) fn packed_json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> DbResult<Option<T>> {
+pub(crate) fn packed_json<T: DeserializeOwned>(
+    row: &SqlRow<'_>,
+    column: &str,
+) -> DbResult<Option<T>> {
     let Some(packed) = row.get::<_, Option<Vec<u8>>>(column)? else { return Ok(None) };
     let text = codec::unpack(&packed).map_err(|_| DbError::damaged(format!("`{column}`")))?;
     from_json(&text, column).map(Some)
@@ -120,9 +91,4 @@ pub(crate) fn to_json(value: &impl Serialize) -> StoreResult<String> {
 pub(crate) fn message_column(id: MessageId) -> DbResult<i64> {
     let too_large = StoreError::OutOfOrder { message: id, last: MessageId(i64::MAX as u64) };
     i64::try_from(id.0).map_err(|_| too_large.into())
-}
-
-/// The value in the first column of the only row.
-pub(crate) fn only<T: FromSql>(row: &Row<'_>) -> rusqlite::Result<T> {
-    row.get(0)
 }

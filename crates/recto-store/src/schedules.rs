@@ -4,15 +4,15 @@
 //! schedule on to its next time and makes the run, which belongs to its process from then on. A
 //! run whose process has ended can be taken over, like a turn.
 
+use crate::sql::{SqlConnection, SqlRow, params};
 use recto_context::{Message, MessageBody, MessageId};
-use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::channel_deliveries::{self, NewChannelDelivery};
 use crate::channel_updates::ChannelAccount;
 use crate::commit::{NewMessage, PackedMessage};
-use crate::error::{DbError, RowId, StoreError, StoreResult};
+use crate::error::{RowId, StoreError, StoreResult};
 use crate::ids::{Moment, RunId, ScheduleId, SessionId, TurnId};
 use crate::owner::{OwnerId, OwnerRegistry, TurnOwner};
 use crate::rows::{self, DbResult};
@@ -162,7 +162,7 @@ impl Store {
     pub async fn schedules(&self) -> StoreResult<Vec<StoredSchedule>> {
         self.read(|db| {
             let sql = "SELECT * FROM schedules WHERE removed IS NULL ORDER BY agent, name";
-            rows::all(db, sql, [], read)
+            db.all(sql, [], read)
         })
         .await
     }
@@ -193,7 +193,7 @@ impl Store {
         self.write(move |db| {
             let Some(found) = find_named(db, &agent, &name)? else { return Ok(None) };
             let sql = "UPDATE schedules SET removed = ?2, due = NULL WHERE id = ?1";
-            rows::execute(db, sql, [found.id.0, at.microseconds()])?;
+            db.execute(sql, [found.id.0, at.microseconds()])?;
             Ok(Some(found))
         })
         .await
@@ -212,7 +212,7 @@ impl Store {
                            AND NOT EXISTS (SELECT 1 FROM schedule_runs
                                            WHERE schedule = schedules.id AND ended IS NULL)
                        ORDER BY due, id";
-            rows::all(db, sql, params![agent, now.microseconds()], read)
+            db.all(sql, params![agent, now.microseconds()], read)
         })
         .await
     }
@@ -233,7 +233,7 @@ impl Store {
                            AND NOT EXISTS (SELECT 1 FROM schedule_runs
                                            WHERE schedule = ?1 AND ended IS NULL)";
             let next = next.map(Moment::microseconds);
-            if rows::execute(db, sql, params![schedule.0, due.microseconds(), next])? == 0 {
+            if db.execute(sql, params![schedule.0, due.microseconds(), next])? == 0 {
                 return Ok(None);
             }
             insert_run(db, owners.own(), schedule, Some(due), missed, at).map(Some)
@@ -246,7 +246,7 @@ impl Store {
         let owners = self.owners();
         self.write(move |db| {
             let sql = "SELECT * FROM schedule_runs WHERE schedule = ?1 AND ended IS NULL LIMIT 1";
-            match rows::first(db, sql, [schedule.0], read_owned_run)? {
+            match db.first(sql, [schedule.0], read_owned_run)? {
                 Some((run, owner)) if is_gone(&owners, owner) => {
                     set_run_owner(db, run.id, owners.own())?;
                     Ok(RunStart::TakenOver(run))
@@ -264,7 +264,7 @@ impl Store {
     /// A run by its number.
     pub async fn schedule_run(&self, run: RunId) -> StoreResult<Option<StoredRun>> {
         self.read(move |db| {
-            rows::first(db, "SELECT * FROM schedule_runs WHERE id = ?1", [run.0], read_run)
+            db.first("SELECT * FROM schedule_runs WHERE id = ?1", [run.0], read_run)
         })
         .await
     }
@@ -279,14 +279,14 @@ impl Store {
         // Nothing is written while nothing is there to be taken.
         let looked = agent.clone();
         let is_any = self.read(move |db| {
-            let ids = rows::all(db, open, [&looked], |row| Ok(row.get::<_, i64>("id")?))?;
+            let ids = db.all(open, [&looked], |row| row.get::<_, i64>("id"))?;
             Ok(!ids.is_empty())
         });
         if !is_any.await? {
             return Ok(Vec::new());
         }
         self.write(move |db| {
-            let runs = rows::all(db, open, [&agent], read_owned_run)?;
+            let runs = db.all(open, [&agent], read_owned_run)?;
             let gone = runs.into_iter().filter(|(_, owner)| is_gone(&owners, *owner));
             let gone: Vec<StoredRun> = gone.map(|(run, _)| run).collect();
             for run in &gone {
@@ -305,7 +305,7 @@ impl Store {
                        WHERE owner = ?1 AND ended IS NULL
                            AND schedule IN (SELECT id FROM schedules WHERE agent = ?2)";
             let nobody = OwnerId::nobody();
-            rows::execute(db, sql, params![owners.own().0, agent, nobody.0]).map(drop)
+            db.execute(sql, params![owners.own().0, agent, nobody.0]).map(drop)
         })
         .await
     }
@@ -317,7 +317,7 @@ impl Store {
             let sql = "UPDATE schedule_runs SET owner = ?3
                        WHERE id = ?1 AND owner = ?2 AND ended IS NULL";
             let nobody = OwnerId::nobody();
-            rows::execute(db, sql, [run.0, owners.own().0, nobody.0]).map(drop)
+            db.execute(sql, [run.0, owners.own().0, nobody.0]).map(drop)
         })
         .await
     }
@@ -332,7 +332,7 @@ impl Store {
         self.write(move |db| {
             let sql = "UPDATE schedule_runs SET session = ?2, turn = coalesce(?3, turn)
                        WHERE id = ?1";
-            rows::execute(db, sql, params![run.0, session.0, turn.map(|turn| turn.0)]).map(drop)
+            db.execute(sql, params![run.0, session.0, turn.map(|turn| turn.0)]).map(drop)
         })
         .await
     }
@@ -382,7 +382,7 @@ impl Store {
             let sql = "SELECT schedule_runs.* FROM schedule_runs
                        JOIN schedules ON schedules.id = schedule
                        WHERE agent = ?1 ORDER BY schedule_runs.id DESC LIMIT ?2";
-            rows::all(db, sql, params![agent, most], read_run)
+            db.all(sql, params![agent, most], read_run)
         })
         .await
     }
@@ -397,18 +397,18 @@ impl Store {
             Some(schedule) => {
                 let sql = "SELECT * FROM schedule_runs WHERE schedule = ?1
                            ORDER BY id DESC LIMIT ?2";
-                rows::all(db, sql, params![schedule.0, most], read_run)
+                db.all(sql, params![schedule.0, most], read_run)
             }
             None => {
                 let sql = "SELECT * FROM schedule_runs ORDER BY id DESC LIMIT ?1";
-                rows::all(db, sql, [most], read_run)
+                db.all(sql, [most], read_run)
             }
         })
         .await
     }
 }
 
-fn insert(db: &Connection, new: &NewSchedule) -> DbResult<StoredSchedule> {
+fn insert(db: &SqlConnection, new: &NewSchedule) -> DbResult<StoredSchedule> {
     let NewSchedule { agent, name, plan, settings, target, actor, task, at, due } = new;
     let sql = "INSERT INTO schedules (agent, name, plan, settings, target, actor, task, created,
                                       due)
@@ -424,8 +424,7 @@ fn insert(db: &Connection, new: &NewSchedule) -> DbResult<StoredSchedule> {
         at.microseconds(),
         due.map(Moment::microseconds)
     ];
-    let inserted = db.prepare_cached(sql)?.insert(values).map_err(DbError::from);
-    let id = inserted.map_err(|error| match error.is_duplicate() {
+    let id = db.insert(sql, values).map_err(|error| match error.is_duplicate() {
         true => StoreError::ScheduleNameTaken { name: name.clone() }.into(),
         false => error,
     })?;
@@ -433,17 +432,17 @@ fn insert(db: &Connection, new: &NewSchedule) -> DbResult<StoredSchedule> {
     find(db, id)?.ok_or_else(|| StoreError::NotFound(RowId::Schedule(id)).into())
 }
 
-fn find(db: &Connection, id: ScheduleId) -> DbResult<Option<StoredSchedule>> {
-    rows::first(db, "SELECT * FROM schedules WHERE id = ?1", [id.0], read)
+fn find(db: &SqlConnection, id: ScheduleId) -> DbResult<Option<StoredSchedule>> {
+    db.first("SELECT * FROM schedules WHERE id = ?1", [id.0], read)
 }
 
-fn find_named(db: &Connection, agent: &str, name: &str) -> DbResult<Option<StoredSchedule>> {
+fn find_named(db: &SqlConnection, agent: &str, name: &str) -> DbResult<Option<StoredSchedule>> {
     let sql = "SELECT * FROM schedules WHERE agent = ?1 AND name = ?2 AND removed IS NULL";
-    rows::first(db, sql, [agent, name], read)
+    db.first(sql, [agent, name], read)
 }
 
 fn insert_run(
-    db: &Connection,
+    db: &SqlConnection,
     owner: OwnerId,
     schedule: ScheduleId,
     due: Option<Moment>,
@@ -454,40 +453,40 @@ fn insert_run(
                VALUES (?1, ?2, ?3, ?4, ?5)";
     let due = due.map(Moment::microseconds);
     let values = params![schedule.0, due, missed, at.microseconds(), owner.0];
-    let id = db.prepare_cached(sql)?.insert(values)?;
+    let id = db.insert(sql, values)?;
     let sql = "SELECT * FROM schedule_runs WHERE id = ?1";
-    let run = rows::first(db, sql, [id], read_run)?;
+    let run = db.first(sql, [id], read_run)?;
     run.ok_or_else(|| StoreError::NotFound(RowId::Schedule(schedule)).into())
 }
 
 /// Ends a run, unless another process has it by now.
-fn end_run(db: &Connection, owner: OwnerId, run: RunId, ending: &RunEnding) -> DbResult<()> {
+fn end_run(db: &SqlConnection, owner: OwnerId, run: RunId, ending: &RunEnding) -> DbResult<()> {
     let RunEnding { outcome, detail, delivery, at } = ending;
     let sql = "UPDATE schedule_runs
                SET ended = ?3, outcome = ?4, detail = ?5, delivery = ?6, owner = NULL
                WHERE id = ?1 AND owner = ?2 AND ended IS NULL";
     let delivery = delivery.as_ref().map(rows::to_json).transpose()?;
     let values = params![run.0, owner.0, at.microseconds(), outcome.name(), detail, delivery];
-    match rows::execute(db, sql, values)? {
+    match db.execute(sql, values)? {
         1 => Ok(()),
         _ => Err(StoreError::RunNotOurs { run }.into()),
     }
 }
 
-fn read_owned_run(row: &Row<'_>) -> DbResult<(StoredRun, Option<i64>)> {
+fn read_owned_run(row: &SqlRow<'_>) -> DbResult<(StoredRun, Option<i64>)> {
     Ok((read_run(row)?, row.get("owner")?))
 }
 
-fn set_run_owner(db: &Connection, run: RunId, owner: OwnerId) -> DbResult<()> {
+fn set_run_owner(db: &SqlConnection, run: RunId, owner: OwnerId) -> DbResult<()> {
     let sql = "UPDATE schedule_runs SET owner = ?2 WHERE id = ?1";
-    rows::execute(db, sql, [run.0, owner.0]).map(drop)
+    db.execute(sql, [run.0, owner.0]).map(drop)
 }
 
 fn is_gone(owners: &OwnerRegistry, owner: Option<i64>) -> bool {
     owner.is_none_or(|id| owners.look_up(OwnerId(id)) == TurnOwner::Gone)
 }
 
-fn read(row: &Row<'_>) -> DbResult<StoredSchedule> {
+fn read(row: &SqlRow<'_>) -> DbResult<StoredSchedule> {
     Ok(StoredSchedule {
         id: ScheduleId(row.get("id")?),
         agent: row.get("agent")?,
@@ -503,7 +502,7 @@ fn read(row: &Row<'_>) -> DbResult<StoredSchedule> {
     })
 }
 
-fn read_run(row: &Row<'_>) -> DbResult<StoredRun> {
+fn read_run(row: &SqlRow<'_>) -> DbResult<StoredRun> {
     Ok(StoredRun {
         id: RunId(row.get("id")?),
         schedule: ScheduleId(row.get("schedule")?),

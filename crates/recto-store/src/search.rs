@@ -7,8 +7,8 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use crate::sql::{SqlConnection, SqlRow};
 use recto_context::{Message, MessageBody, MessageId};
-use rusqlite::Connection;
 use serde::Serialize;
 
 use crate::codec::Unpacker;
@@ -22,6 +22,9 @@ use crate::transcript;
 
 /// How many characters a snippet shows on each side of what was found.
 const AROUND: usize = 60;
+
+/// So many messages are asked for with one query.
+const SCANNED_AT_ONCE: i64 = 64;
 
 /// A message that has every word of the query.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -109,7 +112,7 @@ impl Store {
 }
 
 fn search(
-    db: &Connection,
+    db: &SqlConnection,
     words: &[String],
     mut sieve: Sieve,
     limit: usize,
@@ -119,31 +122,47 @@ fn search(
     if words.is_empty() || limit == 0 {
         return Ok(hits);
     }
-    let mut select =
-        db.prepare_cached("SELECT session, id, at, body FROM messages ORDER BY position DESC")?;
-    let mut messages = select.query([])?;
-    while let Some(row) = messages.next()? {
-        let session = SessionId(row.get("session")?);
-        if !is_meant(session) || !sieve.keeps(row.get_ref("body")?.as_blob().unwrap_or_default()) {
-            continue;
-        }
-        let message = transcript::read_message(row, &mut sieve.unpacker)?;
-        let Some((snippet, found)) = find(&texts(&message), words) else { continue };
-        hits.push(MessageHit {
-            session,
-            name: session_name(db, session)?,
-            message: message.id,
-            role: MessageRole::from_message(&message),
-            at: rows::moment(row, "at")?,
-            snippet,
-            found,
-            taken_back: retractions::reason_of(db, session, message.id)?,
-        });
-        if hits.len() == limit {
-            break;
+    let sql = "SELECT position, session, id, at, body FROM messages
+               WHERE position < ?1 ORDER BY position DESC LIMIT ?2";
+    let mut end = i64::MAX;
+    loop {
+        let positions = db.all(sql, [end, SCANNED_AT_ONCE], |row| {
+            let session = SessionId(row.get("session")?);
+            if hits.len() < limit && is_meant(session) {
+                hits.extend(look_at(db, row, session, words, &mut sieve)?);
+            }
+            row.get::<_, i64>("position")
+        })?;
+        match positions.last() {
+            Some(last) if hits.len() < limit => end = *last,
+            _ => return Ok(hits),
         }
     }
-    Ok(hits)
+}
+
+/// The message of a row, if it has every word.
+fn look_at(
+    db: &SqlConnection,
+    row: &SqlRow<'_>,
+    session: SessionId,
+    words: &[String],
+    sieve: &mut Sieve,
+) -> DbResult<Option<MessageHit>> {
+    if !sieve.keeps(row.value("body")?.as_blob().unwrap_or_default()) {
+        return Ok(None);
+    }
+    let message = transcript::read_message(row, &mut sieve.unpacker)?;
+    let Some((snippet, found)) = find(&texts(&message), words) else { return Ok(None) };
+    Ok(Some(MessageHit {
+        session,
+        name: session_name(db, session)?,
+        message: message.id,
+        role: MessageRole::from_message(&message),
+        at: rows::moment(row, "at")?,
+        snippet,
+        found,
+        taken_back: retractions::reason_of(db, session, message.id)?,
+    }))
 }
 
 /// Passes over most messages without taking them apart.
@@ -183,9 +202,9 @@ fn texts(message: &Message) -> Vec<&str> {
     }
 }
 
-fn session_name(db: &Connection, session: SessionId) -> DbResult<Option<SessionName>> {
+fn session_name(db: &SqlConnection, session: SessionId) -> DbResult<Option<SessionName>> {
     let sql = "SELECT name FROM sessions WHERE id = ?1";
-    let name: Option<Option<String>> = rows::first(db, sql, [session.0], |row| Ok(row.get(0)?))?;
+    let name: Option<Option<String>> = db.first(sql, [session.0], |row| row.get(0))?;
     Ok(name.flatten().and_then(|name| SessionName::try_from(name).ok()))
 }
 

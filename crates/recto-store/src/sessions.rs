@@ -1,7 +1,7 @@
 //! Sessions: their names, their settings, and which conversation is bound to
 //! which. A session is archived; what deletes one for good is in `deletion`.
 
-use rusqlite::{Connection, Row, params};
+use crate::sql::{SqlConnection, SqlRow, params};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -161,7 +161,7 @@ impl Store {
         let (holder, name) = (holder.clone(), name.trim().to_owned());
         self.read(move |db| {
             let sql = "SELECT DISTINCT agent FROM sessions WHERE name = ?1 ORDER BY agent";
-            let agents: Vec<String> = rows::all(db, sql, [&name], |row| Ok(row.get("agent")?))?;
+            let agents: Vec<String> = db.all(sql, [&name], |row| row.get("agent"))?;
             let found = agents.iter().map(|agent| by_name(db, agent, &holder, &name));
             Ok(found.collect::<DbResult<Vec<_>>>()?.into_iter().flatten().collect())
         })
@@ -177,7 +177,7 @@ impl Store {
     pub async fn conversation_of(&self, session: SessionId) -> StoreResult<Option<BindingKey>> {
         self.read(move |db| {
             let sql = "SELECT key FROM bindings WHERE session = ?1 LIMIT 1";
-            rows::first(db, sql, [session.0], |row| rows::json(row, "key"))
+            db.first(sql, [session.0], |row| rows::json(row, "key"))
         })
         .await
     }
@@ -189,13 +189,13 @@ impl Store {
         agent: &str,
         surface: &str,
     ) -> StoreResult<Vec<(BindingKey, StoredSession)>> {
-        let place = [agent.to_owned(), surface.to_owned()];
+        let place = key_prefix(agent, surface)?;
         self.read(move |db| {
             let sql = "SELECT bindings.key, sessions.* FROM bindings
                        JOIN sessions ON sessions.id = bindings.session
-                       WHERE key ->> '$[0]' = ?1 AND key ->> '$[1]' = ?2 AND deleted IS NULL
+                       WHERE substr(bindings.key, 1, length(?1)) = ?1 AND deleted IS NULL
                        ORDER BY sessions.id DESC";
-            rows::all(db, sql, place, |row| Ok((rows::json(row, "key")?, read(row)?)))
+            db.all(sql, [&place], |row| Ok((rows::json(row, "key")?, read(row)?)))
         })
         .await
     }
@@ -204,7 +204,7 @@ impl Store {
     pub async fn session_summary(&self, id: SessionId) -> StoreResult<SessionSummary> {
         self.read(move |db| {
             let sql = format!("{LISTED} WHERE id = ?1 AND deleted IS NULL");
-            let summary = rows::first(db, &sql, [id.0], |row| summarise(db, row))?;
+            let summary = db.first(&sql, [id.0], |row| summarise(db, row))?;
             summary.ok_or_else(|| StoreError::NotFound(RowId::Session(id)).into())
         })
         .await
@@ -215,8 +215,8 @@ impl Store {
     pub async fn sessions_brief(&self) -> StoreResult<Vec<StoredSession>> {
         self.read(|db| {
             let sql = format!("{LISTED} WHERE deleted IS NULL ORDER BY id");
-            let read = |row: &Row<'_>| rows::unless_damaged(read(row).map(Some));
-            Ok(rows::all(db, &sql, [], read)?.into_iter().flatten().collect())
+            let read = |row: &SqlRow<'_>| rows::unless_damaged(read(row).map(Some));
+            Ok(db.all(&sql, [], read)?.into_iter().flatten().collect())
         })
         .await
     }
@@ -229,7 +229,7 @@ impl Store {
                 move_binding(db, id, &old, &name)?;
             }
             let sql = "UPDATE sessions SET name = ?2 WHERE id = ?1";
-            rows::execute(db, sql, params![id.0, name.as_str()])
+            db.execute(sql, params![id.0, name.as_str()])
                 .map_err(|error| name_taken(error, Some(&name)))?;
             must_exist(db, id)
         })
@@ -255,7 +255,7 @@ impl Store {
         let settings = rows::to_json(&settings)?;
         self.write(move |db| {
             let sql = "UPDATE sessions SET settings = ?2 WHERE id = ?1";
-            rows::execute(db, sql, params![id.0, settings])?;
+            db.execute(sql, params![id.0, settings])?;
             must_exist(db, id)
         })
         .await
@@ -295,55 +295,61 @@ pub(crate) fn key_column(key: &BindingKey) -> StoreResult<String> {
     }
 }
 
-fn bound(db: &Connection, key: &BindingKey) -> DbResult<Option<StoredSession>> {
-    let sql = "SELECT sessions.* FROM bindings JOIN sessions ON sessions.id = bindings.session
-               WHERE bindings.key = ?1 AND sessions.archived IS NULL";
-    rows::first(db, sql, [key_column(key)?], read)
+/// What the keys of all conversations of an agent on a surface begin with.
+fn key_prefix(agent: &str, surface: &str) -> StoreResult<String> {
+    let list = rows::to_json(&(agent, surface))?;
+    Ok(list.strip_suffix(']').unwrap_or(&list).to_owned() + ",")
 }
 
-fn bind_new(db: &Connection, key: &BindingKey, new: &NewSession) -> DbResult<StoredSession> {
+fn bound(db: &SqlConnection, key: &BindingKey) -> DbResult<Option<StoredSession>> {
+    let sql = "SELECT sessions.* FROM bindings JOIN sessions ON sessions.id = bindings.session
+               WHERE bindings.key = ?1 AND sessions.archived IS NULL";
+    db.first(sql, [key_column(key)?], read)
+}
+
+fn bind_new(db: &SqlConnection, key: &BindingKey, new: &NewSession) -> DbResult<StoredSession> {
     let session = insert(db, &key.holder, new)?;
     let sql = "INSERT INTO bindings (key, session) VALUES (?1, ?2)
                ON CONFLICT (key) DO UPDATE SET session = excluded.session";
-    rows::execute(db, sql, params![key_column(key)?, session.id.0])?;
+    db.execute(sql, params![key_column(key)?, session.id.0])?;
     Ok(session)
 }
 
 /// Replaces the conversation in the key of a binding, where it is the old name.
 fn move_binding(
-    db: &Connection,
+    db: &SqlConnection,
     session: SessionId,
     old: &SessionName,
     new: &SessionName,
 ) -> DbResult<()> {
-    // What another session left under the new key is of an archived one.
-    let sql = "UPDATE OR REPLACE bindings SET key = json_set(key, '$[3]', ?3)
-               WHERE session = ?1 AND key ->> '$[3]' = ?2";
-    rows::execute(db, sql, params![session.0, old.as_str(), new.as_str()]).map(drop)
+    let sql = "SELECT key FROM bindings WHERE session = ?1";
+    let keys: Vec<String> = db.all(sql, [session.0], |row| row.get("key"))?;
+    for key in keys {
+        let parts: BindingKey = rows::from_json(&key, "key")?;
+        if parts.conversation != old.as_str() || old == new {
+            continue;
+        }
+        let moved = key_column(&BindingKey { conversation: new.as_str().to_owned(), ..parts })?;
+        // What another session left under the new key is of an archived one.
+        db.execute("DELETE FROM bindings WHERE key = ?1", [&moved])?;
+        db.execute("UPDATE bindings SET key = ?2 WHERE key = ?1", [&key, &moved])?;
+    }
+    Ok(())
 }
 
 /// Makes a session.
 pub(crate) fn insert(
-    db: &Connection,
+    db: &SqlConnection,
     holder: &SessionHolder,
     new: &NewSession,
 ) -> DbResult<StoredSession> {
     let name = new.name.as_ref().map(SessionName::as_str);
     let settings = rows::to_json(&new.settings)?;
-    let id = db
-        .prepare_cached(
-            "INSERT INTO sessions (name, agent, holder, surface, created, settings)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        )?
-        .insert(params![
-            name,
-            new.agent,
-            holder.as_str(),
-            new.surface,
-            new.at.microseconds(),
-            settings
-        ])
-        .map_err(|error| name_taken(error.into(), new.name.as_ref()))?;
+    let sql = "INSERT INTO sessions (name, agent, holder, surface, created, settings)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let values =
+        params![name, new.agent, holder.as_str(), new.surface, new.at.microseconds(), settings];
+    let id = db.insert(sql, values).map_err(|error| name_taken(error, new.name.as_ref()))?;
     let NewSession { agent, name, surface, at: created, settings } = new.clone();
     Ok(StoredSession { id: SessionId(id), name, agent, surface, created, archived: None, settings })
 }
@@ -359,28 +365,28 @@ fn name_taken(error: DbError, name: Option<&SessionName>) -> DbError {
 }
 
 /// Archives a session, or opens it again. Doing it twice changes nothing.
-fn set_archived(db: &Connection, id: SessionId, at: Option<Moment>) -> DbResult<StoredSession> {
+fn set_archived(db: &SqlConnection, id: SessionId, at: Option<Moment>) -> DbResult<StoredSession> {
     let session = must_exist(db, id)?;
     if session.archived.is_some() == at.is_some() {
         return Ok(session);
     }
     let sql = "UPDATE sessions SET archived = ?2 WHERE id = ?1";
-    rows::execute(db, sql, params![id.0, at.map(Moment::microseconds)])
+    db.execute(sql, params![id.0, at.map(Moment::microseconds)])
         .map_err(|error| name_taken(error, session.name.as_ref()))?;
     must_exist(db, id)
 }
 
 /// The session, which the caller takes to be there.
-pub(crate) fn must_exist(db: &Connection, id: SessionId) -> DbResult<StoredSession> {
+pub(crate) fn must_exist(db: &SqlConnection, id: SessionId) -> DbResult<StoredSession> {
     find(db, id)?.ok_or_else(|| StoreError::NotFound(RowId::Session(id)).into())
 }
 
-fn find(db: &Connection, id: SessionId) -> DbResult<Option<StoredSession>> {
-    rows::first(db, "SELECT * FROM sessions WHERE id = ?1 AND deleted IS NULL", [id.0], read)
+fn find(db: &SqlConnection, id: SessionId) -> DbResult<Option<StoredSession>> {
+    db.first("SELECT * FROM sessions WHERE id = ?1 AND deleted IS NULL", [id.0], read)
 }
 
 fn by_name(
-    db: &Connection,
+    db: &SqlConnection,
     agent: &str,
     holder: &SessionHolder,
     name: &str,
@@ -388,17 +394,17 @@ fn by_name(
     let named = [name, agent, holder.as_str()];
     let open = "SELECT * FROM sessions
                 WHERE name = ?1 AND agent = ?2 AND holder = ?3 AND archived IS NULL";
-    if let Some(session) = rows::first(db, open, named, read)? {
+    if let Some(session) = db.first(open, named, read)? {
         return Ok(Some(session));
     }
     let archived = "SELECT * FROM sessions
                     WHERE name = ?1 AND agent = ?2 AND holder = ?3 AND archived IS NOT NULL
                     ORDER BY archived DESC, id DESC LIMIT 1";
-    rows::first(db, archived, named, read)
+    db.first(archived, named, read)
 }
 
 /// Reads a session from its row.
-pub(crate) fn read(row: &Row<'_>) -> DbResult<StoredSession> {
+pub(crate) fn read(row: &SqlRow<'_>) -> DbResult<StoredSession> {
     let name = match row.get::<_, Option<String>>("name")?.map(SessionName::try_from) {
         // An older Recto took names of which nothing is to be seen.
         Some(Err(SessionNameError::Empty)) => Ok(None),
@@ -419,7 +425,7 @@ pub(crate) fn read(row: &Row<'_>) -> DbResult<StoredSession> {
 const LISTED: &str =
     "SELECT id, name, agent, surface, created, archived, settings, opening FROM sessions";
 
-fn list(db: &Connection, filter: SessionFilter) -> DbResult<Vec<SessionSummary>> {
+fn list(db: &SqlConnection, filter: SessionFilter) -> DbResult<Vec<SessionSummary>> {
     let sql = match filter {
         // What a sub-agent does belongs to whoever gave it the task.
         SessionFilter::Open => format!(
@@ -430,22 +436,22 @@ fn list(db: &Connection, filter: SessionFilter) -> DbResult<Vec<SessionSummary>>
         }
         SessionFilter::All => format!("{LISTED} WHERE deleted IS NULL"),
     };
-    let mut summaries = rows::all(db, &sql, [], |row| summarise(db, row))?;
+    let mut summaries = db.all(&sql, [], |row| summarise(db, row))?;
     summaries.sort_by_key(|summary| std::cmp::Reverse((summary.last, summary.session.id)));
     Ok(summaries)
 }
 
 /// Reads a session with what a list shows of it.
-fn summarise(db: &Connection, row: &Row<'_>) -> DbResult<SessionSummary> {
+fn summarise(db: &SqlConnection, row: &SqlRow<'_>) -> DbResult<SessionSummary> {
     let session = read(row)?;
     let id = session.id.0;
-    let count = |sql| db.prepare_cached(sql)?.query_row([id], |row| row.get::<_, i64>(0));
+    let count = |sql| db.only::<i64>(sql, [id]);
     let messages = count("SELECT count(*) FROM messages WHERE session = ?1")?;
     let turns = count("SELECT count(*) FROM turns WHERE session = ?1")?;
     let sql = "SELECT at FROM messages WHERE session = ?1 ORDER BY id DESC LIMIT 1";
     // A list of all sessions is what people need most when one of them is damaged.
-    let last = rows::unless_damaged(rows::first(db, sql, [id], |row| Ok(row.get("at")?)))?;
-    let opening = row.get::<_, Option<String>>("opening").map_err(DbError::from);
+    let last = rows::unless_damaged(db.first(sql, [id], |row| row.get("at")))?;
+    let opening = row.get::<_, Option<String>>("opening");
     Ok(SessionSummary {
         messages: messages.unsigned_abs(),
         turns: turns.unsigned_abs(),

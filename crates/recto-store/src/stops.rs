@@ -1,7 +1,7 @@
 //! Requests to stop a turn, which reach it wherever it is: the process that runs it looks for
 //! them, and whoever takes it up finds them with it.
 
-use rusqlite::params;
+use crate::sql::params;
 use serde_json::Value;
 
 use crate::error::StoreResult;
@@ -16,7 +16,7 @@ impl Store {
         self.write(move |db| {
             let sql = "UPDATE turns SET stop_by = coalesce(stop_by, ?2)
                        WHERE id = ?1 AND ended IS NULL";
-            Ok(rows::execute(db, sql, params![turn.0, rows::to_json(&by)?])? == 1)
+            Ok(db.execute(sql, params![turn.0, rows::to_json(&by)?])? == 1)
         })
         .await
     }
@@ -28,7 +28,7 @@ impl Store {
             let sql = "UPDATE turns SET stop_by = coalesce(stop_by, ?3)
                        WHERE session = ?1 AND ended IS NULL AND status = 'running' AND owner = ?2";
             let values = params![session.0, owners.own().0, rows::to_json(&by)?];
-            rows::execute(db, sql, values).map(drop)
+            db.execute(sql, values).map(drop)
         })
         .await
     }
@@ -41,8 +41,7 @@ impl Store {
             let sql = "SELECT stop_by FROM turns
                        WHERE session = ?1 AND ended IS NULL AND owner = ?2 ORDER BY id LIMIT 1";
             let of_session = [session.0, owners.own().0];
-            let oldest =
-                rows::first(db, sql, of_session, |row| rows::optional_json(row, "stop_by"))?;
+            let oldest = db.first(sql, of_session, |row| rows::optional_json(row, "stop_by"))?;
             Ok(oldest.flatten())
         })
         .await

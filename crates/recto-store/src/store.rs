@@ -3,22 +3,26 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use recto_fs::{blocking, create_private_folder};
-use rusqlite::Connection;
 
-use crate::checkpoint::Checkpointer;
 use crate::commit::{PackedCommit, TurnCommit};
 use crate::documents::{self, DocumentCache, LastDocument, PackedRequest};
 use crate::error::{DbError, StoreError, StoreResult, cannot_open};
-use crate::files;
 use crate::ids::{RequestId, SessionId};
 use crate::owner::OwnerRegistry;
+use crate::postgres::hold::{HomeId, StoreHold};
+use crate::postgres::url::PostgresUrl;
+use crate::postgres::{self, PostgresServer};
 use crate::readers::ReaderPool;
 use crate::rows::DbResult;
-use crate::schema::{self, ConnectionMode};
+use crate::source::ConnectionSource;
+use crate::sql::{ConnectionMode, SqlConnection};
+use crate::sqlite::checkpoint::Checkpointer;
+use crate::sqlite::{SqliteConnection, files, schema};
 use crate::writable::WriteHealth;
 use crate::writer::StoreWriter;
 
@@ -28,20 +32,41 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Commits with more bytes than this are packed on a blocking thread.
 const LARGE: usize = 256 << 10;
 
-/// Where the store is.
+/// Where the store is, and how patient it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreOptions {
-    /// The database. Its folder is made if need be; the files beside it are the
-    /// store's, too.
-    pub path: PathBuf,
-    /// How long to wait for another process that is writing.
+    /// Where the store is.
+    pub location: StoreLocation,
+    /// How long to wait for another process that is writing, or for a server that does not
+    /// answer.
     pub busy_timeout: Duration,
+}
+
+/// Where a store is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreLocation {
+    /// A database of SQLite. Its folder is made if need be; the files beside it are the
+    /// store's, too.
+    File(PathBuf),
+    /// A database of PostgreSQL.
+    Server {
+        /// The address of the database.
+        url: PostgresUrl,
+        /// A folder of this machine, where the processes that use the store find each other.
+        folder: PathBuf,
+    },
 }
 
 impl StoreOptions {
     /// The database at `path`, and patience for other processes.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        StoreOptions { path: path.into(), busy_timeout: PATIENCE }
+        StoreOptions { location: StoreLocation::File(path.into()), busy_timeout: PATIENCE }
+    }
+
+    /// The database on a server, with a folder of this machine for what is not in it.
+    pub fn on_server(url: PostgresUrl, folder: impl Into<PathBuf>) -> Self {
+        let location = StoreLocation::Server { url, folder: folder.into() };
+        StoreOptions { location, busy_timeout: PATIENCE }
     }
 }
 
@@ -55,9 +80,11 @@ struct OpenStore {
     // at work any more.
     writer: StoreWriter,
     readers: Arc<ReaderPool>,
-    _checkpointer: Checkpointer,
+    _checkpointer: Option<Checkpointer>,
     /// A panic leaves nothing behind that could be wrong here: what is remembered was written.
     last_documents: Mutex<DocumentCache>,
+    /// Of a database on a server, which one home has at a time.
+    _hold: Option<StoreHold>,
     owners: Arc<OwnerRegistry>,
 }
 
@@ -71,34 +98,27 @@ impl Store {
     /// Opens the store, making or migrating the database as needed. Blocks for
     /// some milliseconds.
     pub fn open(options: &StoreOptions) -> StoreResult<Self> {
-        let StoreOptions { path, busy_timeout } = options;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        create_private_folder(folder).map_err(|error| cannot_open(folder, &error))?;
-        files::private_database(path).map_err(|error| cannot_open(path, &error))?;
-        let connect = |mode| schema::connect(path, mode, *busy_timeout);
-        let open = || {
-            let writing = connect(ConnectionMode::Writing)?;
-            schema::migrate(&writing, path, *busy_timeout)?;
-            Ok((writing, connect(ConnectionMode::Writing)?, connect(ConnectionMode::Reading)?))
-        };
-        let (writing, checkpointing, reading) =
-            open().map_err(|error: DbError| error.at_path(path))?;
-        let owners_folder = folder.join("owners");
-        let owners = OwnerRegistry::join(owners_folder.clone())
-            .map_err(|error| cannot_open(&owners_folder, &error))?;
-        let checkpointer = Checkpointer::start(checkpointing);
-        Ok(Store(Arc::new(OpenStore {
-            writer: StoreWriter::start(writing, path.clone(), checkpointer.signal()),
-            readers: Arc::new(ReaderPool::new(path.clone(), *busy_timeout, reading)),
-            _checkpointer: checkpointer,
-            last_documents: Mutex::default(),
-            owners: Arc::new(owners),
-        })))
+        match &options.location {
+            StoreLocation::File(path) => open_file(path, options.busy_timeout),
+            StoreLocation::Server { url, folder } => {
+                open_on_server(url, folder, options.busy_timeout)
+            }
+        }
     }
 
-    /// The database.
+    /// Whether the database is on a server, and no file of this machine.
+    pub fn is_on_server(&self) -> bool {
+        matches!(*self.source(), ConnectionSource::Postgres(_))
+    }
+
+    /// The database, as errors name it.
     pub(crate) fn path(&self) -> &Path {
-        self.0.readers.path()
+        self.0.readers.source().place()
+    }
+
+    /// Where more connections come from.
+    pub(crate) fn source(&self) -> Arc<ConnectionSource> {
+        self.0.readers.source().clone()
     }
 
     /// How the last write ended.
@@ -110,15 +130,10 @@ impl Store {
         self.0.owners.clone()
     }
 
-    /// Where the database is, and how long to wait for whoever writes.
-    pub(crate) fn reading_options(&self) -> (PathBuf, Duration) {
-        (self.0.readers.path().to_owned(), self.0.readers.busy())
-    }
-
     /// Reads as of one instant, without waiting for anybody who writes.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> DbResult<T> + Send + 'static,
+        work: impl FnOnce(&SqlConnection) -> DbResult<T> + Send + 'static,
     ) -> StoreResult<T> {
         ReaderPool::read(&self.0.readers, work).await
     }
@@ -127,7 +142,7 @@ impl Store {
     /// nothing of it is committed.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
-        work: impl FnMut(&Connection) -> DbResult<T> + Send + 'static,
+        work: impl FnMut(&SqlConnection) -> DbResult<T> + Send + 'static,
     ) -> StoreResult<T> {
         self.0.writer.write(work).await
     }
@@ -142,7 +157,7 @@ impl Store {
     ) -> StoreResult<T>
     where
         T: Send + 'static,
-        W: Fn(&Connection, &PackedCommit) -> DbResult<(T, Option<RequestId>)>,
+        W: Fn(&SqlConnection, &PackedCommit) -> DbResult<(T, Option<RequestId>)>,
         W: Send + Sync + 'static,
     {
         let work = Arc::new(work);
@@ -168,7 +183,7 @@ impl Store {
     ) -> StoreResult<Option<T>>
     where
         T: Send + 'static,
-        W: Fn(&Connection, &PackedCommit) -> DbResult<(T, Option<RequestId>)>,
+        W: Fn(&SqlConnection, &PackedCommit) -> DbResult<(T, Option<RequestId>)>,
         W: Send + Sync + 'static,
     {
         let packed = Arc::new(pack(commit.clone(), last.clone()).await?);
@@ -205,6 +220,69 @@ impl Store {
             None => documents.forget(session),
         }
     }
+}
+
+fn open_file(path: &Path, busy: Duration) -> StoreResult<Store> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    create_private_folder(folder).map_err(|error| cannot_open(folder, &error))?;
+    files::private_database(path).map_err(|error| cannot_open(path, &error))?;
+    let source = ConnectionSource::Sqlite { path: path.to_owned(), busy };
+    let open = || {
+        let connect = || schema::connect(path, ConnectionMode::Writing, busy);
+        let writing = connect()?;
+        schema::migrate(&writing, path, busy)?;
+        let writing = SqlConnection::Sqlite(SqliteConnection::new(writing));
+        Ok((writing, connect()?, source.connect(ConnectionMode::Reading)?))
+    };
+    let (writing, checkpointing, reading) = open().map_err(|error: DbError| error.at_path(path))?;
+    let (source, owners) = (Arc::new(source), join_owners(folder)?);
+    let checkpointer = Checkpointer::start(checkpointing);
+    Ok(Store(Arc::new(OpenStore {
+        writer: StoreWriter::start(writing, source.clone(), checkpointer.signal()),
+        readers: Arc::new(ReaderPool::new(source, reading)),
+        _checkpointer: Some(checkpointer),
+        last_documents: Mutex::default(),
+        _hold: None,
+        owners,
+    })))
+}
+
+fn open_on_server(url: &PostgresUrl, folder: &Path, patience: Duration) -> StoreResult<Store> {
+    create_private_folder(folder).map_err(|error| cannot_open(folder, &error))?;
+    let owners = join_owners(folder)?;
+    let home = HomeId::read(folder).map_err(|error| cannot_open(folder, &error))?;
+    let server = Arc::new(PostgresServer::new(url.clone(), home, patience));
+    let open = || {
+        let writing = server.connect(ConnectionMode::Writing)?;
+        postgres::schema::migrate(&writing, &server)?;
+        let holding = server.connect(ConnectionMode::Writing)?;
+        let hold = StoreHold::start(holding, server.clone(), owners.clone())?;
+        Ok((writing, server.connect(ConnectionMode::Reading)?, hold))
+    };
+    // The client waits for its server, which it can't on a thread that runs tasks.
+    let opened = thread::scope(|scope| scope.spawn(open).join());
+    let opened = opened.unwrap_or_else(|_| {
+        Err(StoreError::Failed { what: "opening the store panicked".into() }.into())
+    });
+    let (writing, reading, hold) =
+        opened.map_err(|error: DbError| error.at_path(server.place()))?;
+    let source = Arc::new(ConnectionSource::Postgres(server));
+    let writing = SqlConnection::Postgres(Box::new(writing));
+    let reading = SqlConnection::Postgres(Box::new(reading));
+    Ok(Store(Arc::new(OpenStore {
+        writer: StoreWriter::start(writing, source.clone(), Arc::default()),
+        readers: Arc::new(ReaderPool::new(source, reading)),
+        _checkpointer: None,
+        last_documents: Mutex::default(),
+        _hold: Some(hold),
+        owners,
+    })))
+}
+
+fn join_owners(folder: &Path) -> StoreResult<Arc<OwnerRegistry>> {
+    let folder = folder.join("owners");
+    let joined = OwnerRegistry::join(folder.clone());
+    joined.map(Arc::new).map_err(|error| cannot_open(&folder, &error))
 }
 
 async fn pack(

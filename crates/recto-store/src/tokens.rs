@@ -4,8 +4,8 @@
 //! made of, is not known here. A revoked token's row stays: its number is part of who somebody
 //! was, and is given to nobody else.
 
+use crate::sql::{SqlConnection, SqlRow, params};
 use recto_context::ContentHash;
-use rusqlite::{Connection, Row, params};
 use serde_json::Value;
 
 use crate::error::{DbError, RowId, StoreError, StoreResult};
@@ -62,7 +62,7 @@ impl Store {
 
     /// All tokens, revoked ones as well, oldest first.
     pub async fn tokens(&self) -> StoreResult<Vec<StoredToken>> {
-        self.read(|db| rows::all(db, "SELECT * FROM tokens ORDER BY id", [], read)).await
+        self.read(|db| db.all("SELECT * FROM tokens ORDER BY id", [], read)).await
     }
 
     /// A token by its number.
@@ -73,7 +73,7 @@ impl Store {
     /// The token with this hash, whether it is still good or not.
     pub async fn find_token(&self, hash: ContentHash) -> StoreResult<Option<StoredToken>> {
         self.read(move |db| {
-            rows::first(db, "SELECT * FROM tokens WHERE hash = ?1", [hash.as_bytes()], read)
+            db.first("SELECT * FROM tokens WHERE hash = ?1", [hash.as_bytes()], read)
         })
         .await
     }
@@ -82,7 +82,7 @@ impl Store {
     pub async fn revoke_token(&self, id: TokenId, at: Moment) -> StoreResult<StoredToken> {
         self.write(move |db| {
             let sql = "UPDATE tokens SET revoked = coalesce(revoked, ?2) WHERE id = ?1";
-            rows::execute(db, sql, [id.0, at.microseconds()])?;
+            db.execute(sql, [id.0, at.microseconds()])?;
             find(db, id)?.ok_or_else(|| StoreError::NotFound(RowId::Token(id)).into())
         })
         .await
@@ -92,13 +92,13 @@ impl Store {
     pub async fn note_token_use(&self, id: TokenId, at: Moment) -> StoreResult<()> {
         self.write(move |db| {
             let sql = "UPDATE tokens SET last_used = ?2 WHERE id = ?1";
-            rows::execute(db, sql, [id.0, at.microseconds()]).map(drop)
+            db.execute(sql, [id.0, at.microseconds()]).map(drop)
         })
         .await
     }
 }
 
-fn insert(db: &Connection, new: &NewToken) -> DbResult<StoredToken> {
+fn insert(db: &SqlConnection, new: &NewToken) -> DbResult<StoredToken> {
     let NewToken { name, hash, rights, at, expires } = new;
     let sql = "INSERT INTO tokens (name, hash, rights, created, expires)
                VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -109,19 +109,19 @@ fn insert(db: &Connection, new: &NewToken) -> DbResult<StoredToken> {
         at.microseconds(),
         expires.map(Moment::microseconds)
     ];
-    rows::execute(db, sql, values).map_err(|error| match error.is_duplicate() {
+    let id = db.insert(sql, values).map_err(|error| match error.is_duplicate() {
         true => StoreError::TokenNameTaken { name: name.clone() }.into(),
         false => error,
     })?;
-    let id = TokenId(db.last_insert_rowid());
+    let id = TokenId(id);
     find(db, id)?.ok_or_else(|| DbError::from(StoreError::NotFound(RowId::Token(id))))
 }
 
-fn find(db: &Connection, id: TokenId) -> DbResult<Option<StoredToken>> {
-    rows::first(db, "SELECT * FROM tokens WHERE id = ?1", [id.0], read)
+fn find(db: &SqlConnection, id: TokenId) -> DbResult<Option<StoredToken>> {
+    db.first("SELECT * FROM tokens WHERE id = ?1", [id.0], read)
 }
 
-fn read(row: &Row<'_>) -> DbResult<StoredToken> {
+fn read(row: &SqlRow<'_>) -> DbResult<StoredToken> {
     Ok(StoredToken {
         id: TokenId(row.get("id")?),
         name: row.get("name")?,

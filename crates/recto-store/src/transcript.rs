@@ -4,8 +4,8 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use crate::sql::{SqlConnection, SqlRow, params};
 use recto_context::{Carry, ItemId, Message, MessageId, TurnNumber};
-use rusqlite::{Connection, Row, params};
 use serde::Serialize;
 
 use crate::codec::Unpacker;
@@ -152,7 +152,7 @@ impl Store {
     }
 }
 
-fn load(db: &Connection, session: SessionId, cursor: SessionCursor) -> DbResult<SessionState> {
+fn load(db: &SqlConnection, session: SessionId, cursor: SessionCursor) -> DbResult<SessionState> {
     let session_row = sessions::must_exist(db, session)?;
     let carry = carry(db, session)?;
     let left = || carry.history_from.and_then(before);
@@ -183,7 +183,7 @@ fn before(id: MessageId) -> Option<MessageId> {
 /// The messages whose numbers lie above `known`, up to `last`: a range of an
 /// index.
 fn messages_behind(
-    db: &Connection,
+    db: &SqlConnection,
     session: SessionId,
     known: Option<MessageId>,
     last: MessageId,
@@ -194,11 +194,11 @@ fn messages_behind(
     let sql = "SELECT id, turn, brought_by, at, body FROM messages
                WHERE session = ?1 AND id > ?2 AND id <= ?3 ORDER BY id";
     let mut unpacker = Unpacker::default();
-    rows::all(db, sql, [session.0, known, column(last)], |row| read(row, &mut unpacker))
+    db.all(sql, [session.0, known, column(last)], |row| read(row, &mut unpacker))
 }
 
 fn messages_page(
-    db: &Connection,
+    db: &SqlConnection,
     session: SessionId,
     cursor: MessageCursor,
     limit: u32,
@@ -215,13 +215,13 @@ fn messages_page(
     );
     let mut unpacker = Unpacker::default();
     let params = [session.0, number, i64::from(limit)];
-    let mut page = rows::all(db, &sql, params, |row| read(row, &mut unpacker))?;
+    let mut page = db.all(&sql, params, |row| read(row, &mut unpacker))?;
     page.sort_by_key(|stored| std::cmp::Reverse(stored.message.id));
     Ok(page)
 }
 
 fn messages_at(
-    db: &Connection,
+    db: &SqlConnection,
     places: &[(SessionId, MessageId)],
 ) -> DbResult<Vec<(SessionId, StoredMessage)>> {
     let sql = "SELECT id, turn, brought_by, at, body FROM messages WHERE session = ?1 AND id = ?2";
@@ -229,14 +229,14 @@ fn messages_at(
     let mut found = Vec::with_capacity(places.len());
     for (session, message) in places {
         let Ok(column) = i64::try_from(message.0) else { continue };
-        let row = rows::first(db, sql, [session.0, column], |row| read(row, &mut unpacker));
+        let row = db.first(sql, [session.0, column], |row| read(row, &mut unpacker));
         found.extend(rows::unless_damaged(row)?.map(|stored| (*session, stored)));
     }
     Ok(found)
 }
 
 /// Reads `id`, `turn`, `brought_by`, `at` and `body` of a message.
-pub(crate) fn read(row: &Row<'_>, unpacker: &mut Unpacker) -> DbResult<StoredMessage> {
+pub(crate) fn read(row: &SqlRow<'_>, unpacker: &mut Unpacker) -> DbResult<StoredMessage> {
     Ok(StoredMessage {
         message: Arc::new(read_message(row, unpacker)?),
         at: rows::moment(row, "at")?,
@@ -246,25 +246,23 @@ pub(crate) fn read(row: &Row<'_>, unpacker: &mut Unpacker) -> DbResult<StoredMes
 }
 
 /// Reads `id` and `body` of a message.
-pub(crate) fn read_message(row: &Row<'_>, unpacker: &mut Unpacker) -> DbResult<Message> {
+pub(crate) fn read_message(row: &SqlRow<'_>, unpacker: &mut Unpacker) -> DbResult<Message> {
     let id: i64 = row.get("id")?;
     let damaged = || DbError::damaged(format!("message {id}"));
-    let packed = row.get_ref("body")?.as_blob().map_err(|_| damaged())?;
+    let packed = row.value("body")?.as_blob().ok_or_else(damaged)?;
     let json = unpacker.unpack(packed).map_err(|_| damaged())?;
     let message: Message = serde_json::from_str(json).map_err(|_| damaged())?;
     if i64::try_from(message.id.0) == Ok(id) { Ok(message) } else { Err(damaged()) }
 }
 
-/// The message that began the session.
-pub(crate) fn first_message(db: &Connection, session: SessionId) -> DbResult<Option<Message>> {
-    let sql = "SELECT id, body FROM messages WHERE session = ?1 ORDER BY id LIMIT 1";
-    rows::first(db, sql, [session.0], |row| read_message(row, &mut Unpacker::default()))
-}
+/// The query for the message that began a session.
+pub(crate) const FIRST_MESSAGE: &str =
+    "SELECT id, body FROM messages WHERE session = ?1 ORDER BY id LIMIT 1";
 
 /// The number of the session's last message.
-pub(crate) fn last_message(db: &Connection, session: SessionId) -> DbResult<Option<MessageId>> {
+pub(crate) fn last_message(db: &SqlConnection, session: SessionId) -> DbResult<Option<MessageId>> {
     let sql = "SELECT max(id) AS id FROM messages WHERE session = ?1";
-    Ok(rows::first(db, sql, [session.0], |row| rows::message_id(row, "id"))?.flatten())
+    Ok(db.first(sql, [session.0], |row| rows::message_id(row, "id"))?.flatten())
 }
 
 /// Where a message belongs that is appended.
@@ -281,7 +279,7 @@ pub(crate) enum MessagePlace {
 /// Appends messages. Their numbers lie above the last one and grow; that they
 /// do not is how a second writer of the same session is found out.
 pub(crate) fn append(
-    db: &Connection,
+    db: &SqlConnection,
     session: SessionId,
     place: MessagePlace,
     messages: &[PackedMessage],
@@ -295,10 +293,8 @@ pub(crate) fn append(
     if let (None, Some(first)) = (last, messages.first()) {
         opening::keep(db, session, first.opening.as_deref())?;
     }
-    let mut insert = db.prepare_cached(
-        "INSERT INTO messages (session, id, turn, brought_by, at, body)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    )?;
+    let sql = "INSERT INTO messages (session, id, turn, brought_by, at, body)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     for PackedMessage { id, at, body, .. } in messages {
         if last.is_some_and(|last| *id <= last) {
             let last = last.unwrap_or_default();
@@ -306,7 +302,7 @@ pub(crate) fn append(
         }
         let column = rows::message_column(*id)?;
         let values = params![session.0, column, turn, brought_by, at.microseconds(), body];
-        insert.execute(values)?;
+        db.execute(sql, values)?;
         last = Some(*id);
     }
     Ok(())
@@ -314,14 +310,14 @@ pub(crate) fn append(
 
 /// What the session's last request handed on. A session can go on without it:
 /// what has left the page is decided anew.
-pub(crate) fn carry(db: &Connection, session: SessionId) -> DbResult<Carry> {
+pub(crate) fn carry(db: &SqlConnection, session: SessionId) -> DbResult<Carry> {
     let sql = "SELECT carry FROM sessions WHERE id = ?1";
-    let carry = rows::first(db, sql, [session.0], |row| rows::optional_json(row, "carry"));
+    let carry = db.first(sql, [session.0], |row| rows::optional_json(row, "carry"));
     Ok(rows::unless_damaged(carry)?.flatten().unwrap_or_default())
 }
 
 /// Keeps what a request hands on, as JSON.
-pub(crate) fn set_carry(db: &Connection, session: SessionId, carry: &str) -> DbResult<()> {
+pub(crate) fn set_carry(db: &SqlConnection, session: SessionId, carry: &str) -> DbResult<()> {
     let sql = "UPDATE sessions SET carry = ?2 WHERE id = ?1";
-    rows::execute(db, sql, params![session.0, carry]).map(drop)
+    db.execute(sql, params![session.0, carry]).map(drop)
 }

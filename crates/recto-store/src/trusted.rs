@@ -1,12 +1,11 @@
 //! What the declarations and scripts of skills were when a person last looked at
 //! them. What a hash stands for is not known here.
 
+use crate::sql::params;
 use recto_context::ContentHash;
-use rusqlite::params;
 
 use crate::error::StoreResult;
 use crate::ids::Moment;
-use crate::rows;
 use crate::store::Store;
 
 /// Whether a hash takes the place of one that is there.
@@ -24,7 +23,7 @@ impl Store {
         let agent = agent.to_owned();
         self.read(move |db| {
             let sql = "SELECT folder, hash FROM trusted WHERE agent = ?1 ORDER BY folder";
-            rows::all(db, sql, [&agent], |row| {
+            db.all(sql, [&agent], |row| {
                 Ok((row.get("folder")?, ContentHash::from_bytes(row.get("hash")?)))
             })
         })
@@ -41,15 +40,19 @@ impl Store {
     ) -> StoreResult<()> {
         let agent = agent.to_owned();
         self.write(move |db| {
-            let known = match update {
-                TrustUpdate::First => "IGNORE",
-                TrustUpdate::Again => "REPLACE",
+            let sql = match update {
+                TrustUpdate::First => {
+                    "INSERT INTO trusted (agent, folder, hash, at) VALUES (?1, ?2, ?3, ?4)
+                     ON CONFLICT (agent, folder) DO NOTHING"
+                }
+                TrustUpdate::Again => {
+                    "INSERT INTO trusted (agent, folder, hash, at) VALUES (?1, ?2, ?3, ?4)
+                     ON CONFLICT (agent, folder)
+                     DO UPDATE SET hash = excluded.hash, at = excluded.at"
+                }
             };
-            let mut insert = db.prepare_cached(&format!(
-                "INSERT OR {known} INTO trusted (agent, folder, hash, at) VALUES (?1, ?2, ?3, ?4)"
-            ))?;
             for (folder, hash) in &folders {
-                insert.execute(params![agent, folder, hash.as_bytes(), at.microseconds()])?;
+                db.execute(sql, params![agent, folder, hash.as_bytes(), at.microseconds()])?;
             }
             Ok(())
         })

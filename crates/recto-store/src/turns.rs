@@ -8,8 +8,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::sql::{SqlConnection, SqlRow, params};
 use recto_context::{ContentPart, Message, MessageBody, MessageId, TurnNumber, UserMessage};
-use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -281,7 +281,7 @@ impl Store {
         self.write(move |db| {
             must_be_ours(&owners, turn, standing(db, turn)?, TurnStatus::Running)?;
             let sql = "UPDATE turns SET begins = begins + 1, begun_by = ?2 WHERE id = ?1";
-            rows::execute(db, sql, [turn.0, owners.own().0])?;
+            db.execute(sql, [turn.0, owners.own().0])?;
             must_exist(db, &owners, turn)
         })
         .await
@@ -293,12 +293,13 @@ impl Store {
     pub async fn release_turns(&self, agent: &str) -> StoreResult<()> {
         let (owners, agent) = (self.owners(), agent.to_owned());
         self.write(move |db| {
-            let sql = "UPDATE turns SET owner = ?3, releases = releases + (begun_by IS ?1),
+            let sql = "UPDATE turns SET owner = ?3, 
+                           releases = releases + CASE WHEN begun_by = ?1 THEN 1 ELSE 0 END,
                            begun_by = NULL
                        WHERE owner = ?1 AND ended IS NULL
                        AND session IN (SELECT id FROM sessions WHERE agent = ?2)";
             let nobody = OwnerId::nobody();
-            rows::execute(db, sql, params![owners.own().0, agent, nobody.0]).map(drop)
+            db.execute(sql, params![owners.own().0, agent, nobody.0]).map(drop)
         })
         .await
     }
@@ -320,9 +321,7 @@ impl Store {
         let owners = self.owners();
         self.write(move |db| {
             // Not even its status may be readable.
-            let owner: Option<i64> = db
-                .prepare_cached("SELECT owner FROM turns WHERE id = ?1")?
-                .query_row([turn.0], rows::only)?;
+            let owner: Option<i64> = db.only("SELECT owner FROM turns WHERE id = ?1", [turn.0])?;
             match owner.map(|id| owners.look_up(OwnerId(id))) {
                 Some(TurnOwner::Gone) => {
                     let unknown = None;
@@ -350,7 +349,7 @@ impl Store {
         self.read(move |db| {
             let sql = "SELECT id FROM turns WHERE session = ?1 AND number = ?2";
             let of_number = params![session.0, number.0];
-            rows::first(db, sql, of_number, |row| Ok(TurnId(row.get("id")?)))
+            db.first(sql, of_number, |row| Ok(TurnId(row.get("id")?)))
         })
         .await
     }
@@ -368,7 +367,7 @@ impl Store {
             let sql = "SELECT * FROM turns WHERE session = ?1 AND id < ?2
                        ORDER BY number DESC LIMIT ?3";
             let asked = params![session.0, before, most];
-            let mut turns = rows::all(db, sql, asked, |row| read(row, &owners))?;
+            let mut turns = db.all(sql, asked, |row| read(row, &owners))?;
             turns.reverse();
             Ok(turns)
         })
@@ -380,7 +379,7 @@ impl Store {
         let owners = self.owners();
         self.read(move |db| {
             let sql = "SELECT * FROM turns WHERE session = ?1 ORDER BY number";
-            rows::all(db, sql, [session.0], |row| read(row, &owners))
+            db.all(sql, [session.0], |row| read(row, &owners))
         })
         .await
     }
@@ -391,7 +390,7 @@ impl Store {
         self.read(move |db| match session {
             Some(session) => {
                 let sql = "SELECT * FROM turns WHERE session = ?1 ORDER BY number DESC LIMIT 1";
-                rows::first(db, sql, [session.0], |row| read(row, &owners))
+                db.first(sql, [session.0], |row| read(row, &owners))
             }
             None => {
                 // Those of sub-agents are found by the turn that gave them their tasks.
@@ -402,7 +401,7 @@ impl Store {
                                     WHERE delegations.session = turns.session
                                         AND parent IS NOT NULL)
                            ORDER BY id DESC LIMIT 1";
-                rows::first(db, sql, [], |row| read(row, &owners))
+                db.first(sql, [], |row| read(row, &owners))
             }
         })
         .await
@@ -413,7 +412,7 @@ impl Store {
         let owners = self.owners();
         self.read(move |db| {
             let sql = "SELECT * FROM turns WHERE id = (SELECT max(turn) FROM requests)";
-            rows::first(db, sql, [], |row| read(row, &owners))
+            db.first(sql, [], |row| read(row, &owners))
         })
         .await
     }
@@ -427,7 +426,7 @@ impl Store {
 }
 
 fn begin(
-    db: &Connection,
+    db: &SqlConnection,
     owners: &OwnerRegistry,
     inbound: &NewTurn,
     packed: &PackedInbound,
@@ -445,7 +444,7 @@ fn begin(
 
 /// Takes back the exchange in whose place a turn's message is said.
 fn retract_for(
-    db: &Connection,
+    db: &SqlConnection,
     owners: &OwnerRegistry,
     inbound: &NewTurn,
     turn: TurnId,
@@ -456,7 +455,7 @@ fn retract_for(
 
 /// Passes a session that is as it was when it was read.
 fn must_be_unchanged(
-    db: &Connection,
+    db: &SqlConnection,
     session: SessionId,
     basis: Option<SessionBasis>,
 ) -> DbResult<()> {
@@ -472,7 +471,7 @@ fn must_be_unchanged(
 
 /// Passes a session that has no open turn.
 pub(crate) fn must_be_idle(
-    db: &Connection,
+    db: &SqlConnection,
     owners: &OwnerRegistry,
     session: SessionId,
 ) -> DbResult<()> {
@@ -481,14 +480,14 @@ pub(crate) fn must_be_idle(
 
 /// Passes a session whose oldest open turn is this one, or that has none.
 fn must_be_first(
-    db: &Connection,
+    db: &SqlConnection,
     owners: &OwnerRegistry,
     session: SessionId,
     turn: Option<TurnId>,
 ) -> DbResult<()> {
     let sql =
         "SELECT id, owner FROM turns WHERE session = ?1 AND ended IS NULL ORDER BY id LIMIT 1";
-    let oldest = rows::first(db, sql, [session.0], |row| {
+    let oldest = db.first(sql, [session.0], |row| {
         let owner: Option<i64> = row.get("owner")?;
         // An open turn always has an owner.
         let owner = owner.map_or(TurnOwner::Gone, |id| owners.look_up(OwnerId(id)));
@@ -500,24 +499,29 @@ fn must_be_first(
     }
 }
 
-fn claim(db: &Connection, owners: &OwnerRegistry, id: TurnId, at: Moment) -> DbResult<StoredTurn> {
+fn claim(
+    db: &SqlConnection,
+    owners: &OwnerRegistry,
+    id: TurnId,
+    at: Moment,
+) -> DbResult<StoredTurn> {
     let standing = standing(db, id)?;
     must_be_ours(owners, id, standing, TurnStatus::Queued)?;
     must_be_first(db, owners, standing.session, Some(id))?;
     let sql = "UPDATE turns SET status = ?2, started = ?3, begins = begins + 1, begun_by = ?4
                WHERE id = ?1";
     let own = owners.own().0;
-    rows::execute(db, sql, params![id.0, TurnStatus::Running.name(), at.microseconds(), own])?;
+    db.execute(sql, params![id.0, TurnStatus::Running.name(), at.microseconds(), own])?;
     must_exist(db, owners, id)
 }
 
-fn take_over(db: &Connection, owners: &OwnerRegistry, id: TurnId) -> DbResult<StoredTurn> {
+fn take_over(db: &SqlConnection, owners: &OwnerRegistry, id: TurnId) -> DbResult<StoredTurn> {
     let TurnStanding { status, owner, .. } = standing(db, id)?;
     match owner.map(|id| owners.look_up(id)) {
         Some(TurnOwner::Here) => {}
         Some(TurnOwner::Gone) => {
             let sql = "UPDATE turns SET owner = ?2 WHERE id = ?1";
-            rows::execute(db, sql, [id.0, owners.own().0])?;
+            db.execute(sql, [id.0, owners.own().0])?;
         }
         Some(owner) => return Err(StoreError::NotOurs { turn: id, owner }.into()),
         None => return Err(StoreError::WrongStatus { turn: id, status }.into()),
@@ -533,9 +537,9 @@ struct TurnStanding {
     owner: Option<OwnerId>,
 }
 
-fn standing(db: &Connection, id: TurnId) -> DbResult<TurnStanding> {
+fn standing(db: &SqlConnection, id: TurnId) -> DbResult<TurnStanding> {
     let sql = "SELECT session, status, owner FROM turns WHERE id = ?1";
-    let standing = rows::first(db, sql, [id.0], |row| {
+    let standing = db.first(sql, [id.0], |row| {
         Ok(TurnStanding {
             session: SessionId(row.get("session")?),
             status: read_status(row, id)?,
@@ -562,7 +566,7 @@ fn must_be_ours(
 }
 
 fn insert(
-    db: &Connection,
+    db: &SqlConnection,
     owner: OwnerId,
     inbound: &NewTurn,
     status: TurnStatus,
@@ -576,28 +580,25 @@ fn insert(
     let settings = own.map(rows::to_json).transpose()?;
     let is_begun = status == TurnStatus::Running;
     let started = is_begun.then_some(at);
-    let id = db
-        .prepare_cached(
-            "INSERT INTO turns
-                 (session, number, status, owner, actor, inbound, accepted, started, settings,
-                  client, begins, begun_by)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-        )?
-        .insert(params![
-            inbound.session.0,
-            number.0,
-            status.name(),
-            owner.0,
-            rows::to_json(&inbound.actor)?,
-            packed.content,
-            at,
-            started,
-            settings,
-            packed.client,
-            u32::from(is_begun),
-            is_begun.then_some(owner.0),
-        ])?;
-    let turn = TurnId(id);
+    let sql = "INSERT INTO turns
+                   (session, number, status, owner, actor, inbound, accepted, started, settings,
+                    client, begins, begun_by)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+    let values = params![
+        inbound.session.0,
+        number.0,
+        status.name(),
+        owner.0,
+        rows::to_json(&inbound.actor)?,
+        packed.content,
+        at,
+        started,
+        settings,
+        packed.client,
+        u32::from(is_begun),
+        is_begun.then_some(owner.0),
+    ];
+    let turn = TurnId(db.insert(sql, values)?);
     if let Some(delivery) = &inbound.delivery {
         deliveries::insert(db, delivery, turn)?;
     }
@@ -626,16 +627,16 @@ impl PackedInbound {
 }
 
 /// The number of the session's last turn.
-pub(crate) fn last_number(db: &Connection, session: SessionId) -> DbResult<Option<TurnNumber>> {
+pub(crate) fn last_number(db: &SqlConnection, session: SessionId) -> DbResult<Option<TurnNumber>> {
     let sql = "SELECT number FROM turns WHERE session = ?1 ORDER BY number DESC LIMIT 1";
-    rows::first(db, sql, [session.0], |row| rows::turn_number(row, "number"))
+    db.first(sql, [session.0], |row| rows::turn_number(row, "number"))
 }
 
 /// Reads all open turns, every row by itself: a query over all of them ends at the
 /// first that SQLite can't read.
-fn open_turns(db: &Connection, owners: &OwnerRegistry, path: &Path) -> DbResult<OpenTurns> {
+fn open_turns(db: &SqlConnection, owners: &OwnerRegistry, path: &Path) -> DbResult<OpenTurns> {
     let sql = "SELECT id FROM turns INDEXED BY open_turns WHERE ended IS NULL ORDER BY id";
-    let ids = rows::all(db, sql, [], |row| Ok(TurnId(row.get("id")?)))?;
+    let ids = db.all(sql, [], |row| Ok(TurnId(row.get("id")?)))?;
     let mut open = OpenTurns::default();
     for id in ids {
         match must_exist(db, owners, id) {
@@ -647,18 +648,18 @@ fn open_turns(db: &Connection, owners: &OwnerRegistry, path: &Path) -> DbResult<
     Ok(open)
 }
 
-fn must_exist(db: &Connection, owners: &OwnerRegistry, id: TurnId) -> DbResult<StoredTurn> {
+fn must_exist(db: &SqlConnection, owners: &OwnerRegistry, id: TurnId) -> DbResult<StoredTurn> {
     find(db, owners, id)?.ok_or_else(|| StoreError::NotFound(RowId::Turn(id)).into())
 }
 
-fn find(db: &Connection, owners: &OwnerRegistry, id: TurnId) -> DbResult<Option<StoredTurn>> {
+fn find(db: &SqlConnection, owners: &OwnerRegistry, id: TurnId) -> DbResult<Option<StoredTurn>> {
     let sql = "SELECT turns.* FROM turns JOIN sessions ON sessions.id = turns.session
                WHERE turns.id = ?1 AND sessions.deleted IS NULL";
-    rows::first(db, sql, [id.0], |row| read(row, owners))
+    db.first(sql, [id.0], |row| read(row, owners))
 }
 
 /// Reads a whole row of `turns`.
-fn read(row: &Row<'_>, owners: &OwnerRegistry) -> DbResult<StoredTurn> {
+fn read(row: &SqlRow<'_>, owners: &OwnerRegistry) -> DbResult<StoredTurn> {
     let id = TurnId(row.get("id")?);
     let inbound: Option<Message> = rows::packed_json(row, "inbound")?;
     let owner: Option<i64> = row.get("owner")?;
@@ -684,7 +685,7 @@ fn read(row: &Row<'_>, owners: &OwnerRegistry) -> DbResult<StoredTurn> {
     })
 }
 
-fn read_status(row: &Row<'_>, id: TurnId) -> DbResult<TurnStatus> {
-    let status = row.get_ref("status")?.as_str().ok().and_then(TurnStatus::from_name);
+fn read_status(row: &SqlRow<'_>, id: TurnId) -> DbResult<TurnStatus> {
+    let status = row.value("status")?.as_str().and_then(TurnStatus::from_name);
     status.ok_or_else(|| DbError::damaged(format!("turn {id}")))
 }

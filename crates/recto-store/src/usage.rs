@@ -15,11 +15,11 @@ mod summary;
 
 use std::collections::BTreeMap;
 
+use crate::sql::{SqlConnection, SqlRow, params};
 use jiff::ToSpan;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use recto_context::{IncludeMode, ItemId, Layer};
-use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize};
 
 use crate::commit::TurnOutcome;
@@ -302,14 +302,14 @@ impl Store {
 
 /// Counts a turn that ends now.
 pub(crate) fn count_turn(
-    db: &Connection,
+    db: &SqlConnection,
     turn: TurnId,
     outcome: &TurnOutcome,
     tally: Option<&TurnTally>,
 ) -> DbResult<()> {
     let sql = "SELECT sessions.agent, turns.accepted, turns.started
                FROM turns JOIN sessions ON sessions.id = turns.session WHERE turns.id = ?1";
-    let known = rows::first(db, sql, [turn.0], |row| {
+    let known = db.first(sql, [turn.0], |row| {
         let agent: String = row.get("agent")?;
         let started = rows::optional_moment(row, "started")?;
         Ok((agent, rows::moment(row, "accepted")?, started))
@@ -318,7 +318,7 @@ pub(crate) fn count_turn(
     let Some((agent, accepted, started)) = rows::unless_damaged(known)? else { return Ok(()) };
     let day = days_since_1970(accepted.timestamp().to_zoned(TimeZone::UTC).date());
     let sql = "SELECT id, totals, items FROM usage_days WHERE agent = ?1 AND day = ?2";
-    let known = rows::first(db, sql, params![agent, day], |row| {
+    let known = db.first(sql, params![agent, day], |row| {
         Ok((row.get::<_, i64>("id")?, row.get::<_, String>("totals")?, row.get("items")?))
     })?;
     let (row, totals, items): (_, _, Vec<u8>) =
@@ -333,27 +333,27 @@ pub(crate) fn count_turn(
     match row {
         Some(row) => {
             let sql = "UPDATE usage_days SET totals = ?2, items = ?3 WHERE id = ?1";
-            rows::execute(db, sql, params![row, totals, items]).map(drop)
+            db.execute(sql, params![row, totals, items]).map(drop)
         }
         None => {
             let sql = "INSERT INTO usage_days (agent, day, totals, items) VALUES (?1, ?2, ?3, ?4)";
-            rows::execute(db, sql, params![agent, day, totals, items]).map(drop)
+            db.execute(sql, params![agent, day, totals, items]).map(drop)
         }
     }
 }
 
-fn session_usage(db: &Connection, session: SessionId) -> DbResult<SessionUsage> {
+fn session_usage(db: &SqlConnection, session: SessionId) -> DbResult<SessionUsage> {
     let sql = "SELECT count(*) FROM turns WHERE session = ?1";
-    let turns: i64 = db.prepare_cached(sql)?.query_row([session.0], rows::only)?;
+    let turns: i64 = db.only(sql, [session.0])?;
     let of_session = "turn IN (SELECT id FROM turns WHERE session = ?1)";
     let tokens = sum_requests(db, of_session, session.0)?;
     Ok(SessionUsage { turns: turns.unsigned_abs(), tokens })
 }
 
-fn sum_requests(db: &Connection, condition: &str, id: i64) -> DbResult<TokenCounts> {
+fn sum_requests(db: &SqlConnection, condition: &str, id: i64) -> DbResult<TokenCounts> {
     let sql = format!("SELECT prompt, cached, completion FROM requests WHERE {condition}");
     let mut tokens = TokenCounts::default();
-    rows::all(db, &sql, [id], |row| {
+    db.all(&sql, [id], |row| {
         tokens.requests += 1;
         tokens.add_usage(&read_usage(row)?);
         Ok(())
@@ -361,7 +361,7 @@ fn sum_requests(db: &Connection, condition: &str, id: i64) -> DbResult<TokenCoun
     Ok(tokens)
 }
 
-fn read_usage(row: &Row<'_>) -> DbResult<RequestUsage> {
+fn read_usage(row: &SqlRow<'_>) -> DbResult<RequestUsage> {
     Ok(RequestUsage {
         prompt: rows::unsigned(row, "prompt")?,
         cached: rows::unsigned(row, "cached")?,

@@ -8,11 +8,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::sql::SqlConnection;
 use parking_lot::Mutex;
-use rusqlite::Connection;
 
 use crate::error::{StoreError, StoreResult};
-use crate::rows::DbResult;
 use crate::store::Store;
 
 /// With less room than this, the next message may not fit.
@@ -21,7 +20,7 @@ const LEAST_ROOM: u64 = 256 << 10;
 /// A write is tried at most this often.
 const TRIAL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How the last write ended, as far as the disk is concerned.
+/// How the last write ended, as far as the disk or the server is concerned.
 #[derive(Debug, Default)]
 pub(crate) struct WriteHealth(Mutex<WriteFailure>);
 
@@ -32,11 +31,11 @@ struct WriteFailure {
 }
 
 impl WriteHealth {
-    /// Notes how a write ended. What was wrong with the write itself says nothing about the disk.
+    /// Notes how a write ended. What was wrong with the write itself says nothing about the store.
     pub(crate) fn note<T>(&self, outcome: &StoreResult<T>) {
         match outcome {
             Ok(_) => self.0.lock().error = None,
-            Err(error) if is_about_disk(error) => self.0.lock().error = Some(error.clone()),
+            Err(error) if is_about_store(error) => self.0.lock().error = Some(error.clone()),
             Err(_) => {}
         }
     }
@@ -65,22 +64,16 @@ impl Store {
     pub async fn check_writable(&self) -> StoreResult<()> {
         let health = self.write_health();
         if health.wants_trial(Instant::now()) {
-            self.write(touch).await?;
+            self.write(SqlConnection::touch).await?;
         }
         match health.error() {
             Some(error) => Err(error),
-            None => check_room(self.path(), free_bytes(self.path())),
+            None => check_room(self.path(), self.source().free_bytes()),
         }
     }
 }
 
-/// Writes what stands there already.
-fn touch(db: &Connection) -> DbResult<()> {
-    let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    Ok(db.pragma_update(None, "user_version", version)?)
-}
-
-fn is_about_disk(error: &StoreError) -> bool {
+fn is_about_store(error: &StoreError) -> bool {
     matches!(
         error,
         StoreError::Full { .. }
@@ -88,6 +81,8 @@ fn is_about_disk(error: &StoreError) -> bool {
             | StoreError::Io { .. }
             | StoreError::Damaged { .. }
             | StoreError::CannotOpen { .. }
+            | StoreError::Unreachable { .. }
+            | StoreError::LostHold
     )
 }
 
@@ -98,18 +93,6 @@ fn check_room(path: &Path, free: Option<u64>) -> StoreResult<()> {
         Some(free) if free < LEAST_ROOM => Err(StoreError::Full { path: PathBuf::from(path) }),
         _ => Ok(()),
     }
-}
-
-/// The bytes that are free for us on the disk of a file.
-#[cfg(unix)]
-fn free_bytes(path: &Path) -> Option<u64> {
-    let disk = rustix::fs::statvfs(path).ok()?;
-    (disk.f_blocks > 0).then(|| disk.f_bavail.saturating_mul(disk.f_frsize))
-}
-
-#[cfg(not(unix))]
-fn free_bytes(_path: &Path) -> Option<u64> {
-    None
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub use schedule::{ScheduleAddArgs, ScheduleArgs, ScheduleCommand};
 pub use serve::ServeArgs;
 pub use sessions::{SessionArgs, SessionCommand, SessionFormat};
 pub use shell::{CompletionArgs, ManArgs};
-pub use store::{StoreCheckArgs, StoreCommand};
+pub use store::{StoreCheckArgs, StoreCommand, StoreCopyArgs, StoreMigrateArgs};
 pub use token::{TokenCommand, TokenCreateArgs, TokenLifetime};
 pub use tools::{CallArgs, McpCommand, ToolArgs, ToolCommand};
 pub use turns::{DiffArgs, ReplayArgs, ShowArgs};
@@ -127,7 +127,8 @@ pub enum CliCommand {
     /// List, show and answer the questions whether a tool may run
     #[command(subcommand)]
     Approvals(ApprovalCommand),
-    /// Check the database of sessions and records, and salvage what can be read of a damaged one
+    /// Check, migrate and copy the database of sessions and records, and salvage what can be read
+    /// of a damaged one
     #[command(subcommand)]
     Store(StoreCommand),
     /// Show and check the config

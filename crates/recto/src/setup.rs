@@ -12,7 +12,7 @@ mod tools;
 
 use std::collections::{BTreeMap, HashSet};
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ use recto_llm::{
     ApiKey, CallOptions, ChatTemplate, ClientOptions, FeatureSupport, ModelClient, Provider,
 };
 use recto_models::Library;
-use recto_store::{Store, StoreOptions};
+use recto_store::{PostgresUrl, PostgresUrlError, Store, StoreOptions};
 use recto_workspace::{
     Horizon, MemoryFiles, MemoryView, Override, Workspace, WorkspaceOptions, WorkspaceProblem,
     WorkspaceSnapshot,
@@ -39,7 +39,7 @@ use recto_workspace::{
 use crate::check_report::problem_line;
 use crate::config::{
     self, ConfigFlag, ConfigSources, DelegateSettings, ItemSettings, LoadedConfig, ModelSettings,
-    ModelVerdict, SettingOrigin, Settings, plain_model,
+    ModelVerdict, SettingOrigin, Settings, StoreSettings, plain_model,
 };
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
@@ -321,7 +321,38 @@ pub(crate) fn shut_down(runtime: ProgramRuntime, agent: Agent) {
 
 /// Opens the store, as it was left.
 pub(crate) fn store(settings: &Settings) -> CliResult<Store> {
-    Ok(Store::open(&StoreOptions::new(&settings.store.path))?)
+    Ok(Store::open(&store_options(&settings.store)?)?)
+}
+
+/// Where the store is that the config names.
+pub(crate) fn store_options(settings: &StoreSettings) -> CliResult<StoreOptions> {
+    match &settings.url {
+        Some(url) => server_options(settings, url),
+        None => Ok(StoreOptions::new(&settings.path)),
+    }
+}
+
+/// The store in a database on a server, with the password out of the variable that the config
+/// names.
+pub(crate) fn server_options(settings: &StoreSettings, url: &str) -> CliResult<StoreOptions> {
+    let refused = |error: PostgresUrlError| {
+        CliFailure::new(format!("the address of the database can't be used: {error}"))
+    };
+    let mut url: PostgresUrl = url.parse().map_err(refused)?;
+    if let Some(variable) = &settings.password_env {
+        let password = env::var(variable).map_err(|_| {
+            let what = format!("the variable `{variable}` has no password for the database");
+            CliFailure::new(what).hint("set it, or change `store.password_env`")
+        })?;
+        url = url.with_password(password);
+    }
+    let folder = settings.path.parent().unwrap_or(Path::new(""));
+    Ok(StoreOptions::on_server(url, folder))
+}
+
+/// Whether there is a store, as far as can be told without making one.
+pub(crate) fn has_store(settings: &Settings) -> bool {
+    settings.store.url.is_some() || settings.store.path.exists()
 }
 
 /// The store, for a search that keeps its vectors there: it only spares the next one

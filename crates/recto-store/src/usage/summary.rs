@@ -2,16 +2,16 @@
 
 use std::collections::HashMap;
 
+use crate::sql::SqlConnection;
 use jiff::civil::Date;
 use recto_context::{ItemId, ItemKind};
-use rusqlite::Connection;
 
 use super::day::{DayCounts, DayItem, DayTotals};
 use super::{
     EndingCounts, ItemCounts, LastUse, SELECTION_BINS, SelectionBin, TokenCounts, day_from_number,
     days_since_1970,
 };
-use crate::rows::{self, DbResult};
+use crate::rows::DbResult;
 
 /// What an agent has used from a day on.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -60,15 +60,15 @@ pub struct ItemUsage {
 }
 
 /// Adds up the days of an agent. The counts of days before `since` are left out.
-pub(super) fn read(db: &Connection, agent: &str, since: Option<Date>) -> DbResult<UsageSummary> {
+pub(super) fn read(db: &SqlConnection, agent: &str, since: Option<Date>) -> DbResult<UsageSummary> {
     let mut summary = UsageSummary::default();
     let mut items = ItemTable::default();
     let first = since.map_or(i64::MIN, days_since_1970);
     let sql = "SELECT day, totals, items FROM usage_days WHERE agent = ?1 ORDER BY day";
-    rows::all(db, sql, [agent], |row| {
+    db.all(sql, [agent], |row| {
         let number: i64 = row.get("day")?;
-        let totals = row.get_ref("totals")?.as_str().unwrap_or_default();
-        let items_of_day = row.get_ref("items")?.as_blob().unwrap_or_default();
+        let totals = row.value("totals")?.as_str().unwrap_or_default();
+        let items_of_day = row.value("items")?.as_blob().unwrap_or_default();
         let counts = DayCounts::read(totals, items_of_day);
         let (Some(counts), Some(day)) = (counts, day_from_number(number)) else {
             summary.damaged_days += 1;

@@ -6,12 +6,13 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
+use rusqlite::Connection;
+
 use super::*;
-use crate::files;
-use crate::schema::{self, ConnectionMode};
+use crate::sqlite::{SqliteConnection, files, schema};
 
 /// Work that can be sent.
-type WriterWork<T> = Box<dyn FnMut(&Connection) -> DbResult<T> + Send>;
+type WriterWork<T> = Box<dyn FnMut(&SqlConnection) -> DbResult<T> + Send>;
 
 /// A writer on a database with one table of numbers.
 struct WriterBench {
@@ -42,7 +43,9 @@ impl WriterBench {
             false
         };
         db.commit_hook(Some(count)).unwrap();
-        let writer = Arc::new(StoreWriter::start(db, path, Arc::default()));
+        let db = SqlConnection::Sqlite(SqliteConnection::new(db));
+        let source = ConnectionSource::Sqlite { path, busy: Duration::from_millis(50) };
+        let writer = Arc::new(StoreWriter::start(db, Arc::new(source), Arc::default()));
         WriterBench { writer, commits, _folder: folder }
     }
 
@@ -53,7 +56,7 @@ impl WriterBench {
         let mut entered = Some(entered);
         let writer = self.writer.clone();
         tokio::spawn(async move {
-            let hold = move |_: &Connection| {
+            let hold = move |_: &SqlConnection| {
                 entered.take().map(|entered| entered.send(()));
                 let _: Result<(), _> = wait.recv();
                 Ok(())
@@ -83,9 +86,7 @@ impl WriterBench {
     }
 
     async fn count(&self) -> i64 {
-        let count = |db: &Connection| {
-            Ok(db.query_row("SELECT count(*) FROM numbers", [], |row| row.get(0))?)
-        };
+        let count = |db: &SqlConnection| db.only("SELECT count(*) FROM numbers", []);
         self.writer.write(count).await.unwrap()
     }
 }
@@ -110,11 +111,11 @@ async fn what_waits_shares_a_commit() {
 #[tokio::test]
 async fn a_job_that_fails_or_panics_leaves_the_others() {
     let bench = WriterBench::new();
-    let fails = |db: &Connection| {
+    let fails = |db: &SqlConnection| {
         db.execute("INSERT INTO numbers VALUES (50, NULL)", [])?;
         Err(StoreError::NameTaken { name: "x".into() }.into())
     };
-    let panics = |db: &Connection| -> DbResult<()> {
+    let panics = |db: &SqlConnection| -> DbResult<()> {
         db.execute("INSERT INTO numbers VALUES (60, NULL)", [])?;
         panic!("on purpose")
     };
@@ -136,7 +137,10 @@ async fn a_full_disk_fails_what_does_not_fit_and_ends_with_its_cause() {
     assert!(answers[0].is_ok() && answers[2].is_ok(), "{answers:?}");
     bench.writer.write(insert(4, 1_000_000)).await.unwrap_err();
     assert!(matches!(bench.writer.health().error(), Some(StoreError::Full { .. })));
-    let free = |db: &Connection| Ok(db.pragma_update(None, "max_page_count", 10_000)?);
+    let free = |db: &SqlConnection| {
+        let SqlConnection::Sqlite(db) = db else { unreachable!() };
+        Ok(db.raw().pragma_update(None, "max_page_count", 10_000)?)
+    };
     bench.writer.write(free).await.unwrap();
     bench.writer.write(insert(2, 1_000_000)).await.unwrap();
     assert_eq!(bench.writer.health().error(), None);
@@ -153,7 +157,7 @@ async fn a_database_that_can_only_be_read_says_so() {
 #[tokio::test]
 async fn a_database_that_another_keeps_locked_says_so_and_can_be_used_afterwards() {
     let bench = WriterBench::new();
-    let other = Connection::open(bench.writer.path.as_path()).unwrap();
+    let other = Connection::open(bench.writer.source.place()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let answer = bench.writer.write(insert(1, 1)).await;
     assert!(matches!(answer, Err(StoreError::Locked { .. })), "{answer:?}");

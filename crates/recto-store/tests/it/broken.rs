@@ -46,7 +46,7 @@ fn a_database_of_another_program_is_left_alone() {
 
 #[test]
 fn a_database_of_a_newer_version_is_left_alone() {
-    let bench = StoreBench::new();
+    let bench = StoreBench::in_file();
     bench.database().pragma_update(None, "user_version", 1_000).unwrap();
     let error = open(&bench.path()).unwrap_err();
     assert!(matches!(error, StoreError::Newer { version: 1_000, .. }), "{error}");
@@ -68,7 +68,7 @@ fn a_place_that_can_t_be_opened_is_named() {
 
 #[tokio::test]
 async fn damage_in_the_middle_is_reported_and_the_rest_can_be_read() {
-    let bench = StoreBench::new();
+    let bench = StoreBench::in_file();
     let first = bench.session("first").await;
     let second = bench.session("second").await;
     exchange(&bench.store, &first, 1, [&talk(1, 300_000), "kept"]).await;
@@ -90,7 +90,7 @@ async fn damage_in_the_middle_is_reported_and_the_rest_can_be_read() {
 
 #[tokio::test]
 async fn an_open_turn_that_is_damaged_does_not_hide_the_others() {
-    let bench = StoreBench::new();
+    let bench = StoreBench::in_file();
     let mut turns: Vec<TurnId> = Vec::new();
     for name in ["a", "b", "c", "d"] {
         let session = bench.session(name).await;
@@ -127,7 +127,7 @@ async fn an_open_turn_that_is_damaged_does_not_hide_the_others() {
 
 #[tokio::test]
 async fn a_list_shows_sessions_whose_first_message_is_damaged_with_its_words() {
-    let bench = StoreBench::new();
+    let bench = StoreBench::in_file();
     let (first, second) = (bench.session("first").await, bench.session("second").await);
     exchange(&bench.store, &first, 1, ["hello", "hi"]).await;
     exchange(&bench.store, &second, 3, ["good day", "hi"]).await;
@@ -143,7 +143,7 @@ async fn a_list_shows_sessions_whose_first_message_is_damaged_with_its_words() {
 
 #[tokio::test]
 async fn a_session_goes_on_without_a_carry_that_is_damaged() {
-    let bench = StoreBench::new();
+    let bench = StoreBench::in_file();
     let session = bench.session("a").await;
     let turn = begin(&bench.store, &session, 1, "hello").await.unwrap().turn;
     let carry = Some(Carry { history_from: Some(id(2)), trims: 3, ..Carry::default() });
@@ -163,10 +163,10 @@ async fn a_session_goes_on_without_a_carry_that_is_damaged() {
 
 #[tokio::test]
 async fn what_met_a_locked_database_can_be_written_again() {
-    let bench = StoreBench::new();
+    let bench = StoreBench::in_file();
     let (first, second) = (bench.session("first").await, bench.session("second").await);
     let busy_timeout = std::time::Duration::from_millis(1);
-    let store = Store::open(&StoreOptions { path: bench.path(), busy_timeout }).unwrap();
+    let store = Store::open(&StoreOptions { busy_timeout, ..bench.options.clone() }).unwrap();
     let commit = TurnCommit {
         messages: vec![new_message(Message::user(1, "hello"))],
         request: Some(request(1, &["body"])),
@@ -194,7 +194,7 @@ async fn what_met_a_locked_database_can_be_written_again() {
 #[test]
 fn a_database_without_the_right_to_write_says_so() {
     use std::os::unix::fs::PermissionsExt;
-    let bench = StoreBench::new();
+    let bench = StoreBench::in_file();
     let path = bench.path();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
     // Root may write everything.
@@ -209,7 +209,7 @@ fn a_database_without_the_right_to_write_says_so() {
 #[tokio::test]
 async fn nobody_else_can_read_what_was_said() {
     use std::os::unix::fs::PermissionsExt;
-    let bench = StoreBench::new();
+    let bench = StoreBench::in_file();
     let session = bench.session("a").await;
     exchange(&bench.store, &session, 1, ["hello", "hi"]).await;
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;

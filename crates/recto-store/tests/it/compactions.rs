@@ -199,7 +199,7 @@ async fn a_damaged_summary_stops_no_session_and_can_be_undone() {
     let session = ten_messages(&bench).await;
     turn(&bench.store, &session, 11, carry(7, 6), Some(compaction(1..=6, "six"))).await;
     let sql = "UPDATE compactions SET text = x'28b52ffd00'";
-    assert_eq!(bench.database().execute(sql, []), Ok(1));
+    assert_eq!(bench.change(sql), 1);
     assert_eq!(standing(&bench.store, &session).await, None);
     let error = bench.store.compactions(session.id).await.unwrap_err();
     assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
@@ -213,7 +213,7 @@ async fn a_carry_that_was_lost_hides_nothing() {
     let bench = StoreBench::new();
     let session = ten_messages(&bench).await;
     turn(&bench.store, &session, 11, carry(7, 6), Some(compaction(3..=6, "four"))).await;
-    assert_eq!(bench.database().execute("UPDATE sessions SET carry = '['", []), Ok(1));
+    assert_eq!(bench.change("UPDATE sessions SET carry = '['"), 1);
     bench.store.expand(session.id, at(50)).await.unwrap().unwrap();
     assert_eq!(page(&bench.store, &session).await.len(), 12);
 }

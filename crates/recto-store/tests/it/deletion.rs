@@ -32,7 +32,7 @@ fn with_long_text(seed: u64) -> NewRequest {
 /// Promise: `deleted-for-good`
 #[tokio::test]
 async fn nothing_of_a_deleted_session_is_left_in_the_files() {
-    let bench = StoreBench::new();
+    let bench = StoreBench::in_file();
     let (kept, gone) = (bench.session("kept").await, bench.session("gone").await);
     exchange(&bench.store, &kept, 1, ["hello", "good day"]).await;
     exchange(&bench.store, &gone, 1, ["the code is zebra-4711", "noted: zebra-4711"]).await;
@@ -129,13 +129,13 @@ async fn summarise(bench: &StoreBench, session: &StoredSession) {
 /// Promise: `deleted-for-good`
 #[tokio::test]
 async fn what_a_deletion_left_is_wiped_by_the_next_who_looks() {
-    let bench = StoreBench::new();
+    let bench = StoreBench::in_file();
     let gone = bench.session("gone").await;
     exchange(&bench.store, &gone, 1, ["the code is zebra-4711", "noted"]).await;
     bench.store.delete_session(gone.id, at(60)).await.unwrap();
     assert!(bench.store.wipe_deleted().await.unwrap());
     // As if the process had been killed behind the commit.
-    bench.database().execute("UPDATE sessions SET wiped = NULL", []).unwrap();
+    bench.change("UPDATE sessions SET wiped = NULL");
     assert!(bench.store.wipe_deleted().await.unwrap());
     assert_eq!(bench.number("SELECT count(*) FROM sessions WHERE wiped IS NULL"), 0);
 }

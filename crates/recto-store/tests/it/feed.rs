@@ -65,7 +65,7 @@ async fn damaged_messages_are_passed_over() {
         ("body = x''", 10),
     ] {
         let sql = format!("UPDATE messages SET {damage} WHERE id = {message}");
-        assert_eq!(bench.database().execute(&sql, []), Ok(1));
+        assert_eq!(bench.change(&sql), 1);
     }
     let expected = [1, 2, 6, 7, 8].map(|number| (session.id, number));
     // Also where nothing of what was asked for first can be read.
@@ -76,7 +76,7 @@ async fn damaged_messages_are_passed_over() {
 
 #[tokio::test]
 async fn a_page_that_is_damaged_costs_only_what_was_on_it() {
-    let bench = StoreBench::new();
+    let bench = StoreBench::in_file();
     let session = bench.session("a").await;
     // Too long for the row's own page.
     exchange(&bench.store, &session, 1, [&talk(1, 300_000), "kept"]).await;
@@ -106,6 +106,6 @@ async fn all_sessions_are_there_also_when_one_is_damaged() {
     sessions[1] = archived;
     assert_eq!(bench.store.sessions_brief().await, Ok(sessions.clone()));
     let sql = "UPDATE sessions SET settings = '[' WHERE id = 1";
-    assert_eq!(bench.database().execute(sql, []), Ok(1));
+    assert_eq!(bench.change(sql), 1);
     assert_eq!(bench.store.sessions_brief().await, Ok(sessions[1..].to_vec()));
 }

@@ -1,4 +1,4 @@
-//! The store from the outside, on real files.
+//! The store from the outside, on real files and on a real server.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,6 +12,7 @@ mod embeddings;
 mod feed;
 mod items;
 mod migrations;
+mod on_postgres;
 mod owners;
 mod reading;
 mod records;

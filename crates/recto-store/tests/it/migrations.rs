@@ -8,7 +8,9 @@ use recto_store::{
 use rusqlite::Connection;
 
 use crate::compactions::compaction;
-use crate::support::{begin, exchange, key, new_message, new_session, new_turn, reply, transcript};
+use crate::support::{
+    begin, exchange, key, new_message, new_session, new_turn, path_of, reply, transcript,
+};
 
 /// What made a database of each version.
 const MIGRATIONS: [&str; 18] = [
@@ -47,7 +49,7 @@ const CONTENT: [&str; 3] = [
 fn made_by(version: usize) -> (tempfile::TempDir, StoreOptions) {
     let folder = tempfile::tempdir().unwrap();
     let options = StoreOptions::new(folder.path().join("recto.db"));
-    let database = Connection::open(&options.path).unwrap();
+    let database = Connection::open(path_of(&options)).unwrap();
     for migration in &MIGRATIONS[..version] {
         database.execute_batch(migration).unwrap();
     }
@@ -60,7 +62,7 @@ fn made_by(version: usize) -> (tempfile::TempDir, StoreOptions) {
 }
 
 fn tables(options: &StoreOptions) -> Vec<(String, Option<String>)> {
-    let database = Connection::open(&options.path).unwrap();
+    let database = Connection::open(path_of(options)).unwrap();
     let mut select = database.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").unwrap();
     let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
     rows.map(Result::unwrap).collect()
@@ -121,7 +123,7 @@ async fn an_old_database_becomes_what_a_new_one_is() {
 #[tokio::test]
 async fn a_question_of_an_older_version_is_read_without_fields() {
     let (_folder, options) = made_by(4);
-    let database = Connection::open(&options.path).unwrap();
+    let database = Connection::open(path_of(&options)).unwrap();
     database
         .execute_batch(
             r#"INSERT INTO turns (id, session, number, status, accepted) VALUES (7, 1, 1, 'asking', 5);
@@ -152,7 +154,7 @@ const BEFORE_ACTORS: &str = r#"
 #[tokio::test]
 async fn what_was_done_before_actors_were_kept_was_the_owners() {
     let (_folder, options) = made_by(4);
-    Connection::open(&options.path).unwrap().execute_batch(BEFORE_ACTORS).unwrap();
+    Connection::open(path_of(&options)).unwrap().execute_batch(BEFORE_ACTORS).unwrap();
     let store = Store::open(&options).unwrap();
     let owner = serde_json::json!({"id": "owner", "name": "owner", "role": "owner"});
     let turn = store.open_turns().await.unwrap().turns.remove(0);
@@ -178,11 +180,11 @@ const BEFORE_HOLDERS: &str = r#"
 #[tokio::test]
 async fn old_sessions_are_of_those_whom_they_were_held_with_and_keep_their_first_words() {
     let (_folder, options) = made_by(13);
-    Connection::open(&options.path).unwrap().execute_batch(BEFORE_HOLDERS).unwrap();
+    Connection::open(path_of(&options)).unwrap().execute_batch(BEFORE_HOLDERS).unwrap();
     // Settings that can't be read must not keep the others from being opened.
     let store = Store::open(&options).unwrap();
     let mend = "UPDATE sessions SET settings = '{}' WHERE id = 4";
-    Connection::open(&options.path).unwrap().execute_batch(mend).unwrap();
+    Connection::open(path_of(&options)).unwrap().execute_batch(mend).unwrap();
     let held = |who, person: Option<&str>, conversation: &str| {
         SessionHolder::of_audience(&Audience {
             who,

@@ -5,17 +5,15 @@ use std::process::{Child, Command, Stdio};
 
 use recto_context::Message;
 use recto_store::{
-    SessionHolder, Store, StoreError, StoreOptions, TurnAttempts, TurnCommit, TurnEnding, TurnId,
-    TurnOutcome, TurnOwner, TurnStatus,
+    SessionHolder, Store, StoreError, TurnAttempts, TurnCommit, TurnEnding, TurnId, TurnOutcome,
+    TurnOwner, TurnStatus,
 };
 use serde_json::json;
 
 use crate::support::{
-    StoreBench, at, begin, done, exchange, id, new_message, new_turn, reply, transcript,
+    StoreBench, at, begin, done, exchange, id, new_message, new_turn, passed_store, reply,
+    transcript,
 };
-
-/// Names the database to the process that the tests start.
-const DATABASE: &str = "RECTO_TEST_DATABASE";
 
 #[tokio::test]
 async fn two_stores_never_run_one_session_at_once() {
@@ -149,9 +147,10 @@ struct OwnerProcess {
 
 impl OwnerProcess {
     fn start(bench: &StoreBench) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        bench.pass_to(&mut command);
+        let mut child = command
             .args(["--exact", "owners::another_process", "--ignored", "--nocapture"])
-            .env(DATABASE, bench.path())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -180,8 +179,8 @@ impl OwnerProcess {
 #[tokio::test]
 #[ignore = "run by other tests, as another process"]
 async fn another_process() {
-    let Some(path) = std::env::var_os(DATABASE) else { return };
-    let store = Store::open(&StoreOptions::new(path)).unwrap();
+    let Some(options) = passed_store() else { return };
+    let store = Store::open(&options).unwrap();
     let session = store.find_session("main", &SessionHolder::owner(), "a").await.unwrap().unwrap();
     let running = begin(&store, &session, 1, "hello").await.unwrap().turn;
     let queued = store.accept(new_turn(&session, "and then")).await.unwrap().id;

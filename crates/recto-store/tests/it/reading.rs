@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn a_reader_does_not_wait_for_a_writer() {
-    let bench = StoreBench::new();
+    let bench = StoreBench::in_file();
     let session = bench.session("a").await;
     exchange(&bench.store, &session, 1, ["hello", "hi"]).await;
     let writer = bench.database();
@@ -116,7 +116,7 @@ async fn only_what_is_new_is_loaded() {
 
 #[test]
 fn what_a_turn_reads_is_found_by_indexes() {
-    let bench = StoreBench::new();
+    let bench = StoreBench::in_file();
     let plan = |sql: &str| -> String {
         let database = bench.database();
         let mut explain = database.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();

@@ -172,7 +172,7 @@ async fn what_two_stores_write_in_turns_is_read_by_both() {
 
 #[tokio::test]
 async fn a_record_that_is_gone_costs_a_request_nothing_but_room() {
-    let bench = StoreBench::new();
+    let bench = StoreBench::in_file();
     let session = bench.session("a").await;
     let text = Text::new(talk(7, 500));
     let new = |n: u64| NewRequest {
@@ -191,7 +191,7 @@ async fn a_record_that_is_gone_costs_a_request_nothing_but_room() {
 
 #[tokio::test]
 async fn what_was_tampered_with_is_found_out() {
-    let bench = StoreBench::new();
+    let bench = StoreBench::in_file();
     let session = bench.session("a").await;
     let text = Text::new(talk(7, 500));
     let new = NewRequest {
@@ -220,7 +220,7 @@ async fn what_was_tampered_with_is_found_out() {
     assert!(is_damaged(bench.store.body(id).await.unwrap_err()));
 
     // A record that can't be read is no reason to refuse the next one.
-    bench.database().execute("UPDATE requests SET document = x'28b52ffd00'", []).unwrap();
+    bench.change("UPDATE requests SET document = x'28b52ffd00'");
     assert!(is_damaged(bench.store.request(id).await.unwrap_err()));
     let turn = bench.store.last_turn(Some(session.id)).await.unwrap().unwrap().id;
     assert_eq!(bench.store.request_ids(turn).await, Ok(vec![(1, id)]));

@@ -14,7 +14,7 @@ const PAGE: usize = 4_096;
 
 /// Sessions with messages and records, and the bytes of their database.
 async fn written() -> (StoreBench, Vec<u8>, Vec<Vec<(u64, String)>>) {
-    let bench = StoreBench::new();
+    let bench = StoreBench::in_file();
     let mut said = Vec::new();
     for name in ["one", "two", "three"] {
         let session = bench.session(name).await;

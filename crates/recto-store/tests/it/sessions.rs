@@ -192,7 +192,7 @@ async fn a_list_does_not_read_what_was_said() {
     exchange(&bench.store, &session, 1, [&long, "yes"]).await;
     // Nothing can be read of it any more.
     let sql = "UPDATE messages SET body = x'28b52ffd00'";
-    assert_eq!(bench.database().execute(sql, []), Ok(2));
+    assert_eq!(bench.change(sql), 2);
     let list = bench.store.sessions(SessionFilter::Open).await.unwrap();
     let expected = "word ".repeat(16) + "…";
     assert_eq!(list[0].opening.as_deref(), Some(expected.as_str()));

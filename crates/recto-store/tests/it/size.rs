@@ -22,7 +22,7 @@ fn row(id: u64, text: &str) -> String {
 
 #[tokio::test]
 async fn a_stable_prefix_is_stored_once_and_a_turn_costs_its_new_content() {
-    let bench = StoreBench::new();
+    let bench = StoreBench::in_file();
     let session = bench.session("a").await;
     let prefix = Text::new(talk(0, 20_000));
     let mut pieces = vec![on_the_wire("system", &prefix)];
@@ -70,7 +70,7 @@ async fn a_stable_prefix_is_stored_once_and_a_turn_costs_its_new_content() {
     let file_size =
         |bench: &StoreBench| i64::try_from(std::fs::metadata(bench.path()).unwrap().len()).unwrap();
     let bench = bench.reopened();
-    let file = file_size(&bench) - file_size(&StoreBench::new().reopened());
+    let file = file_size(&bench) - file_size(&StoreBench::in_file().reopened());
     assert!(file <= 3 * new_content, "a file of {file} bytes for {new_content} of new content");
 
     let last = bench.store.last_request(session.id).await.unwrap().unwrap();

@@ -170,7 +170,7 @@ async fn a_day_that_cannot_be_read_fails_no_turn() {
     let damage = "UPDATE usage_days
                   SET totals = CASE WHEN id = 1 THEN 'x' ELSE totals END,
                       items = CASE WHEN id = 2 THEN x'ff' ELSE items END";
-    bench.database().execute(damage, []).unwrap();
+    bench.change(damage);
     let usage = bench.usage().await;
     assert_eq!((usage.damaged_days, usage.endings.all()), (2, 0));
     bench.count(&session, DAY + 5, tally()).await;

@@ -72,8 +72,7 @@ pub(crate) fn run(home: &RectoHome, args: &ContextArgs) -> CliResult<ExitCode> {
 
 /// The store, for the vectors that it has kept. Looking makes none.
 pub(crate) fn existing_store(settings: &Settings) -> Option<Store> {
-    let is_there = settings.store.path.exists();
-    is_there.then(|| setup::store(settings).ok()).flatten()
+    setup::has_store(settings).then(|| setup::store(settings).ok()).flatten()
 }
 
 /// What a page outside of all sessions is made from.

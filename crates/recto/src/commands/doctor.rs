@@ -210,6 +210,9 @@ fn config_problem(problem: &ConfigProblem, state: FindingState) -> DoctorFinding
 
 /// Opens the store, unless there is none yet: looking must not make one.
 async fn store(settings: &Settings) -> DoctorFinding {
+    if let Some(url) = &settings.store.url {
+        return store_on_server(settings, url).await;
+    }
     let path = &settings.store.path;
     let shown = path.display();
     let data = |sessions: Option<usize>| json!({"path": path, "exists": path.exists(), "bytes": on_disk(path), "sessions": sessions});
@@ -244,6 +247,23 @@ async fn store(settings: &Settings) -> DoctorFinding {
     }
 }
 
+/// Opens the store on its server. Its address has no password.
+async fn store_on_server(settings: &Settings, url: &str) -> DoctorFinding {
+    let data = |sessions: Option<usize>| json!({"url": url, "sessions": sessions});
+    let sessions =
+        async { Ok::<_, CliFailure>(setup::store(settings)?.sessions(SessionFilter::All).await?) };
+    match sessions.await {
+        Ok(sessions) => {
+            let text = format!("{url} has {}", counted(sessions.len(), "session"));
+            DoctorFinding::new("store", FindingState::Fine, text).data(data(Some(sessions.len())))
+        }
+        Err(failure) => {
+            let (what, hint) = failure.parts();
+            DoctorFinding::new("store", FindingState::Error, what).hint(hint).data(data(None))
+        }
+    }
+}
+
 /// Whether a file that is not there can be written, as far as its folder, or the first above it
 /// that is there, says so.
 fn can_be_made(path: &Path) -> bool {
@@ -253,7 +273,7 @@ fn can_be_made(path: &Path) -> bool {
 
 /// The schedules, where there are some, and whether any waits for a process that runs them.
 async fn schedules(settings: &Settings) -> Option<DoctorFinding> {
-    let all = match settings.store.path.exists() {
+    let all = match setup::has_store(settings) {
         true => setup::store(settings).ok()?.schedules().await.ok()?,
         false => return None,
     };
@@ -289,7 +309,7 @@ const LATE: SignedDuration = SignedDuration::from_mins(2);
 /// The turns that have not ended. What keeps the store from being read is another finding.
 async fn open_turns(settings: &Settings) -> Vec<DoctorFinding> {
     let open = async {
-        let store = match settings.store.path.exists() {
+        let store = match setup::has_store(settings) {
             true => setup::store(settings)?,
             false => return Ok(Vec::new()),
         };

@@ -43,6 +43,8 @@ pub enum KeyKind {
     Address,
     /// An address that is used as it is, up to its last slash.
     Endpoint,
+    /// The address of a database on a server.
+    Database,
     /// The name of an environment variable.
     Variable,
     /// A list of names of environment variables.
@@ -68,6 +70,9 @@ impl fmt::Display for KeyKind {
             KeyKind::Path => f.write_str("a path"),
             KeyKind::Address | KeyKind::Endpoint => {
                 f.write_str("an address that starts with `http://` or `https://`")
+            }
+            KeyKind::Database => {
+                f.write_str("an address of the form `postgres://USER@HOST:PORT/DATABASE`")
             }
             KeyKind::Variable => f.write_str("the name of an environment variable"),
             KeyKind::Variables => f.write_str("a list of names of environment variables"),

@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use recto_context::nearest_name;
+use recto_store::{PostgresUrl, PostgresUrlError};
 
 use super::keys::{KeyKind, camel_case};
 use super::problem::{ValueMismatch, quoted};
@@ -67,6 +68,7 @@ pub(super) fn string(kind: KeyKind, text: &str) -> ValueResult {
         KeyKind::Choice(names) => choice(kind, names, text),
         KeyKind::Address => address(kind, text.trim_end_matches('/')),
         KeyKind::Endpoint => endpoint(kind, text),
+        KeyKind::Database => database(text),
         KeyKind::Variable => variable(kind, text),
         KeyKind::Text | KeyKind::Program | KeyKind::Path => match text.trim() {
             "" => Err(refuse(kind, "empty")),
@@ -170,6 +172,18 @@ fn endpoint(kind: KeyKind, text: &str) -> ValueResult {
     Ok(SettingValue::Text(text.to_owned()))
 }
 
+/// The address of a database is shown, too, and what was given is not repeated.
+fn database(text: &str) -> ValueResult {
+    let refused = |error: PostgresUrlError| ValueMismatch::new(format!("can't be used: {error}"));
+    let url: PostgresUrl = text.parse().map_err(refused)?;
+    if url.has_password() {
+        let mismatch = ValueMismatch::new("must not hold a password");
+        let hint = super::raw::SECRET_HINT.replace("api_key_env", "store.password_env");
+        return Err(mismatch.hint(hint.replace("the key", "it")));
+    }
+    Ok(SettingValue::Text(text.to_owned()))
+}
+
 /// Only upper-case names pass, since a key pasted here by mistake nearly always
 /// has other characters. What was given is not repeated for the same reason.
 fn variable(kind: KeyKind, text: &str) -> ValueResult {
@@ -245,6 +259,21 @@ mod tests {
         assert_eq!(from_text(kind, "read_on_demand").unwrap(), expected);
         let mismatch = from_text(kind, "ful").unwrap_err();
         assert_eq!(mismatch.hint.as_deref(), Some("did you mean `full`?"));
+    }
+
+    #[test]
+    fn addresses_of_databases_hold_no_passwords() {
+        let text = "postgres://ada@db.example.org/recto";
+        let same = SettingValue::Text(text.to_owned());
+        assert_eq!(from_text(KeyKind::Database, text).unwrap(), same);
+        for text in [
+            "postgres://ada:hunter2@db.example.org/recto",
+            "postgres://db.example.org/recto?password=hunter2",
+            "postgres://ada:hunter2@db.example.org:x/recto",
+            "hunter2",
+        ] {
+            assert!(!refused(KeyKind::Database, text).contains("hunter2"), "{text}");
+        }
     }
 
     #[test]

@@ -152,6 +152,7 @@ fn what_every_command_prints_fits_its_schema() {
         "why units",
         "stats",
         "store check",
+        "store migrate",
         "skills list",
         "skills show clock",
         "skills check",

@@ -11,6 +11,7 @@ mod browser;
 mod chat;
 mod config;
 mod context;
+mod databases;
 mod discord;
 mod doctor;
 #[cfg(feature = "embedded")]

@@ -68,7 +68,7 @@ async fn finding(
 /// How many people and groups are let in at a channel, and how many wait.
 async fn people(settings: &Settings, channel: &str) -> String {
     let known = async { setup::store(settings).ok()?.pairings(Moment::now()).await.ok() };
-    let known = match settings.store.path.exists() {
+    let known = match setup::has_store(settings) {
         true => known.await.unwrap_or_default(),
         false => Vec::new(),
     };
@@ -86,7 +86,7 @@ async fn people(settings: &Settings, channel: &str) -> String {
 }
 
 async fn last_health(settings: &Settings) -> Vec<ChannelHealth> {
-    if !settings.store.path.exists() {
+    if !setup::has_store(settings) {
         return Vec::new();
     }
     match setup::store(settings) {

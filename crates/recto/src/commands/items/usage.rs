@@ -20,7 +20,7 @@ impl UsageTable {
     /// Reads the counts. A list is shown without them where the store can't be read, and
     /// none is made for it.
     pub(in crate::commands) async fn read(settings: &Settings) -> Self {
-        if !settings.store.path.is_file() {
+        if !setup::has_store(settings) {
             return UsageTable::default();
         }
         let read = async {

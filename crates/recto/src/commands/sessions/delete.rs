@@ -53,7 +53,7 @@ pub(super) async fn run(
     let files = forget_elsewhere(home, &session, &sent)
         .map_err(|failure| failure.add_words("; the session is still there"))?;
     let deleted = store.delete_session(session.id, Moment::now()).await?;
-    tell_deleted(&session, deleted, files);
+    tell_deleted(store, &session, deleted, files);
     Ok(())
 }
 
@@ -110,7 +110,7 @@ fn ask(question: &str) -> CliResult<String> {
     Ok(line.trim().to_owned())
 }
 
-fn tell_deleted(session: &StoredSession, deleted: DeletedSession, files: usize) {
+fn tell_deleted(store: &Store, session: &StoredSession, deleted: DeletedSession, files: usize) {
     let DeletedSession { messages, turns, is_wiped } = deleted;
     let count = |count: u64, what| counted(usize::try_from(count).unwrap_or(usize::MAX), what);
     let files = match files {
@@ -123,7 +123,12 @@ fn tell_deleted(session: &StoredSession, deleted: DeletedSession, files: usize) 
         count(messages, "message"),
         count(turns, "turn"),
     ));
-    if !is_wiped {
+    if !is_wiped && store.is_on_server() {
+        tell(
+            &"when its bytes are gone from the files, logs and backups of the database's server is \
+              for the server to say",
+        );
+    } else if !is_wiped {
         tell(
             &"its bytes are still in the database's file, because another Recto reads it or the \
               disk is full\n\nhint: end the others, or make room; whatever session is deleted next \

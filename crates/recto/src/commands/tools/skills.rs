@@ -114,7 +114,7 @@ pub(in crate::commands) fn trusted(declaring: &[DeclaringSkill]) -> TrustedSkill
 
 /// What is known of skills. Looking must not make a store.
 async fn trust_records(settings: &Settings) -> CliResult<TrustRecords> {
-    if !settings.store.path.exists() {
+    if !setup::has_store(settings) {
         return Ok(TrustRecords::default());
     }
     let store = setup::store(settings)?;

@@ -71,7 +71,7 @@ impl CallHandler {
         let loaded = setup::load_all(&self.home, Vec::new())?;
         self.tell_once(loaded.warnings.iter().map(|warning| format!("warning: {warning}")));
         let settings = setup::asked_settings(&loaded, &self.asked)?.clone();
-        let has_store = settings.store.path.exists();
+        let has_store = setup::has_store(&settings);
         let is_same = |state: &&Arc<ServeState>| {
             state.settings == settings && state.store.is_some() == has_store
         };

@@ -21,9 +21,10 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 
 use crate::codec::Unpacker;
 use crate::error::{DbError, StoreError, StoreResult, cannot_open};
-use crate::files;
 use crate::rows::DbResult;
-use crate::schema::{self, ConnectionMode};
+use crate::sql::{ConnectionMode, SqlRow};
+use crate::sqlite::files;
+use crate::sqlite::schema;
 use crate::transcript;
 use damaged::DamagedDatabase;
 use orphans::leave_out_orphans;
@@ -354,7 +355,7 @@ fn leave_out_broken_messages(
     let mut statement = db.prepare("SELECT position, id, body FROM messages")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        if transcript::read_message(row, &mut unpacker).is_err() {
+        if transcript::read_message(&SqlRow::Sqlite(row), &mut unpacker).is_err() {
             broken.push(row.get::<_, i64>("position")?);
         }
     }

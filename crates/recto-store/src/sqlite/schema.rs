@@ -8,37 +8,40 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
+use crate::codec::Unpacker;
 use crate::error::StoreError;
 use crate::opening;
-use crate::rows::DbResult;
+use crate::rows::{self, DbResult};
+use crate::sql::{ConnectionMode, SqlRow};
+use crate::transcript;
 
 /// One after the other; the database's version is how many have run.
 const MIGRATIONS: [&str; 18] = [
-    include_str!("../migrations/001.sql"),
-    include_str!("../migrations/002.sql"),
-    include_str!("../migrations/003.sql"),
-    include_str!("../migrations/004.sql"),
-    include_str!("../migrations/005.sql"),
-    include_str!("../migrations/006.sql"),
-    include_str!("../migrations/007.sql"),
-    include_str!("../migrations/008.sql"),
-    include_str!("../migrations/009.sql"),
-    include_str!("../migrations/010.sql"),
-    include_str!("../migrations/011.sql"),
-    include_str!("../migrations/012.sql"),
-    include_str!("../migrations/013.sql"),
-    include_str!("../migrations/014.sql"),
-    include_str!("../migrations/015.sql"),
-    include_str!("../migrations/016.sql"),
-    include_str!("../migrations/017.sql"),
-    include_str!("../migrations/018.sql"),
+    include_str!("../../migrations/001.sql"),
+    include_str!("../../migrations/002.sql"),
+    include_str!("../../migrations/003.sql"),
+    include_str!("../../migrations/004.sql"),
+    include_str!("../../migrations/005.sql"),
+    include_str!("../../migrations/006.sql"),
+    include_str!("../../migrations/007.sql"),
+    include_str!("../../migrations/008.sql"),
+    include_str!("../../migrations/009.sql"),
+    include_str!("../../migrations/010.sql"),
+    include_str!("../../migrations/011.sql"),
+    include_str!("../../migrations/012.sql"),
+    include_str!("../../migrations/013.sql"),
+    include_str!("../../migrations/014.sql"),
+    include_str!("../../migrations/015.sql"),
+    include_str!("../../migrations/016.sql"),
+    include_str!("../../migrations/017.sql"),
+    include_str!("../../migrations/018.sql"),
 ];
 
 /// The first version that keeps the first words of a session with it.
 const KEEPS_OPENINGS: usize = 14;
 
 /// The version of a database on which all of them have run.
-const VERSION: i64 = MIGRATIONS.len() as i64;
+pub const VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// Marks a database as Recto's: `RCTO` in ASCII.
 pub(crate) const APPLICATION: u32 = 0x5243_544f;
@@ -51,13 +54,6 @@ const WAL_FILE_LIMIT: i64 = 64 << 20;
 
 /// Between two tries to get at a database that another process makes.
 const MOMENT: Duration = Duration::from_millis(5);
-
-/// Whether a connection reads or writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ConnectionMode {
-    Reading,
-    Writing,
-}
 
 /// Opens a connection to a database that is there, and sets it up.
 pub(crate) fn connect(path: &Path, mode: ConnectionMode, busy: Duration) -> DbResult<Connection> {
@@ -100,11 +96,30 @@ pub(crate) fn migrate(db: &Connection, path: &Path, busy: Duration) -> DbResult<
     }
     if version < KEEPS_OPENINGS {
         // Messages are packed, which SQL can't undo.
-        opening::fill_all(db)?;
+        fill_openings(db)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()?;
+    Ok(())
+}
+
+/// Keeps the first words of all sessions that were begun before any were kept.
+fn fill_openings(db: &Connection) -> DbResult<()> {
+    let mut select = db.prepare("SELECT id FROM sessions WHERE deleted IS NULL ORDER BY id")?;
+    let sessions = select.query_map([], |row| row.get::<_, i64>(0))?;
+    let sessions = sessions.collect::<Result<Vec<_>, _>>()?;
+    let mut first = db.prepare(transcript::FIRST_MESSAGE)?;
+    for session in sessions {
+        let mut found = first.query([session])?;
+        // One that can't be read has none.
+        let message = found
+            .next()?
+            .map(|row| transcript::read_message(&SqlRow::Sqlite(row), &mut Unpacker::default()));
+        let words = rows::unless_damaged(message.transpose())?;
+        let words = words.as_ref().and_then(opening::first_words);
+        db.execute("UPDATE sessions SET opening = ?2 WHERE id = ?1", (session, words))?;
+    }
     Ok(())
 }
 
@@ -141,6 +156,13 @@ fn version_of_tables(db: &Connection) -> DbResult<Option<usize>> {
         }
     }
     Ok(last)
+}
+
+/// The tables of the present version with their columns.
+pub(crate) fn present_columns() -> DbResult<Vec<(String, String)>> {
+    let model = Connection::open_in_memory()?;
+    MIGRATIONS.iter().try_for_each(|migration| model.execute_batch(migration))?;
+    all_columns(&model)
 }
 
 fn all_columns(db: &Connection) -> DbResult<Vec<(String, String)>> {

@@ -12,7 +12,8 @@ use super::first_page::{PAGE, rebuild_first_page};
 use super::{PATIENCE, remove_database, table_names};
 use crate::error::{DbError, StoreResult, cannot_open};
 use crate::rows::DbResult;
-use crate::schema::{self, ConnectionMode};
+use crate::sql::ConnectionMode;
+use crate::sqlite::schema;
 
 /// A connection that reads on where others give up.
 pub(super) fn open(path: &Path) -> DbResult<Connection> {
@@ -29,10 +30,8 @@ pub(super) fn open(path: &Path) -> DbResult<Connection> {
 
 /// Whether SQLite says that it is something else.
 pub(super) fn is_no_database(error: &DbError) -> bool {
-    match error {
-        DbError::Sqlite(error) => error.sqlite_error_code() == Some(ErrorCode::NotADatabase),
-        DbError::Store(_) => false,
-    }
+    let DbError::Sqlite(error) = error else { return false };
+    error.sqlite_error_code() == Some(ErrorCode::NotADatabase)
 }
 
 /// Whether the first page can be made anew.

@@ -10,6 +10,8 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
 
+use crate::sql::SqlConnection;
+
 /// How long commits gather before they are moved.
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -73,9 +75,10 @@ impl CommitSignal {
     /// Tells of a commit by `db`, which has no transaction open. Where the log has
     /// become large, it is moved at once: with nobody writing, the next commit
     /// begins at its start again.
-    pub(crate) fn notify(&self, db: &Connection) {
+    pub(crate) fn notify(&self, db: &SqlConnection) {
+        let SqlConnection::Sqlite(db) = db else { return };
         if self.log_is_large.swap(false, Ordering::Relaxed) {
-            checkpoint(db);
+            checkpoint(db.raw());
         }
         self.set(SignalState::Pending);
     }

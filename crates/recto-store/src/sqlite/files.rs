@@ -1,11 +1,20 @@
 //! The file of the database, which only its owner can read: what people wrote to their agent is in
-//! it.
+//! it. And what can be done with the file as a whole.
 
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
 
 use recto_fs::private_options;
+
+use crate::sql::ConnectionMode;
+use crate::sqlite::schema;
+
+/// How often, and after what pauses, the files are wiped while others are at work.
+const WIPE_TRIES: usize = 20;
+const WIPE_PAUSE: Duration = Duration::from_millis(100);
 
 /// Sees to it that the database is there, if only as an empty file, and that
 /// nobody else can read it. SQLite gives its companions the same rights.
@@ -38,4 +47,34 @@ fn close_to_others(path: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn close_to_others(path: &Path) -> io::Result<()> {
     fs::metadata(path).map(drop)
+}
+
+/// Writes the database anew without the bytes of what was deleted, and empties its log.
+pub(crate) fn wipe(path: &Path) -> bool {
+    let Ok(db) = schema::connect(path, ConnectionMode::Writing, Duration::from_secs(5)) else {
+        return false;
+    };
+    if db.execute_batch("VACUUM").is_err() {
+        return false;
+    }
+    (0..WIPE_TRIES).any(|_| {
+        let busy = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+        let is_done = matches!(busy, Ok(0));
+        if !is_done {
+            sleep(WIPE_PAUSE);
+        }
+        is_done
+    })
+}
+
+/// The bytes that are free for us on the disk of a file.
+#[cfg(unix)]
+pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(path).ok()?;
+    (disk.f_blocks > 0).then(|| disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn free_bytes(_path: &Path) -> Option<u64> {
+    None
 }

@@ -1,0 +1,255 @@
+//! PostgreSQL: a server that keeps the store for one home at a time.
+//!
+//! A connection is used by one thread at a time, which waits for its answers. Statements are
+//! prepared once for each connection. Who writes has the row of `recto_store` locked from the
+//! first statement to the commit, so that there is one writer at a time, as with a file: what an
+//! operation has read stays true until it is committed, and numbers are given in the order in
+//! which they are committed. The same row says which home may write at all (`hold`).
+//!
+//! Only plain SQL is spoken, so that other servers of this protocol can stand there.
+
+pub(crate) mod dialect;
+pub(crate) mod hold;
+pub(crate) mod schema;
+pub(crate) mod url;
+mod value;
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use postgres::{Client, NoTls, Row, Statement};
+
+use crate::error::DbError;
+use crate::rows::DbResult;
+use crate::source::Pauses;
+use crate::sql::{ConnectionMode, SqlParam, SqlRow, SqlValue};
+use hold::HomeId;
+use url::PostgresUrl;
+
+/// A server that says nothing for so long is gone.
+const SILENCE: Duration = Duration::from_secs(15);
+
+/// The database on a server, and the home that uses it.
+#[derive(Debug, Clone)]
+pub(crate) struct PostgresServer {
+    url: PostgresUrl,
+    /// The URL as errors name it, without a password.
+    place: PathBuf,
+    home: HomeId,
+    /// How long to wait for a server that does not answer, or for somebody else who writes.
+    patience: Duration,
+}
+
+impl PostgresServer {
+    pub(crate) fn new(url: PostgresUrl, home: HomeId, patience: Duration) -> Self {
+        let place = PathBuf::from(url.to_string());
+        PostgresServer { url, place, home, patience }
+    }
+
+    pub(crate) fn place(&self) -> &Path {
+        &self.place
+    }
+
+    pub(crate) fn home(&self) -> &HomeId {
+        &self.home
+    }
+
+    pub(crate) fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    /// Connects, and waits for a server that is just starting.
+    pub(crate) fn connect(&self, mode: ConnectionMode) -> DbResult<PostgresConnection> {
+        let mut pauses = Pauses::within(self.patience);
+        loop {
+            match self.try_connect(mode) {
+                Err(error) if error.is_transient() && pauses.wait() => {}
+                connected => return connected,
+            }
+        }
+    }
+
+    fn try_connect(&self, mode: ConnectionMode) -> DbResult<PostgresConnection> {
+        let mut config = self.url.config();
+        config.tcp_user_timeout(SILENCE).notice_callback(|_| {});
+        if config.get_application_name().is_none() {
+            config.application_name("recto");
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(self.patience);
+        }
+        let mut client = config.connect(NoTls)?;
+        if mode == ConnectionMode::Writing {
+            // Who is stopped in the middle of writing must not hold up others for good.
+            let (wait, idle) = (self.patience.as_millis().max(1), SILENCE.as_millis());
+            client.batch_execute(&format!(
+                "SET lock_timeout = {wait}; SET idle_in_transaction_session_timeout = {idle}"
+            ))?;
+        }
+        Ok(PostgresConnection {
+            client: RefCell::new(ClientCell(Some(client))),
+            statements: RefCell::default(),
+            is_in_transaction: Cell::new(false),
+            home: self.home.clone(),
+        })
+    }
+}
+
+/// A connection to a server.
+pub(crate) struct PostgresConnection {
+    client: RefCell<ClientCell>,
+    /// By the SQL of the operations.
+    statements: RefCell<HashMap<Arc<str>, Statement>>,
+    is_in_transaction: Cell<bool>,
+    home: HomeId,
+}
+
+/// How a statement is to be prepared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StatementKind {
+    Plain,
+    /// It adds a row, and is to give the number of it.
+    Insert,
+}
+
+impl PostgresConnection {
+    pub(crate) fn execute(&self, sql: &str, values: &[&dyn SqlParam]) -> DbResult<usize> {
+        let statement = self.prepare(sql, StatementKind::Plain)?;
+        let values: Vec<SqlValue<'_>> = values.iter().map(|value| value.to_value()).collect();
+        let changed = self.client.borrow_mut().get()?.execute(&statement, &value::lent(&values));
+        let changed = changed.inspect_err(|error| self.note(error))?;
+        Ok(usize::try_from(changed).unwrap_or(usize::MAX))
+    }
+
+    pub(crate) fn insert(&self, sql: &str, values: &[&dyn SqlParam]) -> DbResult<Option<i64>> {
+        let rows = self.query(sql, StatementKind::Insert, values)?;
+        rows.first().map(|row| SqlRow::Postgres(row).get(0)).transpose()
+    }
+
+    pub(crate) fn first<T>(
+        &self,
+        sql: &str,
+        values: &[&dyn SqlParam],
+        read: impl FnOnce(&SqlRow<'_>) -> DbResult<T>,
+    ) -> DbResult<Option<T>> {
+        let rows = self.query(sql, StatementKind::Plain, values)?;
+        rows.first().map(|row| read(&SqlRow::Postgres(row))).transpose()
+    }
+
+    pub(crate) fn all<T>(
+        &self,
+        sql: &str,
+        values: &[&dyn SqlParam],
+        mut read: impl FnMut(&SqlRow<'_>) -> DbResult<T>,
+    ) -> DbResult<Vec<T>> {
+        let rows = self.query(sql, StatementKind::Plain, values)?;
+        rows.iter().map(|row| read(&SqlRow::Postgres(row))).collect()
+    }
+
+    /// Begins a transaction. One that writes waits for whoever writes, and is refused where
+    /// another home has the database by now.
+    pub(crate) fn begin(&self, mode: ConnectionMode) -> DbResult<()> {
+        match mode {
+            ConnectionMode::Reading => {
+                self.batch("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")?;
+                self.is_in_transaction.set(true);
+            }
+            ConnectionMode::Writing => {
+                self.batch("BEGIN ISOLATION LEVEL READ COMMITTED")?;
+                self.is_in_transaction.set(true);
+                if let Err(error) = hold::lock(self, &self.home) {
+                    let _ = self.end("ROLLBACK");
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a transaction.
+    pub(crate) fn end(&self, sql: &str) -> DbResult<()> {
+        let ended = self.batch(sql);
+        self.is_in_transaction.set(false);
+        ended
+    }
+
+    /// Statements without values and rows.
+    pub(crate) fn batch(&self, sql: &str) -> DbResult<()> {
+        let done = self.client.borrow_mut().get()?.batch_execute(sql);
+        done.inspect_err(|error| self.note(error))?;
+        Ok(())
+    }
+
+    /// Whether somebody else can use it.
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.is_in_transaction.get() && !self.is_closed()
+    }
+
+    /// Whether nothing can be had from it any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.client.borrow().0.as_ref().is_none_or(Client::is_closed)
+    }
+
+    fn query(
+        &self,
+        sql: &str,
+        kind: StatementKind,
+        values: &[&dyn SqlParam],
+    ) -> DbResult<Vec<Row>> {
+        let statement = self.prepare(sql, kind)?;
+        let values: Vec<SqlValue<'_>> = values.iter().map(|value| value.to_value()).collect();
+        let found = self.client.borrow_mut().get()?.query(&statement, &value::lent(&values));
+        Ok(found.inspect_err(|error| self.note(error))?)
+    }
+
+    fn prepare(&self, sql: &str, kind: StatementKind) -> DbResult<Statement> {
+        if let Some(statement) = self.statements.borrow().get(sql) {
+            return Ok(statement.clone());
+        }
+        let mut translated = dialect::translate(sql);
+        if kind == StatementKind::Insert {
+            translated.push_str(" RETURNING id");
+        }
+        let statement = self.client.borrow_mut().get()?.prepare(&translated)?;
+        self.statements.borrow_mut().insert(sql.into(), statement.clone());
+        Ok(statement)
+    }
+
+    /// Lets go of what was prepared where a newer Recto has changed the tables meanwhile.
+    fn note(&self, error: &postgres::Error) {
+        if error.code() == Some(&postgres::error::SqlState::FEATURE_NOT_SUPPORTED) {
+            self.statements.borrow_mut().clear();
+        }
+    }
+}
+
+/// A client, which must not be closed on a thread that serves others.
+struct ClientCell(Option<Client>);
+
+impl ClientCell {
+    fn get(&mut self) -> DbResult<&mut Client> {
+        self.0.as_mut().ok_or_else(|| crate::error::StoreError::Closed.into())
+    }
+}
+
+impl Drop for ClientCell {
+    fn drop(&mut self) {
+        let Some(client) = self.0.take() else { return };
+        let close = move || drop(client);
+        match tokio::runtime::Handle::try_current() {
+            // It waits for the server, which no task may.
+            Ok(_) => drop(thread::spawn(close)),
+            Err(_) => close(),
+        }
+    }
+}
+
+impl From<postgres::Error> for DbError {
+    fn from(error: postgres::Error) -> Self {
+        DbError::Postgres(Box::new(error))
+    }
+}
