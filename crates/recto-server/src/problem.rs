@@ -280,6 +280,9 @@ fn status_of_store(error: &StoreError) -> StatusCode {
         StoreError::ReadOnly { .. }
         | StoreError::Full { .. }
         | StoreError::Locked { .. }
+        | StoreError::Unreachable { .. }
+        | StoreError::LostHold
+        | StoreError::HeldElsewhere { .. }
         | StoreError::Closed => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
