@@ -4,8 +4,8 @@
 //! sets      items, messages, which fit which                  sets
 //! vectors   embeddings, made once and kept beside the build    vectors
 //! lists     each message with all items, and with random few   lists
-//! fit       order, contrast, whether anything fits             weigh, solve
-//! report    on messages that were left out of the fit          report
+//! fit       the order, and what decides                       weigh, solve
+//! report    on worlds that were left out of the fit            report
 //! write     weights.rs and background.txt of recto-search      write
 //! ```
 //!
@@ -25,9 +25,19 @@ use std::path::Path;
 
 use crate::Result;
 use lists::CandidateList;
+use sets::SetPurpose;
 
-/// Fits everything and writes it into recto-search.
-pub(crate) fn run(root: &Path, target: &Path) -> Result<()> {
+/// What is found anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum FitScope {
+    /// The order, and what decides.
+    All,
+    /// What decides; the order stays as it is.
+    Decision,
+}
+
+/// Fits what is asked for and writes it into recto-search.
+pub(crate) fn run(root: &Path, target: &Path, scope: FitScope) -> Result<()> {
     let sets = sets::read(root)?;
     let words = background::word_frequencies(&sets);
     let source = root.join("crates/recto-search/src");
@@ -35,14 +45,21 @@ pub(crate) fn run(root: &Path, target: &Path) -> Result<()> {
         println!("the background has changed: run `cargo xtask fit` once more to fit with it");
         return Ok(());
     }
+    let weights = source.join("rank/weights.rs");
     let mut vectors = vectors::FitVectors::open(target)?;
-    let requests = weigh::requests(&sets, &mut vectors)?;
+    let requests = weigh::directions(&sets, &vectors);
     let mut lists: Vec<CandidateList> = Vec::new();
     for (number, set) in sets.iter().enumerate() {
-        lists.extend(lists::candidate_lists(number, set, &requests, &mut vectors)?);
+        if scope == FitScope::All || set.purpose == SetPurpose::OrderAndDecision {
+            lists.extend(lists::candidate_lists(number, set, &requests, &mut vectors)?);
+        }
     }
     vectors.save()?;
-    let fitted = weigh::all(&sets, &lists);
-    report::print(&sets, &lists);
-    write::weights(&source.join("rank/weights.rs"), &fitted, &requests)
+    let orders = match scope {
+        FitScope::All => weigh::orders(&sets, &lists),
+        FitScope::Decision => write::read_orders(&weights)?,
+    };
+    let fitted = weigh::decide(&sets, &lists, &orders, |_| true);
+    report::print(&sets, &lists, &orders);
+    write::weights(&weights, &fitted, &requests)
 }

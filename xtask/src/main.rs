@@ -53,7 +53,11 @@ enum Chore {
         fresh: bool,
     },
     /// Fit the weights of search on the labelled sets and write them into recto-search.
-    Fit,
+    Fit {
+        /// What is found anew. The order takes a quarter of an hour for its embeddings.
+        #[arg(value_enum, default_value_t = fit::FitScope::All)]
+        scope: fit::FitScope,
+    },
     /// Try parsers and decoders with inputs made up by libFuzzer, and say what was found.
     Fuzz {
         /// The target to run; all of them by default.
@@ -80,7 +84,9 @@ fn run(chore: &Chore) -> Result<ExitCode> {
             let files = if *fresh { KeptFiles::Fresh } else { KeptFiles::Used };
             bench::run(&project, *name, files)
         }
-        Chore::Fit => fit::run(&project.root, &project.target).map(|()| ExitCode::SUCCESS),
+        Chore::Fit { scope } => {
+            fit::run(&project.root, &project.target, *scope).map(|()| ExitCode::SUCCESS)
+        }
         Chore::Fuzz { target, minutes } => fuzz::run(&project, target.as_deref(), *minutes),
     }
 }

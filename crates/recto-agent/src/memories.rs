@@ -25,7 +25,8 @@ use recto_context::{
     recency_weight,
 };
 use recto_search::{
-    ChoiceOptions, DuplicatePick, GroupChoice, SearchEntry, SearchIndex, SearchOptions, SearchQuery,
+    ChoiceOptions, DuplicatePick, GroupChoice, SearchEntry, SearchIndex, SearchMessage,
+    SearchOptions, SearchQuery,
 };
 use recto_store::Store;
 use recto_workspace::{MemoryFiles, MemoryView};
@@ -149,7 +150,7 @@ impl AgentMemories {
     pub async fn choose(
         &self,
         view: &Arc<MemoryView>,
-        message: &str,
+        message: &SearchMessage,
         before: Option<MemorySnapshot>,
         criteria: &MemoryCriteria<'_>,
     ) -> ChosenMemories {
@@ -158,7 +159,7 @@ impl AgentMemories {
         let few = ChoiceOptions { include_score: f32::INFINITY, ..options.memories };
         let all_fit = memories_fit(&view.memories, limits, counter);
         let nothing = !options.enabled || limits.memory_entries == 0;
-        let (ranking, how) = if nothing || all_fit || !is_worth_a_search(message, view) {
+        let (ranking, how) = if nothing || all_fit || !is_worth_a_search(message.whole(), view) {
             (MemoryRanking::default(), None)
         } else {
             let now = Timestamp::now();
@@ -193,7 +194,7 @@ impl AgentMemories {
     pub(crate) async fn rank(
         &self,
         view: &Arc<MemoryView>,
-        query: &str,
+        query: &SearchMessage,
         now: Timestamp,
         patience: SearchPatience,
     ) -> (MemoryRanking, RankingBasis) {

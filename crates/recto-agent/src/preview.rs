@@ -12,7 +12,7 @@ use crate::session_cache::SessionCache;
 use crate::shared::AgentShared;
 use crate::turn::{
     BroughtMessages, CompactedRequest, MessageOrigin, RequestContent, RequestDraft, TurnInputs,
-    TurnModel, reconcile_client, resolve_window, stamp,
+    TurnModel, reconcile_client, resolve_window, said_before, stamp,
 };
 
 /// A turn's first request.
@@ -61,7 +61,8 @@ pub(crate) async fn preview_request(
         None => session.messages.iter().chain(&brought).cloned().collect(),
     };
     inputs.adapt_to_images(&history).await;
-    let found = inputs.search(shared, session, &text).await;
+    let before = said_before(&history);
+    let found = inputs.search(shared, session, &text, before.as_deref()).await;
     let mode = inputs.decide_mode(session, &found, &text);
     let draft = RequestDraft {
         store: &shared.parts.store,

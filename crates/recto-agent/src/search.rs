@@ -16,7 +16,10 @@ use std::time::Duration;
 use parking_lot::{RwLock, RwLockReadGuard};
 use recto_context::mode::words;
 use recto_context::{ItemId, Pick, Remedy};
-use recto_search::{Encoder, ItemGroup, SearchEntry, SearchIndex, SearchOptions, SearchQuery};
+use recto_search::{
+    Embedding, Encoder, ItemGroup, SearchEntry, SearchIndex, SearchMessage, SearchOptions,
+    SearchQuery,
+};
 use recto_store::Store;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, watch};
@@ -159,13 +162,15 @@ impl fmt::Display for WordsOnlyReason {
 
 /// Whether a query is worth its embedding. A turn does without where nothing is named;
 /// who searches on purpose gets what was asked for.
-fn is_worth_it(query: &str, patience: SearchPatience) -> bool {
-    patience == SearchPatience::UntilDone || !words::names_nothing(query)
+fn is_worth_it(query: &SearchMessage, patience: SearchPatience) -> bool {
+    patience == SearchPatience::UntilDone || !words::names_nothing(query.whole())
 }
 
-/// The part of a query that is read.
-fn shortened(query: &str) -> &str {
-    &query[..query.floor_char_boundary(MOST_QUERY)]
+/// Reads a message as it is searched for, with what the same person said before it. What is
+/// longer than anybody reads is read as far as that.
+pub(crate) fn search_message(message: &str, before: Option<&str>) -> SearchMessage {
+    let shortened = |text: &str| text[..text.floor_char_boundary(MOST_QUERY)].to_owned();
+    SearchMessage::new(&shortened(message), before.map(shortened).as_deref())
 }
 
 /// Whether an item is to be ranked.
@@ -274,8 +279,9 @@ impl Searcher {
         is_candidate: IsCandidate,
         patience: SearchPatience,
     ) -> RankedItems {
-        let (mut rankings, how) =
-            self.search_each(entries, query, vec![is_candidate], patience).await;
+        let (mut rankings, how) = self
+            .search_each(entries, &search_message(query, None), vec![is_candidate], patience)
+            .await;
         RankedItems { groups: rankings.pop().unwrap_or_default(), how }
     }
 
@@ -286,7 +292,7 @@ impl Searcher {
     pub(crate) async fn search_each(
         &self,
         entries: Arc<[SearchEntry]>,
-        query: &str,
+        query: &SearchMessage,
         sets: Vec<IsCandidate>,
         patience: SearchPatience,
     ) -> (Vec<RankedGroups>, RankingBasis) {
@@ -310,7 +316,7 @@ impl Searcher {
     pub(crate) async fn query_index<T: Default + Send + 'static>(
         &self,
         content: IndexContent,
-        query: &str,
+        query: &SearchMessage,
         is_candidate: IsCandidate,
         patience: SearchPatience,
         judge: impl FnOnce(&SearchIndex, &SearchQuery<'_>) -> (T, bool) + Send + 'static,
@@ -319,8 +325,7 @@ impl Searcher {
             Some(encoder) => Ok(encoder),
             None => self.prepare_in_time(content, query, is_candidate, patience).await,
         };
-        let query = shortened(query).to_owned();
-        let ranking = self.clone().rank(query, encoder, judge);
+        let ranking = self.clone().rank(query.clone(), encoder, judge);
         let ranked = match patience {
             SearchPatience::UntilDone => Ok(ranking.await),
             SearchPatience::OneSecond => timeout(RANK_WAIT, ranking).await,
@@ -348,7 +353,7 @@ impl Searcher {
     async fn prepare_in_time(
         &self,
         content: IndexContent,
-        query: &str,
+        query: &SearchMessage,
         is_candidate: IsCandidate,
         patience: SearchPatience,
     ) -> Result<Encoder, WordsOnlyReason> {
@@ -437,16 +442,16 @@ impl Searcher {
     /// Looks into the index where waiting for it does no harm.
     async fn rank<T: Send + 'static>(
         self,
-        query: String,
+        query: SearchMessage,
         encoder: Result<Encoder, WordsOnlyReason>,
         judge: impl FnOnce(&SearchIndex, &SearchQuery<'_>) -> (T, bool) + Send + 'static,
     ) -> Option<(T, RankingBasis)> {
         run_blocking(move || {
             let lazy = self.0.encoder.as_ref();
-            let embedding = lazy.zip(encoder.as_ref().ok());
-            let embedding = embedding.map(|(lazy, encoder)| lazy.query(encoder, &query));
-            let query = SearchQuery { text: &query, embedding: embedding.as_ref() };
-            let (ranked, dense) = judge(&self.index(), &query);
+            let embeddings = lazy.zip(encoder.as_ref().ok());
+            let embeddings = embeddings.map(|(lazy, encoder)| lazy.embed_message(encoder, &query));
+            let embeddings: Vec<Embedding> = embeddings.unwrap_or_default();
+            let (ranked, dense) = judge(&self.index(), &query.query(&embeddings));
             let how = match encoder {
                 Ok(_) if dense => RankingBasis::Dense,
                 Ok(_) => RankingBasis::Words(self.not_ready()),

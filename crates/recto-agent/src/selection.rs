@@ -6,7 +6,7 @@ use std::sync::Arc;
 use recto_context::{
     AlikeItem, Catalog, IncludeMode, ItemId, ItemKind, MemorySnapshot, Pick, SessionItem,
 };
-use recto_search::{GroupChoice, SearchEntry, SearchOptions, SearchPreset};
+use recto_search::{GroupChoice, SearchEntry, SearchMessage, SearchOptions, SearchPreset};
 use serde::{Deserialize, Serialize};
 
 use crate::memories::ChosenMemories;
@@ -84,7 +84,7 @@ pub struct ItemQuery<'a> {
     pub decides_mode: bool,
     /// How much is taken.
     pub options: SearchOptions,
-    pub message: &'a str,
+    pub message: &'a SearchMessage,
 }
 
 impl ItemQuery<'_> {
@@ -120,7 +120,7 @@ impl Searcher {
         let for_mode = query.mode_candidates(&candidates);
         let options = &query.options;
         let nothing_to_find = candidates.is_empty() && (for_mode.is_empty() || !query.decides_mode);
-        if !options.enabled || nothing_to_find || query.message.trim().is_empty() {
+        if !options.enabled || nothing_to_find || query.message.whole().trim().is_empty() {
             return SearchOutcome::default();
         }
         let sets: Vec<IsCandidate> = [candidates, for_mode]

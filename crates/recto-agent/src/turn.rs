@@ -51,7 +51,7 @@ use crate::trace;
 pub(crate) use assemble::{RequestContent, RequestDraft};
 pub(crate) use client::{BroughtMessages, TurnClient, reconcile_client};
 pub(crate) use compact::CompactedRequest;
-pub(crate) use inputs::{MessageOrigin, PendingNotices, TurnInputs, TurnModel, today};
+pub(crate) use inputs::{MessageOrigin, PendingNotices, TurnInputs, TurnModel, said_before, today};
 use model_call::{CallOutcome, ReplyStamps, StreamedReply};
 use notices::PromptCut;
 pub(crate) use start::{TurnRunner, open_calls, resolve_window};

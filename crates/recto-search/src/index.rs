@@ -26,7 +26,8 @@ use recto_context::{ContentHash, ItemId, Pick};
 use crate::encoder::Embedding;
 use crate::entry::SearchEntry;
 use crate::lexical::Lexicon;
-use crate::rank::{self, Candidate, Evidence, RankSignals, RankedCandidate};
+use crate::message::QueryText;
+use crate::rank::{self, Candidate, Evidence, RankSignals, RankedCandidate, TextEvidence};
 use crate::vectors::PackedVector;
 pub use duplicates::DuplicatePick;
 use item::IndexedItem;
@@ -75,13 +76,28 @@ pub struct MissingVector {
     pub text: Arc<str>,
 }
 
-/// A message that is searched for.
-#[derive(Debug, Clone, Copy)]
+/// A message that is searched for. [`SearchMessage`](crate::SearchMessage) reads what
+/// there is of it.
+#[derive(Debug, Clone)]
 pub struct SearchQuery<'a> {
-    /// The text of the whole message.
-    pub text: &'a str,
-    /// Its embedding, where there is an encoder.
-    pub embedding: Option<&'a Embedding>,
+    /// The whole message.
+    pub whole: QueryText<'a>,
+    /// What was said before, where the message can't stand by itself.
+    pub before: Option<QueryText<'a>>,
+    /// Its parts, where it asks for several things.
+    pub parts: Vec<QueryText<'a>>,
+}
+
+impl<'a> SearchQuery<'a> {
+    /// A text that is one thing, with its embedding where there is an encoder.
+    pub fn new(text: &'a str, embedding: Option<&'a Embedding>) -> SearchQuery<'a> {
+        SearchQuery { whole: QueryText { text, embedding }, before: None, parts: Vec::new() }
+    }
+
+    /// The whole message, what was said before, and the parts.
+    fn texts(&self) -> impl Iterator<Item = QueryText<'a>> {
+        [self.whole].into_iter().chain(self.before).chain(self.parts.iter().copied())
+    }
 }
 
 impl SearchIndex {
@@ -284,32 +300,41 @@ impl SearchIndex {
         found: &[u32],
         judge: impl FnOnce(&Evidence<'_>) -> T,
     ) -> T {
-        let cosines =
-            query.embedding.and_then(|embedding| self.chunks.cosines(embedding, &self.rows(found)));
+        let rows = self.rows(found);
+        let cosines = |text: QueryText<'_>| self.chunks.cosines(text.embedding?, &rows);
+        let of_texts: Option<Vec<Vec<f32>>> = query.texts().map(cosines).collect();
         let places = self.places(found);
-        let mut rest = cosines.as_deref();
+        let mut end = 0;
         let candidates = found.iter().map(|slot| {
             let summary = &self.summaries[*slot as usize];
-            let own = rest.and_then(|all| all.split_at_checked(summary.pieces as usize));
-            rest = own.map(|(_, rest)| rest);
+            let start = end;
+            end += summary.pieces as usize;
             Candidate {
                 slot: *slot,
                 kind: summary.kind,
-                cosines: own.map_or(&[], |(own, _)| own),
-                has_dense: own.is_some(),
+                pieces: start..end,
                 previous: place_of(summary.previous, &places),
                 next: place_of(summary.next, &places),
             }
         });
+        let candidates = candidates.collect();
         let name = |place: usize| {
             let item = found.get(place).and_then(|slot| self.item(*slot));
             item.map_or("", |item| &*item.entry.item.name)
         };
+        let texts = query.texts().enumerate().map(|(place, text)| TextEvidence {
+            text: text.text,
+            cosines: of_texts.as_ref().map(|of_texts| &*of_texts[place]),
+        });
+        let texts: Vec<TextEvidence<'_>> = texts.collect();
+        let (before, parts) = texts[1..].split_at(usize::from(query.before.is_some()));
         judge(&Evidence {
             lexicon: &self.lexicon,
-            query_text: query.text,
-            query_embedding: query.embedding,
-            candidates: candidates.collect(),
+            embedding: query.whole.embedding,
+            whole: texts[0],
+            before: before.first().copied(),
+            parts,
+            candidates,
             name: &name,
         })
     }

@@ -4,6 +4,7 @@
 //! SearchEntry  what can be found: name, description, whole text    entry
 //!   ├─ chunks of at most 500 characters ─► vectors                 chunk, encoder, vectors
 //!   └─ stemmed words ─► BM25                                       lexical
+//! SearchMessage  the whole message, its parts, what it leans on    message
 //! SearchIndex  both, kept up to date item by item                  index
 //!   rank     signals, standardised and added; a probability        rank
 //!   choose   the few that a turn takes, or none                    choose
@@ -20,6 +21,7 @@ mod entry;
 mod index;
 mod lexical;
 mod likeness;
+mod message;
 mod rank;
 mod vectors;
 
@@ -28,5 +30,8 @@ pub use encoder::{DIMENSIONS, Embedding, Encoder, EncoderError, EncoderFiles};
 pub use entry::SearchEntry;
 pub use index::{DuplicatePick, IndexUpdate, MissingVector, SearchIndex, SearchQuery};
 pub use lexical::words;
-pub use rank::{FITNESS, ITEM, RankSignals};
+pub use message::{QueryText, SearchMessage};
+pub use rank::{
+    DENSE_EVIDENCE, DENSE_MESSAGE, EVIDENCE, ITEM, MESSAGE, NEED_PLACE, REQUEST_PLACE, RankSignals,
+};
 pub use vectors::{PackedVector, VectorBlock};

@@ -1,50 +1,79 @@
 //! From signals to an order and a probability.
 //!
 //! Each signal is standardised over the candidates, weighted and added: that is the
-//! order. The probability has two factors. The first is how likely it is that
-//! anything here fits the message at all, by the best raw signals: cosines and shares
-//! of words, which mean the same whether there are two candidates or a thousand. The
-//! second is how an item compares with the best one. So the answer can be "none", and
-//! of several that are alike each is as probable as the other.
+//! order. The probability has three factors, each a logistic model. The first says whether the
+//! message asks for anything at all: how near anything comes to it, and its form, which tells a
+//! request from talk that shares its words. The second says, by the same, whether it needs
+//! something of this group. The third says whether an item is what it needs: its score, how far it is ahead of the others, raw cosines and shares of words, which
+//! mean the same whether there are two candidates or a thousand. So the answer can be "none".
 //!
-//! Weights come from `weights`, which `cargo xtask fit` writes. Nothing is fitted for
-//! memories: they have the weights of documents, and what they add is given here with
-//! its reason.
+//! Weights come from `weights`, which `cargo xtask fit` writes. The order of memories has
+//! the weights of documents, and what it adds is given here with its reason.
 
+mod form;
 mod signals;
 mod weights;
 
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 use recto_context::{ItemKind, Scores};
 
 use crate::choose::ItemGroup;
 use crate::encoder::Embedding;
 use crate::lexical::Lexicon;
-use signals::HEADER;
-pub use signals::{FITNESS, ITEM, RankSignals};
+use signals::{COSINE, HEADER, LEXICAL};
+pub use signals::{
+    DENSE_EVIDENCE, DENSE_MESSAGE, EVIDENCE, ITEM, MESSAGE, NEED_PLACE, REQUEST_PLACE, RankSignals,
+};
 use weights::{RankWeights, group_weights};
 
 /// What there is to rank by.
 pub(crate) struct Evidence<'a> {
     pub(crate) lexicon: &'a Lexicon,
-    pub(crate) query_text: &'a str,
-    pub(crate) query_embedding: Option<&'a Embedding>,
-    pub(crate) candidates: Vec<Candidate<'a>>,
+    /// The embedding of the whole message.
+    pub(crate) embedding: Option<&'a Embedding>,
+    pub(crate) whole: TextEvidence<'a>,
+    /// What was said before, where it counts.
+    pub(crate) before: Option<TextEvidence<'a>>,
+    pub(crate) parts: &'a [TextEvidence<'a>],
+    pub(crate) candidates: Vec<Candidate>,
     /// The names of the candidates, which matter only between equals.
     pub(crate) name: &'a dyn Fn(usize) -> &'a str,
 }
 
+impl Evidence<'_> {
+    /// Whether all texts have cosines with all candidates.
+    fn is_dense(&self) -> bool {
+        let mut others = self.before.iter().chain(self.parts);
+        self.whole.cosines.is_some() && others.all(|text| text.cosines.is_some())
+    }
+}
+
+/// A text that is searched for.
+#[derive(Clone, Copy)]
+pub(crate) struct TextEvidence<'a> {
+    pub(crate) text: &'a str,
+    /// Its cosines with all pieces of all candidates, where each has its vector.
+    pub(crate) cosines: Option<&'a [f32]>,
+}
+
+impl<'a> TextEvidence<'a> {
+    /// Its cosines with each chunk of a candidate, the header first.
+    fn cosines_of(&self, candidate: &Candidate) -> &'a [f32] {
+        self.cosines.and_then(|all| all.get(candidate.pieces.clone())).unwrap_or_default()
+    }
+}
+
 /// An item that could be taken.
-pub(crate) struct Candidate<'a> {
+pub(crate) struct Candidate {
     /// Its place in the lexicon.
     pub(crate) slot: u32,
     pub(crate) kind: ItemKind,
-    /// Of the query with each chunk, the header first.
-    pub(crate) cosines: &'a [f32],
-    /// Whether all its chunks have their vectors.
-    pub(crate) has_dense: bool,
+    /// Where its pieces stand among those of all candidates.
+    pub(crate) pieces: Range<usize>,
     /// The neighbours in its thread, as places in the list of candidates.
     pub(crate) previous: Option<usize>,
     pub(crate) next: Option<usize>,
@@ -92,41 +121,49 @@ pub(crate) fn rank(evidence: &Evidence<'_>, count: usize) -> Vec<RankedCandidate
     let signals = RankSignals::from_evidence(evidence);
     let weights = group_weights(group, signals.is_dense());
     let mut fused = signals.fused(&signal_weights(group, weights));
-    let fits = fits(&signals.fitness(&fused), weights);
-    for (fused, found) in fused.iter_mut().zip(&signals.matches) {
+    for (fused, found) in fused.iter_mut().zip(signals.matches()) {
         *fused -= DENIED * found.denied_share;
     }
     if group == ItemGroup::Memories {
         fused = with_thread(&fused, evidence, &signals);
     }
-    let order = best_first(&fused, evidence, count);
-    let best = order.first().map_or(0.0, |best| fused[*best]);
-    let relative = |place: usize, cosine: Option<f32>| {
-        let found = &signals.matches[place];
+    // How far the best is ahead is told by the second, also where only one is wanted.
+    let order = best_first(&fused, evidence, count.max(2));
+    let rows = signals.evidence(&fused, &order);
+    let message = signals.message(&fused, &order);
+    let asks = logistic(&message, &weights.message, weights.message_bias)
+        * logistic(&message, &weights.group, weights.group_bias);
+    let ranked = |(rank, (place, row)): (usize, (usize, [f32; EVIDENCE]))| {
+        let found = &signals.matches()[place];
+        let best = best_chunk(evidence, &evidence.candidates[place]);
+        let (best_chunk, cosine) = best.filter(|_| signals.is_dense()).unzip();
         // Without a word in common, words say nothing for an item.
-        if !signals.is_dense() && found.score <= 0.0 {
-            return 0.0;
-        }
-        let behind = weights.contrast * (fused[place] - best);
-        let nearness = cosine.filter(|_| group == ItemGroup::Documents).map_or(1.0, nearness);
-        behind.exp() * (1.0 - DOUBT * found.denied_share).max(0.0) * nearness
-    };
-    let ranked = |(rank, place): (usize, usize)| {
-        let (best_chunk, cosine) = signals.best_chunk(&evidence.candidates[place]).unzip();
+        let is_met = signals.is_dense() || row[LEXICAL] > 0.0;
+        let nearness = Some(row[COSINE]).filter(|_| signals.is_dense());
+        let nearness = nearness.filter(|_| group == ItemGroup::Documents).map_or(1.0, nearness_of);
+        let doubt = (1.0 - DOUBT * found.denied_share).max(0.0);
+        let fits = asks * logistic(&row, &weights.evidence, weights.bias);
+        let probability = if is_met { fits * doubt * nearness } else { 0.0 };
         RankedCandidate {
             candidate: place,
             scores: Scores {
                 cosine,
-                lexical: Some(signals.matches[place].score),
+                lexical: Some(found.score),
                 fused: Some(fused[place]),
-                probability: Some(fits * relative(place, cosine)),
+                probability: Some(probability),
                 rank: u32::try_from(rank + 1).ok(),
                 ..Scores::default()
             },
             best_chunk,
         }
     };
-    order.into_iter().enumerate().map(ranked).collect()
+    order.into_iter().zip(rows).take(count).enumerate().map(ranked).collect()
+}
+
+/// A candidate's best chunk for the whole message, and its cosine.
+fn best_chunk(evidence: &Evidence<'_>, candidate: &Candidate) -> Option<(usize, f32)> {
+    let chunks = evidence.whole.cosines_of(candidate).iter().copied().enumerate();
+    chunks.rev().max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 /// What an item's signals weigh. A memory has no header: what stands for it is its text
@@ -157,21 +194,21 @@ fn best_first(fused: &[f32], evidence: &Evidence<'_>, count: usize) -> Vec<usize
 }
 
 /// How far a cosine lets words count.
-fn nearness(cosine: f32) -> f32 {
+fn nearness_of(cosine: f32) -> f32 {
     ((cosine - APART) / (NEAR - APART)).clamp(0.0, 1.0)
 }
 
-/// The probability that anything fits.
-fn fits(fitness: &[f32; FITNESS], weights: &RankWeights) -> f32 {
-    let sum: f32 = fitness.iter().zip(weights.fitness).map(|(value, weight)| value * weight).sum();
-    1.0 / (1.0 + (-(sum + weights.bias)).exp())
+/// The probability that a logistic model gives.
+fn logistic<const N: usize>(values: &[f32; N], weights: &[f32; N], bias: f32) -> f32 {
+    let sum: f32 = values.iter().zip(weights).map(|(value, weight)| value * weight).sum();
+    1.0 / (1.0 + (-(sum + bias)).exp())
 }
 
 /// Memories by what stands around them and by who spoke.
 fn with_thread(fused: &[f32], evidence: &Evidence<'_>, signals: &RankSignals) -> Vec<f32> {
     let candidates = &evidence.candidates;
     let at = |place: Option<usize>| place.map_or(0.0, |place| fused[place]);
-    let of = |(place, candidate): (usize, &Candidate<'_>)| {
+    let of = |(place, candidate): (usize, &Candidate)| {
         let (previous, next) = (candidate.previous, candidate.next);
         let before = previous.and_then(|place| candidates[place].previous);
         let behind = next.and_then(|place| candidates[place].next);
@@ -181,7 +218,7 @@ fn with_thread(fused: &[f32], evidence: &Evidence<'_>, signals: &RankSignals) ->
             evidence.lexicon.is_answer(candidate.slot, candidates[*previous].slot)
         };
         let question = previous.filter(asked);
-        let speaker = if signals.matches[place].names_speaker { SPEAKER } else { 0.0 };
+        let speaker = if signals.matches()[place].names_speaker { SPEAKER } else { 0.0 };
         fused[place] + near + far + QUESTION * at(question) + speaker
     };
     candidates.iter().enumerate().map(of).collect()

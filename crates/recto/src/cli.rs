@@ -318,10 +318,10 @@ pub enum BenchCommand {
         /// A file with a line `{"id", "kind", "name", "description", "text"}` for each item
         #[arg(long, value_name = "FILE")]
         items: PathBuf,
-        /// A file with a line `{"id", "query"}` for each query
+        /// A file with a line `{"id", "query"}` for each query, perhaps with `before`
         #[arg(long, value_name = "FILE")]
         queries: PathBuf,
-        /// The file to write: a line `{"id", "ranked", "picked", "tokens", "ms"}` for each query
+        /// The file to write: a line `{"id", "ranked", "picked", "listed", "tokens", "ms"}` for each query
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
         /// Search only among the items of the query's `scope`

@@ -69,7 +69,7 @@ fn measure(chunks: usize) -> Option<IndexTimes> {
     });
     let search = sample(&mut corpus, |corpus| {
         let (text, embedding) = (corpus.question(), corpus.embedding());
-        let query = SearchQuery { text: &text, embedding: Some(&embedding) };
+        let query = SearchQuery::new(&text, Some(&embedding));
         timed(|| index.rank(&query, |_| true))
     });
     // Before the changes, which leave chunks without a vector.

@@ -10,7 +10,9 @@ const COMMON: f64 = 0.01;
 /// Common words in order, each with how many of a thousand items it stands in.
 pub(super) fn word_frequencies(sets: &[LabelledSet]) -> BTreeMap<String, u16> {
     let mut shares: BTreeMap<String, f64> = BTreeMap::new();
-    for set in sets {
+    // What one person has is no measure of what is common.
+    let sets: Vec<&LabelledSet> = sets.iter().filter(|set| set.world.is_none()).collect();
+    for set in &sets {
         let part = 1.0 / (set.entries.len() * sets.len()) as f64;
         for entry in &set.entries {
             let description = entry.description.as_deref().unwrap_or_default();

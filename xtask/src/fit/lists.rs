@@ -3,16 +3,19 @@
 //! weights serve both.
 
 use recto_context::ItemId;
-use recto_search::{RankSignals, SearchIndex, SearchQuery};
+use recto_search::{Embedding, RankSignals, SearchIndex, SearchMessage};
 use std::collections::HashSet;
 
 use super::sets::LabelledSet;
 use super::vectors::FitVectors;
-use super::weigh::RequestDirection;
+use super::weigh::FittedDirections;
 use crate::Result;
 
 /// The numbers of candidates beside all of them.
 pub(super) const FEW: [usize; 4] = [2, 5, 20, 100];
+
+/// The same for a part of somebody's workspace, which is small itself.
+const FEW_OF_WORLD: [usize; 1] = [5];
 
 /// A message with candidates.
 pub(super) struct CandidateList {
@@ -23,10 +26,16 @@ pub(super) struct CandidateList {
     pub(super) signals: RankSignals,
     /// Which of the candidates fit.
     pub(super) fits: Vec<bool>,
+    /// Which of those only help.
+    pub(super) helps: Vec<bool>,
+    /// Whether the message asks for anything at all.
+    pub(super) asks: bool,
     /// Which of them are known not to, though they look like it.
     pub(super) near_misses: Vec<bool>,
-    /// How much the message is like a request, by a direction that was found without it.
+    /// How much the message is like a request, and like those that need something of this
+    /// group, by directions that were found without it.
     pub(super) request: f32,
+    pub(super) need: f32,
 }
 
 impl CandidateList {
@@ -44,32 +53,40 @@ impl CandidateList {
 pub(super) fn candidate_lists(
     number: usize,
     set: &LabelledSet,
-    requests: &RequestDirection,
+    requests: &FittedDirections,
     vectors: &mut FitVectors,
 ) -> Result<Vec<CandidateList>> {
     let mut index = SearchIndex::default();
     index.update(set.entries.clone());
-    vectors.supply(set.name, &mut index);
+    vectors.supply(&set.name, &mut index);
     let ids: Vec<&ItemId> = set.entries.iter().map(|entry| &entry.item).collect();
     let mut chance = ListRandom(number as u64 + 1);
     let mut lists = Vec::new();
     for (place, message) in set.messages.iter().enumerate() {
-        let embedding = vectors.message(&message.text);
-        let query = SearchQuery { text: &message.text, embedding: Some(&embedding) };
+        let searched = SearchMessage::new(&message.text, message.before.as_deref());
+        let embeddings: Vec<Embedding> =
+            searched.texts().map(|text| vectors.message(text)).collect();
+        let query = searched.query(&embeddings);
         let mut add = |few: usize, chosen: Option<&HashSet<&ItemId>>| {
             let is_candidate = |id: &ItemId| chosen.is_none_or(|chosen| chosen.contains(id));
             let (items, signals) = index.signals(&query, is_candidate);
-            let fits = items.iter().map(|id| message.fits.contains(id)).collect();
+            let fits: Vec<bool> = items.iter().map(|id| message.fits.contains(id)).collect();
+            let helps = items.iter().map(|id| message.helps.contains(id)).collect();
+            let asks = message.asks;
             let near_misses = items.iter().map(|id| message.near_misses.contains(id)).collect();
-            let request = requests.held_out(set.group, &message.text);
+            let request = requests.request.held_out(&message.text);
+            let need = requests.need(set.group).held_out(&message.text);
             lists.push(CandidateList {
                 set: number,
                 message: place,
                 few,
                 signals,
                 fits,
+                helps,
+                asks,
                 near_misses,
                 request,
+                need,
             });
         };
         add(0, None);
@@ -78,7 +95,8 @@ pub(super) fn candidate_lists(
         }
         let fitting: Vec<&ItemId> =
             ids.iter().copied().filter(|id| message.fits.contains(*id)).collect();
-        for few in FEW.into_iter().filter(|few| *few < ids.len()) {
+        let few_of = if set.world.is_some() { &FEW_OF_WORLD[..] } else { &FEW[..] };
+        for few in few_of.iter().copied().filter(|few| *few < ids.len()) {
             let mut chosen = HashSet::new();
             while chosen.len() < few {
                 let id = ids[chance.below(ids.len())];

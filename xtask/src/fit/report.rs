@@ -1,103 +1,196 @@
-//! What the weights reach on messages that they were not fitted on.
+//! What the weights reach on worlds that they were not fitted on, and what they do to the order
+//! of the public sets.
 
 use std::collections::HashMap;
 
-use super::lists::{CandidateList, FEW};
-use super::sets::LabelledSet;
-use super::weigh::{FOLDS, FittedWeights, GROUPS, fit, fitness, measure};
+use recto_search::{ITEM, ItemGroup};
+
+use super::lists::CandidateList;
+use super::sets::{LabelledSet, WORLDS};
+use super::weigh::{
+    FittedWeights, GROUPS, best_places, decide, item_values, measure_order, message_values,
+    order_of,
+};
 
 /// The floor and the count of the preset `normal`.
 const FLOOR: f32 = 0.4;
 const TOP_N: usize = 5;
 
-/// Prints what is reached, each message judged by weights found without it.
-pub(super) fn print(sets: &[LabelledSet], lists: &[CandidateList]) {
+/// How many lines the list of what is possible has.
+const LINES: usize = 12;
+
+/// How many candidates of a group are looked at.
+const TOP_K: usize = 20;
+
+/// Prints what is reached in each world by weights found without it.
+pub(super) fn print(sets: &[LabelledSet], lists: &[CandidateList], orders: &[[[f32; ITEM]; 2]]) {
     for is_dense in [true, false] {
         println!("{}", if is_dense { "with cosines" } else { "by words alone" });
-        let mut tables: HashMap<(usize, usize, bool), FitFigures> = HashMap::new();
-        let mut bins = [(0.0, 0.0, 0.0); 10];
-        for fold in 0..FOLDS {
-            let fitted = fit(sets, lists, |message| message % FOLDS != fold);
-            let judged = lists.iter().filter(|list| !list.is_near_miss());
-            for list in judged.filter(|list| list.message % FOLDS == fold) {
-                let place = GROUPS.iter().position(|group| *group == sets[list.set].group);
-                let weights = &fitted[place.unwrap_or(0)][usize::from(is_dense)];
-                let fits = chance(list, weights, is_dense);
-                let table = tables.entry((list.set, list.few, list.has_fitting())).or_default();
-                table.add(list, weights, fits);
-                let bin = &mut bins[((fits * 10.0) as usize).min(9)];
-                let weight = 1.0;
-                *bin = (
-                    bin.0 + weight,
-                    bin.1 + weight * f64::from(fits),
-                    bin.2 + weight * f64::from(u8::from(list.has_fitting())),
-                );
-            }
+        let mut total = WorldFigures::default();
+        for (world, name) in WORLDS.iter().enumerate() {
+            let fitted = decide(sets, lists, orders, |set| set.world != Some(world));
+            let found = world_figures(sets, lists, &fitted, world, is_dense);
+            found.print(name);
+            total.add(&found);
         }
-        for (set, about) in sets.iter().enumerate() {
-            for few in [0].into_iter().chain(FEW) {
-                for has_fitting in [true, false] {
-                    if let Some(table) = tables.get(&(set, few, has_fitting)) {
-                        table.print(about.name, few, has_fitting);
-                    }
-                }
-            }
-        }
-        println!("anything fits: said, was, lists");
-        for (count, said, was) in bins.into_iter().filter(|(count, ..)| *count > 0.0) {
-            println!("  {:.2}  {:.2}  {count}", said / count, was / count);
+        total.print("all worlds");
+        let fitted = decide(sets, lists, orders, |_| true);
+        for (number, set) in sets.iter().enumerate().filter(|(_, set)| set.world.is_none()) {
+            print_order(set, lists.iter().filter(|list| list.set == number), &fitted, is_dense);
         }
     }
 }
 
-/// The probability that anything in a list fits.
-fn chance(list: &CandidateList, weights: &FittedWeights, is_dense: bool) -> f32 {
-    let values = fitness(list, &weights.signals, is_dense);
-    let sum: f32 = values.iter().zip(weights.fitness).map(|(value, weight)| value * weight).sum();
-    1.0 / (1.0 + (-(sum + weights.bias)).exp())
+/// The best candidates of a list with their probabilities, in the order of their scores.
+fn judged(
+    list: &CandidateList,
+    group: ItemGroup,
+    fitted: &[[FittedWeights; 2]],
+    is_dense: bool,
+) -> Vec<(usize, f32)> {
+    let place = GROUPS.iter().position(|of| *of == group).unwrap_or(0);
+    let weights = &fitted[place][usize::from(is_dense)];
+    let fused = list.signals.fused(&order_of(group, &weights.signals));
+    let order = best_places(&fused, TOP_K);
+    let message = message_values(list, &fused, &order, is_dense);
+    let asks = logistic(&message, &weights.message, weights.message_bias)
+        * logistic(&message, &weights.group, weights.group_bias);
+    let rows = item_values(list, &fused, &order, is_dense);
+    let fits = rows.iter().map(|row| asks * logistic(row, &weights.evidence, weights.bias));
+    order.into_iter().zip(fits).collect()
 }
 
+fn logistic(values: &[f32], weights: &[f32], bias: f32) -> f32 {
+    let sum: f32 = values.iter().zip(weights).map(|(value, weight)| value * weight).sum();
+    1.0 / (1.0 + (-(sum + bias)).exp())
+}
+
+/// Sums over the messages of a world.
 #[derive(Default)]
-struct FitFigures {
-    lists: f64,
-    recall: f64,
-    gain: f64,
-    picked: f64,
+struct WorldFigures {
+    asking: f64,
     found: f64,
+    reached: f64,
+    picking: f64,
+    precision: f64,
+    picked: f64,
     nothing: f64,
+    kept_out: f64,
 }
 
-impl FitFigures {
-    fn add(&mut self, list: &CandidateList, weights: &FittedWeights, fits: f32) {
-        self.lists += 1.0;
-        let fused = list.signals.fused(&weights.signals);
-        let most = fused.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let mut order: Vec<usize> = (0..fused.len()).collect();
-        order.sort_by(|a, b| fused[*b].total_cmp(&fused[*a]));
-        let is_taken =
-            |item: &&usize| fits * (weights.contrast * (fused[**item] - most)).exp() >= FLOOR;
-        let picked: Vec<usize> = order.iter().take(TOP_N).filter(is_taken).copied().collect();
-        self.picked += picked.len() as f64;
-        self.nothing += f64::from(u8::from(picked.is_empty()));
-        if list.has_fitting() {
-            let (recall, gain) = measure(list, &weights.signals);
-            (self.recall, self.gain) = (self.recall + recall, self.gain + gain);
-            let all = list.fits.iter().filter(|fits| **fits).count() as f64;
-            self.found += picked.iter().filter(|item| list.fits[**item]).count() as f64 / all;
+fn world_figures(
+    sets: &[LabelledSet],
+    lists: &[CandidateList],
+    fitted: &[[FittedWeights; 2]],
+    world: usize,
+    is_dense: bool,
+) -> WorldFigures {
+    let mut messages: HashMap<usize, Vec<(f32, bool, bool, usize)>> = HashMap::new();
+    let mut needed: HashMap<usize, f64> = HashMap::new();
+    let of_world = lists.iter().filter(|list| sets[list.set].world == Some(world) && list.few == 0);
+    for list in of_world {
+        let rows = messages.entry(list.message).or_default();
+        let judged = judged(list, sets[list.set].group, fitted, is_dense);
+        rows.extend(judged.into_iter().map(|(place, probability)| {
+            let needs = list.fits[place] && !list.helps[place];
+            (probability, list.fits[place], needs, list.set)
+        }));
+        let all = list.fits.iter().zip(&list.helps).filter(|(fits, helps)| **fits && !**helps);
+        *needed.entry(list.message).or_default() += all.count() as f64;
+    }
+    let mut figures = WorldFigures::default();
+    for (message, mut rows) in messages {
+        rows.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut of_set: HashMap<usize, usize> = HashMap::new();
+        let (mut picked, mut others) = (Vec::new(), Vec::new());
+        for row in rows {
+            let count = of_set.entry(row.3).or_default();
+            if row.0 >= FLOOR && *count < TOP_N {
+                *count += 1;
+                picked.push(row);
+            } else {
+                others.push(row);
+            }
         }
+        let all = needed[&message];
+        if all == 0.0 {
+            figures.nothing += 1.0;
+            figures.kept_out += f64::from(u8::from(picked.is_empty()));
+            continue;
+        }
+        let needs = |rows: &[(f32, bool, bool, usize)]| {
+            rows.iter().filter(|(_, _, needs, _)| *needs).count() as f64
+        };
+        figures.asking += 1.0;
+        figures.found += needs(&picked) / all;
+        figures.reached += (needs(&picked) + needs(&others[..others.len().min(LINES)])) / all;
+        figures.picked += picked.len() as f64;
+        if !picked.is_empty() {
+            let fitting = picked.iter().filter(|(_, fits, ..)| *fits).count() as f64;
+            figures.precision += fitting / picked.len() as f64;
+            figures.picking += 1.0;
+        }
+    }
+    figures
+}
+
+impl WorldFigures {
+    fn add(&mut self, other: &WorldFigures) {
+        self.asking += other.asking;
+        self.found += other.found;
+        self.reached += other.reached;
+        self.picking += other.picking;
+        self.precision += other.precision;
+        self.picked += other.picked;
+        self.nothing += other.nothing;
+        self.kept_out += other.kept_out;
     }
 
-    fn print(&self, name: &str, few: usize, has_fitting: bool) {
-        let of = |sum: f64| sum / self.lists;
-        let few = if few == 0 { "all".to_owned() } else { few.to_string() };
-        let (picked, nothing) = (of(self.picked), of(self.nothing));
-        if has_fitting {
-            let (recall, gain, found) = (of(self.recall), of(self.gain), of(self.found));
-            println!(
-                "  {name} {few}: {recall:.3}/{gain:.3}, picked {picked:.2} with recall {found:.3}, lost {nothing:.3}"
-            );
-        } else {
-            println!("  {name} {few}, nothing fits: none picked {nothing:.3}, picked {picked:.2}");
-        }
+    fn print(&self, name: &str) {
+        let (found, reached) = (self.found / self.asking, self.reached / self.asking);
+        let (precision, picked) = (self.precision / self.picking, self.picked / self.asking);
+        let kept_out = self.kept_out / self.nothing;
+        println!(
+            "  {name}: needed {found:.3}, reached {reached:.3}, precision {precision:.3}, picked \
+             {picked:.2}, nothing for nothing {kept_out:.3}"
+        );
     }
+}
+
+/// Prints how the order of a public set fares by scores and by probabilities, and what is picked.
+fn print_order<'a>(
+    set: &LabelledSet,
+    lists: impl Iterator<Item = &'a CandidateList>,
+    fitted: &[[FittedWeights; 2]],
+    is_dense: bool,
+) {
+    let mut sums = [0.0; 6];
+    let (mut count, mut nothing, mut kept_out) = (0.0, 0.0, 0.0);
+    for list in lists.filter(|list| list.few == 0 && !list.is_near_miss()) {
+        let mut judged = judged(list, set.group, fitted, is_dense);
+        let by_score: Vec<usize> = judged.iter().map(|(place, _)| *place).collect();
+        judged.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let by_probability: Vec<usize> = judged.iter().map(|(place, _)| *place).collect();
+        let picked = judged.iter().filter(|(_, probability)| *probability >= FLOOR).take(TOP_N);
+        let picked: Vec<usize> = picked.map(|(place, _)| *place).collect();
+        if !list.has_fitting() {
+            nothing += 1.0;
+            kept_out += f64::from(u8::from(picked.is_empty()));
+            continue;
+        }
+        count += 1.0;
+        let all = list.fits.iter().filter(|fits| **fits).count() as f64;
+        let found = picked.iter().filter(|place| list.fits[**place]).count() as f64 / all;
+        let (recall, gain) = measure_order(list, &by_score);
+        let (other_recall, other_gain) = measure_order(list, &by_probability);
+        let values = [recall, gain, other_recall, other_gain, found, picked.len() as f64];
+        sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+    }
+    let [recall, gain, other_recall, other_gain, found, picked] = sums.map(|sum| sum / count);
+    println!(
+        "  {}: by score {recall:.3}/{gain:.3}, by probability {other_recall:.3}/{other_gain:.3}, \
+         picked {picked:.2} with recall {found:.3}, nothing for nothing {:.3}",
+        set.name,
+        kept_out / nothing,
+    );
 }

@@ -23,6 +23,7 @@ use super::{DatedPick, RANKED, drop_duplicates, sort_by_age};
 use crate::options::SessionSettings;
 use crate::search::{
     IndexContent, IsCandidate, RankingBasis, SearchPatience, Searcher, WordsOnlyReason, is_dense,
+    search_message,
 };
 use crate::session_cache::is_within;
 
@@ -107,8 +108,9 @@ impl PastMessages {
         // Whoever may recall them: each is embedded once.
         let is_candidate: IsCandidate = Arc::new(|_| true);
         let content = IndexContent::Also(Vec::new());
+        let query = search_message(query, None);
         let (ranked, how) =
-            self.searcher.query_index(content, query, is_candidate, patience, judge).await;
+            self.searcher.query_index(content, &query, is_candidate, patience, judge).await;
         let best = ranked.into_iter().take(limit.saturating_mul(2));
         let mut found = self.look_up(best, &sessions).await?;
         sort_by_age(&mut found, now);

@@ -10,7 +10,7 @@ use recto_workspace::Horizon;
 
 use super::past_messages::{KnownMessages, PastMessage};
 use super::{AgentMemories, DatedPick};
-use crate::search::{RankingBasis, SearchPatience};
+use crate::search::{RankingBasis, SearchPatience, search_message};
 
 /// The least probability of what is given to somebody who asks. Lower than for what
 /// comes unasked: whoever asks can tell.
@@ -75,7 +75,7 @@ impl AgentMemories {
         let RecallQuery { audience, query: text, limit, patience, now, .. } = *query;
         let entries = async {
             let view = self.files().read(audience, Horizon::All).await;
-            let (ranked, how) = self.rank(&view, text, now, patience).await;
+            let (ranked, how) = self.rank(&view, &search_message(text, None), now, patience).await;
             (view, ranked.best, how)
         };
         let messages = async {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use recto_search::{Embedding, Encoder, EncoderError, EncoderFiles};
+use recto_search::{Embedding, Encoder, EncoderError, EncoderFiles, SearchMessage};
 use tokio::sync::Mutex;
 
 use super::{WordsOnlyReason, run_blocking};
@@ -15,8 +15,9 @@ use super::{WordsOnlyReason, run_blocking};
 pub struct LazyEncoder {
     files: EncoderFiles,
     state: Mutex<EncoderState>,
-    /// The last query with its embedding. A turn searches several shelves for the same.
-    last_query: parking_lot::Mutex<Option<(String, Embedding)>>,
+    /// The last message with the embeddings of its texts. A turn searches several shelves
+    /// for the same.
+    last_query: parking_lot::Mutex<Option<(SearchMessage, Vec<Embedding>)>>,
 }
 
 enum EncoderState {
@@ -82,16 +83,17 @@ impl LazyEncoder {
         loaded
     }
 
-    /// The embedding of a query. Whoever asks for the same at the same time waits for
-    /// it, rather than to compute it, too.
-    pub(super) fn query(&self, encoder: &Encoder, query: &str) -> Embedding {
+    /// The embeddings of the texts of a message. Whoever asks for the same at the same time
+    /// waits for them, rather than to compute them, too.
+    pub(super) fn embed_message(&self, encoder: &Encoder, query: &SearchMessage) -> Vec<Embedding> {
         let mut last_query = self.last_query.lock();
         match &*last_query {
-            Some((known, embedding)) if known == query => embedding.clone(),
+            Some((known, embeddings)) if known == query => embeddings.clone(),
             _ => {
-                let embedding = encoder.encode_one(query);
-                *last_query = Some((query.to_owned(), embedding.clone()));
-                embedding
+                let embeddings: Vec<Embedding> =
+                    query.texts().map(|text| encoder.encode_one(text)).collect();
+                *last_query = Some((query.clone(), embeddings.clone()));
+                embeddings
             }
         }
     }

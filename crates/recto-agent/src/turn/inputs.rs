@@ -8,8 +8,8 @@ use jiff::tz::TimeZone;
 use recto_context::mode::{self, ModeMark, ModeQuestion, ModeReason, ModeSetting};
 use recto_context::{
     Audience, Bootstrap, Calibration, Catalog, ContextMode, HistorySummary, ImageRender, ItemId,
-    MemorySnapshot, Message, MessageStamp, Mode, ModeDecision, PickPlacement, SessionItem,
-    SpeakerName, SummaryBy, Tokens, Window, has_tools,
+    MemorySnapshot, Message, MessageBody, MessageStamp, Mode, ModeDecision, PickPlacement,
+    SessionItem, SpeakerName, SummaryBy, Tokens, Window, has_tools, visible_text,
 };
 use recto_llm::{FeatureSupport, LlmError};
 use recto_store::StoredSession;
@@ -26,6 +26,7 @@ use crate::memories::MemoryCriteria;
 use crate::notice::{NoticeFacts, TurnNotice};
 use crate::options::{AgentOptions, ModelEntry, SessionSettings};
 use crate::rights::Right;
+use crate::search::search_message;
 use crate::selection::{ItemQuery, SearchOutcome};
 use crate::session_cache::LoadedSession;
 use crate::shared::{AgentShared, counter_from};
@@ -265,9 +266,11 @@ impl TurnInputs {
         shared: &AgentShared,
         session: &LoadedSession,
         message: &str,
+        before: Option<&str>,
     ) -> SearchOutcome {
         let TurnModel { entry, settings, calibration, .. } = &self.model;
-        let message = &without_mentions(message);
+        let said_before = before.map(without_mentions);
+        let message = &search_message(&without_mentions(message), said_before.as_deref());
         let options = settings.search_options(shared.searcher.options());
         let query = ItemQuery {
             catalog: &self.searchable.items,
@@ -373,6 +376,14 @@ fn bootstrap(options: &AgentOptions, session: &StoredSession) -> Bootstrap {
         day: began.strftime("%Y-%m-%d").to_string().into(),
         surface: session.surface.as_str().into(),
     }
+}
+
+/// What a person said last in a conversation.
+pub(crate) fn said_before(messages: &[Arc<Message>]) -> Option<String> {
+    messages.iter().rev().find_map(|message| match &message.body {
+        MessageBody::User(user) => Some(visible_text(&user.content)),
+        _ => None,
+    })
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use recto_tools::ToolResult;
 use super::client::{
     BroughtMessages, Continuation, TurnClient, check_waiting, read_history, reconcile_client,
 };
-use super::inputs::{MessageOrigin, TurnInputs, TurnModel, TurnSettings};
+use super::inputs::{MessageOrigin, TurnInputs, TurnModel, TurnSettings, said_before};
 use super::{TurnRun, is_overtaken, stamp};
 use crate::agent_catalog::{AgentCatalog, CatalogPurpose};
 use crate::error::{AgentError, AgentResult};
@@ -394,7 +394,9 @@ async fn first_step(
         let goes_on = start.continues.is_some();
         return (state, if goes_on { StepInput::Results } else { StepInput::Resume });
     }
-    let found = inputs.search(shared, session, text).await;
+    let earlier = start.message.map_or(&*session.messages, |first| session.split_at(first).0);
+    let before = said_before(earlier);
+    let found = inputs.search(shared, session, text, before.as_deref()).await;
     let mode = inputs.decide_mode(session, &found, text);
     let rounds = inputs.model.settings.max_rounds.unwrap_or(shared.parts.options.max_rounds);
     let fresh = TurnState::new(mode, &*inputs.model.entry.name, rounds).with_found(found);

@@ -21,7 +21,7 @@ use crate::error::AgentResult;
 use crate::items::{ItemName, without_mentions};
 use crate::memories::{AgentMemories, MemoryRanking};
 use crate::options::SessionSettings;
-use crate::search::SearchPatience;
+use crate::search::{SearchPatience, search_message};
 
 impl AgentMemories {
     /// Explains what became of every item that answers to a name, in a request that is recorded
@@ -126,7 +126,8 @@ impl AgentMemories {
         let said = visible_text(request.sent.content());
         let everything = view.everything.clone();
         let view = Arc::new(MemoryView { memories: there, problems: Vec::new(), everything });
-        self.rank(&view, &without_mentions(&said), at, SearchPatience::OneSecond).await.0
+        let said = search_message(&without_mentions(&said), None);
+        self.rank(&view, &said, at, SearchPatience::OneSecond).await.0
     }
 }
 

@@ -3,6 +3,7 @@
 mod duplicates;
 mod growth;
 mod histories;
+mod messages;
 
 use recto_context::{ItemKind, Scores, Text};
 
@@ -58,7 +59,7 @@ fn built(entries: Vec<SearchEntry>) -> SearchIndex {
 }
 
 fn rank_all(index: &SearchIndex, text: &str) -> Vec<Pick> {
-    index.rank(&SearchQuery { text, embedding: Some(&embed(text)) }, |_| true)
+    index.rank(&SearchQuery::new(text, Some(&embed(text))), |_| true)
 }
 
 fn key(text: &str) -> ContentHash {
@@ -191,7 +192,7 @@ fn a_memory_is_found_by_its_day_and_not_by_its_place() {
     let index = built(vec![note("3 March 2026", "Rain."), note("4 April 2026", "Sun.")]);
     assert_eq!(missing_texts(&index), [""; 0]);
     let lexical = |text: &str| {
-        let picks = index.rank(&SearchQuery { text, embedding: None }, |_| true);
+        let picks = index.rank(&SearchQuery::new(text, None), |_| true);
         let score = picks[0].scores.lexical.unwrap();
         (picks[0].item.name.to_string(), score > 0.0)
     };
@@ -236,7 +237,7 @@ fn the_best_chunk_is_shown() {
 #[test]
 fn without_all_vectors_no_cosine_is_made_up() {
     let mut index = built(vec![rule("a", "Apples."), rule("b", "Bread.")]);
-    let query = SearchQuery { text: "bread", embedding: None };
+    let query = SearchQuery::new("bread", None);
     let picks = index.rank(&query, |_| true);
     assert_eq!(names(&picks), ["b", "a"]);
     assert!(picks.iter().all(|pick| pick.scores.cosine.is_none()));
@@ -245,7 +246,7 @@ fn without_all_vectors_no_cosine_is_made_up() {
     assert!(rank_all(&index, "bread").iter().all(|pick| pick.scores.cosine.is_none()));
     // Among candidates that have theirs, what others lack does not matter.
     let embedding = embed("bread");
-    let query = SearchQuery { text: "bread", embedding: Some(&embedding) };
+    let query = SearchQuery::new("bread", Some(&embedding));
     let picks = index.rank(&query, |item| &*item.name != "c");
     assert!(picks.len() == 2 && picks.iter().all(|pick| pick.scores.cosine.is_some()));
 }

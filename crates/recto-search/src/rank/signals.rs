@@ -1,7 +1,8 @@
 //! What speaks for each candidate, and for any of them.
 
-use super::weights::REQUEST;
-use super::{Candidate, Evidence};
+use super::form::QueryForm;
+use super::weights::{Direction, REQUEST, need_direction};
+use super::{Evidence, TextEvidence};
 use crate::choose::ItemGroup;
 use crate::encoder::Embedding;
 use crate::lexical::WordMatch;
@@ -12,8 +13,27 @@ pub const ITEM: usize = 4;
 /// Which of them is the header.
 pub(super) const HEADER: usize = 2;
 
-/// How many signals say whether anything fits.
-pub const FITNESS: usize = 13;
+/// How many numbers say whether a message asks for anything that is here.
+pub const MESSAGE: usize = 17;
+
+/// Which of them is how much the message is like a request, to the encoder.
+pub const REQUEST_PLACE: usize = 9;
+
+/// Which of them is how much it is like those that need something of the group.
+pub const NEED_PLACE: usize = 16;
+
+/// Which of them rest on the encoder: the others are there also by words alone.
+pub const DENSE_MESSAGE: [usize; 5] = [0, 5, 6, REQUEST_PLACE, NEED_PLACE];
+
+/// How many numbers say whether an item is what a message asks for.
+pub const EVIDENCE: usize = 16;
+
+/// Which of them rest on cosines.
+pub const DENSE_EVIDENCE: [usize; 5] = [COSINE, 4, 5, 11, 12];
+
+/// Which of them are the best cosine and the score by words.
+pub(super) const COSINE: usize = 3;
+pub(super) const LEXICAL: usize = 8;
 
 /// How many of an item's best chunks count: one alone may be a chance hit, and all of
 /// them would punish long texts.
@@ -35,46 +55,137 @@ const USUAL_COSINE: f32 = 0.12;
 /// The furthest that the best is counted to be ahead.
 const MARGIN: f32 = 3.0;
 
+/// How much what was said before counts, where a message can't stand by itself.
+const BEFORE: f32 = 0.8;
+
+/// How much of its own cosines and words what was said before has for the decision.
+const BEFORE_SHARE: f32 = 0.8;
+
+/// How much of its cosines a part of a message has for the decision, and how much of its
+/// shares of words: a part has few words, and so meets more of them by chance.
+const PART_COSINE: f32 = 0.95;
+const PART_SHARE: f32 = 0.7;
+
 /// The signals of all candidates for a query.
 pub struct RankSignals {
-    /// How the words of each candidate meet the query's.
-    pub(super) matches: Vec<WordMatch>,
+    whole: TextSignals,
+    before: Option<TextSignals>,
+    parts: Vec<TextSignals>,
+    /// How much the message is like a request, to the encoder.
+    request: f32,
+    /// How much it is like messages that need something of this group.
+    need: f32,
+    form: QueryForm,
+    is_dense: bool,
+}
+
+/// The signals of all candidates for one text of a query.
+struct TextSignals {
+    /// How the words of each candidate meet the text's.
+    matches: Vec<WordMatch>,
     /// The standardised signals of each item.
     items: Vec<[f32; ITEM]>,
     /// Of each item's best chunk.
     cosines: Vec<f32>,
     /// Of each item's header.
     headers: Vec<f32>,
+    /// The mean of each item's best chunks.
+    chunks: Vec<f32>,
     words: usize,
-    request: f32,
-    is_dense: bool,
 }
 
-impl RankSignals {
-    pub(crate) fn from_evidence(evidence: &Evidence<'_>) -> RankSignals {
+impl TextSignals {
+    fn from_evidence(evidence: &Evidence<'_>, text: &TextEvidence<'_>) -> TextSignals {
         let candidates = &evidence.candidates;
         let slots: Vec<u32> = candidates.iter().map(|candidate| candidate.slot).collect();
-        let found = evidence.lexicon.search(evidence.query_text, &slots);
-        let is_dense = candidates.iter().all(|candidate| candidate.has_dense);
+        let found = evidence.lexicon.search(text.text, &slots);
         let best = |cosines: &[f32]| cosines.iter().copied().max_by(f32::total_cmp);
         let of_each = |number: fn(&[f32]) -> Option<f32>| -> Vec<f32> {
-            candidates.iter().map(|candidate| number(candidate.cosines).unwrap_or(0.0)).collect()
+            candidates.iter().map(|one| number(text.cosines_of(one)).unwrap_or(0.0)).collect()
         };
         let (cosines, headers) = (of_each(best), of_each(|cosines| cosines.first().copied()));
-        let raw = found.matches.iter().zip(candidates).zip(&headers);
-        let raw = raw.map(|((found, candidate), header)| {
-            [found.even, found.pairs, *header, mean_of_best(candidate.cosines)]
-        });
-        let group = candidates.first().map(|candidate| ItemGroup::of_kind(candidate.kind));
-        RankSignals {
+        let chunks = of_each(|cosines| Some(mean_of_best(cosines)));
+        let raw = found.matches.iter().zip(&headers).zip(&chunks);
+        let raw = raw.map(|((found, header), chunks)| [found.even, found.pairs, *header, *chunks]);
+        TextSignals {
             items: standardised(raw.collect()),
             matches: found.matches,
             cosines,
             headers,
+            chunks,
             words: found.words,
-            request: request(group, evidence.query_embedding),
-            is_dense,
         }
+    }
+
+    /// The weighted sum of each candidate's signals.
+    fn fused(&self, weights: &[f32; ITEM]) -> Vec<f32> {
+        let sum = |item: &[f32; ITEM]| item.iter().zip(weights).map(|(a, b)| a * b).sum();
+        self.items.iter().map(sum).collect()
+    }
+
+    /// What is compared as it is, whatever the other candidates have.
+    fn raw(&self, place: usize) -> RawEvidence {
+        let found = &self.matches[place];
+        RawEvidence {
+            cosine: self.cosines[place],
+            header: self.headers[place],
+            chunks: self.chunks[place],
+            share: found.share,
+            header_share: found.header_share,
+            even: found.even,
+            pairs: found.pairs,
+        }
+    }
+}
+
+/// What a candidate has in common with a query, not standardised.
+#[derive(Clone, Copy)]
+struct RawEvidence {
+    cosine: f32,
+    header: f32,
+    chunks: f32,
+    share: f32,
+    header_share: f32,
+    even: f32,
+    pairs: f32,
+}
+
+impl RawEvidence {
+    /// The better of two, of which the second has a part of its cosines and of its words.
+    fn or(self, other: RawEvidence, cosines: f32, words: f32) -> RawEvidence {
+        RawEvidence {
+            cosine: self.cosine.max(cosines * other.cosine),
+            header: self.header.max(cosines * other.header),
+            chunks: self.chunks.max(cosines * other.chunks),
+            share: self.share.max(words * other.share),
+            header_share: self.header_share.max(words * other.header_share),
+            even: self.even.max(words * other.even),
+            pairs: self.pairs.max(words * other.pairs),
+        }
+    }
+}
+
+impl RankSignals {
+    pub(crate) fn from_evidence(evidence: &Evidence<'_>) -> RankSignals {
+        let of_text = |text: &TextEvidence<'_>| TextSignals::from_evidence(evidence, text);
+        let group = evidence.candidates.first().map(|one| ItemGroup::of_kind(one.kind));
+        RankSignals {
+            whole: of_text(&evidence.whole),
+            before: evidence.before.as_ref().map(of_text),
+            parts: evidence.parts.iter().map(of_text).collect(),
+            request: evidence.embedding.map_or(0.0, |embedding| along(&REQUEST, embedding)),
+            need: evidence
+                .embedding
+                .zip(group)
+                .map_or(0.0, |(embedding, group)| along(need_direction(group), embedding)),
+            form: QueryForm::read(evidence.whole.text),
+            is_dense: evidence.is_dense(),
+        }
+    }
+
+    /// How the words of each candidate meet the whole message's.
+    pub(super) fn matches(&self) -> &[WordMatch] {
+        &self.whole.matches
     }
 
     /// Whether cosines are among them.
@@ -82,75 +193,143 @@ impl RankSignals {
         self.is_dense
     }
 
-    /// The standardised signals of each candidate.
+    /// The standardised signals of each candidate for the whole message.
     pub fn items(&self) -> &[[f32; ITEM]] {
-        &self.items
+        &self.whole.items
     }
 
-    /// The weighted sum of each candidate's signals.
+    /// The weighted sum of each candidate's signals: of the whole message, with what it leans
+    /// on. Its parts decide what is taken, but not the order: in a request of one thing with
+    /// several parameters, each of them would count as much as the thing.
     pub fn fused(&self, weights: &[f32; ITEM]) -> Vec<f32> {
-        let sum = |item: &[f32; ITEM]| item.iter().zip(weights).map(|(a, b)| a * b).sum();
-        self.items.iter().map(sum).collect()
+        let mut fused = self.whole.fused(weights);
+        if let Some(before) = &self.before {
+            let before = before.fused(weights);
+            fused.iter_mut().zip(before).for_each(|(fused, before)| *fused += BEFORE * before);
+        }
+        fused
     }
 
-    /// What says whether any candidate fits.
-    pub fn fitness(&self, fused: &[f32]) -> [f32; FITNESS] {
-        let mut order: Vec<usize> = (0..fused.len()).collect();
-        let by_fused = |a: &usize, b: &usize| fused[*b].total_cmp(&fused[*a]).then(a.cmp(b));
-        if order.len() > 2 {
-            order.select_nth_unstable_by(1, by_fused);
-            order.truncate(2);
-        }
-        order.sort_by(by_fused);
-        let Some(first) = order.first().copied() else { return [0.0; FITNESS] };
-        let margin = order.get(1).map_or(MARGIN, |second| fused[first] - fused[*second]);
-        let most =
-            |value: fn(&WordMatch) -> f32| self.matches.iter().map(value).fold(0.0, f32::max);
-        let count = self.items.len() as f32;
-        let all = self.cosines.iter().sum::<f32>() + USUAL_ITEMS * USUAL_COSINE;
-        let best_cosines = self.best_cosines();
-        let best_items = best_cosines.iter().sum::<f32>() / BEST_ITEMS as f32;
-        let lexical = [
-            most(|found| found.share),
-            most(|found| found.header_share),
-            most(|found| found.even),
-            self.matches[first].share,
-            fused[first],
-            margin.min(MARGIN),
-            count.ln(),
-            (self.words as f32).ln_1p(),
-        ];
-        let dense = [
-            best_cosines[0],
-            best_items,
-            all / (count + USUAL_ITEMS),
-            self.headers[first],
+    /// What says whether the message asks for anything, and whether for something of this
+    /// group. `order` is that of the
+    /// candidates by their scores, as far as it is known.
+    pub fn message(&self, fused: &[f32], order: &[usize]) -> [f32; MESSAGE] {
+        let Some(first) = order.first() else { return [0.0; MESSAGE] };
+        let best = fused[*first];
+        let second = order.get(1).map_or(best - MARGIN, |second| fused[*second]);
+        let group = self.group_evidence(fused.len());
+        let mut row = [
+            group.cosine,
+            best,
+            group.share,
+            group.header_share,
+            (best - second).min(MARGIN),
+            group.header,
+            group.cosines,
+            group.words,
+            group.count,
             self.request,
+            self.form.talk,
+            self.form.work,
+            if self.before.is_some() { 1.0 } else { 0.0 },
+            self.form.own,
+            self.form.code,
+            self.form.question,
+            self.need,
         ];
-        let mut fitness = [0.0; FITNESS];
-        fitness[..lexical.len()].copy_from_slice(&lexical);
-        if self.is_dense {
-            fitness[lexical.len()..].copy_from_slice(&dense);
+        if !self.is_dense {
+            DENSE_MESSAGE.iter().for_each(|at| row[*at] = 0.0);
         }
-        fitness
+        row
     }
 
-    /// The best cosines of different candidates, best first.
-    fn best_cosines(&self) -> [f32; BEST_ITEMS] {
-        let mut cosines = self.cosines.clone();
-        if cosines.len() > BEST_ITEMS {
-            cosines.select_nth_unstable_by(BEST_ITEMS, |a, b| b.total_cmp(a));
-            cosines.truncate(BEST_ITEMS);
-        }
-        cosines.sort_unstable_by(|a, b| b.total_cmp(a));
-        std::array::from_fn(|place| cosines.get(place).copied().unwrap_or(USUAL_COSINE))
+    /// What says of each of the candidates in `order` whether it is what the message asks for,
+    /// if that asks for anything.
+    pub fn evidence(&self, fused: &[f32], order: &[usize]) -> Vec<[f32; EVIDENCE]> {
+        let Some(first) = order.first() else { return Vec::new() };
+        let best = fused[*first];
+        let second = order.get(1).map_or(best - MARGIN, |second| fused[*second]);
+        let group = self.group_evidence(fused.len());
+        let row = |(rank, place): (usize, &usize)| {
+            let raw = self.raw(*place);
+            let other = if rank == 0 { second } else { best };
+            let mut row = [
+                fused[*place],
+                (fused[*place] - best).max(-2.0 * MARGIN),
+                (fused[*place] - other).clamp(-MARGIN, MARGIN),
+                raw.cosine,
+                raw.header,
+                raw.chunks,
+                raw.share,
+                raw.header_share,
+                raw.even,
+                raw.pairs,
+                group.words,
+                group.cosine,
+                group.cosines,
+                (rank as f32).ln_1p(),
+                group.share,
+                group.count,
+            ];
+            if !self.is_dense {
+                DENSE_EVIDENCE.iter().for_each(|at| row[*at] = 0.0);
+            }
+            row
+        };
+        order.iter().enumerate().map(row).collect()
     }
 
-    /// A candidate's best chunk and its cosine, where cosines count.
-    pub(super) fn best_chunk(&self, candidate: &Candidate<'_>) -> Option<(usize, f32)> {
-        let chunks = candidate.cosines.iter().copied().enumerate();
-        chunks.rev().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|_| self.is_dense)
+    /// What the message has in common with the candidates at large.
+    fn group_evidence(&self, count: usize) -> GroupEvidence {
+        let mut best = [USUAL_COSINE; BEST_ITEMS];
+        let (mut share, mut header_share, mut header) = (0.0, 0.0, 0.0);
+        for place in 0..count {
+            let raw = self.raw(place);
+            share = f32::max(share, raw.share);
+            header_share = f32::max(header_share, raw.header_share);
+            header = f32::max(header, raw.header);
+            let mut cosine = raw.cosine;
+            for place in &mut best {
+                if cosine > *place {
+                    std::mem::swap(place, &mut cosine);
+                }
+            }
+        }
+        let words = self.whole.words + self.before.as_ref().map_or(0, |before| before.words);
+        GroupEvidence {
+            words: (words as f32).ln_1p(),
+            cosine: best[0],
+            cosines: best.iter().sum::<f32>() / BEST_ITEMS as f32,
+            header,
+            share,
+            header_share,
+            count: (count as f32).ln(),
+        }
     }
+
+    /// What a candidate has in common with the message, what it leans on, or a part of it.
+    fn raw(&self, place: usize) -> RawEvidence {
+        let mut raw = self.whole.raw(place);
+        if let Some(before) = &self.before {
+            raw = raw.or(before.raw(place), BEFORE_SHARE, BEFORE_SHARE);
+        }
+        for part in &self.parts {
+            raw = raw.or(part.raw(place), PART_COSINE, PART_SHARE);
+        }
+        raw
+    }
+}
+
+/// The most that a message has in common with any candidate of a group.
+struct GroupEvidence {
+    words: f32,
+    cosine: f32,
+    /// The mean of the best few.
+    cosines: f32,
+    header: f32,
+    share: f32,
+    header_share: f32,
+    count: f32,
 }
 
 /// The mean of the best few, or of all where there are fewer.
@@ -184,15 +363,8 @@ fn standardised(mut items: Vec<[f32; ITEM]>) -> Vec<[f32; ITEM]> {
     items
 }
 
-/// How much a message is like those that ask for something to be done, rather than
-/// talk or a question about the world. It matters for what does things.
-fn request(group: Option<ItemGroup>, embedding: Option<&Embedding>) -> f32 {
-    match (group, embedding) {
-        (Some(ItemGroup::Tools | ItemGroup::Skills), Some(embedding)) => {
-            let (direction, scale) = REQUEST;
-            let pairs = embedding.as_slice().iter().zip(direction);
-            scale * pairs.map(|(value, weight)| value * f32::from(weight)).sum::<f32>()
-        }
-        _ => 0.0,
-    }
+/// How far an embedding goes in a direction.
+fn along((direction, scale): &Direction, embedding: &Embedding) -> f32 {
+    let pairs = embedding.as_slice().iter().zip(direction);
+    scale * pairs.map(|(value, weight)| value * f32::from(*weight)).sum::<f32>()
 }

@@ -20,20 +20,27 @@ fn lexicon(items: &[Item<'_>]) -> Lexicon {
 /// Ranks items of a kind; each stands beside the next in a thread.
 fn ranked(kind: ItemKind, query: &str, items: &[Item<'_>]) -> Vec<RankedCandidate> {
     let lexicon = lexicon(items);
-    let candidates = items.iter().enumerate().map(|(slot, (_, _, cosines))| Candidate {
-        slot: slot as u32,
-        kind,
-        cosines,
-        has_dense: !cosines.is_empty(),
-        previous: slot.checked_sub(1),
-        next: Some(slot + 1).filter(|next| *next < items.len()),
+    let mut all_cosines = Vec::new();
+    let candidates = items.iter().enumerate().map(|(slot, (_, _, cosines))| {
+        let start = all_cosines.len();
+        all_cosines.extend_from_slice(cosines);
+        Candidate {
+            slot: slot as u32,
+            kind,
+            pieces: start..all_cosines.len(),
+            previous: slot.checked_sub(1),
+            next: Some(slot + 1).filter(|next| *next < items.len()),
+        }
     });
     let candidates = candidates.collect();
-    let (query_text, query_embedding) = (query, None);
+    let has_all = items.iter().all(|(_, _, cosines)| !cosines.is_empty());
+    let whole = TextEvidence { text: query, cosines: has_all.then_some(&*all_cosines) };
     let evidence = Evidence {
         lexicon: &lexicon,
-        query_text,
-        query_embedding,
+        embedding: None,
+        whole,
+        before: None,
+        parts: &[],
         candidates,
         name: &|place| items[place].0,
     };
@@ -69,7 +76,7 @@ fn two_candidates_are_enough_to_choose_one() {
     ];
     let ranked = ranked(ItemKind::Rule, "How do I authenticate?", &items);
     assert_eq!(order(&ranked), [0, 1]);
-    assert!(probability(&ranked[0]) > 0.6 && probability(&ranked[1]) < 0.2);
+    assert!(probability(&ranked[0]) > 3.0 * probability(&ranked[1]));
 }
 
 /// Promise: `unrelated-selects-nothing`
@@ -151,20 +158,16 @@ fn what_an_item_says_it_is_not_for_speaks_against_it() {
     let score = |description: &str| {
         let mut lexicon = Lexicon::default();
         lexicon.add(0, &EntryFields { name: "shots", description, text: "", when: "" });
-        let candidate = Candidate {
-            slot: 0,
-            kind: ItemKind::Skill,
-            cosines: &[0.6],
-            has_dense: true,
-            previous: None,
-            next: None,
-        };
-        let query_text = "screenshots of a simulator";
+        let candidate =
+            Candidate { slot: 0, kind: ItemKind::Skill, pieces: 0..1, previous: None, next: None };
+        let whole = TextEvidence { text: "screenshots of a simulator", cosines: Some(&[0.6]) };
         let candidates = vec![candidate];
         let evidence = Evidence {
             lexicon: &lexicon,
-            query_text,
-            query_embedding: None,
+            embedding: None,
+            whole,
+            before: None,
+            parts: &[],
             candidates,
             name: &|_| "shots",
         };

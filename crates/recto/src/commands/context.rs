@@ -16,7 +16,7 @@ use recto_context::{
     MessageId, MessageStamp, RequestContext, SessionItem, SummaryBy, TokenCounter, Tokens, Window,
     WindowSource, has_tools, read_jsonl,
 };
-use recto_search::SearchEntry;
+use recto_search::{SearchEntry, SearchMessage};
 use recto_store::{NewCompaction, SessionId, Store};
 use recto_workspace::MemoryView;
 
@@ -161,6 +161,7 @@ async fn search(
 ) -> (SearchOutcome, MemorySnapshot) {
     let ContextSource { catalog, searcher, memories, remembered, .. } = *source;
     let options = *searcher.options();
+    let message = &SearchMessage::new(message, None);
     let query = ItemQuery {
         catalog,
         entries: SearchEntry::from_catalog(catalog).into(),

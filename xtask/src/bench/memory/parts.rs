@@ -64,7 +64,7 @@ fn pure_parts(view: &MemoryView, encoder: Option<&EncoderFiles>) -> Result<Vec<F
         let (time, embedded) =
             spent(|| encoder.as_ref().map(|encoder| encoder.encode_one(message)));
         embedding.push(time);
-        let query = SearchQuery { text: message, embedding: embedded.as_ref() };
+        let query = SearchQuery::new(message, embedded.as_ref());
         let (time, ranked) = spent(|| rank(&index, &query));
         ranking.push(time);
         let options = SearchOptions::default().memories;
@@ -110,7 +110,7 @@ pub(super) async fn measure_recall(
         news.push(timed(agent.store().messages_after(past.last, 2_000)).await.0);
         missing.push(spent(|| past.index.missing(|_| true)).0);
         let embedding = past.encoder.as_ref().map(|encoder| encoder.encode_one(text));
-        let query = SearchQuery { text, embedding: embedding.as_ref() };
+        let query = SearchQuery::new(text, embedding.as_ref());
         ranking.push(spent(|| past.rank(&query)).0);
         looking_up.push(timed(past.look_up(agent.store())).await.0);
     }

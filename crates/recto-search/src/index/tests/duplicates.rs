@@ -42,7 +42,7 @@ fn without_vectors_only_equal_words_are_the_same() {
     let entries =
         [("a", "Likes tea."), ("b", "- likes  TEA!"), ("c", "Likes teas"), ("d", "likes tea")];
     index.update(entries.map(|(name, text)| remembered("x", name, text)).into());
-    let picks = index.rank(&SearchQuery { text: "tea", embedding: None }, |_| true);
+    let picks = index.rank(&SearchQuery::new("tea", None), |_| true);
     assert!(picks.iter().all(|pick| pick.best_chunk.is_none()));
     let picks = ["a", "b", "c", "d"].map(|name| pick(name, None)).to_vec();
     assert_eq!(

@@ -54,7 +54,7 @@ fn a_search_can_be_held_to_threads() {
     ];
     let index = built(entries);
     let (embedding, text) = (embed("tea"), "tea");
-    let query = SearchQuery { text, embedding: Some(&embedding) };
+    let query = SearchQuery::new(text, Some(&embedding));
     let of_x = index.rank_threads(&query, |thread| thread == "x", 9);
     assert_eq!(of_x, index.rank(&query, |item| item.name.starts_with("x/")));
     assert_eq!(names(&of_x), ["x/1", "x/2"]);
@@ -69,7 +69,7 @@ proptest! {
         for text in TEXTS {
             let embedding = embed(text);
             for embedding in [None, Some(&embedding)] {
-                let query = SearchQuery { text, embedding };
+                let query = SearchQuery::new(text, embedding);
                 let mut all = index.rank(&query, |_| true);
                 let best = index.rank_best(&query, |_| true, count);
                 all.truncate(count);

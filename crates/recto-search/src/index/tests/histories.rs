@@ -45,7 +45,7 @@ proptest! {
         prop_assert_eq!(index.vector_count(), fresh.vector_count());
         for text in ["tea and cake", "a train in the rain", "item 3", ""] {
             prop_assert_eq!(rank_all(&index, text), rank_all(&fresh, text));
-            let lexical = SearchQuery { text, embedding: None };
+            let lexical = SearchQuery::new(text, None);
             prop_assert_eq!(index.rank(&lexical, |_| true), fresh.rank(&lexical, |_| true));
         }
     }

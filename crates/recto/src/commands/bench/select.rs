@@ -4,7 +4,7 @@
 //! all of them, and every query is embedded, ranked and chosen from as a message
 //! is, with the options of the config. How good that is, others score.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
@@ -12,10 +12,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use recto_agent::by_probability;
-use recto_context::{ItemId, ItemKind, Pick, Text, TokenCounter, Tokens};
+use recto_context::{
+    ItemId, ItemKind, Pick, Text, TokenCounter, Tokens, choose_possible, possible_line,
+};
 use recto_search::{
-    Encoder, EncoderError, GroupChoice, ItemGroup, MissingVector, PackedVector, SearchEntry,
-    SearchIndex, SearchOptions, SearchQuery,
+    Embedding, Encoder, EncoderError, GroupChoice, ItemGroup, MissingVector, PackedVector,
+    SearchEntry, SearchIndex, SearchMessage, SearchOptions,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -69,6 +71,9 @@ struct ItemLine {
 struct QueryLine {
     id: String,
     query: String,
+    /// What the same person said before.
+    #[serde(default)]
+    before: Option<String>,
     #[serde(default)]
     scope: Option<Arc<str>>,
 }
@@ -147,6 +152,8 @@ struct BenchItem {
     id: String,
     scope: Option<Arc<str>>,
     tokens: Tokens,
+    /// Its line in the list of what may fit.
+    line: Text,
 }
 
 impl SelectBench {
@@ -161,7 +168,11 @@ impl SelectBench {
         for (_, line) in lines {
             let entry = line.entry(&items);
             let tokens = counter.text(&entry.text) + counter.text(&header(&entry));
-            items.insert(entry.item.clone(), BenchItem { id: line.id, scope: line.scope, tokens });
+            let described = entry.description.as_deref().unwrap_or_default();
+            let says = if described.is_empty() { &*entry.text } else { described };
+            let (id, scope) = (line.id, line.scope);
+            let line = possible_line(&entry.item, says);
+            items.insert(entry.item.clone(), BenchItem { id, scope, tokens, line });
             entries.push(entry);
         }
         let mut index = SearchIndex::default();
@@ -175,27 +186,35 @@ impl SelectBench {
     /// Ranks as a turn does: each group by itself.
     fn ask(&self, query: &QueryLine, among: CandidateSet) -> AnswerLine<'_> {
         let begun = Instant::now();
-        let embedding = self.encoder.as_ref().map(|encoder| encoder.encode_one(&query.query));
-        let asked = SearchQuery { text: &query.query, embedding: embedding.as_ref() };
+        let message = SearchMessage::new(&query.query, query.before.as_deref());
+        let embed =
+            |encoder: &Encoder| message.texts().map(|text| encoder.encode_one(text)).collect();
+        let embeddings: Vec<Embedding> = self.encoder.as_ref().map(embed).unwrap_or_default();
+        let asked = message.query(&embeddings);
         let in_scope = |id: &ItemId| match among {
             CandidateSet::All => true,
             CandidateSet::Scope => self.items.get(id).is_some_and(|item| item.scope == query.scope),
         };
-        let (mut ranked, mut taken) = (Vec::new(), Vec::new());
+        let (mut groups, mut taken, mut left) = (Vec::new(), Vec::new(), Vec::new());
         for group in ItemGroup::ALL {
             let picks =
                 self.index.rank(&asked, |id| ItemGroup::of_kind(id.kind) == group && in_scope(id));
-            taken.extend(
-                GroupChoice::among(picks.iter().cloned(), self.options.for_group(group)).taken,
-            );
-            ranked.extend(picks);
+            let choice = GroupChoice::among(picks.iter().cloned(), self.options.for_group(group));
+            taken.extend(choice.taken);
+            left.extend(choice.left);
+            groups.push(picks);
         }
-        // Stable: within a group the order stays.
-        ranked.sort_by(by_probability);
+        let ranked = merge_groups(groups);
         taken.sort_by(by_probability);
+        left.sort_by(by_probability);
+        let lines = left.iter().filter_map(|pick| {
+            let item = self.items.get(&pick.item)?;
+            Some((pick, item.line.clone(), item))
+        });
+        let listed = choose_possible(lines).into_iter().map(|(_, _, item)| item).collect();
         let milliseconds = begun.elapsed().as_secs_f64() * 1_000.0;
-        ranked.truncate(RANKED);
-        AnswerLine { ranked: self.known(&ranked), picked: self.known(&taken), milliseconds }
+        let (ranked, picked) = (self.known(&ranked), self.known(&taken));
+        AnswerLine { ranked, picked, listed, milliseconds }
     }
 
     fn known(&self, picks: &[Pick]) -> Vec<&BenchItem> {
@@ -222,6 +241,24 @@ impl ItemLine {
             when: day.map(Into::into),
         }
     }
+}
+
+/// All groups as one ranking: the more probable one first, and within a group the order stays.
+fn merge_groups(groups: Vec<Vec<Pick>>) -> Vec<Pick> {
+    let mut groups: Vec<VecDeque<Pick>> = groups.into_iter().map(VecDeque::from).collect();
+    let mut ranked = Vec::new();
+    while ranked.len() < RANKED {
+        let head = |group: &VecDeque<Pick>| group.front()?.scores.probability;
+        let best = groups
+            .iter_mut()
+            .filter(|group| !group.is_empty())
+            .max_by(|a, b| head(a).unwrap_or(0.0).total_cmp(&head(b).unwrap_or(0.0)));
+        match best.and_then(VecDeque::pop_front) {
+            Some(pick) => ranked.push(pick),
+            None => break,
+        }
+    }
+    ranked
 }
 
 /// What stands before the text of an item, on the page or in a schema.
@@ -284,10 +321,18 @@ impl BenchProgress {
 struct AnswerLine<'a> {
     ranked: Vec<&'a BenchItem>,
     picked: Vec<&'a BenchItem>,
+    /// By name, in the list of what may fit.
+    listed: Vec<&'a BenchItem>,
     milliseconds: f64,
 }
 
 impl AnswerLine<'_> {
+    /// What the list costs.
+    fn list_tokens(&self) -> u64 {
+        let counter = TokenCounter::estimated();
+        self.listed.iter().map(|item| u64::from(counter.text(&item.line).get())).sum()
+    }
+
     fn tokens(&self) -> u64 {
         self.picked.iter().map(|item| u64::from(item.tokens.get())).sum()
     }
@@ -299,7 +344,9 @@ impl AnswerLine<'_> {
             "id": id,
             "ranked": ids(&self.ranked),
             "picked": ids(&self.picked),
+            "listed": ids(&self.listed),
             "tokens": self.tokens(),
+            "list_tokens": self.list_tokens(),
             "ms": (self.milliseconds * 1_000.0).round() / 1_000.0,
         })
     }

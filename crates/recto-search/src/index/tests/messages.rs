@@ -1,0 +1,43 @@
+//! Messages that lean on another, and those that ask for several things.
+
+use super::*;
+use crate::message::SearchMessage;
+
+fn best(index: &SearchIndex, message: &str, before: Option<&str>) -> Vec<String> {
+    let message = SearchMessage::new(message, before);
+    let embeddings: Vec<Embedding> = message.texts().map(embed).collect();
+    let picks = index.rank(&message.query(&embeddings), |_| true);
+    picks.iter().map(|pick| pick.item.name.to_string()).collect()
+}
+
+fn index() -> SearchIndex {
+    built(vec![
+        rule("leave-germany", "Thirty days of leave a year in Germany."),
+        rule("leave-spain", "Twenty-three days of leave a year in Spain."),
+        rule("letters-spain", "Letters to Spain begin with the name of the firm."),
+        rule("kiln", "How the kiln is fired, slowly."),
+        rule("boat", "Where the boat lies, and who has its key."),
+    ])
+}
+
+/// Promise: `fragments-are-understood`
+#[test]
+fn what_a_fragment_leans_on_decides_between_those_it_names() {
+    let index = index();
+    let before = "how many days of leave are there in Germany?";
+    assert_eq!(best(&index, "and in Spain?", Some(before))[0], "leave-spain");
+    // What stands by itself is not mixed with what was said before.
+    let whole =
+        "who has the key of the old wooden boat that lies north of the harbour gate this autumn?";
+    assert_eq!(best(&index, whole, Some(before))[0], "boat");
+    assert_eq!(best(&index, whole, Some(before)), best(&index, whole, None));
+}
+
+#[test]
+fn each_of_several_requests_brings_its_own() {
+    let index = index();
+    let message = "fire the kiln slowly and write letters to Spain";
+    let found = best(&index, message, None);
+    assert!(found[..2].contains(&"kiln".to_owned()), "{found:?}");
+    assert!(found[..2].contains(&"letters-spain".to_owned()), "{found:?}");
+}
