@@ -1,4 +1,5 @@
 //! What each signal weighs. Written by `cargo xtask fit`.
+#![allow(clippy::approx_constant, reason = "a fitted number may be near one that has a name")]
 
 use super::{EVIDENCE, ITEM, MESSAGE};
 use crate::choose::ItemGroup;
