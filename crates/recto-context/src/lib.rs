@@ -38,7 +38,6 @@ pub mod mode;
 mod nearest;
 mod page;
 mod plan;
-mod possible;
 mod record;
 mod remedy;
 mod report;
@@ -99,7 +98,6 @@ pub use page::{
     PartReason, PartSpan, render_messages,
 };
 pub use plan::has_tools;
-pub use possible::{choose_possible, listed_name, possible_line};
 pub use record::{
     ContentRef, ContextRecord, MessageRef, RecordBundle, RecordContents, RecordOutline,
     RestoreError,

@@ -157,7 +157,26 @@ pub(crate) fn rank(evidence: &Evidence<'_>, count: usize) -> Vec<RankedCandidate
             best_chunk,
         }
     };
-    order.into_iter().zip(rows).take(count).enumerate().map(ranked).collect()
+    let mut all: Vec<RankedCandidate> =
+        order.into_iter().zip(rows).take(count).enumerate().map(ranked).collect();
+    if group == ItemGroup::Memories {
+        follow_order(&mut all);
+    }
+    all
+}
+
+/// Makes each memory at least as probable as those behind it: who answers a question need not
+/// use its words, and stands in front of it for what stands around, not for its own evidence.
+fn follow_order(ranked: &mut [RankedCandidate]) {
+    let mut least = 0.0;
+    for one in ranked.iter_mut().rev() {
+        let own = one.scores.probability.unwrap_or(0.0);
+        // Without a word in common there is none, whatever stands around.
+        if own > 0.0 {
+            least = f32::max(least, own);
+            one.scores.probability = Some(least);
+        }
+    }
 }
 
 /// A candidate's best chunk for the whole message, and its cosine.

@@ -16,7 +16,7 @@ use super::weigh::{
 const FLOOR: f32 = 0.4;
 const TOP_N: usize = 5;
 
-/// How many lines the list of what is possible has.
+/// Behind what is picked, among how many of the next best an item counts as reached.
 const LINES: usize = 12;
 
 /// How many candidates of a group are looked at.

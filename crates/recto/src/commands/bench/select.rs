@@ -12,9 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use recto_agent::by_probability;
-use recto_context::{
-    ItemId, ItemKind, Pick, Text, TokenCounter, Tokens, choose_possible, possible_line,
-};
+use recto_context::{ItemId, ItemKind, Pick, Text, TokenCounter, Tokens};
 use recto_search::{
     Embedding, Encoder, EncoderError, GroupChoice, ItemGroup, MissingVector, PackedVector,
     SearchEntry, SearchIndex, SearchMessage, SearchOptions,
@@ -152,8 +150,6 @@ struct BenchItem {
     id: String,
     scope: Option<Arc<str>>,
     tokens: Tokens,
-    /// Its line in the list of what may fit.
-    line: Text,
 }
 
 impl SelectBench {
@@ -168,11 +164,7 @@ impl SelectBench {
         for (_, line) in lines {
             let entry = line.entry(&items);
             let tokens = counter.text(&entry.text) + counter.text(&header(&entry));
-            let described = entry.description.as_deref().unwrap_or_default();
-            let says = if described.is_empty() { &*entry.text } else { described };
-            let (id, scope) = (line.id, line.scope);
-            let line = possible_line(&entry.item, says);
-            items.insert(entry.item.clone(), BenchItem { id, scope, tokens, line });
+            items.insert(entry.item.clone(), BenchItem { id: line.id, scope: line.scope, tokens });
             entries.push(entry);
         }
         let mut index = SearchIndex::default();
@@ -195,26 +187,20 @@ impl SelectBench {
             CandidateSet::All => true,
             CandidateSet::Scope => self.items.get(id).is_some_and(|item| item.scope == query.scope),
         };
-        let (mut groups, mut taken, mut left) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut groups, mut taken) = (Vec::new(), Vec::new());
         for group in ItemGroup::ALL {
             let picks =
                 self.index.rank(&asked, |id| ItemGroup::of_kind(id.kind) == group && in_scope(id));
-            let choice = GroupChoice::among(picks.iter().cloned(), self.options.for_group(group));
-            taken.extend(choice.taken);
-            left.extend(choice.left);
+            taken.extend(
+                GroupChoice::among(picks.iter().cloned(), self.options.for_group(group)).taken,
+            );
             groups.push(picks);
         }
         let ranked = merge_groups(groups);
         taken.sort_by(by_probability);
-        left.sort_by(by_probability);
-        let lines = left.iter().filter_map(|pick| {
-            let item = self.items.get(&pick.item)?;
-            Some((pick, item.line.clone(), item))
-        });
-        let listed = choose_possible(lines).into_iter().map(|(_, _, item)| item).collect();
         let milliseconds = begun.elapsed().as_secs_f64() * 1_000.0;
         let (ranked, picked) = (self.known(&ranked), self.known(&taken));
-        AnswerLine { ranked, picked, listed, milliseconds }
+        AnswerLine { ranked, picked, milliseconds }
     }
 
     fn known(&self, picks: &[Pick]) -> Vec<&BenchItem> {
@@ -321,18 +307,10 @@ impl BenchProgress {
 struct AnswerLine<'a> {
     ranked: Vec<&'a BenchItem>,
     picked: Vec<&'a BenchItem>,
-    /// By name, in the list of what may fit.
-    listed: Vec<&'a BenchItem>,
     milliseconds: f64,
 }
 
 impl AnswerLine<'_> {
-    /// What the list costs.
-    fn list_tokens(&self) -> u64 {
-        let counter = TokenCounter::estimated();
-        self.listed.iter().map(|item| u64::from(counter.text(&item.line).get())).sum()
-    }
-
     fn tokens(&self) -> u64 {
         self.picked.iter().map(|item| u64::from(item.tokens.get())).sum()
     }
@@ -344,9 +322,7 @@ impl AnswerLine<'_> {
             "id": id,
             "ranked": ids(&self.ranked),
             "picked": ids(&self.picked),
-            "listed": ids(&self.listed),
             "tokens": self.tokens(),
-            "list_tokens": self.list_tokens(),
             "ms": (self.milliseconds * 1_000.0).round() / 1_000.0,
         })
     }
