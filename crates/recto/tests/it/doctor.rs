@@ -187,7 +187,7 @@ fn a_broken_config_is_all_that_is_looked_at() {
         error    config  config.toml:1: unknown table `contxt`
                          hint: did you mean `context`?
         error    config  config.toml:4: unknown key `history.max`
-                         hint: in `history` there are `max_messages`, `max_tokens`, `channel_max_messages`, `compaction`, `summary_tokens`
+                         hint: in `history` there are `max_messages`, `max_tokens`, `channel_max_messages`, `channel_context_tokens`, `compaction`, `summary_tokens`
 
         not ready: see above
     "#]],
