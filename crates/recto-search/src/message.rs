@@ -24,10 +24,10 @@ const WORDS_OF_A_PART: usize = 2;
 /// for the most part, and its sentences are no requests.
 const LONGEST_IN_PARTS: usize = 300;
 
-/// Up to how many different words a message is too short to stand by itself.
-const TOO_SHORT: usize = 2;
+/// Up to how many different words a question is too short to stand by itself.
+const TOO_SHORT: usize = 1;
 
-/// Up to how many it can't stand by itself if it points back.
+/// Up to how many a message can't stand by itself if it points back.
 const SHORT: usize = 7;
 
 /// Words between two requests in one sentence.
@@ -51,11 +51,10 @@ const LINKS: [&str; 16] = [
 ];
 
 /// Words with which a message goes on from another, where it begins with them.
-const OPENERS: [&str; 24] = [
+const OPENERS: [&str; 23] = [
     "and",
     "but",
     "or",
-    "so",
     "what about",
     "how about",
     "same",
@@ -141,11 +140,12 @@ impl SearchMessage {
     }
 }
 
-/// Whether a message can't stand by itself.
+/// Whether a message can't stand by itself: it goes on from another, or asks about what was named
+/// before. Thanks and nods point back as well, and want nothing.
 fn leans_back(message: &str) -> bool {
     let count = different_words(message);
-    if count <= TOO_SHORT {
-        return true;
+    if count > SHORT {
+        return false;
     }
     let folded = message.to_lowercase();
     let words: Vec<&str> = each_word(&folded).collect();
@@ -153,8 +153,9 @@ fn leans_back(message: &str) -> bool {
     let opens = |opener: &&str| {
         text.strip_prefix(*opener).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
     };
-    count <= SHORT
-        && (OPENERS.iter().any(opens) || words.iter().any(|word| POINTERS.contains(word)))
+    let points = || words.iter().any(|word| POINTERS.contains(word));
+    let asks = message.trim_end().ends_with('?');
+    OPENERS.iter().any(opens) || (asks && (count <= TOO_SHORT || points()))
 }
 
 /// The requests of a message, where there are several.
@@ -257,12 +258,18 @@ mod tests {
     fn what_was_said_before_counts_where_the_message_leans_on_it() {
         let before = Some("how many days of leave do we have in Germany?");
         for message in
-            ["and for Spain?", "Spain", "what about the office in Cork", "is it the same there?"]
+            ["and for Spain?", "Spain?", "what about the office in Cork", "is it the same there?"]
         {
             assert!(SearchMessage::new(message, before).leans_on_before(), "{message}");
         }
-        let whole = "how do I hand a shift over to the night crew at the north station?";
-        assert!(!SearchMessage::new(whole, before).leans_on_before());
+        for message in [
+            "how do I hand a shift over to the night crew at the north station?",
+            "What's the error handling?",
+            "thanks, that was kind",
+            "zyzzyva",
+        ] {
+            assert!(!SearchMessage::new(message, before).leans_on_before(), "{message}");
+        }
         assert!(!SearchMessage::new("and for Spain?", None).leans_on_before());
         assert!(!SearchMessage::new("and for Spain?", Some(" ")).leans_on_before());
     }
