@@ -100,6 +100,9 @@ const QUESTION: f32 = NEIGHBOUR;
 /// What it is worth, in standard deviations, that the query names who speaks.
 const SPEAKER: f32 = 1.0;
 
+/// How many of the next ones behind a memory are looked at for how probable it is.
+const FOLLOWERS: usize = 3;
+
 /// What it costs, in standard deviations, if an item says of all that is asked that it
 /// is not for it.
 const DENIED: f32 = 3.0;
@@ -128,7 +131,7 @@ pub(crate) fn rank(evidence: &Evidence<'_>, count: usize) -> Vec<RankedCandidate
         fused = with_thread(&fused, evidence, &signals);
     }
     // How far the best is ahead is told by the second, also where only one is wanted.
-    let order = best_first(&fused, evidence, count.max(2));
+    let order = best_first(&fused, evidence, count.max(2).saturating_add(FOLLOWERS));
     let rows = signals.evidence(&fused, &order);
     let message = signals.message(&fused, &order);
     let asks = logistic(&message, &weights.message, weights.message_bias)
@@ -158,23 +161,24 @@ pub(crate) fn rank(evidence: &Evidence<'_>, count: usize) -> Vec<RankedCandidate
         }
     };
     let mut all: Vec<RankedCandidate> =
-        order.into_iter().zip(rows).take(count).enumerate().map(ranked).collect();
+        order.into_iter().zip(rows).enumerate().map(ranked).collect();
     if group == ItemGroup::Memories {
         follow_order(&mut all);
     }
+    all.truncate(count);
     all
 }
 
-/// Makes each memory at least as probable as those behind it: who answers a question need not
-/// use its words, and stands in front of it for what stands around, not for its own evidence.
+/// Makes each memory at least as probable as the next ones behind it: who answers a question need
+/// not use its words, and stands in front of it for what stands around, not for its own evidence.
 fn follow_order(ranked: &mut [RankedCandidate]) {
-    let mut least = 0.0;
-    for one in ranked.iter_mut().rev() {
-        let own = one.scores.probability.unwrap_or(0.0);
+    let own: Vec<f32> =
+        ranked.iter().map(|one| one.scores.probability.unwrap_or_default()).collect();
+    for (place, one) in ranked.iter_mut().enumerate() {
         // Without a word in common there is none, whatever stands around.
-        if own > 0.0 {
-            least = f32::max(least, own);
-            one.scores.probability = Some(least);
+        if own[place] > 0.0 {
+            let behind = own[place..].iter().take(1 + FOLLOWERS);
+            one.scores.probability = behind.copied().reduce(f32::max);
         }
     }
 }
