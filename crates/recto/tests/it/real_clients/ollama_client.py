@@ -31,7 +31,8 @@ options = {"temperature": 0.5, "num_predict": 100, "num_ctx": 4096}
 pieces = list(client.chat(model="main", messages=said, stream=True, options=options, keep_alive="5m"))
 text = "".join(piece.message.content for piece in pieces)
 assert text == "one two three", text
-assert len(pieces) > 2 and pieces[-1].done and not pieces[0].done, pieces
+# Text that comes faster than it is read is joined, so that there may be one piece of it.
+assert len(pieces) > 1 and pieces[-1].done and not pieces[0].done, pieces
 said.append({"role": "assistant", "content": text})
 
 

@@ -40,7 +40,7 @@ assert stream.response.headers["x-recto-turn"] != turn
 chunks = list(stream)
 text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
 assert text == "one two three", text
-assert len(chunks) > 3, chunks
+assert len(chunks) > 2, chunks
 assert chunks[-1].usage.total_tokens > 0
 said.append({"role": "assistant", "content": text})
 
