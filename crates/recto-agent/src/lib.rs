@@ -121,9 +121,9 @@ pub use record::{
 pub use recover::{ClosedTurn, SettledTurns, settle_open_turns};
 pub use rights::{Right, is_allowed, may_reach};
 pub use schedules::{
-    DeliveryTarget, LoggedRun, PlanError, PutOutReport, RequestedRun, SCHEDULE_TOOL, ScheduleDraft,
-    ScheduleHealth, SchedulePlan, ScheduleRequest, ScheduleSettings, ScheduleView,
-    describe_outcome, put_out, schedule_tool,
+    DeliveryTarget, PlanError, PutOutReport, RequestedRun, RunView, SCHEDULE_TOOL, ScheduleDraft,
+    ScheduleHealth, SchedulePlan, ScheduleRequest, ScheduleSettings, ScheduleView, put_out,
+    schedule_tool,
 };
 pub use search::{
     EmbeddingProgress, IsCandidate, LazyEncoder, RankedGroups, RankedItems, RankingBasis,

@@ -68,6 +68,9 @@ pub struct AgentOptions {
     pub session_files: Option<PathBuf>,
     /// How often it is looked for what other processes left unfinished.
     pub recovery_interval: Duration,
+    /// Surfaces whose conversations are held elsewhere: what is to be read there is put into the
+    /// outbox of their bot.
+    pub chat_surfaces: Vec<&'static str>,
     /// The limits of what is given to sub-agents.
     pub delegation: DelegationLimits,
 }

@@ -14,7 +14,8 @@ mod tool;
 use jiff::tz::TimeZone;
 use recto_context::ContextMode;
 use recto_store::{
-    AnswerDelivery, Moment, NewSchedule, StoreError, StoredRun, StoredSchedule, TurnEnding,
+    AnswerDelivery, Moment, NewSchedule, PostState, StoreError, StoredRun, StoredSchedule,
+    TurnStatus,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -97,7 +98,7 @@ pub struct ScheduleView {
     /// The same in words, with the name that a session has now.
     pub answer_to: String,
     /// Its last run.
-    pub last_run: Option<StoredRun>,
+    pub last_run: Option<RunView>,
 }
 
 impl ScheduleView {
@@ -142,23 +143,33 @@ impl ScheduleView {
             "answer_to": self.answer_to,
             "created": created,
             "next": due,
-            "last_run": self.last_run,
+            "last_run": self.last_run.as_ref().map(|last| &last.run),
         })
     }
 }
 
-/// A run in a log, with the name of its schedule.
+/// A run as people and programs are told of it.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs, reason = "the fields say it")]
-pub struct LoggedRun {
+pub struct RunView {
+    /// The row that it was read from.
     pub run: StoredRun,
+    /// The name of its schedule.
     pub schedule: String,
+    /// Whether its turn is over and only its answer is not in its place yet: somebody is waited
+    /// for there.
+    pub answer_waits: bool,
+    /// What became of its answer in the chat that it is for.
+    pub post: Option<PostState>,
 }
 
-impl LoggedRun {
+impl RunView {
     /// How it went, in a word or two.
     pub fn outcome(&self) -> &'static str {
-        describe_outcome(&self.run)
+        match self.run.outcome {
+            Some(ending) => ending.name(),
+            None if self.answer_waits => "done, waits to be said",
+            None => "under way",
+        }
     }
 
     /// More about that in words: what it stands for, where the answer went, what went wrong.
@@ -169,24 +180,39 @@ impl LoggedRun {
             1 => Some("stands for one missed run".to_owned()),
             missed => Some(format!("stands for {missed} missed runs")),
         };
-        let delivery = delivery.as_ref().map(|delivery| match delivery {
-            AnswerDelivery::Delivered { to } => format!("delivered to {to}"),
-            AnswerDelivery::Failed { problem } => format!("not delivered: {problem}"),
+        let delivery = delivery.as_ref().map(|delivery| match (delivery, &self.post) {
+            (AnswerDelivery::Delivered { to }, None | Some(PostState::Posted)) => {
+                format!("delivered to {to}")
+            }
+            (AnswerDelivery::Delivered { to }, Some(PostState::Waiting)) => {
+                format!("waits for the bot that posts it to {to}")
+            }
+            (AnswerDelivery::Delivered { to }, Some(PostState::Refused(problem))) => {
+                format!("not delivered to {to}: {problem}")
+            }
+            (AnswerDelivery::Failed { problem }, _) => format!("not delivered: {problem}"),
         });
-        [missed, delivery, detail.clone()].into_iter().flatten().collect()
+        let wait = "the place that its answer is for has an open turn or question; \
+                    the answer follows it";
+        let wait = self.answer_waits.then(|| wait.to_owned());
+        [missed, wait, delivery, detail.clone()].into_iter().flatten().collect()
     }
 
     /// All of it for programs.
     pub fn json(&self) -> Value {
         let mut shown = json!(self.run);
         shown["schedule"] = json!(self.schedule);
+        shown["answer_waits"] = json!(self.answer_waits);
+        let (posted, problem) = match &self.post {
+            None => (None, None),
+            Some(PostState::Waiting) => (Some("waiting"), None),
+            Some(PostState::Posted) => (Some("posted"), None),
+            Some(PostState::Refused(problem)) => (Some("refused"), Some(problem)),
+        };
+        shown["post"] = json!(posted);
+        shown["post_problem"] = json!(problem);
         shown
     }
-}
-
-/// How a run went, in a word or two.
-pub fn describe_outcome(run: &StoredRun) -> &'static str {
-    run.outcome.map_or("under way", TurnEnding::name)
 }
 
 impl Agent {
@@ -237,9 +263,7 @@ impl Agent {
         if let Some(model) = &settings.model {
             self.shared.model(Some(model))?;
         }
-        if let DeliveryTarget::Session(_) = target {
-            target.find(self).await?;
-        }
+        target.must_be_open(self).await?;
         let now = Moment::now();
         let due = plan.next_after(now.timestamp()).ok_or(PlanError::NeverComes)?;
         let new = NewSchedule {
@@ -275,10 +299,24 @@ impl Agent {
     }
 
     async fn view_schedule(&self, stored: StoredSchedule) -> AgentResult<ScheduleView> {
-        let last_run = self.store().schedule_runs(Some(stored.id), 1).await?.pop();
+        let last_run = match self.store().schedule_runs(Some(stored.id), 1).await?.pop() {
+            Some(run) => Some(self.view_run(run, stored.name.clone()).await?),
+            None => None,
+        };
         let view = ScheduleView::read(stored);
         let answer_to = view.target.describe(self).await;
         Ok(ScheduleView { answer_to, last_run, ..view })
+    }
+
+    /// A run with what stands elsewhere of it.
+    pub async fn view_run(&self, run: StoredRun, schedule: String) -> AgentResult<RunView> {
+        let turn = match run.turn.filter(|_| run.ended.is_none()) {
+            Some(turn) => self.store().turn(turn).await?,
+            None => None,
+        };
+        let answer_waits = turn.is_some_and(|turn| matches!(turn.status, TurnStatus::Ended(_)));
+        let post = self.store().run_post(run.id).await?;
+        Ok(RunView { run, schedule, answer_waits, post })
     }
 
     /// The schedule of that name, as people and programs are told of it.
@@ -295,7 +333,7 @@ impl Agent {
         actor: &Actor,
         name: Option<&str>,
         most: u32,
-    ) -> AgentResult<Vec<LoggedRun>> {
+    ) -> AgentResult<Vec<RunView>> {
         actor.must_have(Right::SeeWorkspace)?;
         let runs = match name {
             Some(name) => {
@@ -308,7 +346,7 @@ impl Agent {
         for run in runs {
             let schedule = self.store().schedule(run.schedule).await?;
             let schedule = schedule.map(|schedule| schedule.name).unwrap_or_default();
-            logged.push(LoggedRun { run, schedule });
+            logged.push(self.view_run(run, schedule).await?);
         }
         Ok(logged)
     }

@@ -70,6 +70,12 @@ impl DeliveryContent {
         DeliveryContent { markdown, buttons }
     }
 
+    /// The same question for somebody who is not in the conversation: it says whose it is.
+    pub(crate) fn asked_for(self, name: &str) -> Self {
+        let markdown = format!("{} waits for your answer.\n\n{}", plain(name), self.markdown);
+        DeliveryContent { markdown, ..self }
+    }
+
     /// The same question once it has its answer.
     pub(crate) fn decided(
         tool: &str,

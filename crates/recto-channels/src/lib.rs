@@ -33,3 +33,6 @@ pub use discord::{ChannelMode, ChannelModes, DiscordOptions, check_discord};
 pub use host::ChannelHost;
 pub use supervisor::{ChannelBoard, ChannelOptions, ChannelProblem, ChannelState, RunningChannels};
 pub use telegram::{TelegramOptions, check_telegram};
+
+/// The surfaces whose conversations are held in a chat service.
+pub const CHAT_SURFACES: [&str; 2] = [telegram::CHANNEL, discord::CHANNEL];

@@ -106,6 +106,14 @@ pub(crate) struct ReplyTarget {
     pub(crate) is_group: bool,
 }
 
+impl ReplyTarget {
+    /// A chat with one person, in which nothing is answered.
+    pub(crate) fn in_private(chat: &str) -> Self {
+        let chat = chat.to_owned();
+        ReplyTarget { chat, thread: None, answers: None, quotes: false, is_group: false }
+    }
+}
+
 /// What one message says.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MessagePiece {

@@ -275,6 +275,7 @@ fn status_of_store(error: &StoreError) -> StatusCode {
         | StoreError::Decided { .. }
         | StoreError::Delivered { .. }
         | StoreError::NotWaiting { .. }
+        | StoreError::PutOut { .. }
         | StoreError::ScheduleNameTaken { .. }
         | StoreError::NameTaken { .. } => StatusCode::CONFLICT,
         StoreError::ReadOnly { .. }

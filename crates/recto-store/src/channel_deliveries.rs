@@ -68,6 +68,17 @@ pub struct OverheardMessage {
     pub text: String,
 }
 
+/// What became of something that a bot was to post of its own accord.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PostState {
+    /// It waits for its bot.
+    Waiting,
+    /// It stands where it should.
+    Posted,
+    /// It does not, for this reason.
+    Refused(String),
+}
+
 /// How the bot of a chat service is, as the process that runs it last said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChannelHealth {
@@ -309,6 +320,38 @@ impl Store {
         })
         .await
     }
+}
+
+/// What became of the deliveries of a key, which one bot has; nothing once that is forgotten.
+pub(crate) fn post_state(db: &SqlConnection, key: &str) -> DbResult<Option<PostState>> {
+    let sql = "SELECT ended, problem FROM channel_deliveries WHERE key = ?1";
+    db.first(sql, [key], |row| {
+        let problem: Option<String> = row.get("problem")?;
+        Ok(match (rows::optional_moment(row, "ended")?, problem) {
+            (None, _) => PostState::Waiting,
+            (Some(_), None) => PostState::Posted,
+            (Some(_), Some(problem)) => PostState::Refused(problem),
+        })
+    })
+}
+
+/// Ends what a bot has still to say in conversations that nobody is to read it in any more.
+pub(crate) fn withdraw(
+    db: &SqlConnection,
+    account: &ChannelAccount,
+    at: Moment,
+    is_meant: impl Fn(&str) -> bool,
+) -> DbResult<()> {
+    let sql = "SELECT id, conversation FROM channel_deliveries
+               WHERE channel = ?1 AND account = ?2 AND ended IS NULL";
+    let read = |row: &SqlRow<'_>| Ok((row.get("id")?, row.get("conversation")?));
+    let open: Vec<(i64, String)> = db.all(sql, [&account.channel, &account.account], read)?;
+    for (id, _) in open.iter().filter(|(_, conversation)| is_meant(conversation)) {
+        let sql = "UPDATE channel_deliveries
+                   SET ended = ?2, problem = 'they were put out', content = NULL WHERE id = ?1";
+        db.execute(sql, [*id, at.microseconds()])?;
+    }
+    Ok(())
 }
 
 /// Keeps something that is to be delivered; where its key is known, gives what is known.

@@ -67,6 +67,9 @@ pub enum StoreError {
     /// Somebody who is let in, was put out, or whose code has ended.
     #[error("pairing {pairing} does not wait to be let in")]
     NotWaiting { pairing: PairingId },
+    /// Those in a chat were let in once and are not any more.
+    #[error("those in `{channel}:{chat}` were put out")]
+    PutOut { channel: String, chat: String },
     /// Too many codes were tried that are none.
     #[error("too many wrong codes were tried")]
     TooManyGuesses,
@@ -174,6 +177,7 @@ impl StoreError {
             StoreError::NotWaiting { .. } => {
                 Some("the list of those who were let in or wait says who does")
             }
+            StoreError::PutOut { .. } => Some("let them in again, or choose another place"),
             StoreError::TooManyGuesses => {
                 Some("wait an hour, or let them in at the terminal by their number in the list")
             }

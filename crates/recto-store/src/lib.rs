@@ -75,7 +75,7 @@ pub use approvals::{
 pub use change_watch::ChangeWatch;
 pub use channel_deliveries::{
     ChannelDelivery, ChannelHealth, ChannelHealthState, DeliveryEnding, NewChannelDelivery,
-    OverheardMessage,
+    OverheardMessage, PostState,
 };
 pub use channel_updates::{ChannelAccount, ChannelCursor, ChannelUpdate, NewChannelUpdate};
 pub use commit::{NewMessage, SessionBasis, StartedTurn, TurnCommit, TurnOutcome};
@@ -103,7 +103,7 @@ pub use records::{RequestAnswer, RequestRecord, RequestUsage};
 pub use retractions::{NewRetraction, RetractionReason, StoredRetraction, TurnRetractions};
 pub use schedules::{
     AnswerDelivery, AnswerPlace, DueTime, NewSchedule, RunEnding, RunStart, StoredRun,
-    StoredSchedule,
+    StoredSchedule, run_post_key,
 };
 pub use search::{MessageHit, MessageRole};
 pub use sessions::{

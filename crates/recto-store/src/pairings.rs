@@ -128,6 +128,13 @@ pub struct StoredPairing {
 }
 
 impl StoredPairing {
+    /// Whether a conversation is theirs, by its name: the id of a chat, and that of a part of it.
+    pub fn has_conversation(&self, name: &str) -> bool {
+        let chat = name.split_once('/').map_or(name, |(chat, _)| chat);
+        // In private some services have one id for a person and their chat, and others have two.
+        chat == self.subject || self.conversation.as_deref() == Some(name)
+    }
+
     /// Whether they can be let in.
     fn is_waiting(&self, now: Moment) -> bool {
         self.approved.is_none() && self.revoked.is_none() && self.expires > now
@@ -216,16 +223,63 @@ impl Store {
         .await
     }
 
-    /// Lets somebody in no longer, or refuses who waits.
+    /// Lets somebody in no longer, or refuses who waits. What was still to be said to them is
+    /// said no more.
     pub async fn revoke_pairing(&self, id: PairingId, at: Moment) -> StoreResult<StoredPairing> {
         self.write(move |db| {
             let sql = "UPDATE pairings SET revoked = coalesce(revoked, ?2), code = NULL
                        WHERE id = ?1";
             db.execute(sql, [id.0, at.microseconds()])?;
-            must_exist(db, id)
+            let revoked = must_exist(db, id)?;
+            let StoredPairing { channel, account, .. } = revoked.clone();
+            let account = ChannelAccount { channel, account };
+            channel_deliveries::withdraw(db, &account, at, |name| revoked.has_conversation(name))?;
+            Ok(revoked)
         })
         .await
     }
+
+    /// Whether those in a conversation were let in once and are not any more.
+    pub async fn is_put_out(
+        &self,
+        account: &ChannelAccount,
+        conversation: &str,
+    ) -> StoreResult<bool> {
+        let (account, conversation) = (account.clone(), conversation.to_owned());
+        self.read(move |db| is_put_out(db, &account, &conversation)).await
+    }
+
+    /// The conversations in which those whom a bot has let in as its owner talk to it alone.
+    pub async fn owner_conversations(&self, account: &ChannelAccount) -> StoreResult<Vec<String>> {
+        let account = account.clone();
+        self.read(move |db| {
+            let all = pairings_of_bot(db, &account)?.into_iter();
+            let owners = all.filter(|pairing| {
+                pairing.revoked.is_none() && pairing.standing == Some(PairedStanding::Owner)
+            });
+            Ok(owners.filter_map(|pairing| pairing.conversation).collect())
+        })
+        .await
+    }
+}
+
+/// Whether those in a conversation were let in once and are not any more. Who was put out and let
+/// in again has two rows.
+pub(crate) fn is_put_out(
+    db: &SqlConnection,
+    account: &ChannelAccount,
+    conversation: &str,
+) -> DbResult<bool> {
+    let all = pairings_of_bot(db, account)?;
+    let mut theirs = all.iter().filter(|pairing| pairing.has_conversation(conversation)).peekable();
+    Ok(theirs.peek().is_some() && theirs.all(|pairing| pairing.revoked.is_some()))
+}
+
+/// All who were let in by a bot at some time.
+fn pairings_of_bot(db: &SqlConnection, account: &ChannelAccount) -> DbResult<Vec<StoredPairing>> {
+    let sql = "SELECT * FROM pairings
+               WHERE channel = ?1 AND account = ?2 AND approved IS NOT NULL ORDER BY id";
+    db.all(sql, [&account.channel, &account.account], read)
 }
 
 fn request(

@@ -9,12 +9,13 @@ use recto_context::{Message, MessageBody, MessageId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::channel_deliveries::{self, NewChannelDelivery};
+use crate::channel_deliveries::{self, NewChannelDelivery, PostState};
 use crate::channel_updates::ChannelAccount;
 use crate::commit::{NewMessage, PackedMessage};
 use crate::error::{RowId, StoreError, StoreResult};
 use crate::ids::{Moment, RunId, ScheduleId, SessionId, TurnId};
 use crate::owner::{OwnerId, OwnerRegistry, TurnOwner};
+use crate::pairings;
 use crate::rows::{self, DbResult};
 use crate::sessions;
 use crate::store::Store;
@@ -345,7 +346,8 @@ impl Store {
 
     /// Ends a run of this process and puts its answer into another session, and into the outbox
     /// of its chat: all of it or nothing. Gives the number of the first message. Refused as
-    /// [`StoreError::Busy`] while a turn of that session is open.
+    /// [`StoreError::Busy`] while a turn of that session is open, and as [`StoreError::PutOut`]
+    /// where those who would read it are let in no longer.
     pub async fn end_run_into(
         &self,
         run: RunId,
@@ -367,12 +369,23 @@ impl Store {
             let packed = packed.collect::<StoreResult<Vec<_>>>()?;
             end_run(db, owners.own(), run, &ending)?;
             if let Some((account, delivery)) = post {
+                let conversation = &delivery.conversation;
+                if pairings::is_put_out(db, account, conversation)? {
+                    let (channel, chat) = (account.channel.clone(), conversation.clone());
+                    return Err(StoreError::PutOut { channel, chat }.into());
+                }
                 channel_deliveries::insert(db, account, delivery, ending.at)?;
             }
             transcript::append(db, session, MessagePlace::NoTurn, &packed)?;
             Ok(MessageId(last.0 + 1))
         })
         .await
+    }
+
+    /// What became of a run's answer in the chat that it is for; nothing where it is for none, or
+    /// where that is forgotten.
+    pub async fn run_post(&self, run: RunId) -> StoreResult<Option<PostState>> {
+        self.read(move |db| channel_deliveries::post_state(db, &run_post_key(run))).await
     }
 
     /// The last runs of an agent's schedules, those that are removed included, the newest first.
@@ -406,6 +419,11 @@ impl Store {
         })
         .await
     }
+}
+
+/// The key under which the answer of a run is in an outbox.
+pub fn run_post_key(run: RunId) -> String {
+    format!("schedule-run:{run}")
 }
 
 fn insert(db: &SqlConnection, new: &NewSchedule) -> DbResult<StoredSchedule> {

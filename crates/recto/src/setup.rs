@@ -397,6 +397,7 @@ fn parts(home: &RectoHome, settings: &Settings, store: Store) -> CliResult<Agent
             compaction: settings.history.compaction,
             session_files: settings.sessions.markdown.clone(),
             recovery_interval: AgentOptions::RECOVERY_INTERVAL,
+            chat_surfaces: recto_channels::CHAT_SURFACES.to_vec(),
             delegation: delegation_limits(settings),
         },
         models: model_entries(settings)?,

@@ -49,6 +49,7 @@ pub(super) async fn start(setup: AgentSetup<'_>) -> Result<Agent> {
             compaction: None,
             session_files: None,
             recovery_interval: AgentOptions::RECOVERY_INTERVAL,
+            chat_surfaces: Vec::new(),
             delegation: DelegationLimits::default(),
         },
         models: vec![synthetic::echo(window)?],

@@ -1,11 +1,11 @@
-//! Puts somebody of a chat out: they are let in no longer, and what is scheduled to be answered
-//! there is removed, since nobody would look whether they still are.
+//! Puts somebody of a chat out: they are let in no longer, what they had asked for is stopped, and
+//! what is scheduled to be answered there is removed, since nobody would look whether they still
+//! are.
 
 use recto_store::{Moment, PairingId, Store, StoredPairing, StoredSchedule};
 use serde::Deserialize;
 
 use super::DeliveryTarget;
-use super::target::split_chat_name;
 use crate::actor::Actor;
 use crate::error::AgentResult;
 use crate::rights::Right;
@@ -31,7 +31,24 @@ pub async fn put_out(store: &Store, actor: &Actor, id: PairingId) -> AgentResult
             removed.extend(store.remove_schedule(agent, name, Moment::now()).await?);
         }
     }
+    stop_turns(store, actor, &pairing).await?;
     Ok(PutOutReport { pairing, removed })
+}
+
+/// Asks to stop what is still to be answered to them, questions to their owner included.
+async fn stop_turns(store: &Store, actor: &Actor, pairing: &StoredPairing) -> AgentResult {
+    for turn in store.open_turns().await?.turns {
+        let place = store.conversation_of(turn.session).await?;
+        let is_theirs = place.is_some_and(|place| {
+            place.surface == pairing.channel
+                && place.account == pairing.account
+                && pairing.has_conversation(&place.conversation)
+        });
+        if is_theirs {
+            store.request_stop(turn.id, actor.to_store()).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether the answers of a schedule go to the chat of a person or a group.
@@ -40,8 +57,5 @@ fn is_answered_to(schedule: &StoredSchedule, pairing: &StoredPairing) -> bool {
         return false;
     };
     let is_of_bot = chat.surface == pairing.channel && chat.account == pairing.account;
-    // In private some services have one id for a person and their chat, and others have two.
-    let (id, _) = split_chat_name(&chat.name);
-    let is_there = id == pairing.subject || pairing.conversation.as_ref() == Some(&chat.name);
-    is_of_bot && is_there
+    is_of_bot && pairing.has_conversation(&chat.name)
 }

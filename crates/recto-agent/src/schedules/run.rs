@@ -10,13 +10,13 @@ use recto_context::{AudienceKind, ContentPart, MessageBody, UserMessage, visible
 use recto_store::{
     AnswerDelivery, AnswerPlace, ChannelAccount, Moment, NewChannelDelivery, RowId, RunEnding,
     RunStart, SessionId, StoreError, StoredMessage, StoredRun, StoredSchedule, StoredTurn,
-    TurnEnding, TurnId, TurnOwner, TurnStatus,
+    TurnEnding, TurnId, TurnOwner, TurnStatus, run_post_key,
 };
 use serde_json::json;
 use tokio::time::sleep;
 
 use super::target::{FoundTarget, split_chat_name};
-use super::{ScheduleView, is_taken};
+use super::{RunView, ScheduleView, is_taken};
 use crate::actor::Actor;
 use crate::agent::{Agent, Conversation};
 use crate::conversation::SOLE_ACCOUNT;
@@ -46,7 +46,7 @@ const TURN_PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestedRun {
     /// The run as it ended.
-    pub run: StoredRun,
+    pub view: RunView,
     /// Whether it is one that another process had left.
     pub is_taken_over: bool,
     /// What it answered, if it did.
@@ -69,7 +69,8 @@ impl Agent {
             Some(turn) => read_answer(&self.store().messages_of_turn(&turn).await?),
             None => None,
         };
-        Ok(RequestedRun { run, is_taken_over, reply })
+        let view = self.view_run(run, schedule.name).await?;
+        Ok(RequestedRun { view, is_taken_over, reply })
     }
 
     /// Stops the turn of the run of a schedule that is under way, as soon as it has one; the run
@@ -281,12 +282,17 @@ impl Agent {
         let post = chat.map(|chat| chat_post(&chat, view, run, &answer));
         let place = AnswerPlace { session: session.id, bodies: make_exchange(view, answer), post };
         let message = loop {
-            let (ending, place) = (ending.clone(), place.clone());
-            match self.store().end_run_into(run.id, ending, place).await {
+            match self.store().end_run_into(run.id, ending.clone(), place.clone()).await {
                 Err(StoreError::Busy { .. }) if self.shared.closing.is_requested() => {
                     return Err(AgentError::ShuttingDown);
                 }
                 Err(StoreError::Busy { .. }) => sleep(DELIVERY_PAUSE).await,
+                // Nobody is to read it there any more.
+                Err(error @ StoreError::PutOut { .. }) => {
+                    let delivery = Some(AnswerDelivery::Failed { problem: error.to_string() });
+                    let ending = RunEnding { delivery, ..ending };
+                    return Ok(self.store().end_run(run.id, ending).await?);
+                }
                 ended => break ended?,
             }
         };
@@ -328,7 +334,7 @@ fn chat_post(
     let account = ChannelAccount { channel: surface.clone(), account: account.clone() };
     let markdown = format!("**schedule {}**\n\n{answer}", view.stored.name);
     let delivery = NewChannelDelivery {
-        key: format!("schedule-run:{}", run.id),
+        key: run_post_key(run.id),
         conversation: name.clone(),
         turn: None,
         target: json!({

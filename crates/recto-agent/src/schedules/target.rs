@@ -1,16 +1,12 @@
 //! Where the answer of a schedule's run goes.
 
 use recto_context::Audience;
-use recto_store::{SessionHolder, SessionId, StoreError, StoredSession};
+use recto_store::{ChannelAccount, SessionHolder, SessionId, StoreError, StoredSession};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{Agent, Conversation};
 use crate::error::{AgentError, AgentResult};
 use crate::options::SessionSettings;
-
-/// Surfaces whose conversations are held elsewhere: what is to be read there is put into the
-/// outbox of their bot.
-const CHAT_SURFACES: [&str; 2] = ["telegram", "discord"];
 
 /// Where the answer of a run goes, beside the run's own session. One more place to put an answer
 /// is one more variant here, and one more arm where a run ends.
@@ -38,7 +34,7 @@ pub(crate) struct FoundTarget {
 impl DeliveryTarget {
     /// Where the answers of what is asked in a session go: there.
     pub(crate) async fn of_session(agent: &Agent, session: &StoredSession) -> AgentResult<Self> {
-        if !CHAT_SURFACES.contains(&&*session.surface) {
+        if !agent.is_chat_surface(&session.surface) {
             return Ok(DeliveryTarget::Session(session.id));
         }
         let Some(key) = agent.store().conversation_of(session.id).await? else {
@@ -88,6 +84,24 @@ impl DeliveryTarget {
         }
     }
 
+    /// Refuses a place that is gone, or whose people are let in no longer.
+    pub(crate) async fn must_be_open(&self, agent: &Agent) -> AgentResult {
+        match self {
+            DeliveryTarget::OwnSession => Ok(()),
+            DeliveryTarget::Session(_) => self.find(agent).await.map(drop),
+            DeliveryTarget::Chat(Conversation { surface, account, name, .. }) => {
+                let bot = ChannelAccount { channel: surface.clone(), account: account.clone() };
+                match agent.store().is_put_out(&bot, name).await? {
+                    false => Ok(()),
+                    true => {
+                        let (channel, chat) = (surface.clone(), name.clone());
+                        Err(StoreError::PutOut { channel, chat }.into())
+                    }
+                }
+            }
+        }
+    }
+
     /// Those before whom the runs are held: whoever reads the answer.
     pub(crate) async fn audience(&self, agent: &Agent) -> AgentResult<Audience> {
         match self {
@@ -109,7 +123,7 @@ impl Agent {
     pub async fn find_delivery_target(&self, typed: &str) -> AgentResult<DeliveryTarget> {
         let typed = typed.trim();
         if let Some((surface, chat)) = typed.split_once(':')
-            && CHAT_SURFACES.contains(&surface)
+            && self.is_chat_surface(surface)
         {
             return self.find_chat(surface, chat).await;
         }
@@ -119,6 +133,11 @@ impl Agent {
             Some(session) => DeliveryTarget::of_session(self, &session).await,
             None => Err(AgentError::NoSuchSession { name: typed.to_owned() }),
         }
+    }
+
+    /// Whether what is to be read on a surface is put into the outbox of a bot.
+    fn is_chat_surface(&self, surface: &str) -> bool {
+        self.shared.parts.options.chat_surfaces.contains(&surface)
     }
 
     async fn find_chat(&self, surface: &str, typed: &str) -> AgentResult<DeliveryTarget> {

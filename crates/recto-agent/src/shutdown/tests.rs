@@ -54,6 +54,7 @@ pub(crate) fn idle_agent_with(folder: &Path, client: ClientOptions) -> Agent {
             compaction: None,
             session_files: Some(folder.join("sessions")),
             recovery_interval: AgentOptions::RECOVERY_INTERVAL,
+            chat_surfaces: Vec::new(),
             delegation: DelegationLimits::default(),
         },
         models: vec![entry],

@@ -182,8 +182,8 @@ fn each_run_is_a_session_of_its_own_without_a_history_and_without_tools_that_ask
         let settings = ScheduleSettings { model: None, context_mode };
         let request = ScheduleRequest { settings, ..every_hour(DeliveryTarget::OwnSession) };
         agent.add_schedule(&owner(), request).await.unwrap();
-        let first = within(agent.run_schedule(&owner(), "tide")).await.unwrap().run;
-        let second = within(agent.run_schedule(&owner(), "tide")).await.unwrap().run;
+        let first = within(agent.run_schedule(&owner(), "tide")).await.unwrap().view.run;
+        let second = within(agent.run_schedule(&owner(), "tide")).await.unwrap().view.run;
         assert_ne!(first.session, second.session);
         let chats = fake.chats();
         for chat in &chats {
@@ -217,7 +217,7 @@ fn the_answer_comes_into_the_session_that_it_is_for_and_stays_in_its_history() {
         let target = agent.find_delivery_target("k").await.unwrap();
         agent.add_schedule(&owner(), every_hour(target)).await.unwrap();
         let mut listener = agent.listen(&owner(), talk, EventCursor::Now).await.unwrap();
-        let run = within(agent.run_schedule(&owner(), "tide")).await.unwrap().run;
+        let run = within(agent.run_schedule(&owner(), "tide")).await.unwrap().view.run;
         assert_eq!(run.delivery, delivered_to("session k"));
         // Whoever looks at the session hears of it.
         let heard = within(listener.next()).await.unwrap();
@@ -250,7 +250,7 @@ fn a_session_keeps_its_schedules_whatever_it_is_called_and_so_does_the_one_in_it
         let target = agent.find_delivery_target("k").await.unwrap();
         agent.add_schedule(&owner(), every_hour(target)).await.unwrap();
         agent.store().rename(talk, SessionName::new("tides").unwrap()).await.unwrap();
-        let run = within(agent.run_schedule(&owner(), "tide")).await.unwrap().run;
+        let run = within(agent.run_schedule(&owner(), "tide")).await.unwrap().view.run;
         assert_eq!(
             (run.outcome, run.delivery),
             (Some(TurnEnding::Done), delivered_to("session tides"))
@@ -259,7 +259,7 @@ fn a_session_keeps_its_schedules_whatever_it_is_called_and_so_does_the_one_in_it
         // What `/new` begins in its place has its answers from then on.
         let conversation = crate::support::conversation("tides");
         let renewed = agent.renew(&owner(), &conversation, talk).await.unwrap();
-        let run = within(agent.run_schedule(&owner(), "tide")).await.unwrap().run;
+        let run = within(agent.run_schedule(&owner(), "tide")).await.unwrap().view.run;
         assert_eq!(run.delivery, delivered_to("session tides"));
         expect![[r#"
             1 user: [schedule tide] report the tide
@@ -286,7 +286,7 @@ fn the_answer_of_what_was_asked_in_a_chat_goes_into_its_outbox_and_its_session()
         assert_eq!(target, agent.find_delivery_target("telegram:4711").await.unwrap());
         assert_eq!(target, DeliveryTarget::Chat(chat));
         agent.add_schedule(&owner(), every_hour(target)).await.unwrap();
-        let run = within(agent.run_schedule(&owner(), "tide")).await.unwrap().run;
+        let run = within(agent.run_schedule(&owner(), "tide")).await.unwrap().view.run;
         assert_eq!(run.delivery, delivered_to("telegram:4711"));
         // The run is held before the one who reads it, and not before the owner.
         let session = agent.store().session(run.session.unwrap()).await.unwrap().unwrap();
@@ -331,14 +331,14 @@ fn a_run_that_broke_off_is_finished_by_whoever_runs_it_by_hand() {
         let agent = Agent::idle(bench.parts(vec![model("fake", &fake)]));
         let ran = within(agent.run_schedule(&owner(), "tide")).await.unwrap();
         assert!(ran.is_taken_over);
-        assert_eq!(ran.run.outcome, Some(TurnEnding::Done));
+        assert_eq!(ran.view.run.outcome, Some(TurnEnding::Done));
         let runs = agent.store().schedule_runs(None, 10).await.unwrap();
-        assert_eq!(runs, std::slice::from_ref(&ran.run));
+        assert_eq!(runs, std::slice::from_ref(&ran.view.run));
         expect![[r#"
             1 user: report the tide
             2 assistant: High.
         "#]]
-        .assert_eq(&transcript(agent.store(), ran.run.session.unwrap()).await);
+        .assert_eq(&transcript(agent.store(), ran.view.run.session.unwrap()).await);
     });
 }
 
@@ -370,7 +370,7 @@ fn a_target_that_is_gone_is_told_in_the_log() {
         let target = DeliveryTarget::Session(talk);
         agent.add_schedule(&owner(), every_hour(target)).await.unwrap();
         agent.delete_session(&owner(), talk).await.unwrap();
-        let run = within(agent.run_schedule(&owner(), "tide")).await.unwrap().run;
+        let run = within(agent.run_schedule(&owner(), "tide")).await.unwrap().view.run;
         assert_eq!(run.outcome, Some(TurnEnding::Failed));
         assert!(run.detail.unwrap().contains("there is no session"));
     });
@@ -536,6 +536,39 @@ fn nothing_is_answered_any_more_to_who_is_put_out() {
         assert_eq!(removed, ["to-71"]);
         let [left] = &agent.schedules(&owner()).await.unwrap()[..] else { panic!("not one") };
         assert_eq!(left.stored.name, "to-72");
+        let target = Conversation::in_private("discord", "bot", "71", &ann);
+        let refused = agent.add_schedule(&owner(), every_hour(DeliveryTarget::Chat(target))).await;
+        expect!["those in `discord:71` were put out"].assert_eq(&refused.unwrap_err().to_string());
+    });
+}
+
+#[test]
+fn who_is_put_out_hears_nothing_that_was_under_way() {
+    let gate = AnswerGate::new();
+    let fake = FakeServer::openai().answer(FakeAnswer::text("High.").held(&gate)).start();
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let pairing = let_in(agent.store(), "1", "71").await;
+        let bot = ChannelAccount { channel: "discord".to_owned(), account: "bot".to_owned() };
+        let waiting = || async { agent.store().open_deliveries(&bot).await.unwrap() };
+        assert_eq!(waiting().await.len(), 1, "the welcome");
+        let ann = Actor::new("ann", "Ann", ActorRole::Paired);
+        let target = Conversation::in_private("discord", "bot", "71", &ann);
+        agent.add_schedule(&owner(), every_hour(DeliveryTarget::Chat(target))).await.unwrap();
+        let begun = agent.start_schedule(&owner(), "tide").await.unwrap();
+        arrival(&gate, 1).await;
+        put_out(agent.store(), &owner(), pairing).await.unwrap();
+        assert_eq!(waiting().await, []);
+        gate.open();
+        let [run] = &runs_over(agent.store(), 1).await[..] else { panic!("not one") };
+        assert_eq!((run.id, run.outcome), (begun.id, Some(TurnEnding::Done)));
+        let problem = "those in `discord:71` were put out".to_owned();
+        assert_eq!(run.delivery, Some(AnswerDelivery::Failed { problem }));
+        assert_eq!(waiting().await, []);
+        // Who is let in again is written to again.
+        let_in(agent.store(), "1", "71").await;
+        assert!(!agent.store().is_put_out(&bot, "71").await.unwrap());
     });
 }
 

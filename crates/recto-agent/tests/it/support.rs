@@ -118,6 +118,7 @@ impl Bench {
                 compaction: None,
                 session_files: None,
                 recovery_interval: AgentOptions::RECOVERY_INTERVAL,
+                chat_surfaces: vec!["telegram", "discord"],
                 delegation: DelegationLimits::default(),
             },
             models,

@@ -56,6 +56,8 @@ impl<S: ChatService> ChatChannel<S> {
             (Some(content), _) => content,
             (None, None) => return Err(PostFailure::Refused("it says nothing".to_owned())),
             (None, Some(_)) => match self.watch_turn(posted).await? {
+                // Whoever was to read it has been put out meanwhile.
+                Some(_) if self.is_withdrawn(&posted.delivery).await? => return Ok(()),
                 Some(content) => {
                     let (store, id) = (&self.host.store, posted.delivery.id);
                     store.set_delivery_content(id, &content.to_store()).await?;
@@ -68,6 +70,11 @@ impl<S: ChatService> ChatChannel<S> {
         posted.show(&content, PostEffort::UntilDone).await?;
         let (store, id, said) = (&self.host.store, posted.delivery.id, content.to_store());
         Ok(store.end_delivery(id, Some(&said), DeliveryEnding::Delivered, Moment::now()).await?)
+    }
+
+    async fn is_withdrawn(&self, delivery: &ChannelDelivery) -> StoreResult<bool> {
+        let now = self.host.store.find_delivery(&self.account, &delivery.key).await?;
+        Ok(now.is_none_or(|delivery| delivery.is_ended))
     }
 
     /// Ends a delivery that the service does not take. The rest goes on.

@@ -178,8 +178,47 @@ impl<S: ChatService> TurnWatch<'_, S> {
         };
         let content = DeliveryContent::question(question, self.turn.id, may);
         let target = ReplyTarget { quotes: target.is_group, ..target.clone() };
+        self.put_question(self.question_key(question.approval), &target, &content).await?;
+        if !may(ApprovalAnswer::Once) {
+            self.ask_owner(question).await?;
+        }
+        Ok(())
+    }
+
+    /// Asks those who may answer, where they talk to the bot by themselves: whoever waits here
+    /// can't.
+    async fn ask_owner(&self, question: &ApprovalQuestion) -> StoreResult<()> {
+        let content = DeliveryContent::question(question, self.turn.id, |_| true);
+        let content = content.asked_for(&self.actor.name);
+        for chat in self.owner_chats().await? {
+            let key = self.owner_question_key(question.approval, &chat);
+            self.put_question(key, &ReplyTarget::in_private(&chat), &content).await?;
+        }
+        Ok(())
+    }
+
+    /// The chats in which the bot talks to its owner alone, as far as it has met them there.
+    async fn owner_chats(&self) -> StoreResult<Vec<String>> {
+        let ChatChannel { account, host, policy, .. } = self.channel;
+        let mut chats = host.store.owner_conversations(account).await?;
+        let met = host.store.conversations(self.agent.name(), &account.channel).await?;
+        let met = met.into_iter().map(|(key, _)| key).filter(|key| key.account == account.account);
+        // Where a chat has the id of the person.
+        let is_owner = |chat: &String| policy.access.owners.contains(chat);
+        chats.extend(met.map(|key| key.conversation).filter(is_owner));
+        chats.sort();
+        chats.dedup();
+        Ok(chats)
+    }
+
+    async fn put_question(
+        &self,
+        key: String,
+        target: &ReplyTarget,
+        content: &DeliveryContent,
+    ) -> StoreResult<()> {
         let new = NewChannelDelivery {
-            key: self.question_key(question.approval),
+            key,
             conversation: self.question_order(),
             turn: None,
             target: serde_json::to_value(target).unwrap_or_default(),
@@ -201,7 +240,12 @@ impl<S: ChatService> TurnWatch<'_, S> {
         format!("turn:{}:approval:{approval}", self.turn.id)
     }
 
-    /// Changes a question into what was answered.
+    /// The same for the message in a chat of the owner's.
+    fn owner_question_key(&self, approval: ApprovalId, chat: &str) -> String {
+        format!("{}:owner:{chat}", self.question_key(approval))
+    }
+
+    /// Changes a question into what was answered, wherever it was put.
     async fn show_decided(
         &self,
         approval: ApprovalId,
@@ -210,14 +254,17 @@ impl<S: ChatService> TurnWatch<'_, S> {
     ) -> StoreResult<()> {
         let channel = self.channel;
         let store = &channel.host.store;
-        let asked = store.find_delivery(&channel.account, &self.question_key(approval)).await?;
-        let (Some(asked), Some(stored)) = (asked, store.approval(approval).await?) else {
-            return Ok(());
-        };
+        let Some(stored) = store.approval(approval).await? else { return Ok(()) };
         let question = ApprovalQuestion::from_approval(&stored);
         let content = DeliveryContent::decided(&question.tool, &question.title, answer, by);
-        store.set_delivery_content(asked.id, &content.to_store()).await?;
-        channel.queue_delivery(asked);
+        let owners = self.owner_chats().await?;
+        let owners = owners.iter().map(|chat| self.owner_question_key(approval, chat));
+        for key in owners.chain([self.question_key(approval)]) {
+            if let Some(asked) = store.find_delivery(&channel.account, &key).await? {
+                store.set_delivery_content(asked.id, &content.to_store()).await?;
+                channel.queue_delivery(asked);
+            }
+        }
         Ok(())
     }
 

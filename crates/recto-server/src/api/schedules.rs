@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use recto_agent::{LoggedRun, ScheduleDraft, ScheduleSettings, ScheduleView};
+use recto_agent::{RunView, ScheduleDraft, ScheduleSettings, ScheduleView};
 use recto_context::ContextMode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -145,7 +145,7 @@ pub(crate) async fn list_runs(
 ) -> ApiResult<Json<Value>> {
     let agent = gateway.agent_or_default(query.agent.as_deref())?;
     let runs = agent.schedule_log(&actor, Some(&name), query.limit.rows()).await?;
-    let runs: Vec<Value> = runs.iter().map(LoggedRun::json).collect();
+    let runs: Vec<Value> = runs.iter().map(RunView::json).collect();
     Ok(Json(json!({"runs": runs})))
 }
 
@@ -164,5 +164,5 @@ pub(crate) async fn start_run(
 ) -> ApiResult<(StatusCode, Json<Value>)> {
     let agent = gateway.agent_or_default(query.agent())?;
     let run = agent.start_schedule(&actor, &schedule).await?;
-    Ok((StatusCode::ACCEPTED, Json(LoggedRun { run, schedule }.json())))
+    Ok((StatusCode::ACCEPTED, Json(agent.view_run(run, schedule).await?.json())))
 }

@@ -572,6 +572,13 @@ pub(crate) struct RunShape {
     /// `failed`, with `problem`.
     #[schema(value_type = Option<Object>)]
     pub(crate) delivery: Option<Value>,
+    /// Whether its turn is over and its answer waits for the end of a turn or question in its place.
+    pub(crate) answer_waits: bool,
+    /// Whether the bot of the chat that the answer is for has posted it: `waiting`, `posted` or
+    /// `refused`.
+    pub(crate) post: Option<String>,
+    /// Why it was refused.
+    pub(crate) post_problem: Option<String>,
 }
 
 /// The runs of a schedule.

@@ -7,10 +7,9 @@ use axum::response::Redirect;
 use axum::routing::{get, post};
 use maud::{Markup, html};
 use recto_agent::{
-    Agent, LoggedRun, Right, ScheduleDraft, ScheduleSettings, ScheduleView, describe_outcome,
-    is_allowed,
+    Agent, Right, RunView, ScheduleDraft, ScheduleSettings, ScheduleView, is_allowed,
 };
-use recto_store::{StoredRun, TurnEnding, TurnId};
+use recto_store::{TurnEnding, TurnId};
 use serde::Deserialize;
 
 use super::layout::{NavPage, PageChrome, PageFrame, PageVisitor};
@@ -105,9 +104,9 @@ fn schedule_row(chrome: &PageChrome, view: &ScheduleView, may_change: bool) -> M
             td { (view.describe_next()) }
             td {
                 @match &view.last_run {
-                    Some(run) => {
-                        (outcome_words(run)) " " span.q { (view.show_time(run.begun)) }
-                        (turn_link(run.turn))
+                    Some(last) => {
+                        (outcome_words(last)) " " span.q { (view.show_time(last.run.begun)) }
+                        (turn_link(last.run.turn))
                     },
                     None => span.q { "none yet" },
                 }
@@ -172,13 +171,13 @@ fn add_form(chrome: &PageChrome, agent: &Agent, is_open: bool) -> Markup {
     }
 }
 
-fn outcome_words(run: &StoredRun) -> Markup {
-    let class = match run.outcome {
+fn outcome_words(view: &RunView) -> Markup {
+    let class = match view.run.outcome {
         None => "wait",
         Some(TurnEnding::Done) => "ok",
         Some(_) => "no-ok",
     };
-    html! { span class=(class) { (describe_outcome(run)) } }
+    html! { span class=(class) { (view.outcome()) } }
 }
 
 fn turn_link(turn: Option<TurnId>) -> Markup {
@@ -186,8 +185,8 @@ fn turn_link(turn: Option<TurnId>) -> Markup {
 }
 
 /// Past runs, those of schedules that are removed included.
-fn run_section(runs: &[LoggedRun], schedules: &[ScheduleView]) -> Markup {
-    let begun = |logged: &LoggedRun| {
+fn run_section(runs: &[RunView], schedules: &[ScheduleView]) -> Markup {
+    let begun = |logged: &RunView| {
         let of_run = schedules.iter().find(|view| view.stored.id == logged.run.schedule);
         of_run.map_or_else(|| times_of_machine(logged), |view| view.show_time(logged.run.begun))
     };
@@ -209,7 +208,7 @@ fn run_section(runs: &[LoggedRun], schedules: &[ScheduleView]) -> Markup {
                                 td { (logged.run.id) }
                                 td { (show_controls(&logged.schedule)) }
                                 td { (begun(logged)) }
-                                td { (outcome_words(&logged.run)) (turn_link(logged.run.turn)) }
+                                td { (outcome_words(logged)) (turn_link(logged.run.turn)) }
                                 td.q { (show_controls(&logged.remarks().join("; "))) }
                             }
                         }
@@ -221,7 +220,7 @@ fn run_section(runs: &[LoggedRun], schedules: &[ScheduleView]) -> Markup {
 }
 
 /// When a run of a schedule that is removed was begun.
-fn times_of_machine(logged: &LoggedRun) -> String {
+fn times_of_machine(logged: &RunView) -> String {
     super::times::local(logged.run.begun).strftime("%Y-%m-%d %H:%M %Z").to_string()
 }
 

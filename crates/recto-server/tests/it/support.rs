@@ -166,6 +166,7 @@ fn agent_parts(folder: &TempDir, fake: &FakeServer, store: Store) -> AgentParts 
             compaction: None,
             session_files: None,
             recovery_interval: AgentOptions::RECOVERY_INTERVAL,
+            chat_surfaces: Vec::new(),
             delegation: DelegationLimits::default(),
         },
         models: vec![model(fake)],

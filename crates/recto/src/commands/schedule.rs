@@ -4,8 +4,7 @@ use std::future::pending;
 use std::process::ExitCode;
 
 use recto_agent::{
-    Agent, AgentError, LoggedRun, RequestedRun, ScheduleDraft, ScheduleSettings, ScheduleView,
-    describe_outcome,
+    Agent, AgentError, RequestedRun, RunView, ScheduleDraft, ScheduleSettings, ScheduleView,
 };
 use recto_context::ContextMode;
 use recto_store::TurnEnding;
@@ -90,7 +89,7 @@ fn draw_list(views: &[ScheduleView]) -> String {
     for view in views {
         let last = view.last_run.as_ref().map_or_else(
             || "none yet".to_owned(),
-            |run| format!("{}, {}", view.show_time(run.begun), describe_outcome(run)),
+            |last| format!("{}, {}", view.show_time(last.run.begun), last.outcome()),
         );
         table.row([
             view.stored.name.clone(),
@@ -113,14 +112,14 @@ async fn remove(agent: &Agent, name: &str, as_json: bool) -> CliResult {
 async fn log(agent: &Agent, name: Option<&str>, count: u32, as_json: bool) -> CliResult {
     let runs = agent.schedule_log(&setup::actor(), name, count).await?;
     let draw = || draw_runs(&runs);
-    print_list(as_json, "runs", &runs, LoggedRun::json, draw, &"nothing has run yet")
+    print_list(as_json, "runs", &runs, RunView::json, draw, &"nothing has run yet")
 }
 
-fn draw_runs(runs: &[LoggedRun]) -> String {
+fn draw_runs(runs: &[RunView]) -> String {
     let mut table = TextTable::new(["run", "schedule", "begun", "outcome", "turn", "more"]);
     table.align_right(0);
     for logged in runs {
-        let LoggedRun { run, schedule } = logged;
+        let RunView { run, schedule, .. } = logged;
         table.row([
             run.id.to_string(),
             schedule.clone(),
@@ -145,14 +144,14 @@ fn run_now(home: &RectoHome, settings: Settings, name: &str, as_json: bool) -> C
         Ok::<_, CliFailure>((agent, ran))
     })?;
     setup::shut_down(runtime, agent);
-    let Some(RequestedRun { run, is_taken_over, reply }) = ran? else {
+    let Some(RequestedRun { view, is_taken_over, reply }) = ran? else {
         tell(&"the run is left as it is; `recto serve` goes on with it");
         return Ok(ExitCode::from(INTERRUPTED));
     };
     if is_taken_over {
-        tell(&format_args!("run {} had broken off, and was finished", run.id));
+        tell(&format_args!("run {} had broken off, and was finished", view.run.id));
     }
-    report(&LoggedRun { run, schedule: name.to_owned() }, reply, as_json)
+    report(&view, reply, as_json)
 }
 
 /// Runs a schedule, unless the person wants no more of it: then its turn is stopped, and the run
@@ -178,7 +177,7 @@ async fn run_until_interrupted(agent: &Agent, name: &str) -> CliResult<Option<Re
     }
 }
 
-fn report(logged: &LoggedRun, reply: Option<String>, as_json: bool) -> CliResult<ExitCode> {
+fn report(logged: &RunView, reply: Option<String>, as_json: bool) -> CliResult<ExitCode> {
     let is_done = logged.run.outcome == Some(TurnEnding::Done);
     let code = match logged.run.outcome {
         Some(TurnEnding::Done) => ExitCode::SUCCESS,

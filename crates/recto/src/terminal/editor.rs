@@ -280,15 +280,18 @@ struct CommandCompleter(Vec<String>);
 
 impl Completer for CommandCompleter {
     fn complete(&mut self, line: &str, pos: usize) -> Vec<Suggestion> {
-        let Some(typed) = line.get(..pos).filter(|typed| typed.starts_with('/')) else {
-            return Vec::new();
-        };
-        let suggestion = |command: &String| Suggestion {
-            value: command.clone(),
-            span: Span { start: 0, end: pos },
+        let typed = line.get(..pos).unwrap_or_default();
+        let suggestion = |value: &str| Suggestion {
+            value: value.to_owned(),
+            span: Span { start: 0, end: typed.len() },
             ..Suggestion::default()
         };
-        self.0.iter().filter(|command| command.starts_with(typed)).map(suggestion).collect()
+        let is_meant = |command: &&String| typed.starts_with('/') && command.starts_with(typed);
+        let meant: Vec<_> =
+            self.0.iter().filter(is_meant).map(|command| suggestion(command)).collect();
+        // Without one the menu would say so in words of its own; one that is there already
+        // changes nothing.
+        if meant.is_empty() { vec![suggestion(typed)] } else { meant }
     }
 }
 
@@ -393,8 +396,12 @@ mod tests {
         };
         assert_eq!(found("/h", 2), ["/help", "/history"]);
         assert_eq!(found("/hi there", 3), ["/history"]);
-        for (line, pos) in [("", 0), ("h", 1), ("see /h", 6), ("/x", 2), ("ä", 1), ("/h", 9)] {
-            assert!(found(line, pos).is_empty(), "{line}");
+        // What can't be completed stays as it is.
+        for (line, pos) in [("", 0), ("h", 1), ("see /h", 6), ("/x", 2)] {
+            assert_eq!(found(line, pos), [line], "{line}");
+        }
+        for (line, pos) in [("ä", 1), ("/h", 9)] {
+            assert_eq!(found(line, pos), [""], "{line}");
         }
     }
 

@@ -51,6 +51,7 @@ async fn agent(folder: &Path, fake: &FakeServer, window: Option<Tokens>) -> Agen
             compaction: None,
             session_files: None,
             recovery_interval: AgentOptions::RECOVERY_INTERVAL,
+            chat_surfaces: Vec::new(),
             delegation: DelegationLimits::default(),
         },
         models: vec![entry],

@@ -1,6 +1,7 @@
 //! Who is let in: strangers get a code, the owner says it, and can take it back.
 
-use recto_fakes::TelegramPerson;
+use recto_fakes::{FakeAnswer, FakeCall, TelegramPerson};
+use serde_json::json;
 
 use super::*;
 use crate::json_shapes::check;
@@ -43,6 +44,24 @@ fn a_stranger_is_let_in_by_a_code_and_put_out_again() {
         messages.iter().filter(|it| it.text.contains("Tell this code")).count() == 2
     });
     assert_eq!(bot.model.chats().len(), 1);
+    bot.is_clean();
+}
+
+#[test]
+fn questions_of_somebody_who_is_put_out_are_closed() {
+    let bot = BotHome::with("");
+    let _serve = bot.serve();
+    let eve = TelegramPerson::new(5, "Eve");
+    bot.telegram.say(&eve, "hello?");
+    bot.home.ok(&["pair", "approve", &code_in(&bot, 5)]);
+    let arguments = json!({"path": "notes.txt", "content": "tide"});
+    bot.model.push(FakeAnswer::calls([FakeCall::new("write_file", arguments)]));
+    bot.telegram.say(&eve, "write it down");
+    bot.wait_for_reply(5, "May write_file run?");
+    assert!(bot.home.ok(&["approvals", "list"]).contains("write_file"));
+    bot.home.ok(&["pair", "revoke", "1"]);
+    wait_until(|| !bot.home.ok(&["approvals", "list"]).contains("write_file"));
+    assert!(!bot.home.path("workspace/notes.txt").exists());
     bot.is_clean();
 }
 

@@ -16,12 +16,14 @@ fn the_answer_of_a_schedule_is_said_in_its_chat_once_whichever_process_ran_it() 
     assert_eq!(nobody.code, 1);
     assert!(nobody.err.contains("it talks in telegram:4711"), "{}", nobody.err);
     bot.home.ok(&[&arguments[..], &["--to", "telegram:4711"]].concat());
-    let run = bot.home.run(&["schedule", "run", "tide"]);
-    assert!(run.err.contains("delivered to telegram:4711"), "{}", run.err);
+    bot.home.ok(&["schedule", "run", "tide"]);
     bot.wait_for_reply(OWNER, "schedule tide");
+    let log = || bot.home.ok(&["schedule", "log"]);
+    wait_until(|| log().contains("delivered to telegram:4711"));
     // What is in the outbox while nobody brings it there is brought by the next one, once.
     drop(serve);
-    bot.home.ok(&["schedule", "run", "tide"]);
+    let run = bot.home.run(&["schedule", "run", "tide"]);
+    assert!(run.err.contains("waits for the bot that posts it to telegram:4711"), "{}", run.err);
     let _serve = bot.serve();
     let is_said = |said: &[String]| said.iter().filter(|it| it.contains("schedule tide")).count();
     bot.telegram.wait_for(OWNER, |messages| {
@@ -34,6 +36,10 @@ fn the_answer_of_a_schedule_is_said_in_its_chat_once_whichever_process_ran_it() 
     let last = bot.model.chats().pop().unwrap();
     assert!(last["messages"].to_string().contains("[schedule tide] report the tide"), "{last}");
     assert_eq!(is_said(&bot.said(OWNER)), 2, "{:?}", bot.said(OWNER));
+    // One who takes no more messages is told of in the log, and not as if they had it.
+    bot.telegram.set_blocked(OWNER, true);
+    bot.home.ok(&["schedule", "run", "tide"]);
+    wait_until(|| log().contains("not delivered to telegram:4711: "));
     bot.is_clean();
 }
 

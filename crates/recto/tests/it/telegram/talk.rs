@@ -163,6 +163,32 @@ fn a_question_has_buttons_and_only_those_who_may_answer_it() {
     bot.is_clean();
 }
 
+/// Promise: `approvals-by-those-who-may`
+#[test]
+fn the_owner_is_asked_in_their_own_chat_for_whoever_may_not_answer() {
+    let bot = BotHome::with(&format!("owners = [\"{OWNER}\"]\nallow = [\"5\"]"));
+    let _serve = bot.serve();
+    bot.telegram.say(&owner(), "hello");
+    bot.wait_for_reply(OWNER, "hello");
+    let arguments = json!({"path": "notes.txt", "content": "tide"});
+    bot.model.push(FakeAnswer::calls([FakeCall::new("write_file", arguments)]));
+    bot.model.push(FakeAnswer::text("It is written."));
+    let eve = TelegramPerson::new(5, "Eve");
+    bot.telegram.say(&eve, "write it down");
+    let hers = bot.wait_for_reply(5, "May write_file run?");
+    let question = bot.wait_for_reply(OWNER, "Eve waits for your answer.");
+    assert!(question.text.contains("May write_file run?"), "{}", question.text);
+    assert_eq!(question.buttons, ["Allow once", "Allow for this session", "Deny"]);
+    bot.telegram.press(&owner(), OWNER, question.id, "Allow once");
+    bot.wait_for_reply(5, "It is written.");
+    for (chat, id) in [(5, hers.id), (OWNER, question.id)] {
+        let decided = bot.wait_for_reply(chat, "write_file: allowed by Ana");
+        assert_eq!((decided.id, decided.buttons.len()), (id, 0));
+    }
+    assert!(bot.home.path("workspace/notes.txt").exists());
+    bot.is_clean();
+}
+
 #[test]
 fn files_are_read_within_their_limit_and_named_else() {
     let bot = BotHome::with(&format!("owners = [\"{OWNER}\"]\nmax_file_bytes = 100"));
