@@ -376,9 +376,14 @@ fn decide_by_evidence(question: &ModeQuestion<'_>) -> ModeDecision {
 /// How probable a tool has to be for the model to have no other choice.
 const SURE: f32 = 0.9;
 
+/// Tools whose names are in much that only talks about memory: a model has no other choice where
+/// a person plainly wishes it ([`WantedCall`]), and not by likeness.
+const NEVER_SURE: [&str; 2] = [WantedCall::REMEMBER, "forget"];
+
 /// The tool that search found, if there is hardly a doubt that it is meant.
 fn find_sure_tool(found: &Pick) -> Option<ItemId> {
-    let is_sure = found.scores.probability.is_some_and(|probability| probability >= SURE);
+    let is_sure = found.scores.probability.is_some_and(|probability| probability >= SURE)
+        && !NEVER_SURE.contains(&&*found.item.name);
     (is_sure && found.item.kind == ItemKind::Tool).then(|| found.item.clone())
 }
 

@@ -13,6 +13,7 @@ mod read;
 mod walk;
 mod write;
 
+use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -60,7 +61,7 @@ impl FileAccess {
             Component::Normal(name) => Some(name),
             _ => None,
         });
-        let is_named = named.any(|name| PRIVATE.iter().any(|it| name.eq_ignore_ascii_case(it)));
+        let is_named = named.any(|name| is_private(name, who));
         // Also by way of a link.
         let real = |path: PathBuf| path.canonicalize().ok();
         let leads_there = real(self.workspace.join(path)).is_some_and(|target| {
@@ -93,10 +94,16 @@ struct FileTool {
     run: fn(&FileAccess, &CallArguments, &FileContext<'_>, &Stop) -> FileResult<String>,
 }
 
-/// The catalog and the consent that a call comes with.
+/// What a call comes with: the catalog, the consent, and before whom it is made.
 pub(crate) struct FileContext<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) consent: Consent,
+    pub(crate) who: AudienceKind,
+}
+
+/// Whether what is called this belongs to the memories, which only the owner in private sees.
+fn is_private(name: &OsStr, who: AudienceKind) -> bool {
+    who != AudienceKind::Owner && PRIVATE.iter().any(|private| name.eq_ignore_ascii_case(private))
 }
 
 impl Tool for FileTool {
@@ -137,7 +144,7 @@ impl Tool for FileTool {
         let who = context.caller.audience.who;
         let work = move |stop: &Stop| {
             files.keep_private(&arguments, who)?;
-            let context = FileContext { catalog: &catalog, consent };
+            let context = FileContext { catalog: &catalog, consent, who };
             Ok(run(&files, &arguments, &context, stop)?)
         };
         blocking(work).boxed()

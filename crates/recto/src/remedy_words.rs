@@ -28,7 +28,7 @@ pub(crate) fn command(remedy: &Remedy) -> String {
             return format!("`recto approvals answer {approval} allow`");
         }
         Remedy::ApprovePairing { pairing_code: code } => {
-            return format!("`recto pair approve {code}`");
+            return format!("`recto pair approve {code}` (and `--owner`, to let in oneself)");
         }
         Remedy::ShowTurn { turn } => return format!("`recto show {turn}`"),
         Remedy::ShowOneRequest { turn, request } => {

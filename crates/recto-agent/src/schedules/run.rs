@@ -6,7 +6,9 @@
 
 use std::time::Duration;
 
-use recto_context::{AudienceKind, ContentPart, MessageBody, UserMessage, visible_text};
+use recto_context::{
+    AudienceKind, ContentPart, MessageBody, Reveal, UserMessage, reveal, visible_text,
+};
 use recto_store::{
     AnswerDelivery, AnswerPlace, ChannelAccount, Moment, NewChannelDelivery, RowId, RunEnding,
     RunStart, SessionId, StoreError, StoredMessage, StoredRun, StoredSchedule, StoredTurn,
@@ -332,6 +334,7 @@ fn chat_post(
     let Conversation { surface, account, name, who, .. } = chat;
     let (chat, thread) = split_chat_name(name);
     let account = ChannelAccount { channel: surface.clone(), account: account.clone() };
+    let answer = reveal(answer, Reveal::Lines);
     let markdown = format!("**schedule {}**\n\n{answer}", view.stored.name);
     let delivery = NewChannelDelivery {
         key: run_post_key(run.id),

@@ -9,13 +9,13 @@ use std::io;
 use std::sync::Arc;
 
 use cap_std::fs::{Dir, Metadata};
-use recto_context::{ItemId, ItemKind, ToolSpec};
+use recto_context::{AudienceKind, ItemId, ItemKind, ToolSpec};
 use serde_json::json;
 
 use super::problem::{FileError, FileResult};
 use super::walk::{LastLink, ResolvedPath, WorkspaceRoot, display_path};
 use super::write::is_draft;
-use super::{FileAccess, FileContext, FileTool, describe_look};
+use super::{FileAccess, FileContext, FileTool, describe_look, is_private};
 use crate::arguments::CallArguments;
 use crate::blocking::Stop;
 use crate::tool::ToolClass;
@@ -45,7 +45,7 @@ pub(super) fn tool(files: Arc<FileAccess>) -> FileTool {
 fn list(
     files: &FileAccess,
     arguments: &CallArguments,
-    _: &FileContext<'_>,
+    context: &FileContext<'_>,
     stop: &Stop,
 ) -> FileResult<String> {
     let path = arguments.text("path").unwrap_or_default();
@@ -55,7 +55,8 @@ fn list(
     if !resolved.below.is_empty() {
         return Err(no_folder(&resolved, path));
     }
-    let mut listing = FolderListing { room: files.room, ..FolderListing::default() };
+    let mut listing =
+        FolderListing { room: files.room, who: context.who, ..FolderListing::default() };
     let failed = |cause| FileError::Io { path: path.to_owned(), cause };
     listing.add(&resolved.folder, &resolved.above, stop).map_err(failed)?;
     listing.go_deeper(&root, resolved.above.len(), depth, stop);
@@ -79,6 +80,8 @@ struct FolderListing {
     waiting: VecDeque<Vec<OsString>>,
     /// Folders that could not be listed, and why.
     unlisted: Vec<String>,
+    /// Before whom it is made: what they may not see is not named, either.
+    who: AudienceKind,
     /// Bytes that are left.
     room: usize,
     /// Entries that were seen and not taken.
@@ -98,7 +101,7 @@ impl FolderListing {
                 return Ok(());
             }
             let name = entry?.file_name();
-            if is_draft(&name) {
+            if is_draft(&name) || is_private(&name, self.who) {
                 continue;
             }
             names.insert(name);

@@ -3,10 +3,11 @@
 use std::fs;
 
 use expect_test::{Expect, expect};
-use recto_tools::{CallLimits, ToolOptions, Toolbox};
+use recto_context::{Audience, AudienceKind};
+use recto_tools::{CallContext, CallLimits, ToolCaller, ToolOptions, Toolbox};
 use serde_json::{Value, json};
 
-use crate::{Home, call, run, show, tool_call};
+use crate::{Home, call, run, run_all, show, tool_call};
 
 async fn check(home: &Home, name: &str, arguments: Value, expected: &Expect) {
     expected.assert_eq(&home.call(name, arguments).await);
@@ -283,4 +284,38 @@ async fn a_workspace_may_come_and_go() {
     assert!(told.starts_with("Failed: list_files failed: the workspace `"), "{told}");
     home.write("back", "");
     assert_eq!(call(&toolbox, "list_files", json!({})).await, "Done: back (0 bytes)");
+}
+
+/// Promise: `private-memory-stays-private`
+#[tokio::test]
+async fn files_of_memories_are_named_to_their_owner_alone() {
+    let home = Home::with(&[
+        ("notes.md", "x"),
+        ("memory/people/ann.md", "x"),
+        ("agents/pilot/memory.md", "x"),
+        ("old/Memory/MEMORY.md", "x"),
+    ]);
+    let list = |who: AudienceKind| {
+        let audience = Audience { who, ..Audience::default() };
+        let caller = ToolCaller { audience, ..ToolCaller::default() };
+        let context = CallContext { caller, ..CallContext::default() };
+        let toolbox = home.toolbox();
+        async move {
+            let calls = [
+                tool_call("list_files", &json!({"depth": 6})),
+                tool_call("list_files", &json!({"path": "memory"})),
+            ];
+            let results = run_all(&toolbox, &calls, &toolbox.specs(), &context).await;
+            results.iter().map(show).collect::<Vec<_>>().join("\n")
+        }
+    };
+    for who in [AudienceKind::Guest, AudienceKind::Group, AudienceKind::SubAgent] {
+        expect![[r#"
+            Done: notes.md (1 bytes)
+            old/
+            Failed: list_files failed: files of memories are not read or written in this conversation; use recall"#]]
+        .assert_eq(&list(who).await);
+    }
+    let seen = list(AudienceKind::Owner).await;
+    assert!(seen.contains("memory/people/ann.md") && seen.contains("agents/pilot/memory.md"));
 }

@@ -259,6 +259,17 @@ fn new_puts_a_session_away_and_deletes_nothing() {
 }
 
 #[test]
+fn a_name_means_one_session_wherever_it_began() {
+    let home = Home::scripted(&[]);
+    home.run_with(&["chat"], "one\n/new fresh\ntwo\n", &[]);
+    home.run_with(&["chat", "--session", "default"], "three\n", &[]);
+    home.run_with(&["chat", "--session", "fresh"], "four\n", &[]);
+    let listed =
+        ["1 default: 2 messages, archived", "2 fresh: 4 messages", "3 default: 2 messages"];
+    assert_eq!(home.listed(), listed);
+}
+
+#[test]
 fn a_session_comes_out_of_the_archive_by_its_number() {
     let home = Home::scripted(&[]);
     home.say_in("a", "walrus");

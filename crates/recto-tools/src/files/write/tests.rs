@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use recto_context::AudienceKind;
+
 use crate::options::ToolOptions;
 
 use super::*;
@@ -12,7 +14,11 @@ fn write_with(stop: &Stop) -> Vec<(OsString, String)> {
     fs::write(folder.path().join("a"), "old").unwrap();
     let files = FileAccess::new(ToolOptions::new(folder.path()));
     let arguments = CallArguments::parse(r#"{"path": "a", "content": "new"}"#).unwrap();
-    let context = FileContext { catalog: &Catalog::default(), consent: Consent::Unasked };
+    let context = FileContext {
+        catalog: &Catalog::default(),
+        consent: Consent::Unasked,
+        who: AudienceKind::Owner,
+    };
     write(&files, &arguments, &context, stop).unwrap();
     let entries = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap());
     let read = |path| fs::read_to_string(path).unwrap();
@@ -50,7 +56,8 @@ impl Written {
 
     fn write(&self, path: &str, content: &str, consent: Consent) -> String {
         let files = FileAccess::new(ToolOptions::new(self.0.path()));
-        let context = FileContext { catalog: &Catalog::default(), consent };
+        let context =
+            FileContext { catalog: &Catalog::default(), consent, who: AudienceKind::Owner };
         match write(&files, &Self::arguments(path, content), &context, &Stop::default()) {
             Ok(text) => text,
             Err(problem) => problem.to_string(),

@@ -1,8 +1,8 @@
 //! What was said to a chat: read, and done if it is a command.
 
 use recto_agent::{
-    ChatCommand, CommandReply, EventCursor, Inbound, InboundReading, Right, SurfaceCommand,
-    TurnContinues,
+    ChatCommand, CommandReply, Conversation, EventCursor, Inbound, InboundReading, Right,
+    SurfaceCommand, TurnContinues,
 };
 
 use super::Chat;
@@ -97,8 +97,16 @@ impl Chat {
         };
         let setting = command.setting();
         let before = self.edited_text(&command).await?;
-        let answer = self.agent.command(&self.actor, &self.conversation, session, command).await?;
+        // In a terminal each name is a conversation: `--session NAME` is where it goes on.
+        let conversation = match &command {
+            ChatCommand::New(Some(name)) => {
+                Conversation { name: name.to_string(), ..self.conversation.clone() }
+            }
+            _ => self.conversation.clone(),
+        };
+        let answer = self.agent.command(&self.actor, &conversation, session, command).await?;
         if let CommandReply::Began(renewal) = &answer {
+            self.conversation = conversation;
             self.session = renewal.began.clone();
             self.elsewhere = TurnsElsewhere::new(self.session.id);
         }

@@ -5,6 +5,7 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use recto_store::{StoredTurn, TurnOwner};
 use signal_hook::consts::{SIGHUP, SIGTERM};
 use signal_hook::low_level::emulate_default_handler;
 use tokio::signal::unix::{SignalKind, signal};
@@ -73,7 +74,11 @@ impl Chat {
     pub(super) async fn tell_cut_short(&self) {
         let open = tokio::time::timeout(LOOK, self.agent.store().open_turns()).await;
         let (Ok(Ok(open)), TurnPrinter::People(_)) = (open, &self.printer) else { return };
-        if let Some(turn) = open.turns.iter().find(|turn| turn.session == self.session.id) {
+        // One that another process works on is not cut short.
+        let is_ours = |turn: &&StoredTurn| {
+            turn.session == self.session.id && turn.owner != Some(TurnOwner::Elsewhere)
+        };
+        if let Some(turn) = open.turns.iter().find(is_ours) {
             let session = tame(&self.session.label());
             tell(&format_args!(
                 "ended by a signal; `recto chat --session {session}` goes on with turn {}",
