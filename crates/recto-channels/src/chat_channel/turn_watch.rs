@@ -80,7 +80,9 @@ impl<S: ChatService> TurnWatch<'_, S> {
                 event = listener.next() => match event {
                     None => return Ok(None),
                     Some(event) => {
-                        if self.take_event(event, target, &mut live).await? == TurnProgress::Over {
+                        let progress = self.take_event(event, target, &mut live).await?;
+                        // One whose end could not be stored is not over: somebody takes it up.
+                        if progress == TurnProgress::Over && self.has_ended().await? {
                             break;
                         }
                     }
