@@ -192,7 +192,8 @@ impl CrashClient {
     /// Follows the session until the turn is over.
     async fn follow(&self, message: &SentMessage, turn: i64, before: u64) -> Result<ToldEnd> {
         let path = format!("/api/sessions/{}/events?after={before}", message.session);
-        let mut events = self.connect().await?.follow(&path).await?;
+        let connection = self.connect().await?;
+        let mut events = connection.follow(&path).await?;
         loop {
             let event: Value = serde_json::from_str(events.next_data().await?)?;
             if event["event"] == "finished" && event["turn"] == turn {

@@ -19,6 +19,7 @@ use crate::bench::http::Connection;
 
 /// How long a gateway may take to start. It waits for its database if need be.
 const START: Duration = Duration::from_secs(60);
+const MOST_TRIES: usize = 5;
 
 /// The gateways.
 pub(super) struct Cluster {
@@ -113,7 +114,17 @@ impl Cluster {
         if state.child.is_some() {
             return Ok(());
         }
-        let address = timeout(START, state.spawn(&self.binary)).await??;
+        let mut tries = 0;
+        let address = loop {
+            tries += 1;
+            match timeout(START, state.spawn(&self.binary)).await? {
+                // Its database may be away for longer than it waits.
+                Err(error) if tries < MOST_TRIES => {
+                    eprintln!("{error}; it is tried again");
+                }
+                started => break started?,
+            }
+        };
         self.addresses[node].set(Some(address));
         Ok(())
     }
