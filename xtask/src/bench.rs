@@ -9,7 +9,7 @@ mod daemon;
 mod embed;
 mod embedded;
 mod files;
-mod http;
+pub(crate) mod http;
 mod machine;
 mod memory;
 mod model;

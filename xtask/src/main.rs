@@ -1,5 +1,5 @@
 //! Recto's own chores: `cargo xtask tidy`, `cargo xtask docs`, `cargo xtask bench NAME`,
-//! `cargo xtask fit`, `cargo xtask fuzz`.
+//! `cargo xtask fit`, `cargo xtask fuzz`, `cargo xtask crash`.
 //!
 //! Nothing here ships. It may look at every crate, and no crate may look at it.
 
@@ -8,6 +8,7 @@
 mod alloc;
 mod bench;
 mod code;
+mod crash;
 mod docs;
 mod fit;
 mod fuzz;
@@ -66,6 +67,9 @@ enum Chore {
         #[arg(long, default_value_t = 1)]
         minutes: u64,
     },
+    /// Kill, stop and cut off gateways under load, and look for anything lost, double or out of
+    /// order.
+    Crash(crash::CrashArgs),
 }
 
 fn main() -> ExitCode {
@@ -88,5 +92,6 @@ fn run(chore: &Chore) -> Result<ExitCode> {
             fit::run(&project.root, &project.target, *scope).map(|()| ExitCode::SUCCESS)
         }
         Chore::Fuzz { target, minutes } => fuzz::run(&project, target.as_deref(), *minutes),
+        Chore::Crash(args) => crash::run(&project, args),
     }
 }

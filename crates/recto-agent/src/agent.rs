@@ -15,6 +15,7 @@ use crate::access::can_reach;
 use crate::actor::Actor;
 use crate::agent_catalog::CatalogPurpose;
 use crate::conversation::conversation_scope;
+use crate::elsewhere::tell_of_turns_elsewhere;
 use crate::error::{AgentError, AgentResult};
 use crate::event::EventNumber;
 use crate::event_stream::{EventCursor, EventListener};
@@ -486,7 +487,9 @@ impl Agent {
         cursor: EventCursor,
     ) -> AgentResult<EventListener> {
         self.must_reach(actor, session).await?;
-        Ok(self.shared.streams.of_session(session).listen(cursor))
+        let listener = self.shared.streams.of_session(session).listen(cursor);
+        tell_of_turns_elsewhere(&self.shared);
+        Ok(listener)
     }
 
     /// The request that a model would be sent for a message. Nothing is stored or called,

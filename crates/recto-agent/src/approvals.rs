@@ -100,7 +100,8 @@ impl Agent {
         };
         for turn in open.iter().filter(waits).filter(|turn| turn.id >= approval.turn) {
             let work = self.shared.begin_work(WorkKind::Asked(turn.session));
-            self.post(turn.session, MailboxItem::Open(turn.id, work))?;
+            let held = self.shared.streams.hold(turn.id);
+            self.post(turn.session, MailboxItem::Open(held, work))?;
         }
         Ok(())
     }

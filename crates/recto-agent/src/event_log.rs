@@ -110,6 +110,13 @@ impl EventLog {
         Some(TurnEvent { session, turn, seq: EventNumber(number), event })
     }
 
+    /// The turn that runs as it stands now.
+    pub(crate) fn running_turn(&self) -> (Option<TurnId>, TurnSnapshot) {
+        let mut folded = self.base.clone();
+        self.entries.iter().for_each(|entry| folded.absorb(entry.clone()));
+        (folded.turn, folded.state)
+    }
+
     /// Lets go of what is only kept for listeners that are far behind in a turn that is
     /// over: a long reply would stay in memory for nobody.
     pub(crate) fn forget_finished(&mut self) {
@@ -137,7 +144,7 @@ impl EventLog {
 }
 
 /// An event of a turn, or a text of it that came in several.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct LogEntry {
     /// The number of its first event.
     first: u64,
@@ -145,7 +152,7 @@ struct LogEntry {
     content: EntryContent,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum EntryContent {
     Event(EventKind),
     Text(GrowingText),
@@ -194,7 +201,7 @@ impl LogEntry {
 }
 
 /// A text that comes in pieces.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct GrowingText {
     kind: TextKind,
     text: String,
@@ -254,7 +261,11 @@ impl FoldedTurn {
         match event {
             // These come also of turns that only wait.
             EventKind::Accepted | EventKind::TakenBack(_) | EventKind::Notice { .. } => {}
-            EventKind::Retrying { .. } | EventKind::Snapshot(_) | EventKind::Delivered { .. } => {}
+            EventKind::Retrying { .. } | EventKind::Delivered { .. } => {}
+            // Told of a turn that another process runs.
+            EventKind::Snapshot(state) => {
+                *self = FoldedTurn { turn: Some(entry.turn), state };
+            }
             EventKind::Finished(_) if self.turn == Some(entry.turn) => {
                 *self = FoldedTurn::default();
             }

@@ -9,14 +9,14 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use recto_store::{Moment, SessionId, TurnId};
 use tokio::sync::watch;
 
-use crate::event::{EventKind, EventNumber, TurnEvent};
+use crate::event::{EventKind, EventNumber, TurnEvent, TurnSnapshot};
 use crate::event_log::EventLog;
 use crate::turn_counters::TurnCounters;
 
@@ -57,11 +57,27 @@ impl EventListener {
     }
 }
 
+/// So many turns are remembered of which the end was told.
+const MOST_TOLD: usize = 256;
+
+/// Who tells of the end of a turn in this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TurnTeller {
+    /// The task that has it, or finds out that it has it no more.
+    Task,
+    /// Nobody any more: it was told.
+    Done,
+    /// Nobody here.
+    Nobody,
+}
+
 /// The events of a session.
 #[derive(Debug)]
 pub(crate) struct EventStream {
     session: SessionId,
     log: Mutex<EventLog>,
+    /// The last turns of which the end was told.
+    told: Mutex<VecDeque<TurnId>>,
     /// Changes with every event.
     phase: watch::Sender<StreamPhase>,
     registry: Arc<Mutex<StreamRegistry>>,
@@ -81,8 +97,49 @@ impl EventStream {
         if matches!(event, EventKind::Requested { .. } | EventKind::Finished(_)) {
             self.registry.lock().counters.count(turn, &event);
         }
+        self.relay(turn, event);
+    }
+
+    /// Adds an event of a turn that another process runs, and counts.
+    pub(crate) fn relay(&self, turn: TurnId, event: EventKind) {
+        if matches!(event, EventKind::Finished(_)) {
+            let mut told = self.told.lock();
+            told.push_back(turn);
+            if told.len() > MOST_TOLD {
+                told.pop_front();
+            }
+        }
         self.log.lock().push(turn, event);
         self.phase.send_modify(|_| {});
+    }
+
+    /// Who tells of the end of a turn.
+    pub(crate) fn teller(&self, turn: TurnId) -> TurnTeller {
+        // In this order: it is told before it is let go.
+        if self.registry.lock().held.contains_key(&turn) {
+            return TurnTeller::Task;
+        }
+        match self.told.lock().contains(&turn) {
+            true => TurnTeller::Done,
+            false => TurnTeller::Nobody,
+        }
+    }
+
+    /// Keeps others in this process from taking a turn for one that nobody here has.
+    pub(crate) fn hold(&self, turn: TurnId) -> TurnHold {
+        TurnHold::new(&self.registry, turn)
+    }
+
+    /// The session whose events they are.
+    pub(crate) fn session(&self) -> SessionId {
+        self.session
+    }
+
+    /// The turn that runs as it stands now, and the number of the last event that it is made of.
+    pub(crate) fn running_turn(&self) -> (EventNumber, Option<TurnId>, TurnSnapshot) {
+        let log = self.log.lock();
+        let (turn, state) = log.running_turn();
+        (log.last(), turn, state)
     }
 
     /// Begins to listen.
@@ -135,6 +192,39 @@ struct StreamRegistry {
     highest: EventNumber,
     phase: StreamPhase,
     counters: TurnCounters,
+    /// The turns that tasks of this process have, and how many places hold each.
+    held: HashMap<TurnId, usize>,
+}
+
+/// Stands for a turn that a task of this process has, whether it runs or waits.
+#[derive(Debug)]
+pub(crate) struct TurnHold {
+    registry: Arc<Mutex<StreamRegistry>>,
+    turn: TurnId,
+}
+
+impl TurnHold {
+    fn new(registry: &Arc<Mutex<StreamRegistry>>, turn: TurnId) -> Self {
+        *registry.lock().held.entry(turn).or_default() += 1;
+        TurnHold { registry: registry.clone(), turn }
+    }
+
+    /// The turn that it stands for.
+    pub(crate) fn turn(&self) -> TurnId {
+        self.turn
+    }
+}
+
+impl Drop for TurnHold {
+    fn drop(&mut self) {
+        let mut registry = self.registry.lock();
+        if let Some(places) = registry.held.get_mut(&self.turn) {
+            *places -= 1;
+            if *places == 0 {
+                registry.held.remove(&self.turn);
+            }
+        }
+    }
 }
 
 impl EventStreams {
@@ -147,11 +237,29 @@ impl EventStreams {
         let stream = Arc::new(EventStream {
             session,
             log: Mutex::new(EventLog::starting_after(registry.first_number(), session)),
+            told: Mutex::default(),
             phase: watch::Sender::new(registry.phase),
             registry: self.0.clone(),
         });
         registry.streams.insert(session, Arc::downgrade(&stream));
         stream
+    }
+
+    /// Keeps others in this process from taking a turn for one that nobody here has.
+    pub(crate) fn hold(&self, turn: TurnId) -> TurnHold {
+        TurnHold::new(&self.0, turn)
+    }
+
+    /// Whether a task of this process has a turn.
+    pub(crate) fn is_held(&self, turn: TurnId) -> bool {
+        self.0.lock().held.contains_key(&turn)
+    }
+
+    /// The streams that somebody listens to.
+    pub(crate) fn listened(&self) -> Vec<Arc<EventStream>> {
+        // What is upgraded must not be dropped under the lock, which its end takes.
+        let streams: Vec<_> = self.0.lock().streams.values().filter_map(Weak::upgrade).collect();
+        streams.into_iter().filter(|stream| stream.is_anybody_there()).collect()
     }
 
     /// What the turns of all sessions came to so far.

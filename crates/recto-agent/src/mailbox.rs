@@ -21,13 +21,13 @@ use recto_store::{
 };
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, interval_at};
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::access::admit_message;
 use crate::actor::Actor;
 use crate::error::{AgentError, AgentResult};
 use crate::event::EventKind;
-use crate::event_stream::EventStream;
+use crate::event_stream::{EventStream, TurnHold};
 use crate::inbound::{ArrivedMessage, Inbound};
 use crate::notice::NoticeFacts;
 use crate::preview::{RequestPreview, preview_request};
@@ -36,14 +36,18 @@ use crate::session_cache::SessionCache;
 use crate::shared::{AgentShared, WorkGuard};
 use crate::step::EndReason;
 use crate::stop::StopSignal;
-use crate::stop_requests::look_for_stop;
 use crate::turn::TurnRunner;
 use crate::turn_gate::GatePass;
+use crate::turn_relay::TurnRelay;
 
 /// How long a task waits for the next message before it ends.
 const IDLE: Duration = Duration::from_secs(300);
 /// How often the store is looked at for a wish to stop what runs here.
 const STOP_INTERVAL: Duration = Duration::from_secs(1);
+/// How often those who follow a turn in another process are told how it stands.
+const RELAY_INTERVAL: Duration = Duration::from_millis(250);
+/// How long a turn waits for a store that can't be reached, from one try to the next.
+const STORE_PAUSE: Duration = Duration::from_secs(1);
 /// How often a turn that another process runs is looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
@@ -67,7 +71,7 @@ pub(crate) enum MailboxItem {
     /// A message that nobody has stored yet.
     Message(Box<ArrivedMessage>, AckSender, WorkGuard),
     /// A turn that is stored already, and that its process left unfinished.
-    Open(TurnId, WorkGuard),
+    Open(TurnHold, WorkGuard),
     /// A question what a model would be sent.
     Preview(Box<Inbound>, PreviewSender),
     /// The word that the store has a wish to stop a turn, to be looked for at once.
@@ -137,6 +141,8 @@ pub(crate) struct TurnListeners {
     session: SessionId,
     events: Arc<EventStream>,
     waiting: Mutex<AwaitedStage>,
+    /// The turn, from when it is stored until all is told of it.
+    held: Mutex<Option<TurnHold>>,
     /// Rings when the message is stored.
     stored: Notify,
 }
@@ -153,19 +159,28 @@ enum AwaitedStage {
 impl TurnListeners {
     fn new(events: &Arc<EventStream>, session: SessionId, waiting: AwaitedStage) -> Self {
         let (events, waiting) = (events.clone(), Mutex::new(waiting));
-        TurnListeners { session, events, waiting, stored: Notify::new() }
+        TurnListeners { session, events, waiting, held: Mutex::default(), stored: Notify::new() }
     }
 
     /// Tells that the message is stored, unless that was told.
     pub(crate) fn accepted(&self, turn: TurnId, message: &ArrivedMessage) {
         let before = std::mem::replace(&mut *self.waiting.lock(), AwaitedStage::ForEnd(turn));
         if let AwaitedStage::ForAck(ack) = before {
+            *self.held.lock() = Some(self.events.hold(turn));
             self.emit(turn, EventKind::Accepted);
             if let Some(exchange) = &message.inbound.replaces {
                 self.emit(turn, exchange.event(&message.inbound.actor));
             }
             let _ = ack.send(Ok(turn));
             self.stored.notify_one();
+        }
+    }
+
+    /// The turn, once its message is stored.
+    fn turn(&self) -> Option<TurnId> {
+        match *self.waiting.lock() {
+            AwaitedStage::ForAck(_) => None,
+            AwaitedStage::ForEnd(turn) => Some(turn),
         }
     }
 
@@ -177,7 +192,7 @@ impl TurnListeners {
     /// Tells of what went wrong and could not be stored. Whoever waits hears of
     /// it: as the answer to the message, or as the end of its turn.
     fn failed(self, error: AgentError) {
-        let TurnListeners { events, waiting, .. } = self;
+        let TurnListeners { events, waiting, held: _held, .. } = self;
         match waiting.into_inner() {
             AwaitedStage::ForAck(ack) => {
                 let _ = ack.send(Err(error));
@@ -204,24 +219,24 @@ impl TurnListeners {
 struct QueuedTurn {
     origin: TurnOrigin,
     waiting: AwaitedStage,
-    _work: WorkGuard,
+    work: WorkGuard,
 }
 
 /// Where a turn comes from: a message that is not stored yet, or the store.
 enum TurnOrigin {
     Fresh(Box<ArrivedMessage>),
-    Open(TurnId),
+    Open(TurnHold),
 }
 
 impl QueuedTurn {
     fn fresh(message: Box<ArrivedMessage>, ack: AckSender, guard: WorkGuard) -> Self {
         let (origin, waiting) = (TurnOrigin::Fresh(message), AwaitedStage::ForAck(ack));
-        QueuedTurn { origin, waiting, _work: guard }
+        QueuedTurn { origin, waiting, work: guard }
     }
 
-    fn open(turn: TurnId, guard: WorkGuard) -> Self {
-        let (origin, waiting) = (TurnOrigin::Open(turn), AwaitedStage::ForEnd(turn));
-        QueuedTurn { origin, waiting, _work: guard }
+    fn open(turn: TurnHold, guard: WorkGuard) -> Self {
+        let waiting = AwaitedStage::ForEnd(turn.turn());
+        QueuedTurn { origin: TurnOrigin::Open(turn), waiting, work: guard }
     }
 }
 
@@ -284,14 +299,24 @@ impl MailboxTask {
     async fn work(&mut self, work: QueuedTurn, mail: &mut mpsc::UnboundedReceiver<MailboxItem>) {
         let stop = Arc::new(StopSignal::default());
         *self.running.lock() = Some(stop.clone());
-        let QueuedTurn { origin, waiting, _work } = work;
+        let QueuedTurn { origin, waiting, work } = work;
         let listeners = TurnListeners::new(&self.events, self.session.id, waiting);
         let ran = self.run(&listeners, &stop, origin, mail).await;
         *self.running.lock() = None;
-        if let Err(error) = ran {
-            // What is known may not be what is stored any more.
-            self.session.forget();
-            listeners.failed(error);
+        let Err(error) = ran else { return };
+        // What is known may not be what is stored any more.
+        self.session.forget();
+        match listeners.turn() {
+            Some(turn) if is_out_of_reach(&error) => {
+                tracing::warn!(%turn, %error, "a turn is begun again when the store can be reached");
+                self.queue.push_front(QueuedTurn::open(self.events.hold(turn), work));
+                tokio::time::sleep(STORE_PAUSE).await;
+            }
+            // Whoever has it goes on with it, and its end is told from there.
+            Some(turn) if is_taken_over(&error) => {
+                tracing::warn!(%turn, "another process goes on with a turn of this one");
+            }
+            _ => listeners.failed(error),
         }
     }
 
@@ -313,6 +338,9 @@ impl MailboxTask {
         let mut closing = false;
         let mut ended = None;
         let mut looks = interval_at(Instant::now() + STOP_INTERVAL, STOP_INTERVAL);
+        let mut relay = TurnRelay::default();
+        let mut relays = interval_at(Instant::now() + RELAY_INTERVAL, RELAY_INTERVAL);
+        relays.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             if let Some(ran) = ended {
                 return ran;
@@ -329,11 +357,16 @@ impl MailboxTask {
                     continue;
                 }
                 _ = looks.tick() => Some(MailboxItem::LookForStop),
+                _ = relays.tick(), if relay.is_followed() => {
+                    let write = relay.write(shared, &self.events);
+                    beside(turn.as_mut(), &mut ended, write).await;
+                    continue;
+                }
                 arrived = mail.recv(), if open && stored => arrived,
             };
             match arrived {
                 Some(MailboxItem::LookForStop) => {
-                    let look = look_for_stop(shared, listeners.session, stop);
+                    let look = relay.look_for_wishes(shared, listeners.session, stop);
                     beside(turn.as_mut(), &mut ended, look).await;
                 }
                 // Whoever waits for its answer hears that there will be none.
@@ -341,7 +374,8 @@ impl MailboxTask {
                 Some(MailboxItem::Message(message, ack, guard)) => {
                     let accept = accept(shared, &self.events, &message, ack);
                     let accepted = beside(turn.as_mut(), &mut ended, accept).await;
-                    self.queue.extend(accepted.map(|turn| QueuedTurn::open(turn, guard)));
+                    let hold = |turn| QueuedTurn::open(self.events.hold(turn), guard);
+                    self.queue.extend(accepted.map(hold));
                 }
                 Some(MailboxItem::Open(turn, guard)) => {
                     self.queue.push_back(QueuedTurn::open(turn, guard));
@@ -402,8 +436,9 @@ async fn accept(
 
 /// Runs a turn to its end. An error means that the store did not take something.
 async fn run(runner: &mut TurnRunner<'_>, origin: TurnOrigin) -> AgentResult {
+    let mut _held = None;
     let turn = match origin {
-        TurnOrigin::Open(turn) => Some(turn),
+        TurnOrigin::Open(turn) => Some(_held.insert(turn).turn()),
         TurnOrigin::Fresh(message) => {
             admit_message(runner.shared, &message).await?;
             let ran = AssertUnwindSafe(runner.run_fresh(&message)).catch_unwind().await;
@@ -420,6 +455,7 @@ async fn run(runner: &mut TurnRunner<'_>, origin: TurnOrigin) -> AgentResult {
 /// process left unfinished is finished here.
 async fn run_when_free(runner: &mut TurnRunner<'_>, id: TurnId) -> AgentResult {
     let store = runner.shared.parts.store.clone();
+    let _held = runner.shared.streams.hold(id);
     loop {
         let turn = match store.take_over(id).await {
             Ok(turn) => turn,
@@ -495,6 +531,24 @@ async fn run_claimed(runner: &mut TurnRunner<'_>, turn: &StoredTurn) -> AgentRes
         Ok(ran) => ran,
         Err(panic) => runner.give_up(turn, &fault(&*panic)).await,
     }
+}
+
+/// Whether the store could not be had, and may be later. Nothing is known then of how far the turn
+/// is in it.
+fn is_out_of_reach(error: &AgentError) -> bool {
+    matches!(error, AgentError::Store(StoreError::Unreachable { .. } | StoreError::Locked { .. }))
+}
+
+/// Whether another process has the turn by now, or has ended it.
+fn is_taken_over(error: &AgentError) -> bool {
+    matches!(
+        error,
+        AgentError::Store(
+            StoreError::NotOurs { .. }
+                | StoreError::BegunAgain { .. }
+                | StoreError::WrongStatus { .. }
+        )
+    )
 }
 
 /// Whether trying again would end the same way.

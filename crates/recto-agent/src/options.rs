@@ -76,9 +76,9 @@ pub struct AgentOptions {
 }
 
 impl AgentOptions {
-    /// Often enough for a person who waits for a turn of a process that died, and seldom
-    /// enough to cost nothing.
-    pub const RECOVERY_INTERVAL: Duration = Duration::from_secs(30);
+    /// Often enough for a person who waits for a turn of a process that died. A look costs next
+    /// to nothing while there is none.
+    pub const RECOVERY_INTERVAL: Duration = Duration::from_millis(500);
 }
 
 /// A model that can answer, and how it wants to be asked.

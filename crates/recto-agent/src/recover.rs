@@ -251,7 +251,8 @@ async fn write_closing(store: &Store, turn: &StoredTurn, closing: &TurnClosing) 
     let bodies: Vec<_> = unstored.into_iter().chain(results).chain(error).collect();
     let commit = closing_commit(bodies.into_iter(), last, ending, detail);
     let tally = tally_stored_turn(store, turn).await.into_tally();
-    store.advance(turn.id, TurnCommit { tally: Some(tally), ..commit }).await?;
+    let begun = Some(turn.attempts.begins);
+    store.advance(turn.id, TurnCommit { tally: Some(tally), begun, ..commit }).await?;
     Ok(())
 }
 

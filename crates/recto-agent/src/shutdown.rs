@@ -4,11 +4,12 @@
 #[cfg(test)]
 pub(crate) mod tests;
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use recto_store::{SessionId, StoreError, StoredTurn, TurnId};
+use recto_store::{SessionId, StoreError, StoredTurn, TurnId, TurnOwner};
 use tokio::time::{sleep, timeout};
 
 use crate::access::must_work_in_its_folder;
@@ -59,6 +60,40 @@ pub struct TakeUpReport {
     pub closed: Vec<ClosedTurn>,
 }
 
+/// How often turns are looked at again that were left and could not be taken up: they wait for a
+/// person, or are another agent's.
+const SECOND_LOOK: Duration = Duration::from_secs(30);
+
+/// In how many looks a turn of this process has to be one that no task has until it is taken for
+/// one that was forgotten: the word that it was stored may be on its way.
+const FORGOTTEN_LOOKS: u32 = 3;
+
+/// What was found in earlier looks for turns that nobody has any more.
+#[derive(Debug, Default)]
+struct LeftTurns {
+    /// Those of processes that are gone, when they were last taken up as far as they could be.
+    gone: HashSet<TurnId>,
+    looked: Option<Instant>,
+    /// Those of this process that no task has, and in how many looks.
+    forgotten: HashMap<TurnId, u32>,
+}
+
+impl LeftTurns {
+    /// Whether turns of processes that are gone are worth a look.
+    fn wants_look(&self, gone: &HashSet<TurnId>) -> bool {
+        let is_due = self.looked.is_none_or(|looked| looked.elapsed() >= SECOND_LOOK);
+        !gone.is_subset(&self.gone) || (is_due && !gone.is_empty())
+    }
+
+    /// Counts turns that no task has, and gives those that nobody will come back for.
+    fn count_forgotten(&mut self, turns: impl Iterator<Item = TurnId>) -> Vec<TurnId> {
+        let before = std::mem::take(&mut self.forgotten);
+        self.forgotten = turns.map(|turn| (turn, before.get(&turn).unwrap_or(&0) + 1)).collect();
+        let is_sure = |(turn, looks): (&TurnId, &u32)| (*looks >= FORGOTTEN_LOOKS).then_some(*turn);
+        self.forgotten.iter().filter_map(is_sure).collect()
+    }
+}
+
 impl Agent {
     /// Shuts the agent down. From now on it takes no messages and begins no turns; those
     /// that run have the grace time to end. The rest is dropped where it stands, as if
@@ -96,7 +131,8 @@ impl Agent {
                 Err(error) => return Err(error.into()),
             }
             let work = self.shared.begin_work(scope.work_kind(&turn));
-            self.post(turn.session, MailboxItem::Open(turn.id, work))?;
+            let held = self.shared.streams.hold(turn.id);
+            self.post(turn.session, MailboxItem::Open(held, work))?;
             report.taken_up.push(turn);
         }
         Ok(report)
@@ -120,6 +156,7 @@ impl Agent {
         let (shared, mailboxes) = (Arc::downgrade(&self.shared), Arc::downgrade(&self.mailboxes));
         let interval = self.shared.parts.options.recovery_interval;
         let task = tokio::spawn(async move {
+            let mut seen = LeftTurns::default();
             loop {
                 sleep(interval).await;
                 let (Some(shared), Some(mailboxes)) = (shared.upgrade(), mailboxes.upgrade())
@@ -127,10 +164,40 @@ impl Agent {
                     return;
                 };
                 // What the store does not give now, it may give the next time.
-                let _ = Agent { shared, mailboxes }.take_up(TakeUpScope::All).await;
+                let _ = Agent { shared, mailboxes }.take_up_left(&mut seen).await;
             }
         });
         self.mailboxes.keep_recovery(task.abort_handle());
+    }
+
+    /// Looks for turns that nobody has any more, which costs little while there are none.
+    async fn take_up_left(&self, seen: &mut LeftTurns) -> AgentResult {
+        let open = self.store().open_turn_owners().await?;
+        let of = |owner| open.iter().filter(move |turn| turn.owner == owner).map(|turn| turn.turn);
+        let gone: HashSet<TurnId> = of(TurnOwner::Gone).collect();
+        if seen.wants_look(&gone) {
+            self.take_up(TakeUpScope::All).await?;
+            seen.gone = gone;
+            seen.looked = Some(Instant::now());
+        }
+        let here = of(TurnOwner::Here).filter(|turn| !self.shared.streams.is_held(*turn));
+        for turn in seen.count_forgotten(here) {
+            self.go_on_with_forgotten(turn).await?;
+        }
+        Ok(())
+    }
+
+    /// Goes on with a turn that is this process's and that none of its tasks has: the store was
+    /// lost just when it took the message, and nobody was told that it did.
+    async fn go_on_with_forgotten(&self, turn: TurnId) -> AgentResult {
+        let Some(turn) = self.store().turn(turn).await? else { return Ok(()) };
+        let session = self.store().session(turn.session).await?;
+        // Other agents of this process look after theirs.
+        if session.is_none_or(|session| session.agent != self.name()) {
+            return Ok(());
+        }
+        let work = self.shared.begin_work(WorkKind::TakenUp(turn.id));
+        self.post(turn.session, MailboxItem::Open(self.shared.streams.hold(turn.id), work))
     }
 
     /// The error of an answer that never came.

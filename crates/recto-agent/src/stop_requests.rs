@@ -13,9 +13,7 @@ use crate::error::{AgentError, AgentResult};
 use crate::mailbox::MailboxItem;
 use crate::recover::settle_open_turns;
 use crate::rights::Right;
-use crate::shared::AgentShared;
 use crate::shutdown::TakeUpScope;
-use crate::stop::StopSignal;
 
 /// What became of the wish to stop what is open in a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -162,12 +160,4 @@ async fn request_stops(
         }
     }
     Ok(outcome)
-}
-
-/// Stops what runs where somebody has asked for it by the store, in another process perhaps.
-pub(crate) async fn look_for_stop(shared: &AgentShared, session: SessionId, stop: &StopSignal) {
-    // What the store does not give now, it may give the next time.
-    if let Ok(Some(by)) = shared.parts.store.stop_requested(session).await {
-        stop.request_by(&Actor::from_store(&by));
-    }
 }

@@ -75,6 +75,8 @@ pub(crate) struct TurnRun<'a> {
     pub(crate) message_id: MessageId,
     /// Absent until the first commit, which stores message and request at once.
     pub(crate) turn_id: Option<TurnId>,
+    /// Which begin of the turn this is: a step of an earlier one is refused.
+    pub(crate) begun: u32,
     /// The number of the turn in its session, from 1.
     pub(crate) number: TurnNumber,
     /// Decides what happens next; stored with each commit but the last.
@@ -378,8 +380,9 @@ impl TurnRun<'_> {
         let messages = commit.brought.iter().chain(&commit.messages);
         let messages: Vec<_> = messages.map(|new| new.message.clone()).collect();
         let carry = commit.carry.clone();
-        if self.turn_id.is_none() {
-            commit.basis = Some(self.session.basis());
+        match self.turn_id {
+            Some(_) => commit.begun = Some(self.begun),
+            None => commit.basis = Some(self.session.basis()),
         }
         let request = self.store_commit(commit.into()).await?;
         self.session.append(&messages);

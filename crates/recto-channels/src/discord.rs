@@ -25,6 +25,7 @@ use self::gateway::DiscordReader;
 use self::rest::{DiscordRest, RestFailure};
 use self::service::DiscordService;
 use crate::chat_channel::{ChannelPolicy, RunningChat};
+use crate::election::{await_turn, while_elected};
 use crate::host::ChannelHost;
 use crate::supervisor::{ChannelBoard, ChannelProblem};
 
@@ -127,8 +128,12 @@ pub(crate) async fn run(
     host: ChannelHost,
     board: ChannelBoard,
 ) -> ChannelProblem {
+    let store = host.store.clone();
     match start(options, host, board).await {
-        Ok(reader) => reader.read_events().await,
+        Ok(reader) => {
+            let account = reader.channel.account.clone();
+            while_elected(&store, &account, reader.read_events()).await
+        }
         Err(problem) => problem,
     }
 }
@@ -144,6 +149,7 @@ async fn start(
     register_commands(&rest, &me).await;
     // Its id, which stays when it is given another name.
     let account = ChannelAccount { channel: CHANNEL.to_owned(), account: me.id.clone() };
+    await_turn(&host.store, &account, &me.username, &board, CHANNEL).await?;
     let service = DiscordService::new(rest.clone(), me.clone());
     let channel = RunningChat::start(service, account, options.policy.clone(), host).await;
     let store_problem = |error: StoreError| ChannelProblem::passing(error.to_string());

@@ -16,6 +16,7 @@ mod access;
 mod chat_channel;
 mod content;
 mod discord;
+mod election;
 mod host;
 mod incoming;
 mod keyed_queue;

@@ -47,6 +47,11 @@ pub enum ChannelState {
         /// The bot's name at its service.
         account: String,
     },
+    /// Another process reads what this bot is sent; this one does when that one has ended.
+    Standby {
+        /// The bot's name at its service.
+        account: String,
+    },
     /// It can't be used, and is tried again.
     Failing(ChannelProblem),
 }
@@ -80,7 +85,9 @@ impl ChannelState {
     fn health(&self) -> ChannelHealthState {
         match self {
             ChannelState::Starting => ChannelHealthState::Starting,
-            ChannelState::Running { .. } => ChannelHealthState::Running,
+            ChannelState::Running { .. } | ChannelState::Standby { .. } => {
+                ChannelHealthState::Running
+            }
             ChannelState::Failing(_) => ChannelHealthState::Failing,
         }
     }
@@ -90,6 +97,9 @@ impl ChannelState {
         match self {
             ChannelState::Starting => "connecting".to_owned(),
             ChannelState::Running { account } => format!("running as @{account}"),
+            ChannelState::Standby { account } => {
+                format!("standing by: another process answers as @{account}")
+            }
             ChannelState::Failing(problem) => match &problem.hint {
                 Some(hint) => format!("not connected: {problem} ({hint})"),
                 None => format!("not connected: {problem}; it is tried again"),
@@ -121,6 +131,11 @@ impl ChannelBoard {
         if before.as_ref() == Some(&state) {
             return;
         }
+        if matches!(state, ChannelState::Standby { .. }) {
+            tracing::info!(channel, "{}", state.describe());
+            // What others are told of the bot, the process says that has it.
+            return;
+        }
         match &state {
             ChannelState::Failing(_) => tracing::warn!(channel, "{}", state.describe()),
             _ => tracing::info!(channel, "{}", state.describe()),
@@ -139,7 +154,8 @@ pub struct RunningChannels {
 }
 
 impl RunningChannels {
-    /// Starts all channels that are set up. Must be called within a tokio runtime.
+    /// Starts all channels that are set up, each once over all processes that use the store
+    /// (`election.rs`). Must be called within a tokio runtime.
     pub fn start(options: ChannelOptions, host: &ChannelHost) -> Self {
         let board = ChannelBoard::new(host.store.clone());
         let mut tasks = Vec::new();

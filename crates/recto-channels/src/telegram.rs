@@ -25,6 +25,7 @@ use self::api::send;
 use self::poll::TelegramReader;
 use self::service::TelegramService;
 use crate::chat_channel::{ChannelPolicy, RunningChat};
+use crate::election::{await_turn, while_elected};
 use crate::host::ChannelHost;
 use crate::supervisor::{ChannelBoard, ChannelProblem};
 
@@ -77,8 +78,12 @@ pub(crate) async fn run(
     host: ChannelHost,
     board: ChannelBoard,
 ) -> ChannelProblem {
+    let store = host.store.clone();
     match start(options, host, board).await {
-        Ok(reader) => reader.read_updates().await,
+        Ok(reader) => {
+            let account = reader.channel.account.clone();
+            while_elected(&store, &account, reader.read_updates()).await
+        }
         Err(problem) => problem,
     }
 }
@@ -92,6 +97,7 @@ async fn start(
     let bot = connect(&options)?;
     let me = find_identity(&bot).await?;
     let account = ChannelAccount { channel: CHANNEL.to_owned(), account: me.username.clone() };
+    await_turn(&host.store, &account, &me.username, &board, CHANNEL).await?;
     let store_problem = |error: StoreError| ChannelProblem::passing(error.to_string());
     let service =
         TelegramService::new(bot.clone(), &account, &host).await.map_err(store_problem)?;

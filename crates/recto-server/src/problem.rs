@@ -267,6 +267,8 @@ fn status_of_store(error: &StoreError) -> StatusCode {
         StoreError::TooManyGuesses => StatusCode::TOO_MANY_REQUESTS,
         StoreError::Busy { .. }
         | StoreError::NotOurs { .. }
+        | StoreError::BegunAgain { .. }
+        | StoreError::LostLease { .. }
         | StoreError::WrongStatus { .. }
         | StoreError::OutOfOrder { .. }
         | StoreError::Changed { .. }
@@ -282,8 +284,6 @@ fn status_of_store(error: &StoreError) -> StatusCode {
         | StoreError::Full { .. }
         | StoreError::Locked { .. }
         | StoreError::Unreachable { .. }
-        | StoreError::LostHold
-        | StoreError::HeldElsewhere { .. }
         | StoreError::Closed => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }

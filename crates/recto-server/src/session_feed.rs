@@ -155,7 +155,7 @@ impl SessionFeed {
                     return;
                 }
             }
-            tokio::time::sleep(INTERVAL).await;
+            changes.wait(INTERVAL).await;
         }
     }
 }

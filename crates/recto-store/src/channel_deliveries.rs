@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::channel_updates::ChannelAccount;
 use crate::error::{DbError, StoreResult};
 use crate::ids::{ChannelDeliveryId, Moment, TurnId};
+use crate::leases;
 use crate::owner::{OwnerId, TurnOwner};
 use crate::rows::{self, DbResult};
 use crate::store::Store;
@@ -162,8 +163,15 @@ impl Store {
 
     /// Notes the ids of all messages that were made for a delivery.
     pub async fn note_sent(&self, id: ChannelDeliveryId, sent: &[String]) -> StoreResult<()> {
-        let sent = rows::to_json(&sent)?;
+        let (sent, owners) = (rows::to_json(&sent)?, self.owners());
         self.write(move |db| {
+            let sql = "SELECT channel, account FROM channel_deliveries WHERE id = ?1";
+            let account = db.first(sql, [id.0], |row| {
+                Ok(ChannelAccount { channel: row.get("channel")?, account: row.get("account")? })
+            })?;
+            if let Some(account) = account {
+                leases::must_not_be_lost(db, &owners, &account.lease_name())?;
+            }
             let sql = "UPDATE channel_deliveries SET sent = ?2 WHERE id = ?1";
             db.execute(sql, params![id.0, sent]).map(drop)
         })
@@ -308,13 +316,13 @@ impl Store {
                 let state = ChannelHealthState::from_name(&state)
                     .ok_or_else(|| DbError::damaged(format!("channel state `{state}`")))?;
                 let owner = row.get::<_, Option<i64>>("owner")?.map(OwnerId);
-                let lives = |owner| owners.look_up(owner) != TurnOwner::Gone;
+                let owner = owner.map(|owner| owners.look_up(db, owner)).transpose()?;
                 Ok(ChannelHealth {
                     channel: row.get("channel")?,
                     state,
                     detail: row.get("detail")?,
                     at: rows::moment(row, "at")?,
-                    is_current: owner.is_some_and(lives),
+                    is_current: owner.is_some_and(|owner| owner != TurnOwner::Gone),
                 })
             })
         })

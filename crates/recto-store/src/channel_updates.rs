@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::channel_deliveries::{self, ChannelDelivery, NewChannelDelivery};
 use crate::error::StoreResult;
 use crate::ids::{ChannelUpdateId, Moment};
+use crate::leases;
 use crate::rows::{self, DbResult};
 use crate::store::Store;
 
@@ -18,6 +19,13 @@ pub struct ChannelAccount {
     pub channel: String,
     /// The bot's name there.
     pub account: String,
+}
+
+impl ChannelAccount {
+    /// The lease of whoever reads what the bot is sent, and speaks for it.
+    pub fn lease_name(&self) -> String {
+        format!("{}:{}", self.channel, self.account)
+    }
 }
 
 /// How far a bot has read.
@@ -69,8 +77,9 @@ impl Store {
         updates: Vec<NewChannelUpdate>,
         cursor: ChannelCursor,
     ) -> StoreResult<Vec<ChannelUpdate>> {
-        let account = account.clone();
+        let (account, owners) = (account.clone(), self.owners());
         self.write(move |db| {
+            leases::must_not_be_lost(db, &owners, &account.lease_name())?;
             let mut new = Vec::new();
             for update in &updates {
                 new.extend(insert(db, &account, update, cursor.at)?);
@@ -155,8 +164,9 @@ impl Store {
         deliveries: Vec<NewChannelDelivery>,
         at: Moment,
     ) -> StoreResult<Vec<ChannelDelivery>> {
-        let account = account.clone();
+        let (account, owners) = (account.clone(), self.owners());
         self.write(move |db| {
+            leases::must_not_be_lost(db, &owners, &account.lease_name())?;
             let sql = "UPDATE channel_updates SET ended = ?2, payload = NULL WHERE id = ?1";
             db.execute(sql, [id.0, at.microseconds()])?;
             let insert = |new| channel_deliveries::insert(db, &account, new, at);

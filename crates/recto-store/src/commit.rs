@@ -45,6 +45,9 @@ pub struct TurnCommit {
     /// A summary that the request shows for the first time, in place of messages
     /// and of the summary before it.
     pub compaction: Option<NewCompaction>,
+    /// Which begin of its turn the step belongs to. Where the turn was begun again since, it is refused as
+    /// [`StoreError::BegunAgain`]; `None` checks nothing.
+    pub begun: Option<u32>,
     /// What the session was when it was read. A turn that begins on anything else
     /// is refused as [`StoreError::Changed`]; `None` checks nothing.
     pub basis: Option<SessionBasis>,

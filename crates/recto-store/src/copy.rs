@@ -17,7 +17,7 @@ const AT_ONCE: i64 = 200;
 
 /// All tables, each behind those that it refers to, with the column that numbers its rows or
 /// those that its rows are known by.
-const TABLES: [(&str, TableOrder); 27] = [
+const TABLES: [(&str, TableOrder); 30] = [
     ("sessions", TableOrder::Number("id")),
     ("bindings", TableOrder::Key("key")),
     ("session_items", TableOrder::Number("id")),
@@ -45,6 +45,9 @@ const TABLES: [(&str, TableOrder); 27] = [
     ("schedules", TableOrder::Number("id")),
     ("schedule_runs", TableOrder::Number("id")),
     ("approvals", TableOrder::Number("id")),
+    ("leases", TableOrder::Key("name")),
+    ("turn_followers", TableOrder::Key("turn, owner")),
+    ("turn_snapshots", TableOrder::Key("turn")),
 ];
 
 /// What the rows of a table are ordered by.
@@ -73,7 +76,8 @@ pub async fn copy_store(from: &StoreOptions, to: &StoreOptions) -> StoreResult<V
     let (source, target) = (Store::open(from)?, Store::open(to)?);
     let ours = [source.owners().own(), target.owners().own()];
     for store in [&source, &target] {
-        if !store.owners().is_alone_with(&ours) {
+        let owners = store.owners();
+        if !store.read(move |db| owners.is_alone_with(db, &ours)).await? {
             return Err(StoreError::InUse { path: store.path().to_owned() });
         }
     }

@@ -30,6 +30,12 @@ pub enum StoreError {
     /// The turn is not at the point that the call needs.
     #[error("turn {turn} is {status}")]
     WrongStatus { turn: TurnId, status: TurnStatus },
+    /// Another process has gone on with the turn since.
+    #[error("turn {turn} was begun again, in another process perhaps")]
+    BegunAgain { turn: TurnId },
+    /// Another process does now what one at a time may do.
+    #[error("another process has taken over `{name}`")]
+    LostLease { name: String },
     /// A message's number does not lie above the last one of its session: some
     /// other writer was faster.
     #[error("message {} can't follow message {}", .message.0, .last.0)]
@@ -136,18 +142,6 @@ pub enum StoreError {
     /// The server has no such database.
     #[error("there is no database `{url}`")]
     NoDatabase { url: String },
-    /// Another home works with the database.
-    #[error("the database `{url}` is used by another Recto, on `{host}`")]
-    HeldElsewhere {
-        url: String,
-        /// The machine on which the other home is.
-        host: String,
-        /// How long it has the database if nothing is heard of it.
-        seconds: u64,
-    },
-    /// Another home has taken the database meanwhile.
-    #[error("another Recto has taken over the database, because nothing was heard of this one")]
-    LostHold,
     /// Another process has the store open.
     #[error("another process uses the database `{}`", .path.display())]
     InUse { path: PathBuf },
@@ -215,12 +209,8 @@ impl StoreError {
             StoreError::NoDatabase { .. } => {
                 Some("make it with `createdb`, or check its name in the URL")
             }
-            StoreError::HeldElsewhere { .. } => {
-                Some("end the other one; if it is gone already, try again after half a minute")
-            }
             StoreError::InUse { .. } => Some("end every Recto that uses it first"),
             StoreError::NotEmpty { .. } => Some("copy to a new one"),
-            StoreError::LostHold => Some("end this one, and start it again"),
             _ => None,
         }
     }

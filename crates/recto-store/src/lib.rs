@@ -13,8 +13,8 @@
 //! ```
 //!
 //! What a call has answered is on the disk. A turn that another process is at
-//! work on can't be written by this one; a turn whose process has ended can be
-//! taken over ([`Store::take_over`]).
+//! work on can't be written by this one, wherever that process is; a turn whose process has ended
+//! can be taken over ([`Store::take_over`]).
 //!
 //! Inside there are one thread that writes, with everything that waits in one
 //! commit (`writer`), a few connections that read and never wait for it
@@ -43,6 +43,7 @@ mod feed;
 mod holder;
 mod ids;
 mod items;
+mod leases;
 mod names;
 mod opening;
 mod owner;
@@ -63,6 +64,7 @@ mod store;
 mod tokens;
 mod transcript;
 mod trusted;
+mod turn_relays;
 mod turns;
 mod usage;
 mod writable;
@@ -116,7 +118,9 @@ pub use store::{Store, StoreLocation, StoreOptions};
 pub use tokens::{NewToken, StoredToken};
 pub use transcript::{MessageCursor, SessionCursor, SessionState, StoredMessage};
 pub use trusted::TrustUpdate;
-pub use turns::{NewTurn, OpenTurns, StoredTurn, TurnAttempts, TurnEnding, TurnStatus};
+pub use leases::LeaseOutcome;
+pub use turn_relays::{TurnWishes, RelayedSnapshot};
+pub use turns::{NewTurn, OpenTurns, OwnedTurn, StoredTurn, TurnAttempts, TurnEnding, TurnStatus};
 pub use usage::{
     DayUsage, EndingCounts, ItemCounts, ItemPlace, ItemTally, ItemUsage, LastUse, SELECTION_BINS,
     SearchVerdict, SelectionBin, SessionUsage, TokenCounts, TurnTally, UsageSummary,

@@ -1,9 +1,14 @@
-//! Who runs a turn, and whether they still live.
+//! Who has a turn, and whether they still live.
 //!
-//! Every open store is an owner with a random number. While it lives it holds
-//! an exclusive lock on a file of that name; the kernel frees the lock however
-//! the process ends. So an owner whose lock can be had is dead, and since no
-//! number is ever used twice, it stays dead.
+//! Every open store is an owner with a random number, which no other has or will have. Whether one
+//! lives is told in one of two ways, and nothing above this file knows in which ([`OwnerRegistry`]):
+//!
+//! - Beside a file, by a lock: while it lives, an owner holds an exclusive lock on a file of its
+//!   number; the kernel frees the lock however the process ends. So an owner whose lock can be had
+//!   is dead, at once and for good.
+//! - On a server, by a lease: a row that the owner puts off while it lives (`postgres/nodes.rs`). One that
+//!   was silent for too long counts as dead, and may yet come back. So whoever takes something over
+//!   from it writes down that it did, and whoever comes back looks before it writes.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -14,6 +19,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use recto_fs::{create_private_folder, private_options};
+
+use crate::postgres::nodes::{self, NodeLease};
+use crate::rows::DbResult;
+use crate::sql::SqlConnection;
 
 /// Who has a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +55,8 @@ impl OwnerId {
         Self::random()
     }
 
-    fn random() -> Self {
+    /// A number that nobody else has.
+    pub(crate) fn random() -> Self {
         let seed = (std::process::id(), SystemTime::now());
         OwnerId(RandomState::new().hash_one(seed).cast_signed())
     }
@@ -56,50 +66,81 @@ impl OwnerId {
     }
 }
 
-/// This owner and the folder where it can be looked up.
+/// This owner, and how it finds out about others.
 #[derive(Debug)]
-pub(crate) struct OwnerRegistry {
+pub(crate) enum OwnerRegistry {
+    /// By locks on files.
+    Files(OwnerFiles),
+    /// By rows with a time.
+    Leases(NodeLease),
+}
+
+impl OwnerRegistry {
+    /// This owner's number.
+    pub(crate) fn own(&self) -> OwnerId {
+        match self {
+            OwnerRegistry::Files(files) => files.own,
+            OwnerRegistry::Leases(lease) => lease.own(),
+        }
+    }
+
+    /// Finds out whether an owner lives. `db` is within a transaction on the store that it owns
+    /// something in.
+    pub(crate) fn look_up(&self, db: &SqlConnection, id: OwnerId) -> DbResult<TurnOwner> {
+        if id == self.own() {
+            return Ok(TurnOwner::Here);
+        }
+        let is_alive = match (self, db) {
+            (OwnerRegistry::Leases(_), SqlConnection::Postgres(db)) => nodes::is_alive(db, id)?,
+            (OwnerRegistry::Files(files), _) => !is_dead(&files.folder.join(id.file_name())),
+            // A server's owners are in the server.
+            (OwnerRegistry::Leases(_), SqlConnection::Sqlite(_)) => false,
+        };
+        Ok(if is_alive { TurnOwner::Elsewhere } else { TurnOwner::Gone })
+    }
+
+    /// Whether no other owner lives, but for those who are known.
+    pub(crate) fn is_alone_with(&self, db: &SqlConnection, known: &[OwnerId]) -> DbResult<bool> {
+        match (self, db) {
+            (OwnerRegistry::Leases(lease), SqlConnection::Postgres(db)) => {
+                let is_known = |id: &OwnerId| *id == lease.own() || known.contains(id);
+                Ok(nodes::list_alive(db)?.iter().all(is_known))
+            }
+            (OwnerRegistry::Files(files), _) => Ok(files.are_alone_with(known)),
+            (OwnerRegistry::Leases(_), SqlConnection::Sqlite(_)) => Ok(true),
+        }
+    }
+}
+
+/// The lock of this owner, and the folder in which those of others are.
+#[derive(Debug)]
+pub(crate) struct OwnerFiles {
     folder: PathBuf,
     own: OwnerId,
     /// Locked as long as it is open.
     _lock: File,
 }
 
-impl OwnerRegistry {
+impl OwnerFiles {
     /// Becomes an owner, and clears away those that ended.
     pub(crate) fn join(folder: PathBuf) -> io::Result<Self> {
         create_private_folder(&folder)?;
         remove_dead(&folder);
         let own = OwnerId::random();
         let lock = lock_own_file(&folder, own)?;
-        Ok(OwnerRegistry { folder, own, _lock: lock })
+        Ok(OwnerFiles { folder, own, _lock: lock })
     }
 
-    /// This owner's number.
-    pub(crate) fn own(&self) -> OwnerId {
-        self.own
-    }
-
-    /// Whether no other owner lives, but for those who are known.
-    pub(crate) fn is_alone_with(&self, known: &[OwnerId]) -> bool {
+    fn are_alone_with(&self, known: &[OwnerId]) -> bool {
         let Ok(entries) = fs::read_dir(&self.folder) else { return false };
         let known: Vec<String> = known.iter().chain([&self.own]).map(|id| id.file_name()).collect();
         let is_known = |name: &OsStr| known.iter().any(|known| name == known.as_str());
         let mut others = entries.flatten().filter(|entry| !is_known(&entry.file_name()));
         others.all(|entry| is_dead(&entry.path()))
     }
-
-    /// Finds out whether an owner lives.
-    pub(crate) fn look_up(&self, id: OwnerId) -> TurnOwner {
-        match id {
-            id if id == self.own => TurnOwner::Here,
-            id if is_dead(&self.folder.join(id.file_name())) => TurnOwner::Gone,
-            _ => TurnOwner::Elsewhere,
-        }
-    }
 }
 
-impl Drop for OwnerRegistry {
+impl Drop for OwnerFiles {
     fn drop(&mut self) {
         // What can't be removed is swept by the next owner.
         let _ = fs::remove_file(self.folder.join(self.own.file_name()));
@@ -158,18 +199,29 @@ fn remove_dead(folder: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sqlite::SqliteConnection;
+
+    /// What another owner is to this one. Files say it, whatever the database is.
+    fn look_up(registry: &OwnerRegistry, id: OwnerId) -> TurnOwner {
+        let nothing = rusqlite::Connection::open_in_memory().unwrap();
+        let db = SqlConnection::Sqlite(SqliteConnection::new(nothing));
+        registry.look_up(&db, id).unwrap()
+    }
+
+    fn join(folder: &Path) -> OwnerRegistry {
+        OwnerRegistry::Files(OwnerFiles::join(folder.to_owned()).unwrap())
+    }
 
     #[test]
     fn an_owner_lives_until_it_is_dropped() {
         let folder = tempfile::tempdir().unwrap();
-        let ours = OwnerRegistry::join(folder.path().join("owners")).unwrap();
-        let other = OwnerRegistry::join(folder.path().join("owners")).unwrap();
-        assert_eq!(ours.look_up(ours.own()), TurnOwner::Here);
-        assert_eq!(ours.look_up(other.own()), TurnOwner::Elsewhere);
-        assert_eq!(other.look_up(ours.own()), TurnOwner::Elsewhere);
+        let (ours, other) = (join(&folder.path().join("a")), join(&folder.path().join("a")));
+        assert_eq!(look_up(&ours, ours.own()), TurnOwner::Here);
+        assert_eq!(look_up(&ours, other.own()), TurnOwner::Elsewhere);
+        assert_eq!(look_up(&other, ours.own()), TurnOwner::Elsewhere);
         let gone = other.own();
         drop(other);
-        assert_eq!(ours.look_up(gone), TurnOwner::Gone);
+        assert_eq!(look_up(&ours, gone), TurnOwner::Gone);
     }
 
     #[test]
@@ -179,9 +231,9 @@ mod tests {
         for path in &stale {
             fs::write(path, "").unwrap();
         }
-        let owners = OwnerRegistry::join(folder.path().to_path_buf()).unwrap();
+        let owners = join(folder.path());
         assert!(stale.iter().all(|path| !path.exists()));
-        assert_eq!(owners.look_up(OwnerId(0xaa)), TurnOwner::Gone);
+        assert_eq!(look_up(&owners, OwnerId(0xaa)), TurnOwner::Gone);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
@@ -192,10 +244,10 @@ mod tests {
         // A link to itself: opening it fails, for root, too.
         let unreadable = folder.path().join(OwnerId(0xaa).file_name());
         std::os::unix::fs::symlink(&unreadable, &unreadable).unwrap();
-        let owners = OwnerRegistry::join(folder.path().to_path_buf()).unwrap();
+        let owners = join(folder.path());
         assert!(fs::symlink_metadata(&unreadable).is_ok(), "it was swept");
-        assert_eq!(owners.look_up(OwnerId(0xaa)), TurnOwner::Elsewhere);
+        assert_eq!(look_up(&owners, OwnerId(0xaa)), TurnOwner::Elsewhere);
         fs::remove_file(&unreadable).unwrap();
-        assert_eq!(owners.look_up(OwnerId(0xaa)), TurnOwner::Gone);
+        assert_eq!(look_up(&owners, OwnerId(0xaa)), TurnOwner::Gone);
     }
 }

@@ -1,15 +1,17 @@
-//! PostgreSQL: a server that keeps the store for one home at a time.
+//! PostgreSQL: a server that keeps the store for any number of processes, on any machines.
 //!
 //! A connection is used by one thread at a time, which waits for its answers. Statements are
 //! prepared once for each connection. Who writes has the row of `recto_store` locked from the
 //! first statement to the commit, so that there is one writer at a time, as with a file: what an
 //! operation has read stays true until it is committed, and numbers are given in the order in
-//! which they are committed. The same row says which home may write at all (`hold`).
+//! which they are committed. Which processes live, and so whose turns may be taken over, is told by
+//! leases (`nodes`).
 //!
 //! Only plain SQL is spoken, so that other servers of this protocol can stand there.
 
 pub(crate) mod dialect;
-pub(crate) mod hold;
+pub(crate) mod hints;
+pub(crate) mod nodes;
 pub(crate) mod schema;
 pub(crate) mod url;
 mod value;
@@ -27,35 +29,45 @@ use crate::error::DbError;
 use crate::rows::DbResult;
 use crate::source::Pauses;
 use crate::sql::{ConnectionMode, SqlParam, SqlRow, SqlValue};
-use hold::HomeId;
+use hints::ChangeHints;
 use url::PostgresUrl;
 
 /// A server that says nothing for so long is gone.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// The database on a server, and the home that uses it.
+/// Nobody is at rest in the middle of a transaction for so long but who is stopped. It is shorter
+/// than others wait, so that none of them fails for it.
+const REST: Duration = Duration::from_secs(4);
+
+/// The database on a server, and how it is used.
 #[derive(Debug, Clone)]
 pub(crate) struct PostgresServer {
     url: PostgresUrl,
     /// The URL as errors name it, without a password.
     place: PathBuf,
-    home: HomeId,
     /// How long to wait for a server that does not answer, or for somebody else who writes.
     patience: Duration,
+    /// How long a node counts as alive without a word from it.
+    lease: Duration,
+    hints: Arc<ChangeHints>,
 }
 
 impl PostgresServer {
-    pub(crate) fn new(url: PostgresUrl, home: HomeId, patience: Duration) -> Self {
+    pub(crate) fn new(url: PostgresUrl, patience: Duration, lease: Duration) -> Self {
         let place = PathBuf::from(url.to_string());
-        PostgresServer { url, place, home, patience }
+        PostgresServer { url, place, patience, lease, hints: Arc::default() }
     }
 
     pub(crate) fn place(&self) -> &Path {
         &self.place
     }
 
-    pub(crate) fn home(&self) -> &HomeId {
-        &self.home
+    pub(crate) fn lease(&self) -> Duration {
+        self.lease
+    }
+
+    pub(crate) fn hints(&self) -> &ChangeHints {
+        &self.hints
     }
 
     pub(crate) fn patience(&self) -> Duration {
@@ -85,7 +97,7 @@ impl PostgresServer {
         let mut client = config.connect(NoTls)?;
         if mode == ConnectionMode::Writing {
             // Who is stopped in the middle of writing must not hold up others for good.
-            let (wait, idle) = (self.patience.as_millis().max(1), SILENCE.as_millis());
+            let (wait, idle) = (self.patience.as_millis().max(1), REST.as_millis());
             client.batch_execute(&format!(
                 "SET lock_timeout = {wait}; SET idle_in_transaction_session_timeout = {idle}"
             ))?;
@@ -94,7 +106,7 @@ impl PostgresServer {
             client: RefCell::new(ClientCell(Some(client))),
             statements: RefCell::default(),
             is_in_transaction: Cell::new(false),
-            home: self.home.clone(),
+            hints: self.hints.clone(),
         })
     }
 }
@@ -105,7 +117,7 @@ pub(crate) struct PostgresConnection {
     /// By the SQL of the operations.
     statements: RefCell<HashMap<Arc<str>, Statement>>,
     is_in_transaction: Cell<bool>,
-    home: HomeId,
+    hints: Arc<ChangeHints>,
 }
 
 /// How a statement is to be prepared.
@@ -150,8 +162,7 @@ impl PostgresConnection {
         rows.iter().map(|row| read(&SqlRow::Postgres(row))).collect()
     }
 
-    /// Begins a transaction. One that writes waits for whoever writes, and is refused where
-    /// another home has the database by now.
+    /// Begins a transaction. One that writes waits for whoever writes.
     pub(crate) fn begin(&self, mode: ConnectionMode) -> DbResult<()> {
         match mode {
             ConnectionMode::Reading => {
@@ -161,13 +172,18 @@ impl PostgresConnection {
             ConnectionMode::Writing => {
                 self.batch("BEGIN ISOLATION LEVEL READ COMMITTED")?;
                 self.is_in_transaction.set(true);
-                if let Err(error) = hold::lock(self, &self.home) {
+                if let Err(error) = nodes::lock_for_writing(self) {
                     let _ = self.end("ROLLBACK");
                     return Err(error);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Makes what was written last, and lets other nodes know.
+    pub(crate) fn commit(&self) -> DbResult<()> {
+        self.end(if self.hints.are_available() { hints::COMMIT_AND_NOTIFY } else { "COMMIT" })
     }
 
     /// Ends a transaction.

@@ -248,7 +248,7 @@ impl Store {
         self.write(move |db| {
             let sql = "SELECT * FROM schedule_runs WHERE schedule = ?1 AND ended IS NULL LIMIT 1";
             match db.first(sql, [schedule.0], read_owned_run)? {
-                Some((run, owner)) if is_gone(&owners, owner) => {
+                Some((run, owner)) if is_gone(db, &owners, owner)? => {
                     set_run_owner(db, run.id, owners.own())?;
                     Ok(RunStart::TakenOver(run))
                 }
@@ -288,10 +288,12 @@ impl Store {
         }
         self.write(move |db| {
             let runs = db.all(open, [&agent], read_owned_run)?;
-            let gone = runs.into_iter().filter(|(_, owner)| is_gone(&owners, *owner));
-            let gone: Vec<StoredRun> = gone.map(|(run, _)| run).collect();
-            for run in &gone {
-                set_run_owner(db, run.id, owners.own())?;
+            let mut gone = Vec::new();
+            for (run, owner) in runs {
+                if is_gone(db, &owners, owner)? {
+                    set_run_owner(db, run.id, owners.own())?;
+                    gone.push(run);
+                }
             }
             Ok(gone)
         })
@@ -323,17 +325,22 @@ impl Store {
         .await
     }
 
-    /// Notes where a run is held.
+    /// Notes where a run of this process is held.
     pub async fn set_run_turn(
         &self,
         run: RunId,
         session: SessionId,
         turn: Option<TurnId>,
     ) -> StoreResult<()> {
+        let owners = self.owners();
         self.write(move |db| {
             let sql = "UPDATE schedule_runs SET session = ?2, turn = coalesce(?3, turn)
-                       WHERE id = ?1";
-            db.execute(sql, params![run.0, session.0, turn.map(|turn| turn.0)]).map(drop)
+                       WHERE id = ?1 AND owner = ?4";
+            let values = params![run.0, session.0, turn.map(|turn| turn.0), owners.own().0];
+            match db.execute(sql, values)? {
+                1 => Ok(()),
+                _ => Err(StoreError::RunNotOurs { run }.into()),
+            }
         })
         .await
     }
@@ -500,8 +507,11 @@ fn set_run_owner(db: &SqlConnection, run: RunId, owner: OwnerId) -> DbResult<()>
     db.execute(sql, [run.0, owner.0]).map(drop)
 }
 
-fn is_gone(owners: &OwnerRegistry, owner: Option<i64>) -> bool {
-    owner.is_none_or(|id| owners.look_up(OwnerId(id)) == TurnOwner::Gone)
+fn is_gone(db: &SqlConnection, owners: &OwnerRegistry, owner: Option<i64>) -> DbResult<bool> {
+    match owner {
+        Some(id) => Ok(owners.look_up(db, OwnerId(id))? == TurnOwner::Gone),
+        None => Ok(true),
+    }
 }
 
 fn read(row: &SqlRow<'_>) -> DbResult<StoredSchedule> {

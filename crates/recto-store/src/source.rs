@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::postgres::PostgresServer;
+use tokio::sync::watch;
+
+use crate::postgres::{self, PostgresServer};
 use crate::rows::DbResult;
 use crate::sql::{ConnectionMode, SqlConnection};
 use crate::sqlite;
@@ -42,6 +44,14 @@ impl ConnectionSource {
         match self {
             ConnectionSource::Sqlite { busy, .. } => *busy,
             ConnectionSource::Postgres(server) => server.patience(),
+        }
+    }
+
+    /// Hints that something was written, where there are any.
+    pub(crate) fn hints(&self) -> Option<watch::Receiver<u64>> {
+        match self {
+            ConnectionSource::Sqlite { .. } => None,
+            ConnectionSource::Postgres(server) => postgres::hints::listen(server),
         }
     }
 

@@ -104,7 +104,7 @@ impl SqlConnection {
     pub(crate) fn commit(&self) -> DbResult<()> {
         match self {
             SqlConnection::Sqlite(db) => db.step("COMMIT"),
-            SqlConnection::Postgres(db) => db.end("COMMIT"),
+            SqlConnection::Postgres(db) => db.commit(),
         }
     }
 

@@ -1,5 +1,5 @@
 //! Requests to stop a turn, which reach it wherever it is: the process that runs it looks for
-//! them, and whoever takes it up finds them with it.
+//! them (`turn_relays.rs`), and whoever takes it up finds them with it.
 
 use crate::sql::params;
 use serde_json::Value;
@@ -29,20 +29,6 @@ impl Store {
                        WHERE session = ?1 AND ended IS NULL AND status = 'running' AND owner = ?2";
             let values = params![session.0, owners.own().0, rows::to_json(&by)?];
             db.execute(sql, values).map(drop)
-        })
-        .await
-    }
-
-    /// Who has asked to stop the oldest open turn that this process has of a session, if
-    /// somebody has.
-    pub async fn stop_requested(&self, session: SessionId) -> StoreResult<Option<Value>> {
-        let owners = self.owners();
-        self.read(move |db| {
-            let sql = "SELECT stop_by FROM turns
-                       WHERE session = ?1 AND ended IS NULL AND owner = ?2 ORDER BY id LIMIT 1";
-            let of_session = [session.0, owners.own().0];
-            let oldest = db.first(sql, of_session, |row| rows::optional_json(row, "stop_by"))?;
-            Ok(oldest.flatten())
         })
         .await
     }

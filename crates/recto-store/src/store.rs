@@ -13,8 +13,8 @@ use crate::commit::{PackedCommit, TurnCommit};
 use crate::documents::{self, DocumentCache, LastDocument, PackedRequest};
 use crate::error::{DbError, StoreError, StoreResult, cannot_open};
 use crate::ids::{RequestId, SessionId};
-use crate::owner::OwnerRegistry;
-use crate::postgres::hold::{HomeId, StoreHold};
+use crate::owner::{OwnerFiles, OwnerId, OwnerRegistry};
+use crate::postgres::nodes::NodeLease;
 use crate::postgres::url::PostgresUrl;
 use crate::postgres::{self, PostgresServer};
 use crate::readers::ReaderPool;
@@ -40,6 +40,9 @@ pub struct StoreOptions {
     /// How long to wait for another process that is writing, or for a server that does not
     /// answer.
     pub busy_timeout: Duration,
+    /// On a server: how long a process counts as alive without a word from it. Then others go on with
+    /// what it had begun. The kernel tells at once when one that uses the same file has ended.
+    pub lease: Duration,
 }
 
 /// Where a store is.
@@ -52,21 +55,27 @@ pub enum StoreLocation {
     Server {
         /// The address of the database.
         url: PostgresUrl,
-        /// A folder of this machine, where the processes that use the store find each other.
+        /// A folder of this machine, by which people know one process that uses it from another.
         folder: PathBuf,
     },
 }
 
 impl StoreOptions {
+    /// Long enough for a machine that is busy, and short enough for who waits for a reply.
+    pub const LEASE: Duration = Duration::from_secs(15);
+
     /// The database at `path`, and patience for other processes.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        StoreOptions { location: StoreLocation::File(path.into()), busy_timeout: PATIENCE }
+        StoreOptions::at(StoreLocation::File(path.into()))
     }
 
     /// The database on a server, with a folder of this machine for what is not in it.
     pub fn on_server(url: PostgresUrl, folder: impl Into<PathBuf>) -> Self {
-        let location = StoreLocation::Server { url, folder: folder.into() };
-        StoreOptions { location, busy_timeout: PATIENCE }
+        StoreOptions::at(StoreLocation::Server { url, folder: folder.into() })
+    }
+
+    fn at(location: StoreLocation) -> Self {
+        StoreOptions { location, busy_timeout: PATIENCE, lease: StoreOptions::LEASE }
     }
 }
 
@@ -83,8 +92,6 @@ struct OpenStore {
     _checkpointer: Option<Checkpointer>,
     /// A panic leaves nothing behind that could be wrong here: what is remembered was written.
     last_documents: Mutex<DocumentCache>,
-    /// Of a database on a server, which one home has at a time.
-    _hold: Option<StoreHold>,
     owners: Arc<OwnerRegistry>,
 }
 
@@ -101,7 +108,8 @@ impl Store {
         match &options.location {
             StoreLocation::File(path) => open_file(path, options.busy_timeout),
             StoreLocation::Server { url, folder } => {
-                open_on_server(url, folder, options.busy_timeout)
+                let server = PostgresServer::new(url.clone(), options.busy_timeout, options.lease);
+                open_on_server(Arc::new(server), folder)
             }
         }
     }
@@ -242,29 +250,26 @@ fn open_file(path: &Path, busy: Duration) -> StoreResult<Store> {
         readers: Arc::new(ReaderPool::new(source, reading)),
         _checkpointer: Some(checkpointer),
         last_documents: Mutex::default(),
-        _hold: None,
         owners,
     })))
 }
 
-fn open_on_server(url: &PostgresUrl, folder: &Path, patience: Duration) -> StoreResult<Store> {
+fn open_on_server(server: Arc<PostgresServer>, folder: &Path) -> StoreResult<Store> {
     create_private_folder(folder).map_err(|error| cannot_open(folder, &error))?;
-    let owners = join_owners(folder)?;
-    let home = HomeId::read(folder).map_err(|error| cannot_open(folder, &error))?;
-    let server = Arc::new(PostgresServer::new(url.clone(), home, patience));
     let open = || {
         let writing = server.connect(ConnectionMode::Writing)?;
         postgres::schema::migrate(&writing, &server)?;
-        let holding = server.connect(ConnectionMode::Writing)?;
-        let hold = StoreHold::start(holding, server.clone(), owners.clone())?;
-        Ok((writing, server.connect(ConnectionMode::Reading)?, hold))
+        let renewing = server.connect(ConnectionMode::Writing)?;
+        server.hints().try_out(&renewing);
+        let lease = NodeLease::start(renewing, server.clone(), OwnerId::random(), folder)?;
+        Ok((writing, server.connect(ConnectionMode::Reading)?, lease))
     };
     // The client waits for its server, which it can't on a thread that runs tasks.
     let opened = thread::scope(|scope| scope.spawn(open).join());
     let opened = opened.unwrap_or_else(|_| {
         Err(StoreError::Failed { what: "opening the store panicked".into() }.into())
     });
-    let (writing, reading, hold) =
+    let (writing, reading, lease) =
         opened.map_err(|error: DbError| error.at_path(server.place()))?;
     let source = Arc::new(ConnectionSource::Postgres(server));
     let writing = SqlConnection::Postgres(Box::new(writing));
@@ -274,14 +279,13 @@ fn open_on_server(url: &PostgresUrl, folder: &Path, patience: Duration) -> Store
         readers: Arc::new(ReaderPool::new(source, reading)),
         _checkpointer: None,
         last_documents: Mutex::default(),
-        _hold: Some(hold),
-        owners,
+        owners: Arc::new(OwnerRegistry::Leases(lease)),
     })))
 }
 
 fn join_owners(folder: &Path) -> StoreResult<Arc<OwnerRegistry>> {
     let folder = folder.join("owners");
-    let joined = OwnerRegistry::join(folder.clone());
+    let joined = OwnerFiles::join(folder.clone()).map(OwnerRegistry::Files);
     joined.map(Arc::new).map_err(|error| cannot_open(&folder, &error))
 }
 

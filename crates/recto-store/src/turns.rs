@@ -4,6 +4,7 @@
 //! begins or is claimed only when no older one of its session is open, and is
 //! written only by the owner that runs it.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -115,6 +116,17 @@ pub struct OpenTurns {
     pub turns: Vec<StoredTurn>,
     /// Those that can't, each with what is wrong with it.
     pub damaged: Vec<(TurnId, StoreError)>,
+}
+
+/// A turn that is queued or running, and who has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnedTurn {
+    /// Its number, counted over all sessions.
+    pub turn: TurnId,
+    /// The session that it belongs to.
+    pub session: SessionId,
+    /// Who runs it or is to run it.
+    pub owner: TurnOwner,
 }
 
 /// How far a turn is.
@@ -260,7 +272,8 @@ impl Store {
         };
         self.commit(session, step, move |db, packed| {
             let standing = standing(db, turn)?;
-            must_be_ours(&owners, turn, standing, TurnStatus::Running)?;
+            must_be_ours(db, &owners, turn, standing, TurnStatus::Running)?;
+            must_be_at_begin(turn, standing, packed.commit.begun)?;
             let request = commit::apply(db, standing.session, turn, packed)?;
             Ok((request, request))
         })
@@ -279,7 +292,7 @@ impl Store {
     pub async fn begin_again(&self, turn: TurnId) -> StoreResult<StoredTurn> {
         let owners = self.owners();
         self.write(move |db| {
-            must_be_ours(&owners, turn, standing(db, turn)?, TurnStatus::Running)?;
+            must_be_ours(db, &owners, turn, standing(db, turn)?, TurnStatus::Running)?;
             let sql = "UPDATE turns SET begins = begins + 1, begun_by = ?2 WHERE id = ?1";
             db.execute(sql, [turn.0, owners.own().0])?;
             must_exist(db, &owners, turn)
@@ -308,7 +321,7 @@ impl Store {
     pub async fn withdraw(&self, turn: TurnId, outcome: TurnOutcome) -> StoreResult<()> {
         let owners = self.owners();
         self.write(move |db| {
-            must_be_ours(&owners, turn, standing(db, turn)?, TurnStatus::Queued)?;
+            must_be_ours(db, &owners, turn, standing(db, turn)?, TurnStatus::Queued)?;
             let nothing_used = None;
             commit::end_turn(db, turn, &outcome, nothing_used)
         })
@@ -322,7 +335,7 @@ impl Store {
         self.write(move |db| {
             // Not even its status may be readable.
             let owner: Option<i64> = db.only("SELECT owner FROM turns WHERE id = ?1", [turn.0])?;
-            match owner.map(|id| owners.look_up(OwnerId(id))) {
+            match owner.map(|id| owners.look_up(db, OwnerId(id))).transpose()? {
                 Some(TurnOwner::Gone) => {
                     let unknown = None;
                     commit::end_turn(db, turn, &outcome, unknown)
@@ -367,7 +380,7 @@ impl Store {
             let sql = "SELECT * FROM turns WHERE session = ?1 AND id < ?2
                        ORDER BY number DESC LIMIT ?3";
             let asked = params![session.0, before, most];
-            let mut turns = db.all(sql, asked, |row| read(row, &owners))?;
+            let mut turns = db.all(sql, asked, |row| read(db, row, &owners))?;
             turns.reverse();
             Ok(turns)
         })
@@ -379,7 +392,7 @@ impl Store {
         let owners = self.owners();
         self.read(move |db| {
             let sql = "SELECT * FROM turns WHERE session = ?1 ORDER BY number";
-            db.all(sql, [session.0], |row| read(row, &owners))
+            db.all(sql, [session.0], |row| read(db, row, &owners))
         })
         .await
     }
@@ -390,7 +403,7 @@ impl Store {
         self.read(move |db| match session {
             Some(session) => {
                 let sql = "SELECT * FROM turns WHERE session = ?1 ORDER BY number DESC LIMIT 1";
-                db.first(sql, [session.0], |row| read(row, &owners))
+                db.first(sql, [session.0], |row| read(db, row, &owners))
             }
             None => {
                 // Those of sub-agents are found by the turn that gave them their tasks.
@@ -401,7 +414,7 @@ impl Store {
                                     WHERE delegations.session = turns.session
                                         AND parent IS NOT NULL)
                            ORDER BY id DESC LIMIT 1";
-                db.first(sql, [], |row| read(row, &owners))
+                db.first(sql, [], |row| read(db, row, &owners))
             }
         })
         .await
@@ -412,7 +425,34 @@ impl Store {
         let owners = self.owners();
         self.read(move |db| {
             let sql = "SELECT * FROM turns WHERE id = (SELECT max(turn) FROM requests)";
-            db.first(sql, [], |row| read(row, &owners))
+            db.first(sql, [], |row| read(db, row, &owners))
+        })
+        .await
+    }
+
+    /// The turns that are queued or running, with who has them and nothing else: for those who
+    /// look again and again.
+    pub async fn open_turn_owners(&self) -> StoreResult<Vec<OwnedTurn>> {
+        let owners = self.owners();
+        self.read(move |db| open_turn_owners(db, &owners)).await
+    }
+
+    /// The turn that was stored last, of whichever session.
+    pub async fn newest_turn(&self) -> StoreResult<Option<TurnId>> {
+        self.read(move |db| {
+            let sql = "SELECT id FROM turns ORDER BY id DESC LIMIT 1";
+            db.first(sql, [], |row| Ok(TurnId(row.get("id")?)))
+        })
+        .await
+    }
+
+    /// The turns behind one, in the order in which they were stored, with their sessions.
+    pub async fn turns_after(&self, turn: TurnId) -> StoreResult<Vec<(TurnId, SessionId)>> {
+        self.read(move |db| {
+            let sql = "SELECT id, session FROM turns WHERE id > ?1 ORDER BY id";
+            db.all(sql, [turn.0], |row| {
+                Ok((TurnId(row.get("id")?), SessionId(row.get("session")?)))
+            })
         })
         .await
     }
@@ -489,14 +529,14 @@ fn must_be_first(
         "SELECT id, owner FROM turns WHERE session = ?1 AND ended IS NULL ORDER BY id LIMIT 1";
     let oldest = db.first(sql, [session.0], |row| {
         let owner: Option<i64> = row.get("owner")?;
-        // An open turn always has an owner.
-        let owner = owner.map_or(TurnOwner::Gone, |id| owners.look_up(OwnerId(id)));
-        Ok((TurnId(row.get("id")?), owner))
+        Ok((TurnId(row.get("id")?), owner.map(OwnerId)))
     })?;
-    match oldest.filter(|(oldest, _)| turn != Some(*oldest)) {
-        Some((turn, owner)) => Err(StoreError::Busy { turn, owner }.into()),
-        None => Ok(()),
-    }
+    let Some((turn, owner)) = oldest.filter(|(oldest, _)| turn != Some(*oldest)) else {
+        return Ok(());
+    };
+    // An open turn always has an owner.
+    let owner = owner.map_or(Ok(TurnOwner::Gone), |id| owners.look_up(db, id))?;
+    Err(StoreError::Busy { turn, owner }.into())
 }
 
 fn claim(
@@ -506,7 +546,7 @@ fn claim(
     at: Moment,
 ) -> DbResult<StoredTurn> {
     let standing = standing(db, id)?;
-    must_be_ours(owners, id, standing, TurnStatus::Queued)?;
+    must_be_ours(db, owners, id, standing, TurnStatus::Queued)?;
     must_be_first(db, owners, standing.session, Some(id))?;
     let sql = "UPDATE turns SET status = ?2, started = ?3, begins = begins + 1, begun_by = ?4
                WHERE id = ?1";
@@ -517,7 +557,7 @@ fn claim(
 
 fn take_over(db: &SqlConnection, owners: &OwnerRegistry, id: TurnId) -> DbResult<StoredTurn> {
     let TurnStanding { status, owner, .. } = standing(db, id)?;
-    match owner.map(|id| owners.look_up(id)) {
+    match owner.map(|id| owners.look_up(db, id)).transpose()? {
         Some(TurnOwner::Here) => {}
         Some(TurnOwner::Gone) => {
             let sql = "UPDATE turns SET owner = ?2 WHERE id = ?1";
@@ -535,28 +575,40 @@ struct TurnStanding {
     session: SessionId,
     status: TurnStatus,
     owner: Option<OwnerId>,
+    begins: u32,
 }
 
 fn standing(db: &SqlConnection, id: TurnId) -> DbResult<TurnStanding> {
-    let sql = "SELECT session, status, owner FROM turns WHERE id = ?1";
+    let sql = "SELECT session, status, owner, begins FROM turns WHERE id = ?1";
     let standing = db.first(sql, [id.0], |row| {
         Ok(TurnStanding {
             session: SessionId(row.get("session")?),
             status: read_status(row, id)?,
             owner: row.get::<_, Option<i64>>("owner")?.map(OwnerId),
+            begins: row.get("begins")?,
         })
     })?;
     standing.ok_or_else(|| StoreError::NotFound(RowId::Turn(id)).into())
 }
 
+/// Passes a turn that nobody has gone on with since it was begun as the writer knows it. A node that
+/// lost it and has it again may still have somebody at work who knows nothing of what others did.
+fn must_be_at_begin(turn: TurnId, standing: TurnStanding, begun: Option<u32>) -> DbResult<()> {
+    match begun.is_none_or(|begun| begun == standing.begins) {
+        true => Ok(()),
+        false => Err(StoreError::BegunAgain { turn }.into()),
+    }
+}
+
 /// Passes a turn that this process has, at the status that it should have.
 fn must_be_ours(
+    db: &SqlConnection,
     owners: &OwnerRegistry,
     turn: TurnId,
     standing: TurnStanding,
     status: TurnStatus,
 ) -> DbResult<()> {
-    match standing.owner.map(|id| owners.look_up(id)) {
+    match standing.owner.map(|id| owners.look_up(db, id)).transpose()? {
         Some(owner) if owner != TurnOwner::Here => Err(StoreError::NotOurs { turn, owner }.into()),
         _ if standing.status != status => {
             Err(StoreError::WrongStatus { turn, status: standing.status }.into())
@@ -648,6 +700,28 @@ fn open_turns(db: &SqlConnection, owners: &OwnerRegistry, path: &Path) -> DbResu
     Ok(open)
 }
 
+/// Lists open turns, and looks up each of their owners once.
+fn open_turn_owners(db: &SqlConnection, owners: &OwnerRegistry) -> DbResult<Vec<OwnedTurn>> {
+    let sql =
+        "SELECT id, session, owner FROM turns INDEXED BY open_turns WHERE ended IS NULL ORDER BY id";
+    let open: Vec<(TurnId, SessionId, Option<i64>)> = db.all(sql, [], |row| {
+        Ok((TurnId(row.get("id")?), SessionId(row.get("session")?), row.get("owner")?))
+    })?;
+    let mut known: HashMap<i64, TurnOwner> = HashMap::new();
+    let mut owned = Vec::with_capacity(open.len());
+    for (turn, session, id) in open {
+        // An open turn always has an owner.
+        let Some(id) = id else { continue };
+        let owner = match known.get(&id) {
+            Some(owner) => *owner,
+            None => owners.look_up(db, OwnerId(id))?,
+        };
+        known.insert(id, owner);
+        owned.push(OwnedTurn { turn, session, owner });
+    }
+    Ok(owned)
+}
+
 fn must_exist(db: &SqlConnection, owners: &OwnerRegistry, id: TurnId) -> DbResult<StoredTurn> {
     find(db, owners, id)?.ok_or_else(|| StoreError::NotFound(RowId::Turn(id)).into())
 }
@@ -655,11 +729,11 @@ fn must_exist(db: &SqlConnection, owners: &OwnerRegistry, id: TurnId) -> DbResul
 fn find(db: &SqlConnection, owners: &OwnerRegistry, id: TurnId) -> DbResult<Option<StoredTurn>> {
     let sql = "SELECT turns.* FROM turns JOIN sessions ON sessions.id = turns.session
                WHERE turns.id = ?1 AND sessions.deleted IS NULL";
-    db.first(sql, [id.0], |row| read(row, owners))
+    db.first(sql, [id.0], |row| read(db, row, owners))
 }
 
 /// Reads a whole row of `turns`.
-fn read(row: &SqlRow<'_>, owners: &OwnerRegistry) -> DbResult<StoredTurn> {
+fn read(db: &SqlConnection, row: &SqlRow<'_>, owners: &OwnerRegistry) -> DbResult<StoredTurn> {
     let id = TurnId(row.get("id")?);
     let inbound: Option<Message> = rows::packed_json(row, "inbound")?;
     let owner: Option<i64> = row.get("owner")?;
@@ -668,7 +742,7 @@ fn read(row: &SqlRow<'_>, owners: &OwnerRegistry) -> DbResult<StoredTurn> {
         session: SessionId(row.get("session")?),
         number: rows::turn_number(row, "number")?,
         status: read_status(row, id)?,
-        owner: owner.map(|id| owners.look_up(OwnerId(id))),
+        owner: owner.map(|id| owners.look_up(db, OwnerId(id))).transpose()?,
         actor: rows::json(row, "actor")?,
         settings: rows::optional_json(row, "settings")?.unwrap_or_default(),
         inbound: inbound.map(|message| message.content().to_vec()),

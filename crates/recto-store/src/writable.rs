@@ -82,7 +82,6 @@ fn is_about_store(error: &StoreError) -> bool {
             | StoreError::Damaged { .. }
             | StoreError::CannotOpen { .. }
             | StoreError::Unreachable { .. }
-            | StoreError::LostHold
     )
 }
 

@@ -347,7 +347,8 @@ pub(crate) fn server_options(settings: &StoreSettings, url: &str) -> CliResult<S
         url = url.with_password(password);
     }
     let folder = settings.path.parent().unwrap_or(Path::new(""));
-    Ok(StoreOptions::on_server(url, folder))
+    let lease = Duration::from_secs(u64::from(settings.lease_seconds));
+    Ok(StoreOptions { lease, ..StoreOptions::on_server(url, folder) })
 }
 
 /// Whether there is a store, as far as can be told without making one.

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use crate::Result;
 
 /// A connection that stays open between requests.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     stream: BufReader<TcpStream>,
     address: SocketAddr,
     line: String,
@@ -18,26 +18,26 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Connects.
-    pub(super) async fn open(address: SocketAddr) -> Result<Self> {
+    pub(crate) async fn open(address: SocketAddr) -> Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         Ok(Connection { stream: BufReader::new(stream), address, line: String::new() })
     }
 
     /// Gets a path, and gives what came back.
-    pub(super) async fn get(&mut self, path: &str) -> Result<Vec<u8>> {
+    pub(crate) async fn get(&mut self, path: &str) -> Result<Vec<u8>> {
         self.send("GET", path, "").await?;
         self.read_answer().await
     }
 
     /// Posts JSON, and gives the JSON that comes back.
-    pub(super) async fn post(&mut self, path: &str, body: &str) -> Result<Value> {
+    pub(crate) async fn post(&mut self, path: &str, body: &str) -> Result<Value> {
         self.send("POST", path, body).await?;
         Ok(serde_json::from_slice(&self.read_answer().await?)?)
     }
 
     /// Begins to follow a stream of events.
-    pub(super) async fn follow(mut self, path: &str) -> Result<EventReader> {
+    pub(crate) async fn follow(mut self, path: &str) -> Result<EventReader> {
         self.send("GET", path, "").await?;
         self.read_head().await?;
         Ok(EventReader { connection: self })
@@ -89,13 +89,24 @@ impl Connection {
 }
 
 /// A stream of server-sent events.
-pub(super) struct EventReader {
+pub(crate) struct EventReader {
     connection: Connection,
 }
 
 impl EventReader {
+    /// Reads on to the data of the next event.
+    pub(crate) async fn next_data(&mut self) -> Result<&str> {
+        loop {
+            self.connection.read_line().await?;
+            if self.connection.line.starts_with("data:") {
+                break;
+            }
+        }
+        Ok(self.connection.line.trim_start_matches("data:").trim())
+    }
+
     /// Reads on until a line has all of these texts.
-    pub(super) async fn wait_for(&mut self, texts: &[&str]) -> Result<()> {
+    pub(crate) async fn wait_for(&mut self, texts: &[&str]) -> Result<()> {
         loop {
             self.connection.read_line().await?;
             let line = &self.connection.line;

@@ -46,6 +46,8 @@ struct StartPoint {
     /// Absent while nothing of the turn is stored.
     turn: Option<TurnId>,
     number: Option<TurnNumber>,
+    /// How often it was begun before, by this process or others.
+    earlier_begins: u32,
     /// The user's message, once it stands in the transcript.
     message: Option<MessageId>,
     /// How many requests the turn has made.
@@ -107,6 +109,7 @@ impl TurnRunner<'_> {
         let start = StartPoint {
             turn: Some(turn.id),
             number: Some(turn.number),
+            earlier_begins: turn.attempts.begins.saturating_sub(1),
             message: match turn.continues {
                 // Its own first message is a result.
                 Some(_) => opening.map(|opening| opening.message),
@@ -152,6 +155,7 @@ impl TurnRunner<'_> {
         let mut commit =
             closing_commit(messages, session.last, TurnEnding::Failed, Some(error.text()));
         commit.tally = Some(tally_stored_turn(&self.shared.parts.store, turn).await.into_tally());
+        commit.begun = Some(turn.attempts.begins);
         self.shared.parts.store.advance(turn.id, commit).await?;
         self.listeners.emit(turn.id, EventKind::without_reply(TurnEnding::Failed, error));
         Ok(())
@@ -194,6 +198,7 @@ impl TurnRunner<'_> {
             stop: self.stop,
             arrived: message,
             turn_id: start.turn,
+            begun: start.earlier_begins + 1,
             state,
             inputs,
             message_id: id,

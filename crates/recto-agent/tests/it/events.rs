@@ -139,3 +139,35 @@ fn what_an_event_tells_is_stored_by_then() {
         }
     });
 }
+
+/// Promise: `turns-elsewhere-are-heard`
+#[test]
+fn what_is_said_in_another_process_is_heard_while_it_is_said_and_can_be_stopped() {
+    let half = FakeAnswer::text("half of").piece(" a word").stall_after(1);
+    let fake = FakeServer::openai().answer(half).start();
+    let (bench, runtime) = (Bench::new(), runtime());
+    runtime.block_on(async {
+        let (ours, theirs) = tokio::join!(bench.agent(&fake), bench.agent(&fake));
+        let shared = session(&ours, "shared").await;
+        let mut heard = theirs.listen(&owner(), shared, EventCursor::Now).await.unwrap();
+        let turn = submit(&ours, shared, "one").await.turn;
+        let mut said = String::new();
+        while said != "half of" {
+            let event = next(&mut heard).await;
+            assert_eq!(event.turn, Some(turn));
+            match event.event {
+                EventKind::Snapshot(snapshot) => said = snapshot.text,
+                EventKind::Text { text } => said.push_str(&text),
+                other => panic!("{other:?}"),
+            }
+        }
+        theirs.stop_turn(&owner(), shared, turn).await.unwrap();
+        assert_eq!(ended(&mut heard, turn).await.status, TurnEnding::Stopped);
+        // Also what is over before anybody looks.
+        let second = submit(&ours, shared, "two").await;
+        let (turn, told) = (second.turn, finished(second).await);
+        let heard = ended(&mut heard, turn).await;
+        assert_eq!((heard.status, told.status), (TurnEnding::Done, TurnEnding::Done));
+        assert!(heard.reply.unwrap().ends_with("two"));
+    });
+}

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use recto_agent::step::TurnState;
-use recto_agent::{Agent, SettledTurns, settle_open_turns};
+use recto_agent::{Agent, SettledTurns, TakeUpScope, settle_open_turns};
 use recto_context::{CallId, ContentPart, Message, MessageBody, MessageId, ModeDecision, ToolCall};
 use recto_fakes::{AnswerGate, FakeAnswer, FakeServer};
-use recto_store::{Moment, NewMessage, NewTurn, SessionId, SettingsMap, TurnCommit};
+use recto_store::{Moment, NewMessage, NewTurn, SessionId, SettingsMap, TurnCommit, TurnEnding};
 use serde_json::json;
 
 use crate::support::{
-    Bench, arrival, check_sound, conversation, finished, holds, model, mortal, owner, runtime, say,
-    session, statuses, submit, transcript, within,
+    Bench, arrival, check_sound, conversation, ended, finished, holds, model, mortal, next, owner,
+    runtime, say, session, statuses, submit, transcript, within,
 };
 
 /// The session of a process that is killed when it has got so far.
@@ -438,5 +438,35 @@ fn a_turn_whose_model_is_gone_does_not_stand_in_the_way() {
             4 assistant: You said: go on
         "#]]
         .assert_eq(&transcript(agent.store(), session).await);
+    });
+}
+
+/// Promise: `turns-elsewhere-are-heard`
+#[test]
+fn whoever_waits_for_a_turn_that_another_process_took_over_hears_its_end_once() {
+    let (bench, gate) = (Bench::new(), AnswerGate::new());
+    let fake = FakeServer::openai().answer(FakeAnswer::text("too late").held(&gate)).start();
+    let runtime = runtime();
+    runtime.block_on(async {
+        let (ours, theirs) = tokio::join!(bench.agent(&fake), bench.agent(&fake));
+        let shared = session(&ours, "shared").await;
+        let mut waiting = submit(&ours, shared, "one").await;
+        arrival(&gate, 1).await;
+        // As if nothing had been heard of our process for long.
+        let database = rusqlite::Connection::open(bench.database()).unwrap();
+        database.execute("UPDATE turns SET owner = 4711", []).unwrap();
+        assert_eq!(theirs.take_up(TakeUpScope::All).await.unwrap().taken_up.len(), 1);
+        within(theirs.finished()).await;
+        gate.open();
+        let end = ended(&mut waiting.events, waiting.turn).await;
+        assert_eq!(end.status, TurnEnding::Done);
+        assert!(end.reply.unwrap().ends_with("one"));
+        within(ours.finished()).await;
+        check_sound(ours.store(), shared).await;
+        assert_eq!(statuses(ours.store(), shared).await, ["done"]);
+        // Nothing more is told of it.
+        let second = submit(&ours, shared, "two").await;
+        assert_ne!(next(&mut waiting.events).await.turn, Some(waiting.turn));
+        assert!(finished(second).await.reply.unwrap().ends_with("two"));
     });
 }

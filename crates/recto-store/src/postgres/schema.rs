@@ -12,17 +12,17 @@ use crate::sqlite;
 
 /// Each with the version that it makes. The versions are those of SQLite's migrations; a database
 /// is made in the form of the first that was known here.
-const MIGRATIONS: [(i64, &str); 1] = [(18, include_str!("../../migrations/postgres/018.sql"))];
+const MIGRATIONS: [(i64, &str); 2] = [
+    (18, include_str!("../../migrations/postgres/018.sql")),
+    (19, include_str!("../../migrations/postgres/030.sql")),
+];
 
-/// The row that everything else begins with: which version the tables have, how often something was
-/// written, and which home has the database until when.
+/// The row that everything else begins with: which version the tables have, and how often something
+/// was written.
 const STATE: &str = "CREATE TABLE IF NOT EXISTS recto_store (
     one      BIGINT PRIMARY KEY CHECK (one = 1),
     version  BIGINT NOT NULL,
-    revision BIGINT NOT NULL,
-    home     TEXT,
-    host     TEXT,
-    expires  BIGINT
+    revision BIGINT NOT NULL
 );
 INSERT INTO recto_store (one, version, revision) VALUES (1, 0, 0) ON CONFLICT DO NOTHING";
 

@@ -2,11 +2,12 @@
 //! other modules, as `RECTO_TEST_STORE` says.
 
 use recto_store::{
-    ChannelAccount, OverheardMessage, PostgresUrl, Store, StoreError, StoreOptions, copy_store,
+    ChannelAccount, OverheardMessage, PostgresUrl, Store, StoreError, StoreOptions, TurnCommit,
+    TurnOwner, copy_store,
 };
 
 use crate::support::{
-    StoreBench, at, begin, exchange, new_schema, request, sent, server_url, simple_query, talk,
+    StoreBench, at, begin, done, exchange, new_schema, request, sent, server_url, simple_query, talk,
     transcript,
 };
 
@@ -42,7 +43,7 @@ fn both_databases_have_the_same_tables_and_columns() {
     let sql = "SELECT string_agg(table_name || '.' || column_name, ' '
                    ORDER BY table_name COLLATE \"C\", column_name COLLATE \"C\")
                FROM information_schema.columns
-               WHERE table_schema = current_schema() AND table_name <> 'recto_store'";
+               WHERE table_schema = current_schema() AND table_name NOT IN ('recto_store', 'nodes')";
     let (on_server, _) = simple_query(&server.url(), sql);
     let sql = "SELECT group_concat(name, ' ') FROM
                    (SELECT t.name || '.' || c.name AS name
@@ -103,34 +104,60 @@ fn tables_of_another_program_or_a_newer_recto_are_left_alone() {
     assert!(matches!(error, StoreError::Newer { version: 1_000, .. }), "{error}");
 }
 
-/// Promise: `one-home-at-a-time`
+/// Promise: `nodes-share-a-database`
 #[tokio::test]
-async fn another_home_is_refused_until_nothing_is_heard_of_the_first() {
+async fn what_a_silent_node_had_is_taken_over_and_it_can_t_write_to_that_any_more() {
+    let bench = StoreBench::on_server();
+    let (taken, kept) = (bench.session("a").await, bench.session("b").await);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let other = Store::open(&options(&bench.url(), elsewhere.path())).unwrap();
+    let turn = begin(&bench.store, &taken, 1, "hello").await.unwrap().turn;
+    let own = begin(&bench.store, &kept, 1, "hello").await.unwrap().turn;
+    let busy = StoreError::Busy { turn, owner: TurnOwner::Elsewhere };
+    assert_eq!(begin(&other, &taken, 2, "and I?").await, Err(busy));
+
+    // As after a time in which nothing of the first could run.
+    let silence = "UPDATE nodes SET expires = 0
+                   WHERE id = (SELECT owner FROM turns WHERE owner IS NOT NULL LIMIT 1)";
+    simple_query(&bench.url(), silence);
+    other.take_over(turn).await.unwrap();
+    other.begin_again(turn).await.unwrap();
+    let step = |begun| TurnCommit { outcome: done(), begun: Some(begun), ..TurnCommit::default() };
+    let late = bench.store.advance(turn, step(1)).await;
+    assert_eq!(late, Err(StoreError::NotOurs { turn, owner: TurnOwner::Elsewhere }));
+
+    // What was not taken goes on, and so does all else.
+    bench.store.advance(own, step(1)).await.unwrap();
+    bench.session("c").await;
+
+    // It may have the turn again, and still knows nothing of what the other one did with it.
+    drop(other);
+    bench.store.take_over(turn).await.unwrap();
+    let stale = bench.store.advance(turn, step(1)).await;
+    assert_eq!(stale, Err(StoreError::BegunAgain { turn }));
+    assert_eq!(bench.store.begin_again(turn).await.unwrap().attempts.begins, 3);
+    bench.store.advance(turn, step(3)).await.unwrap();
+    assert_eq!(transcript(&bench.store, &taken).await, [(1, "hello".to_owned())]);
+}
+
+/// Promise: `nodes-share-a-database`
+#[tokio::test]
+async fn a_node_lives_for_as_long_as_it_puts_its_lease_off() {
     let bench = StoreBench::on_server();
     let session = bench.session("a").await;
     let elsewhere = tempfile::tempdir().unwrap();
-    let options = options(&bench.url(), elsewhere.path());
-    let refused = Store::open(&options).unwrap_err();
-    assert!(
-        matches!(refused, StoreError::HeldElsewhere { seconds: 1..=30, .. }),
-        "{refused} {refused:?}"
-    );
-    let turn = begin(&bench.store, &session, 1, "hello").await.unwrap().turn;
-
-    // As after half a minute in which nothing of the first could run.
-    simple_query(&bench.url(), "UPDATE recto_store SET expires = 0");
-    let other = Store::open(&options).unwrap();
-    let late = begin(&bench.store, &session, 2, "am I too late?").await;
-    assert_eq!(late, Err(StoreError::LostHold));
-    assert_eq!(bench.store.check_writable().await, Err(StoreError::LostHold));
-    // What it had begun is gone with it, and can be taken over.
-    other.take_over(turn).await.unwrap();
-    assert_eq!(transcript(&other, &session).await, [(1, "hello".to_owned())]);
-
-    // An orderly end gives the database back at once.
+    let lease = std::time::Duration::from_secs(1);
+    let short = StoreOptions { lease, ..options(&bench.url(), elsewhere.path()) };
+    let other = Store::open(&short).unwrap();
+    let turn = begin(&other, &session, 1, "hello").await.unwrap().turn;
+    tokio::time::sleep(lease * 2).await;
+    let owner = || async { bench.store.turn(turn).await.unwrap().unwrap().owner };
+    assert_eq!(owner().await, Some(TurnOwner::Elsewhere));
+    assert!(!bench.store.is_alone().await.unwrap());
+    // An orderly end is known at once.
     drop(other);
-    let bench = bench.reopened();
-    assert_eq!(transcript(&bench.store, &session).await.len(), 1);
+    assert_eq!(owner().await, Some(TurnOwner::Gone));
+    assert!(bench.store.is_alone().await.unwrap());
 }
 
 #[tokio::test]

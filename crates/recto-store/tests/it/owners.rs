@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use recto_context::Message;
 use recto_store::{
-    SessionHolder, Store, StoreError, TurnAttempts, TurnCommit, TurnEnding, TurnId, TurnOutcome,
+    ChannelAccount, ChannelCursor, LeaseOutcome, NewChannelUpdate, OwnedTurn, SessionHolder, Store, StoreError, TurnAttempts, TurnCommit, TurnEnding, TurnId, TurnOutcome,
     TurnOwner, TurnStatus,
 };
 use serde_json::json;
@@ -86,18 +86,18 @@ async fn a_request_to_stop_is_seen_by_all_until_the_turn_has_ended() {
     let session = bench.session("a").await;
     let running = begin(&bench.store, &session, 1, "one").await.unwrap().turn;
     let queued = bench.store.accept(new_turn(&session, "two")).await.unwrap().id;
-    assert_eq!(bench.store.stop_requested(session.id).await, Ok(None));
+    assert_eq!(bench.store.turn_wishes(session.id).await.unwrap().stop_by, None);
     other.request_stop_of_own(session.id, by("ben")).await.unwrap();
     bench.store.request_stop_of_own(session.id, by("ada")).await.unwrap();
     assert_eq!(other.request_stop(running, by("ben")).await, Ok(true));
-    assert_eq!(bench.store.stop_requested(session.id).await, Ok(Some(by("ada"))));
-    assert_eq!(other.stop_requested(session.id).await, Ok(None));
+    assert_eq!(bench.store.turn_wishes(session.id).await.unwrap().stop_by, Some(by("ada")));
+    assert_eq!(other.turn_wishes(session.id).await.unwrap().stop_by, None);
     let stored = |turn| bench.store.turn(turn);
     assert_eq!(stored(running).await.unwrap().unwrap().stop_by, Some(by("ada")));
     assert_eq!(stored(queued).await.unwrap().unwrap().stop_by, None);
     reply(&bench.store, running, 2, "1").await;
     assert_eq!(other.request_stop(running, by("ben")).await, Ok(false));
-    assert_eq!(bench.store.stop_requested(session.id).await, Ok(None));
+    assert_eq!(bench.store.turn_wishes(session.id).await.unwrap().stop_by, None);
 }
 
 #[tokio::test]
@@ -137,6 +137,78 @@ async fn the_turns_of_a_process_that_is_killed_are_taken_over() {
     reply(second, queued, 3, "here it is").await;
     assert_eq!(transcript(&bench.store, &session).await.len(), 3);
     assert_eq!(bench.store.messages(session.id, Some(id(1))).await.unwrap()[0].at, at(1));
+}
+
+/// Promise: `one-reader-for-each-bot`
+#[tokio::test]
+async fn what_one_process_at_a_time_may_do_goes_to_another_when_it_ends() {
+    let bench = StoreBench::new();
+    let bot = ChannelAccount { channel: "telegram".into(), account: "bot".into() };
+    let lease = bot.lease_name();
+    let receive = |store: &Store, key: &str| {
+        let update = NewChannelUpdate {
+            key: key.to_owned(),
+            conversation: "ada".to_owned(),
+            payload: json!({}),
+        };
+        let cursor = ChannelCursor { position: 1, resume: None, at: at(1) };
+        let (store, bot) = (store.clone(), bot.clone());
+        async move { store.receive_updates(&bot, vec![update], cursor).await }
+    };
+    let first = bench.another();
+    assert_eq!(first.take_lease(&lease).await, Ok(LeaseOutcome::Held));
+    assert_eq!(bench.store.take_lease(&lease).await, Ok(LeaseOutcome::Elsewhere));
+    assert_eq!(first.take_lease(&lease).await, Ok(LeaseOutcome::Held));
+    assert_eq!(first.take_lease("telegram:another").await, Ok(LeaseOutcome::Held));
+    receive(&first, "1").await.unwrap();
+    let refused = receive(&bench.store, "2").await;
+    assert_eq!(refused, Err(StoreError::LostLease { name: lease.clone() }));
+
+    // Of two that stand by, one has it.
+    let third = bench.another();
+    drop(first);
+    let (one, other) = tokio::join!(bench.store.take_lease(&lease), third.take_lease(&lease));
+    let held = [one, other].iter().filter(|held| **held == Ok(LeaseOutcome::Held)).count();
+    assert_eq!(held, 1);
+    third.release_lease(&lease).await.unwrap();
+    bench.store.release_lease(&lease).await.unwrap();
+    assert_eq!(third.take_lease(&lease).await, Ok(LeaseOutcome::Held));
+    receive(&third, "2").await.unwrap();
+    assert_eq!(bench.number("SELECT count(*) FROM channel_updates"), 2);
+}
+
+#[tokio::test]
+async fn a_turn_is_followed_in_another_process_until_it_ends() {
+    let bench = StoreBench::new();
+    let other = bench.another();
+    let session = bench.session("a").await;
+    let turn = begin(&bench.store, &session, 1, "hello").await.unwrap().turn;
+    let wishes = || bench.store.turn_wishes(session.id);
+    assert_eq!(wishes().await.unwrap().followed, None);
+    let open = other.open_turn_owners().await.unwrap();
+    assert_eq!(open, [OwnedTurn { turn, session: session.id, owner: TurnOwner::Elsewhere }]);
+    other.follow_turn(turn).await.unwrap();
+    other.follow_turn(turn).await.unwrap();
+    assert_eq!(wishes().await.unwrap().followed, Some(turn));
+
+    bench.store.relay_snapshot(turn, json!({"text": "so"})).await.unwrap();
+    bench.store.relay_snapshot(turn, json!({"text": "so far"})).await.unwrap();
+    let seen = other.relayed_snapshot(turn, 0).await.unwrap().unwrap();
+    assert_eq!((seen.version, &seen.state["text"]), (2, &json!("so far")));
+    assert_eq!(other.relayed_snapshot(turn, 2).await, Ok(None));
+    // Whoever does not have the turn has nothing to say of it.
+    other.relay_snapshot(turn, json!({})).await.unwrap();
+    assert_eq!(other.relayed_snapshot(turn, 2).await, Ok(None));
+
+    reply(&bench.store, turn, 2, "done").await;
+    bench.store.relay_snapshot(turn, json!({})).await.unwrap();
+    other.unfollow_turn(turn).await.unwrap();
+    assert_eq!(other.open_turn_owners().await, Ok(Vec::new()));
+    assert_eq!(bench.number("SELECT count(*) FROM turn_snapshots"), 0);
+    assert_eq!(bench.number("SELECT count(*) FROM turn_followers"), 0);
+    assert_eq!(other.newest_turn().await, Ok(Some(turn)));
+    let next = begin(&bench.store, &session, 3, "more").await.unwrap().turn;
+    assert_eq!(other.turns_after(turn).await, Ok(vec![(next, session.id)]));
 }
 
 /// Another process, at work on the same database.

@@ -327,15 +327,17 @@ settings_tables! {
     pub struct StoreSettings: Eq in "store." {
         /// The database with sessions and the record of every request: a file of SQLite.
         path: PathBuf = default("data/recto.db").example("\"~/recto.db\"");
-        /// A database of PostgreSQL that has all of this instead. One home uses it at a time; the
-        /// folder of `store.path` stays where its processes find each other. What is in the file
-        /// is not taken along by itself: `recto store copy`.
+        /// A database of PostgreSQL that has all of this instead, for any number of gateways on
+        /// any machines. What is in the file is not taken along by itself: `recto store copy`.
         url: Option<String> = kind(KeyKind::Database).prose("the file is used")
             .example("\"postgres://recto@db.example.org/recto\"");
         /// The environment variable that holds the password for `store.url`. The password itself
         /// never stands in the file.
         password_env: Option<String> = kind(KeyKind::Variable).prose("no password is sent")
             .example("\"RECTO_DATABASE_PASSWORD\"");
+        /// With `store.url`: after so many seconds without a word from a gateway, others go on
+        /// with what it had begun. Its machine may be busy for a while, so not too few.
+        lease_seconds: u32 = range(1, 600).default("15").example("30");
     }
 
     /// `[server]`: how `recto serve` answers.

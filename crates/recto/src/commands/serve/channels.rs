@@ -82,7 +82,7 @@ pub(super) fn service_report(channels: &RunningChannels, agents: &[Agent]) -> Se
         let status = |(name, state): (&'static str, ChannelState)| ServiceStatus {
             name: name.to_owned(),
             kind: ServiceKind::Channel,
-            is_up: matches!(state, ChannelState::Running { .. }),
+            is_up: matches!(state, ChannelState::Running { .. } | ChannelState::Standby { .. }),
             detail: state.describe(),
         };
         let mut all: Vec<ServiceStatus> = board.states().into_iter().map(status).collect();

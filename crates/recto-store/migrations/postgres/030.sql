@@ -1,0 +1,32 @@
+-- The nodes at work on the database, each with until when it counts as alive, in milliseconds of
+-- the server's clock (`postgres/nodes.rs`). A file has no such table: its processes hold locks on
+-- files instead.
+CREATE TABLE nodes (
+    id      BIGINT PRIMARY KEY,
+    host    TEXT NOT NULL,
+    home    TEXT NOT NULL,
+    process BIGINT NOT NULL,
+    expires BIGINT NOT NULL
+);
+
+-- One home at a time had the database up to here.
+ALTER TABLE recto_store DROP COLUMN IF EXISTS home;
+ALTER TABLE recto_store DROP COLUMN IF EXISTS host;
+ALTER TABLE recto_store DROP COLUMN IF EXISTS expires;
+
+CREATE TABLE leases (
+    name  TEXT COLLATE "C" PRIMARY KEY,
+    owner BIGINT NOT NULL
+);
+
+CREATE TABLE turn_followers (
+    turn  BIGINT NOT NULL,
+    owner BIGINT NOT NULL,
+    PRIMARY KEY (turn, owner)
+);
+
+CREATE TABLE turn_snapshots (
+    turn    BIGINT PRIMARY KEY,
+    version BIGINT NOT NULL,
+    state   BYTEA NOT NULL
+);
