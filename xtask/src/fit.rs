@@ -3,16 +3,18 @@
 //! ```text
 //! sets      items, messages, which fit which                  sets
 //! vectors   embeddings, made once and kept beside the build    vectors
+//! correct   moves messages towards what they need           correct
 //! lists     each message with all items, and with random few   lists
 //! fit       the order, and what decides                       weigh, solve
 //! report    on worlds that were left out of the fit            report
-//! write     weights.rs and background.txt of recto-search      write
+//! write     weights.rs, correction.bin and background.txt         write
 //! ```
 //!
 //! The public sets are read where they are and never become part of the repository;
 //! the one of chats (`locomo`) is not read at all. What is written is numbers and single words.
 
 mod background;
+mod correct;
 mod lists;
 mod report;
 mod sets;
@@ -32,7 +34,7 @@ use sets::SetPurpose;
 pub(crate) enum FitScope {
     /// The order, and what decides.
     All,
-    /// What decides; the order stays as it is.
+    /// What decides, and the correction of messages; the order stays as it is.
     Decision,
 }
 
@@ -48,10 +50,17 @@ pub(crate) fn run(root: &Path, target: &Path, scope: FitScope) -> Result<()> {
     let weights = source.join("rank/weights.rs");
     let mut vectors = vectors::FitVectors::open(target)?;
     let requests = weigh::directions(&sets, &vectors);
+    let corrections = correct::corrections(&sets, &mut vectors);
     let mut lists: Vec<CandidateList> = Vec::new();
     for (number, set) in sets.iter().enumerate() {
         if scope == FitScope::All || set.purpose == SetPurpose::OrderAndDecision {
-            lists.extend(lists::candidate_lists(number, set, &requests, &mut vectors)?);
+            lists.extend(lists::candidate_lists(
+                number,
+                set,
+                &requests,
+                &corrections,
+                &mut vectors,
+            )?);
         }
     }
     vectors.save()?;
@@ -61,5 +70,6 @@ pub(crate) fn run(root: &Path, target: &Path, scope: FitScope) -> Result<()> {
     };
     let fitted = weigh::decide(&sets, &lists, &orders, |_| true);
     report::print(&sets, &lists, &orders);
+    std::fs::write(source.join("rank/correction.bin"), corrections.all.to_bytes())?;
     write::weights(&weights, &fitted, &requests)
 }

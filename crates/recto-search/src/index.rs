@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use recto_context::{ContentHash, ItemId, Pick};
 
+use crate::correction::QueryCorrection;
 use crate::encoder::Embedding;
 use crate::entry::SearchEntry;
 use crate::lexical::Lexicon;
@@ -56,6 +57,7 @@ pub struct SearchIndex {
     ends: Vec<u32>,
     chunks: ChunkTable,
     lexicon: Lexicon,
+    correction: QueryCorrection,
 }
 
 /// The outcome of an update of the index.
@@ -101,6 +103,11 @@ impl<'a> SearchQuery<'a> {
 }
 
 impl SearchIndex {
+    /// Moves messages by another correction than the fitted one.
+    pub fn correct_by(&mut self, correction: QueryCorrection) {
+        self.correction = correction;
+    }
+
     /// Makes the index hold exactly these entries, in this order. What is new or
     /// changed is taken in, what is gone leaves, all else stays untouched. Of several
     /// entries for one item the first counts.
@@ -301,7 +308,9 @@ impl SearchIndex {
         judge: impl FnOnce(&Evidence<'_>) -> T,
     ) -> T {
         let rows = self.rows(found);
-        let cosines = |text: QueryText<'_>| self.chunks.cosines(text.embedding?, &rows);
+        let cosines = |text: QueryText<'_>| {
+            self.chunks.cosines(&self.correction.apply(text.embedding?), &rows)
+        };
         let of_texts: Option<Vec<Vec<f32>>> = query.texts().map(cosines).collect();
         let places = self.places(found);
         let mut end = 0;

@@ -5,6 +5,7 @@
 //!   ├─ chunks of at most 500 characters ─► vectors                 chunk, encoder, vectors
 //!   └─ stemmed words ─► BM25                                       lexical
 //! SearchMessage  the whole message, its parts, what it leans on    message
+//! QueryCorrection  moves a message towards what it needs           correction
 //! SearchIndex  both, kept up to date item by item                  index
 //!   rank     signals, standardised and added; a probability        rank
 //!   choose   the few that a turn takes, or none                    choose
@@ -16,6 +17,7 @@
 
 mod choose;
 mod chunk;
+mod correction;
 mod encoder;
 mod entry;
 mod index;
@@ -26,6 +28,7 @@ mod rank;
 mod vectors;
 
 pub use choose::{ChoiceOptions, GroupChoice, ItemGroup, SearchOptions, SearchPreset};
+pub use correction::QueryCorrection;
 pub use encoder::{DIMENSIONS, Embedding, Encoder, EncoderError, EncoderFiles};
 pub use entry::SearchEntry;
 pub use index::{DuplicatePick, IndexUpdate, MissingVector, SearchIndex, SearchQuery};

@@ -51,8 +51,11 @@ const LINKS: [&str; 16] = [
 ];
 
 /// Words with which a message goes on from another, where it begins with them.
-const OPENERS: [&str; 23] = [
+const OPENERS: [&str; 26] = [
     "and",
+    "ok and",
+    "now",
+    "what if",
     "but",
     "or",
     "what about",
@@ -76,6 +79,10 @@ const OPENERS: [&str; 23] = [
     "ma",
     "was ist mit",
 ];
+
+/// Words with which a message goes on from another, where it ends with them.
+const CLOSERS: [&str; 8] =
+    ["too", "instead", "i mean", "i meant", "after all", "auch", "también", "aussi"];
 
 /// Words that stand for something that was named before.
 const POINTERS: [&str; 38] = [
@@ -153,9 +160,14 @@ fn leans_back(message: &str) -> bool {
     let opens = |opener: &&str| {
         text.strip_prefix(*opener).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
     };
+    let closes = |closer: &&str| {
+        text.strip_suffix(*closer).is_some_and(|rest| rest.ends_with(' ')) && count > 0
+    };
     let points = || words.iter().any(|word| POINTERS.contains(word));
     let asks = message.trim_end().ends_with('?');
-    OPENERS.iter().any(opens) || (asks && (count <= TOO_SHORT || points()))
+    OPENERS.iter().any(opens)
+        || CLOSERS.iter().any(closes)
+        || (asks && (count <= TOO_SHORT || points()))
 }
 
 /// The requests of a message, where there are several.
@@ -257,15 +269,23 @@ mod tests {
     #[test]
     fn what_was_said_before_counts_where_the_message_leans_on_it() {
         let before = Some("how many days of leave do we have in Germany?");
-        for message in
-            ["and for Spain?", "Spain?", "what about the office in Cork", "is it the same there?"]
-        {
+        for message in [
+            "and for Spain?",
+            "Spain?",
+            "what about the office in Cork",
+            "is it the same there?",
+            "now one for Portugal",
+            "Cork too",
+            "in the new office i meant",
+        ] {
             assert!(SearchMessage::new(message, before).leans_on_before(), "{message}");
         }
         for message in [
             "how do I hand a shift over to the night crew at the north station?",
             "What's the error handling?",
             "thanks, that was kind",
+            "me too",
+            "see you then",
             "zyzzyva",
         ] {
             assert!(!SearchMessage::new(message, before).leans_on_before(), "{message}");

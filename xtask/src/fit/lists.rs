@@ -6,6 +6,7 @@ use recto_context::ItemId;
 use recto_search::{Embedding, RankSignals, SearchIndex, SearchMessage};
 use std::collections::HashSet;
 
+use super::correct::FittedCorrections;
 use super::sets::LabelledSet;
 use super::vectors::FitVectors;
 use super::weigh::FittedDirections;
@@ -54,9 +55,11 @@ pub(super) fn candidate_lists(
     number: usize,
     set: &LabelledSet,
     requests: &FittedDirections,
+    corrections: &FittedCorrections,
     vectors: &mut FitVectors,
 ) -> Result<Vec<CandidateList>> {
     let mut index = SearchIndex::default();
+    index.correct_by(corrections.without(set.world));
     index.update(set.entries.clone());
     vectors.supply(&set.name, &mut index);
     let ids: Vec<&ItemId> = set.entries.iter().map(|entry| &entry.item).collect();

@@ -59,10 +59,11 @@ const PUBLIC: [(&str, ItemGroup, f64); 4] = [
 
 /// The workspaces of people of other trades, in `sets/worlds`. They decide what is taken; the
 /// order rests on the others.
-pub(super) const WORLDS: [&str; 5] = ["bistro", "builder", "clinic", "translator", "windfarm"];
+pub(super) const WORLDS: [&str; 7] =
+    ["bistro", "boxoffice", "builder", "clinic", "school", "translator", "windfarm"];
 
 /// How much a world counts in each group: together they are worth two public sets.
-const WORLD_WEIGHT: f64 = 0.4;
+const WORLD_WEIGHT: f64 = 0.3;
 
 /// All sets. Messages that fit nothing in one of them are asked of every set but the worlds,
 /// which have their own.
@@ -84,7 +85,7 @@ pub(super) fn read(root: &Path) -> Result<Vec<LabelledSet>> {
         nothing.extend(lines(&folder.join("none.jsonl"))?.iter().map(|line| text(line, "query")));
     }
     for set in &mut sets {
-        set.messages.extend(nothing.iter().map(|text| FitMessage::nothing(text.clone())));
+        set.messages.extend(nothing.iter().map(|text| FitMessage::nothing(text.clone(), None)));
     }
     for (world, name) in WORLDS.iter().enumerate() {
         sets.extend(read_world(world, name, &own.join("worlds").join(name))?);
@@ -93,11 +94,11 @@ pub(super) fn read(root: &Path) -> Result<Vec<LabelledSet>> {
 }
 
 impl FitMessage {
-    /// A message that needs nothing.
-    fn nothing(text: String) -> FitMessage {
+    /// A message that needs nothing, whatever was said before it.
+    fn nothing(text: String, before: Option<String>) -> FitMessage {
         let none = HashSet::new;
         let (fits, helps, near_misses) = (none(), none(), none());
-        FitMessage { text, before: None, fits, helps, asks: false, near_misses }
+        FitMessage { text, before, fits, helps, asks: false, near_misses }
     }
 }
 
@@ -116,7 +117,11 @@ fn read_world(world: usize, name: &str, folder: &Path) -> Result<Vec<LabelledSet
             asks: true,
             near_misses: HashSet::new(),
         });
-        let nothing = nothing.iter().map(|line| FitMessage::nothing(text(line, "query")));
+        // Who talks has asked for something before: going on from it is no request yet.
+        let before = whole.messages.iter().map(|message| Some(message.text.clone())).cycle();
+        let nothing = nothing.iter().zip(before);
+        let nothing =
+            nothing.map(|(line, before)| FitMessage::nothing(text(line, "query"), before));
         LabelledSet {
             name: format!("{name} {}", group.name()),
             group,
