@@ -42,6 +42,7 @@ mod options;
 mod preview;
 mod record;
 mod recover;
+mod redact;
 mod rights;
 mod schedules;
 mod search;
@@ -118,6 +119,7 @@ pub use preview::RequestPreview;
 pub use record::{
     ReplayVerdict, RequestPurpose, outline_request, rebuild_body, restore_request, verify_body,
 };
+pub use redact::{RedactionReport, count_redaction, redact_store};
 pub use recover::{ClosedTurn, SettledTurns, settle_open_turns};
 pub use rights::{Right, is_allowed, may_reach};
 pub use schedules::{

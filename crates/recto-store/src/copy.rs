@@ -17,7 +17,7 @@ const AT_ONCE: i64 = 200;
 
 /// All tables, each behind those that it refers to, with the column that numbers its rows or
 /// those that its rows are known by.
-const TABLES: [(&str, TableOrder); 27] = [
+const TABLES: [(&str, TableOrder); 28] = [
     ("sessions", TableOrder::Number("id")),
     ("bindings", TableOrder::Key("key")),
     ("session_items", TableOrder::Number("id")),
@@ -45,6 +45,7 @@ const TABLES: [(&str, TableOrder); 27] = [
     ("schedules", TableOrder::Number("id")),
     ("schedule_runs", TableOrder::Number("id")),
     ("approvals", TableOrder::Number("id")),
+    ("redactions", TableOrder::Number("id")),
 ];
 
 /// What the rows of a table are ordered by.

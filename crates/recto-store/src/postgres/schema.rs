@@ -12,7 +12,10 @@ use crate::sqlite;
 
 /// Each with the version that it makes. The versions are those of SQLite's migrations; a database
 /// is made in the form of the first that was known here.
-const MIGRATIONS: [(i64, &str); 1] = [(18, include_str!("../../migrations/postgres/018.sql"))];
+const MIGRATIONS: [(i64, &str); 2] = [
+    (18, include_str!("../../migrations/postgres/018.sql")),
+    (19, include_str!("../../migrations/postgres/020.sql")),
+];
 
 /// The row that everything else begins with: which version the tables have, how often something was
 /// written, and which home has the database until when.

@@ -336,6 +336,10 @@ settings_tables! {
         /// never stands in the file.
         password_env: Option<String> = kind(KeyKind::Variable).prose("no password is sent")
             .example("\"RECTO_DATABASE_PASSWORD\"");
+        /// How many days the record of a turn is kept: what was sent to the model, and why. What was
+        /// said stays, and so does what it cost. Older records are dropped once a day while `recto serve`
+        /// runs, and by `recto store gc`; a session always keeps its newest.
+        retention: Option<u32> = range(1, 36_500).prose("every record is kept").example("90");
     }
 
     /// `[server]`: how `recto serve` answers.
