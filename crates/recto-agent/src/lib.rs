@@ -43,6 +43,7 @@ mod options;
 mod preview;
 mod record;
 mod recover;
+mod redact;
 mod rights;
 mod schedules;
 mod search;
@@ -120,6 +121,7 @@ pub use preview::RequestPreview;
 pub use record::{
     ReplayVerdict, RequestPurpose, outline_request, rebuild_body, restore_request, verify_body,
 };
+pub use redact::{RedactionReport, count_redaction, redact_store};
 pub use recover::{ClosedTurn, SettledTurns, settle_open_turns};
 pub use rights::{Right, is_allowed, may_reach};
 pub use schedules::{

@@ -18,12 +18,12 @@ use recto_context::{
 };
 use recto_llm::{CallOptions, Wire};
 use recto_store::{RequestId, RequestRecord, SessionId, Store};
-use serde::{Deserialize, Serialize};
-use serde_json::value::{RawValue, to_raw_value};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::error::{AgentError, AgentResult};
 
-pub(crate) use pieces::pieces;
+pub(crate) use pieces::cut_body;
 pub use purpose::RequestPurpose;
 
 /// A request's record in the form in which the store keeps it.
@@ -32,14 +32,14 @@ pub(crate) struct RecordDocument {
     pub(crate) texts: Vec<Text>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct StoredRecord<'a> {
     /// The record as it was written: the core looks at its version before it reads it.
     #[serde(borrow)]
     record: &'a RawValue,
     /// Messages that were sent in another form than the transcript has:
     /// shortened, or without their calls.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     forms: Vec<Arc<Message>>,
 }
 
@@ -50,15 +50,23 @@ impl RecordDocument {
     ) -> RecordDocument {
         let RecordBundle { record, texts, messages } = bundle;
         let is_there = |message: &Arc<Message>| {
-            transcript.get(&message.id).is_some_and(|known| known.hash() == message.hash())
+            transcript.get(&message.id).is_some_and(|known| is_same(known, message))
         };
-        let forms = messages.into_iter().filter(|message| !is_there(message)).collect();
-        // A record is plain data: writing it down can't fail.
-        let json = to_raw_value(&record)
-            .and_then(|record| serde_json::to_string(&StoredRecord { record: &record, forms }))
-            .unwrap_or_default();
+        let forms: Vec<_> = messages.into_iter().filter(|message| !is_there(message)).collect();
+        let mut json = format!("{{\"record\":{}", record.to_json());
+        if !forms.is_empty() {
+            // Messages are plain data: writing them down can't fail.
+            json.push_str(",\n\"forms\":");
+            json.push_str(&serde_json::to_string(&forms).unwrap_or_default());
+        }
+        json.push('}');
         RecordDocument { json, texts }
     }
+}
+
+/// Whether two messages say the same. Most are the very same, and need not be hashed for that.
+pub(crate) fn is_same(one: &Arc<Message>, other: &Arc<Message>) -> bool {
+    Arc::ptr_eq(one, other) || one.hash() == other.hash()
 }
 
 /// Makes a recorded request whole again.

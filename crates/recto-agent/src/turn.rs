@@ -39,7 +39,6 @@ use crate::inbound::ArrivedMessage;
 use crate::mailbox::TurnListeners;
 use crate::notice::{NoticeFacts, TurnNotice};
 use crate::options::ModelEntry;
-use crate::record::pieces;
 use crate::session_cache::LoadedSession;
 use crate::shared::AgentShared;
 use crate::step::{
@@ -146,8 +145,9 @@ impl TurnRun<'_> {
         };
         let entry = self.entry();
         let body = recto_llm::encode(entry.client.wire(), &entry.call, &request);
-        let body = pieces(&body, &request);
-        let text = body.concat();
+        self.store_message(&request.sent);
+        let body = self.cut_body(&body, &request);
+        let text = body.as_str().to_owned();
         let (id, requested) = self.record(&request, body).await?;
         self.tell_notices();
         self.tell_of_search();

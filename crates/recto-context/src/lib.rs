@@ -39,6 +39,7 @@ mod nearest;
 mod page;
 mod plan;
 mod record;
+mod redaction;
 mod remedy;
 mod report;
 mod reveal;
@@ -102,6 +103,7 @@ pub use record::{
     ContentRef, ContextRecord, MessageRef, RecordBundle, RecordContents, RecordOutline,
     RestoreError,
 };
+pub use redaction::{Redaction, RedactionError};
 pub use remedy::Remedy;
 pub use reveal::{Reveal, is_unseen, reveal, reveal_char, reveal_json};
 pub use standing::{AlikeItem, ItemForm, ItemPlacement, ItemStanding, ItemStatus};

@@ -12,6 +12,7 @@
 //!
 //! Not here: where records are kept, and the body that went over the wire.
 
+mod json_lines;
 mod outline;
 mod restore;
 mod rows;
@@ -45,7 +46,7 @@ const VERSION: u32 = 1;
 
 /// What is kept of a request: every part's place and reason, the texts only by hash.
 ///
-/// It is written by serde, best as compact JSON, and read by [`ContextRecord::from_json`].
+/// It is written by [`ContextRecord::to_json`] and read by [`ContextRecord::from_json`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ContextRecord {
     version: u32,
@@ -185,6 +186,12 @@ pub enum RestoreError {
 }
 
 impl ContextRecord {
+    /// The record as JSON with a line for each row, so that a store can keep it as its difference
+    /// from the one before, line by line.
+    pub fn to_json(&self) -> String {
+        json_lines::to_lines(self)
+    }
+
     /// Reads a record. Its form is looked at first, so that one of another form is told from one
     /// that is damaged.
     pub fn from_json(json: &[u8]) -> Result<Self, RestoreError> {

@@ -206,6 +206,7 @@ fn status_of(error: &AgentError) -> StatusCode {
         | AgentError::NoSuchTurn { .. }
         | AgentError::NoTurnYet
         | AgentError::SentNothing { .. }
+        | AgentError::RecordDropped { .. }
         | AgentError::OnlySummary { .. }
         | AgentError::NoSuchRequest { .. }
         | AgentError::NoTurnBefore { .. }

@@ -54,7 +54,8 @@ fn damaged_messages(db: &SqlConnection) -> DbResult<Vec<DbError>> {
 }
 
 fn damaged_requests(db: &SqlConnection) -> DbResult<Vec<DbError>> {
-    let requests = db.all("SELECT id FROM requests ORDER BY id", [], |row| row.get("id"))?;
+    let sql = "SELECT id FROM requests WHERE length(document) > 0 ORDER BY id";
+    let requests = db.all(sql, [], |row| row.get("id"))?;
     let mut damaged = Vec::new();
     for id in requests.into_iter().map(RequestId) {
         match records::body(db, id) {

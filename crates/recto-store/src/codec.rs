@@ -2,12 +2,15 @@
 //!
 //! Pure functions over bytes. A packed text is the text itself, or a zstd frame
 //! where that is shorter; which of the two shows by its first bytes, because no
-//! UTF-8 text begins like a frame. A difference always is a frame, and carries
-//! a checksum: against another text than its own it is found to be damaged.
+//! UTF-8 text begins like a frame. A difference is one by lines (`line_diff`), or, where
+//! texts have few lines in common, a frame against the other text. It carries a
+//! checksum: against another text than its own it is found to be damaged.
 
 use std::cell::RefCell;
 
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, DParameter, SafeResult, get_frame_content_size};
+
+use crate::line_diff::{LineDiff, LineList, LineRun};
 
 /// How hard zstd tries. Higher levels gain little on texts of this size.
 const LEVEL: i32 = 3;
@@ -15,8 +18,17 @@ const LEVEL: i32 = 3;
 /// Shorter texts hardly shrink.
 const WORTH_TRYING: usize = 128;
 
+/// The same for those that resemble something at hand.
+const WORTH_TRYING_NEAR: usize = 32;
+
 /// What a frame begins with; its second byte never follows the first in UTF-8.
 const FRAME: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// What a difference by lines begins with: no frame does, and no UTF-8 text.
+const BY_LINES: u8 = 0xff;
+
+/// With more that is new, lines don't tell what two texts have in common.
+const MOST_NEW_LINES: usize = 8 << 10;
 
 /// No text that was ever packed is larger. A frame that claims to be is damaged,
 /// and no reason to ask the system for so much memory.
@@ -80,14 +92,124 @@ impl Unpacker {
     }
 }
 
-/// The difference of a text from `parent`, if zstd can make one.
-pub(crate) fn pack_against(parent: &str, text: &str) -> Option<Vec<u8>> {
-    compress(text, Some(parent))
+/// A text with its lines.
+pub(crate) type LinedText<'t> = (&'t str, &'t LineList);
+
+/// The difference of a text from `parent`, if one can be made.
+pub(crate) fn pack_against(parent: LinedText<'_>, text: LinedText<'_>) -> Option<Vec<u8>> {
+    let (diff, new_lines) = LineDiff::find(parent, text);
+    if new_lines.len() > MOST_NEW_LINES {
+        return compress(text.0, Some(parent.0));
+    }
+    let near = diff.neighbours(parent)?;
+    let frame = (new_lines.len() >= WORTH_TRYING_NEAR).then(|| compress_near(&new_lines, &near));
+    let packed = frame.flatten().filter(|frame| frame.len() < new_lines.len());
+    let mut written = Vec::with_capacity(16 + packed.as_ref().map_or(new_lines.len(), Vec::len));
+    written.push(BY_LINES);
+    written.extend(checksum(text.0.as_bytes()).to_le_bytes());
+    write_runs(&mut written, &diff);
+    written.extend_from_slice(packed.as_deref().unwrap_or(new_lines.as_bytes()));
+    Some(written)
 }
 
 /// Gives the text back that [`pack_against`] was given, by the same parent.
 pub(crate) fn unpack_against(parent: &str, packed: &[u8]) -> Result<String, CodecError> {
-    decompress(packed, Some(parent))
+    let Some((&BY_LINES, rest)) = packed.split_first() else {
+        return decompress(packed, Some(parent));
+    };
+    let (expected, rest) = rest.split_first_chunk().ok_or(CodecError)?;
+    let mut rest = rest;
+    let diff = read_runs(&mut rest).ok_or(CodecError)?;
+    let lines = LineList::new(parent);
+    let near = diff.neighbours((parent, &lines)).ok_or(CodecError)?;
+    let new_lines = match rest.starts_with(&FRAME) {
+        true => decompress(rest, Some(&near))?,
+        false => String::from_utf8(rest.to_vec()).map_err(|_| CodecError)?,
+    };
+    let text = diff.apply((parent, &lines), &new_lines).ok_or(CodecError)?;
+    let is_it = checksum(text.as_bytes()) == u32::from_le_bytes(*expected);
+    if is_it { Ok(text) } else { Err(CodecError) }
+}
+
+/// Writes what two texts have in common: how many runs, and of each how many lines are new, how far
+/// from the end of the run before it begins in the parent, and how many lines it has.
+fn write_runs(written: &mut Vec<u8>, diff: &LineDiff) {
+    write_number(written, diff.runs.len() as u64);
+    let mut end = 0_i64;
+    for LineRun { new, from, count } in &diff.runs {
+        let step = *from as i64 - end;
+        // Small steps back are small numbers, too.
+        let step = (step << 1) ^ (step >> 63);
+        for number in [*new as u64, step as u64, *count as u64] {
+            write_number(written, number);
+        }
+        end = (from + count) as i64;
+    }
+}
+
+fn read_runs(rest: &mut &[u8]) -> Option<LineDiff> {
+    let count = read_number(rest)?;
+    let mut diff = LineDiff::default();
+    let mut end = 0_i64;
+    for _ in 0..count {
+        let (new, step, count) = (read_number(rest)?, read_number(rest)?, read_number(rest)?);
+        let step = (step >> 1) as i64 ^ -((step & 1) as i64);
+        let from = usize::try_from(end.checked_add(step)?).ok()?;
+        let (new, count) = (usize::try_from(new).ok()?, usize::try_from(count).ok()?);
+        end = i64::try_from(from.checked_add(count)?).ok()?;
+        diff.runs.push(LineRun { new, from, count });
+    }
+    Some(diff)
+}
+
+/// Seven bits a byte, the lowest first; the highest bit says that more follow.
+fn write_number(written: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        written.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    written.push(number as u8);
+}
+
+fn read_number(rest: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, after) = rest.split_first()?;
+        *rest = after;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+/// Tells damage, not malice; it reads eight bytes at a time.
+fn checksum(bytes: &[u8]) -> u32 {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut sum = bytes.len() as u64;
+    for word in words {
+        sum = (sum ^ u64::from_le_bytes(*word)).wrapping_mul(FACTOR).rotate_left(29);
+    }
+    for byte in rest {
+        sum = (sum ^ u64::from(*byte)).wrapping_mul(FACTOR).rotate_left(29);
+    }
+    (sum ^ (sum >> 32)) as u32
+}
+
+/// Packs lines with those at hand that they resemble.
+fn compress_near(lines: &str, near: &str) -> Option<Vec<u8>> {
+    let mut frame = Vec::with_capacity(zstd::zstd_safe::compress_bound(lines.len()));
+    let mut context = CCtx::try_create()?;
+    let set_up = |context: &mut CCtx<'_>| {
+        context.set_parameter(CParameter::CompressionLevel(LEVEL))?;
+        context.set_parameter(CParameter::WindowLog(window_log(near.len() + lines.len())))
+    };
+    set_up(&mut context).ok()?;
+    context.ref_prefix(near.as_bytes()).ok()?;
+    context.compress2(&mut frame, lines.as_bytes()).ok()?;
+    Some(frame)
 }
 
 fn compress(text: &str, parent: Option<&str>) -> Option<Vec<u8>> {
@@ -181,18 +303,26 @@ mod tests {
         let line = |n: u64| format!("{:016x}\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let parent: String = (0..200_000).map(line).collect();
         let text = format!("{parent}one more line");
-        let packed = pack_against(&parent, &text).unwrap();
+        let packed = against(&parent, &text);
+        assert!(packed.len() < 60, "{} of {}", packed.len(), text.len());
+        assert_eq!(unpack_against(&parent, &packed), Ok(text));
+        // The same without lines.
+        let parent = parent.replace('\n', " ");
+        let text = format!("{parent}one more word");
+        let packed = against(&parent, &text);
         assert!(packed.len() < 2_000, "{} of {}", packed.len(), text.len());
         assert_eq!(unpack_against(&parent, &packed), Ok(text));
     }
 
     #[test]
     fn a_difference_is_not_read_against_another_text() {
-        let parent = "some words that occur in both of them, ".repeat(20);
-        let packed = pack_against(&parent, &format!("{parent}and more")).unwrap();
-        let other = parent.replace("both", "none");
-        assert_eq!(unpack_against(&other, &packed), Err(CodecError));
-        assert_eq!(unpack(&packed), Err(CodecError));
+        for (words, times) in [("words that occur in both of them\n", 20), ("no lines ", 2_000)] {
+            let parent = words.repeat(times);
+            let packed = against(&parent, &format!("{parent}and more"));
+            let other = parent.replace('o', "0");
+            assert_eq!(unpack_against(&other, &packed), Err(CodecError));
+            assert_eq!(unpack(&packed), Err(CodecError));
+        }
     }
 
     #[test]
@@ -204,9 +334,22 @@ mod tests {
         assert_eq!(unpack(&frame), Err(CodecError));
     }
 
+    #[test]
+    fn a_difference_of_before_is_still_read() {
+        let (parent, text) = ("some words\n".repeat(30), "some words\n".repeat(31) + "and more");
+        let frame = compress(&text, Some(&parent)).unwrap();
+        assert!(frame.starts_with(&FRAME));
+        assert_eq!(unpack_against(&parent, &frame), Ok(text));
+    }
+
+    fn against(parent: &str, text: &str) -> Vec<u8> {
+        let (of_parent, of_text) = (LineList::new(parent), LineList::new(text));
+        pack_against((parent, &of_parent), (text, &of_text)).unwrap()
+    }
+
     /// Texts with much and with little in common.
     fn texts() -> impl Strategy<Value = (String, String)> {
-        let words = proptest::collection::vec("[a-zé日]{1,9} |\\PC{0,4}", 0..200);
+        let words = proptest::collection::vec("[a-zé日]{1,9}[ \n]|\\PC{0,4}", 0..200);
         (words.clone(), words.clone(), words).prop_map(|(shared, old, new)| {
             let [shared, old, new] = [shared, old, new].map(|words| words.concat());
             (format!("{shared}{old}"), format!("{new}{shared}{new}"))
@@ -226,7 +369,7 @@ mod tests {
                 let packed = pack(text);
                 prop_assert_eq!(unpacker.unpack(&packed), Ok(text.as_str()));
             }
-            let difference = pack_against(&parent, &text).unwrap();
+            let difference = against(&parent, &text);
             prop_assert_eq!(unpack_against(&parent, &difference), Ok(text));
         }
 
@@ -236,7 +379,7 @@ mod tests {
             at in any::<prop::sample::Index>(),
             bit in 0..8_u8,
         ) {
-            let mut packed = pack_against(&parent, &text).unwrap();
+            let mut packed = against(&parent, &text);
             let at = at.index(packed.len());
             packed[at] ^= 1 << bit;
             if let Ok(read) = unpack_against(&parent, &packed) {
@@ -247,7 +390,9 @@ mod tests {
         #[test]
         fn any_bytes_can_be_looked_at(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let framed = [FRAME.as_slice(), &bytes].concat();
+            let lined = [&[BY_LINES; 5][..], &bytes].concat();
             let _ = (unpack(&bytes), unpack(&framed), unpack_against("parent", &framed));
+            let _ = unpack_against("some\nlines\n", &lined);
             let mut unpacker = Unpacker::default();
             prop_assert_eq!(unpacker.unpack(&framed).map(str::to_owned), unpack(&framed));
             prop_assert_eq!(unpacker.unpack(&bytes).map(str::to_owned), unpack(&bytes));

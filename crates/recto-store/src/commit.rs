@@ -113,7 +113,7 @@ impl TurnCommit {
         });
         let request = self.request.iter().flat_map(|request| {
             let contents = request.contents.iter().map(|text| text.len());
-            request.body.iter().map(String::len).chain(contents).chain([request.context.len()])
+            contents.chain([request.body.as_str().len(), request.context.len()])
         });
         let compaction = self.compaction.iter().map(|compaction| compaction.summary.text.len());
         messages.chain(request).chain(compaction).sum()
@@ -336,7 +336,7 @@ mod tests {
             fidelity: Fidelity::Wire,
             context: "c".repeat(1_000),
             contents: vec!["text".into()],
-            body: vec!["b".repeat(20), "b".repeat(300)],
+            body: ["b".repeat(20), "b".repeat(300)].into_iter().collect(),
             notes: Value::Null,
         };
         let message = NewMessage { message: Arc::new(Message::user(1, "m")), at: moment };

@@ -4,17 +4,15 @@
 //! Numbers never come back: the row of the session stays, empty, and so do the last turn and
 //! the last message where they are the newest of all. Other processes may know them.
 
-use std::collections::HashSet;
-
 use crate::sql::{SqlConnection, params};
 use recto_context::{Message, MessageBody, MessageId, Text};
 use recto_fs::blocking;
 
 use crate::codec;
 use crate::delegations;
-use crate::documents::{DocumentReader, PartKey};
 use crate::error::StoreResult;
-use crate::ids::{Moment, RequestId, SessionId};
+use crate::garbage::ReferencedParts;
+use crate::ids::{Moment, SessionId};
 use crate::rows::{self, DbResult};
 use crate::sessions::must_exist;
 use crate::store::Store;
@@ -59,7 +57,7 @@ impl Store {
     }
 
     async fn delete_one(&self, id: SessionId, at: Moment) -> StoreResult<(u64, u64)> {
-        let marked = self.read(move |db| ReferencedParts::read(db, id)).await?;
+        let marked = self.read(move |db| ReferencedParts::read(db, Some(id))).await?;
         let owners = self.owners();
         let deleted = self.write(move |db| {
             must_exist(db, id)?;
@@ -72,10 +70,11 @@ impl Store {
         Ok(counts)
     }
 
-    /// Takes the bytes of deleted sessions out of the files, where that is still to be done: a
-    /// deletion was cut short, or somebody read along. Says whether none are left.
+    /// Takes the bytes of deleted sessions and redacted texts out of the files, where that is still
+    /// to be done: a deletion was cut short, or somebody read along. Says whether none are left.
     pub async fn wipe_deleted(&self) -> StoreResult<bool> {
-        let pending = "SELECT id FROM sessions WHERE deleted IS NOT NULL AND wiped IS NULL LIMIT 1";
+        let pending = "SELECT id FROM sessions WHERE deleted IS NOT NULL AND wiped IS NULL
+                       UNION ALL SELECT id FROM redactions WHERE wiped IS NULL LIMIT 1";
         let is_pending = self
             .read(move |db| Ok(db.first(pending, [], |row| row.get::<_, i64>("id"))?.is_some()));
         if !is_pending.await? {
@@ -86,73 +85,19 @@ impl Store {
             return Ok(false);
         }
         let done = "UPDATE sessions SET wiped = 1 WHERE deleted IS NOT NULL AND wiped IS NULL";
-        self.write(move |db| db.execute(done, [])).await?;
+        self.write(move |db| {
+            db.execute("UPDATE redactions SET wiped = 1 WHERE wiped IS NULL", [])?;
+            db.execute(done, [])
+        })
+        .await?;
         Ok(true)
     }
 }
 
-/// The texts that the records of other sessions have, up to a request.
-struct ReferencedParts {
-    keys: HashSet<PartKey>,
-    last: i64,
-}
-
-impl ReferencedParts {
-    /// Reads the records of all other sessions, which may take its time and holds up nobody.
-    fn read(db: &SqlConnection, without: SessionId) -> DbResult<Self> {
-        let last = db.first("SELECT max(id) AS id FROM requests", [], |row| {
-            row.get::<_, Option<i64>>("id")
-        })?;
-        let mut parts = ReferencedParts { keys: HashSet::new(), last: last.flatten().unwrap_or(0) };
-        let sql = "SELECT id FROM sessions WHERE id <> ?1 AND deleted IS NULL";
-        for session in db.all(sql, [without.0], |row| row.get::<_, i64>("id"))? {
-            // Documents of one session are kept against each other, and of no other.
-            add_keys(db, requests_of(db, SessionId(session))?, &mut parts.keys)?;
-        }
-        Ok(parts)
-    }
-
-    /// The same with what was recorded meanwhile.
-    fn with_newer(&self, db: &SqlConnection, without: SessionId) -> DbResult<HashSet<PartKey>> {
-        let mut keys = self.keys.clone();
-        let sql = "SELECT requests.id FROM requests JOIN turns ON turns.id = requests.turn
-                   WHERE requests.id > ?1 AND turns.session <> ?2 ORDER BY requests.id";
-        let newer =
-            db.all(sql, params![self.last, without.0], |row| Ok(RequestId(row.get("id")?)))?;
-        add_keys(db, newer, &mut keys)?;
-        Ok(keys)
-    }
-}
-
-/// The requests of a session, in order.
-fn requests_of(db: &SqlConnection, session: SessionId) -> DbResult<Vec<RequestId>> {
-    let sql = "SELECT requests.id FROM requests JOIN turns ON turns.id = requests.turn
-               WHERE turns.session = ?1 ORDER BY requests.id";
-    db.all(sql, [session.0], |row| Ok(RequestId(row.get("id")?)))
-}
-
-/// Adds all that can be the key of a text in these records. What only looks like one keeps a
-/// text too long, which does no harm.
-fn add_keys(
-    db: &SqlConnection,
-    requests: Vec<RequestId>,
-    keys: &mut HashSet<PartKey>,
-) -> DbResult<()> {
-    let mut reader = DocumentReader::default();
-    for id in requests {
-        // A record that can't be read has no use for its texts.
-        if let Some(document) = rows::unless_damaged(reader.read(db, id).map(Some))? {
-            keys.extend(document.mentioned_keys());
-        }
-    }
-    Ok(())
-}
-
 /// Deletes the texts that only this session's records have.
 fn delete_parts(db: &SqlConnection, id: SessionId, marked: &ReferencedParts) -> DbResult<()> {
-    let mut own = HashSet::new();
-    add_keys(db, requests_of(db, id)?, &mut own)?;
-    let others = marked.with_newer(db, id)?;
+    let own = ReferencedParts::of_session(db, id)?;
+    let others = marked.with_newer(db)?;
     for key in own.difference(&others) {
         db.execute("DELETE FROM parts WHERE key = ?1", [key.bytes()])?;
     }

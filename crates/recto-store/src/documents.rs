@@ -1,10 +1,11 @@
 //! The record of a request, made small.
 //!
-//! A request's *document* is one line of JSON (the model, its options, the list
-//! of the body's pieces) and the caller's context behind it. It is kept as its
-//! difference from an earlier document of the session, its *parent*. Long pieces
+//! A request's *document* is a line of JSON (the model and its options), a line for
+//! each piece of the body, and the caller's context behind them. It is kept as its
+//! difference from an earlier document of the session, its *parent*, line by line. Long pieces
 //! of the body and the texts that the context refers to are *parts*: kept once,
-//! wherever they occur. So a prefix that stays the same is stored once, and a
+//! wherever they occur; what the body repeats of them and of the transcript it names
+//! (`request_body`). So a prefix that stays the same is stored once, and a
 //! request costs about what is new in it.
 //!
 //! Parents are chosen so that nothing is read from far away. Documents are
@@ -37,6 +38,8 @@ use serde_json::Value;
 use crate::codec;
 use crate::error::{DbError, StoreError, StoreResult};
 use crate::ids::{Moment, RequestId, SessionId, TurnId};
+use crate::line_diff::LineList;
+use crate::request_body::{RequestBody, StoredPiece, join_pieces};
 use crate::rows::{self, DbResult};
 
 /// How many documents are kept each against the one before.
@@ -48,9 +51,6 @@ const TABLE: i64 = ROW * ROW;
 /// From so many rows a document is read at most: one for each step back within
 /// its row, and one for each row before.
 const FARTHEST: usize = (ROW - 1 + ROW - 1 + 1) as usize;
-
-/// Shorter pieces stand in the document: a part's key and row cost as much.
-const SHORTEST_PART: usize = 160;
 
 /// A difference larger than this share of its document may lose against the
 /// document by itself.
@@ -71,13 +71,13 @@ pub struct NewRequest {
     pub options: Value,
     /// What "exact" means for the body.
     pub fidelity: Fidelity,
-    /// The request context, with its texts taken out: the caller's own JSON.
+    /// The request context, with its texts taken out: the caller's own JSON. Where it has a line
+    /// for each thing in it, those that stay the same are kept once.
     pub context: String,
     /// All texts that `context` refers to by their hashes.
     pub contents: Vec<Text>,
-    /// The body as sent, in pieces. A piece that occurs again byte for byte, in
-    /// this session or another, is stored once.
-    pub body: Vec<String>,
+    /// The body as sent, in pieces.
+    pub body: RequestBody,
     /// More about it, such as what it shares with the request before.
     pub notes: Value,
 }
@@ -96,7 +96,7 @@ pub enum Fidelity {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct PartKey([u8; 16]);
 
-/// The first line of a document: all but the context.
+/// The first line of a document: all but the body and the context.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct DocumentHeader {
     pub(crate) model: String,
@@ -104,17 +104,12 @@ pub(crate) struct DocumentHeader {
     pub(crate) fidelity: Fidelity,
     pub(crate) options: Value,
     pub(crate) notes: Value,
-    pub(crate) body: Vec<BodyPiece>,
-}
-
-/// A piece of a body.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum BodyPiece {
-    /// A short text, kept within the document.
-    Inline(String),
-    /// A part. In a list of its own, so that no text can pose as one.
-    Part([PartKey; 1]),
+    /// How many lines with pieces of the body follow.
+    #[serde(default)]
+    pieces: usize,
+    /// In documents of before the pieces themselves.
+    #[serde(default, skip_serializing)]
+    body: Vec<StoredPiece>,
 }
 
 /// A request in the form in which it is written.
@@ -127,8 +122,25 @@ pub(crate) struct PackedRequest {
     /// The document whose parts are known to be stored.
     last: Option<RequestId>,
     new_parts: Vec<(PartKey, Vec<u8>)>,
-    text: Arc<str>,
+    text: Arc<DocumentText>,
     known: Arc<HashSet<PartKey>>,
+}
+
+/// The text of a document, and where its lines are.
+struct DocumentText {
+    text: String,
+    lines: LineList,
+}
+
+impl DocumentText {
+    fn new(text: String) -> Self {
+        let lines = LineList::new(&text);
+        DocumentText { text, lines }
+    }
+
+    fn lined(&self) -> codec::LinedText<'_> {
+        (&self.text, &self.lines)
+    }
 }
 
 /// A document in the form in which it is written.
@@ -153,7 +165,7 @@ pub(crate) struct LastDocument {
 #[derive(Clone)]
 struct Anchor {
     request: RequestId,
-    text: Arc<str>,
+    text: Arc<DocumentText>,
 }
 
 impl PackedRequest {
@@ -162,41 +174,46 @@ impl PackedRequest {
         for text in &request.contents {
             parts.refer(text.hash(), text);
         }
-        let header = DocumentHeader {
-            model: request.model.clone(),
-            wire: request.wire.clone(),
-            fidelity: request.fidelity,
-            options: request.options.clone(),
-            notes: request.notes.clone(),
-            body: split_body(&request.body, &mut parts),
-        };
-        let text = format!("{}\n{}", rows::to_json(&header)?, request.context);
-        let body_length = request.body.iter().map(String::len).sum::<usize>();
+        let pieces = request.body.to_stored(&mut parts);
+        let text = Arc::new(DocumentText::new(write_document(request, &pieces)?));
+        let body = request.body.as_str();
         Ok(PackedRequest {
             number: request.number,
             at: request.at,
             document: PackedDocument::new(&text, last),
-            body_hash: ContentHash::of_pieces(request.body.iter().map(String::as_str)),
-            body_length: i64::try_from(body_length).unwrap_or(i64::MAX),
+            body_hash: ContentHash::of_bytes(body.as_bytes()),
+            body_length: i64::try_from(body.len()).unwrap_or(i64::MAX),
             last: last.map(|last| last.this.request),
             new_parts: parts.new,
-            text: text.into(),
+            text,
             known: Arc::new(parts.known),
         })
     }
 
-    /// Whether the document that it builds on is missing.
+    /// Whether a document that it builds on is missing.
     pub(crate) fn is_orphaned(&self, db: &SqlConnection) -> DbResult<bool> {
-        let Some(last) = self.last else { return Ok(false) };
-        Ok(!db.exists("SELECT id FROM requests WHERE id = ?1", [last.0])?)
+        let parent = self.document.parent.as_ref().map(|parent| parent.request);
+        let parent = parent.filter(|parent| Some(*parent) != self.last);
+        let sql = "SELECT id FROM requests WHERE id = ?1 AND length(document) > 0";
+        for needed in self.last.into_iter().chain(parent) {
+            if !db.exists(sql, [needed.0])? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
-    /// Writes it with the parts that are new.
-    pub(crate) fn insert(&self, db: &SqlConnection, turn: TurnId) -> DbResult<RequestId> {
+    fn insert_parts(&self, db: &SqlConnection) -> DbResult<()> {
         let sql = "INSERT INTO parts (key, data) VALUES (?1, ?2) ON CONFLICT (key) DO NOTHING";
         for (key, data) in &self.new_parts {
             db.execute(sql, params![key.0, data])?;
         }
+        Ok(())
+    }
+
+    /// Writes it with the parts that are new.
+    pub(crate) fn insert(&self, db: &SqlConnection, turn: TurnId) -> DbResult<RequestId> {
+        self.insert_parts(db)?;
         let sql = "INSERT INTO requests
                        (turn, number, parent, place, at, document, body_hash, body_length)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
@@ -224,23 +241,54 @@ impl PackedRequest {
 }
 
 impl PackedDocument {
-    fn new(text: &str, last: Option<&LastDocument>) -> Self {
-        let by_itself = || PackedDocument { data: codec::pack(text), parent: None, place: 0 };
+    fn new(text: &DocumentText, last: Option<&LastDocument>) -> Self {
+        let data = || codec::pack(&text.text);
+        let by_itself = || PackedDocument { data: data(), parent: None, place: 0 };
         let place = last.map_or(TABLE, |last| last.place + 1);
         let Some(last) = last.filter(|_| place < TABLE) else { return by_itself() };
         let parent = if place % ROW == 0 { &last.row } else { &last.this };
-        let Some(data) = codec::pack_against(&parent.text, text) else { return by_itself() };
+        let Some(data) = codec::pack_against(parent.text.lined(), text.lined()) else {
+            return by_itself();
+        };
         let against = PackedDocument { data, parent: Some(parent.clone()), place };
-        if against.data.len() < text.len() / DOUBTFUL_SHARE {
+        if against.data.len() < text.text.len() / DOUBTFUL_SHARE {
             return against;
         }
         let by_itself = by_itself();
         if against.data.len() < by_itself.data.len() { against } else { by_itself }
     }
+
+    /// Puts it in place of the document of a request.
+    fn replace(&self, db: &SqlConnection, id: RequestId) -> DbResult<()> {
+        let parent = self.parent.as_ref().map(|parent| parent.request.0);
+        let sql = "UPDATE requests SET parent = ?2, place = ?3, document = ?4 WHERE id = ?1";
+        db.execute(sql, params![id.0, parent, self.place, self.data]).map(drop)
+    }
+}
+
+/// Writes a document: its header, the pieces of its body, and its context.
+fn write_document(request: &NewRequest, pieces: &[StoredPiece]) -> StoreResult<String> {
+    let header = DocumentHeader {
+        model: request.model.clone(),
+        wire: request.wire.clone(),
+        fidelity: request.fidelity,
+        options: request.options.clone(),
+        notes: request.notes.clone(),
+        pieces: pieces.len(),
+        body: Vec::new(),
+    };
+    let mut text = rows::to_json(&header)?;
+    for piece in pieces {
+        text.push('\n');
+        text.push_str(&rows::to_json(piece)?);
+    }
+    text.push('\n');
+    text.push_str(&request.context);
+    Ok(text)
 }
 
 /// The parts of a request, as they are found.
-struct PartCollector<'a> {
+pub(crate) struct PartCollector<'a> {
     last: Option<&'a LastDocument>,
     known: HashSet<PartKey>,
     /// Those that the last document does not have.
@@ -248,7 +296,8 @@ struct PartCollector<'a> {
 }
 
 impl PartCollector<'_> {
-    fn refer(&mut self, hash: ContentHash, text: &str) -> PartKey {
+    /// Names a text, which is stored with the request if need be.
+    pub(crate) fn refer(&mut self, hash: ContentHash, text: &str) -> PartKey {
         let key = PartKey::from_hash(hash);
         let is_first = self.known.insert(key);
         let last_has_it = self.last.is_some_and(|last| last.known.contains(&key));
@@ -257,21 +306,6 @@ impl PartCollector<'_> {
         }
         key
     }
-}
-
-fn split_body(body: &[String], parts: &mut PartCollector<'_>) -> Vec<BodyPiece> {
-    let mut pieces = Vec::new();
-    for text in body {
-        if text.len() >= SHORTEST_PART {
-            let hash = ContentHash::of_bytes(text.as_bytes());
-            pieces.push(BodyPiece::Part([parts.refer(hash, text)]));
-        } else if let Some(BodyPiece::Inline(before)) = pieces.last_mut() {
-            before.push_str(text);
-        } else {
-            pieces.push(BodyPiece::Inline(text.clone()));
-        }
-    }
-    pieces
 }
 
 /// The session's last document as the database has it. One that can't be read
@@ -290,35 +324,105 @@ pub(crate) fn last_document(
     }
 }
 
+/// Writes some requests of a session anew, in place of what they were, and with them all that were
+/// kept against them. `requests` are all of the session, in order.
+pub(crate) fn rewrite(
+    db: &SqlConnection,
+    requests: &[RequestId],
+    changed: &HashMap<RequestId, NewRequest>,
+    at: Moment,
+) -> DbResult<()> {
+    let mut reader = DocumentReader::default();
+    let mut last: Option<LastDocument> = None;
+    for id in requests {
+        // Read while what it was kept against is still known.
+        let text = reader.text(db, *id)?;
+        if let Some(request) = changed.get(id) {
+            let packed = PackedRequest::new(request, last.as_ref())?;
+            packed.insert_parts(db)?;
+            packed.document.replace(db, *id)?;
+            let sql = "UPDATE requests SET body_hash = ?2, body_length = ?3, redacted = ?4
+                       WHERE id = ?1";
+            let hash = packed.body_hash.as_bytes();
+            db.execute(sql, params![id.0, hash, packed.body_length, at.microseconds()])?;
+            last = Some(packed.written_as(*id, last.as_ref()));
+        } else if let (Some(text), Some(before)) = (text, &last) {
+            let document = PackedDocument::new(&text, Some(before));
+            document.replace(db, *id)?;
+            last = RequestDocument::new(text).map(|read| read.kept_as(*id, &document, before));
+        }
+    }
+    Ok(())
+}
+
 /// A request's document as it was read: its header, and the context behind that.
 pub(crate) struct RequestDocument {
     pub(crate) header: DocumentHeader,
-    text: Arc<str>,
+    text: Arc<DocumentText>,
+    /// Where the pieces of the body begin, and the context behind them.
+    pieces_at: usize,
+    context_at: usize,
 }
 
 impl RequestDocument {
-    fn new(text: Arc<str>) -> Option<Self> {
-        let (line, _) = text.split_once('\n')?;
-        Some(RequestDocument { header: serde_json::from_str(line).ok()?, text })
+    fn new(text: Arc<DocumentText>) -> Option<Self> {
+        let (line, rest) = text.text.split_once('\n')?;
+        let header: DocumentHeader = serde_json::from_str(line).ok()?;
+        let pieces_at = text.text.len() - rest.len();
+        let mut context_at = pieces_at;
+        for _ in 0..header.pieces {
+            context_at += text.text.get(context_at..)?.find('\n')? + 1;
+        }
+        Some(RequestDocument { header, text, pieces_at, context_at })
     }
 
     /// All that can be the key of a part: of the body, or of a text that the context names by
     /// its hash.
     pub(crate) fn mentioned_keys(&self) -> impl Iterator<Item = PartKey> {
-        let words = self.text.split(|c: char| !c.is_ascii_hexdigit());
+        let words = self.text.text.split(|c: char| !c.is_ascii_hexdigit());
         words.filter_map(|word| PartKey::from_digits(word.get(..PartKey::DIGITS)?))
     }
 
     /// The caller's context, byte for byte.
     pub(crate) fn context(&self) -> &str {
-        self.text.split_once('\n').map_or("", |(_, context)| context)
+        self.text.text.get(self.context_at..).unwrap_or_default()
+    }
+
+    /// The pieces of the body, if they can be read.
+    fn pieces(&self) -> Option<Vec<StoredPiece>> {
+        let lines = self.text.text.get(self.pieces_at..self.context_at)?.lines();
+        lines.map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// Puts the body of the session's request together again.
+    pub(crate) fn body(&self, db: &SqlConnection, session: SessionId) -> DbResult<String> {
+        match self.header.pieces {
+            0 => join_pieces(db, session, &self.header.body),
+            _ => {
+                let damaged = || DbError::damaged("the pieces of a body");
+                join_pieces(db, session, &self.pieces().ok_or_else(damaged)?)
+            }
+        }
+    }
+
+    /// What to remember once it is written, behind another one.
+    fn kept_as(&self, id: RequestId, packed: &PackedDocument, before: &LastDocument) -> LastDocument {
+        let this = Anchor { request: id, text: self.text.clone() };
+        let row = if packed.place % ROW == 0 { this.clone() } else { before.row.clone() };
+        LastDocument { this, place: packed.place, row, known: Arc::new(self.part_keys()) }
+    }
+
+    /// The parts that the body refers to.
+    fn part_keys(&self) -> HashSet<PartKey> {
+        let pieces = self.pieces().unwrap_or_default();
+        pieces.iter().chain(&self.header.body).filter_map(StoredPiece::part_key).collect()
     }
 }
 
 /// Reads documents; those of one chain are worked out once.
 #[derive(Default)]
 pub(crate) struct DocumentReader {
-    read: HashMap<RequestId, Arc<str>>,
+    read: HashMap<RequestId, Arc<DocumentText>>,
 }
 
 impl DocumentReader {
@@ -339,12 +443,25 @@ impl DocumentReader {
             row = parent.map_or(row, RequestId);
         }
         let row = Anchor { request: row, text: self.read(db, row)?.text };
-        let known = Arc::new(document.header.part_keys().collect());
+        let known = Arc::new(document.part_keys());
         Ok(LastDocument { this: Anchor { request: id, text: document.text }, place, row, known })
     }
 
+    /// Writes a document anew so that it stands by itself, whatever it was kept against.
+    pub(crate) fn detach(&mut self, db: &SqlConnection, id: RequestId) -> DbResult<()> {
+        // One that can't be read stays so, and keeps nobody else from being cleared away.
+        let text = self.text(db, id)?;
+        let document = text.map_or_else(Vec::new, |text| codec::pack(&text.text));
+        let sql = "UPDATE requests SET parent = NULL, document = ?2 WHERE id = ?1";
+        db.execute(sql, params![id.0, document]).map(drop)
+    }
+
     /// Walks up to a document that is known or stands by itself, and back.
-    fn text(&mut self, db: &SqlConnection, id: RequestId) -> DbResult<Option<Arc<str>>> {
+    fn text(
+        &mut self,
+        db: &SqlConnection,
+        id: RequestId,
+    ) -> DbResult<Option<Arc<DocumentText>>> {
         let sql = "SELECT parent, document FROM requests WHERE id = ?1";
         let mut chain: Vec<(RequestId, Vec<u8>)> = Vec::new();
         let mut next = Some(id);
@@ -360,36 +477,15 @@ impl DocumentReader {
         let mut text = next.and_then(|known| self.read.get(&known).cloned());
         for (at, packed) in chain.into_iter().rev() {
             let unpacked = match &text {
-                Some(parent) => codec::unpack_against(parent, &packed),
+                Some(parent) => codec::unpack_against(&parent.text, &packed),
                 None => codec::unpack(&packed),
             };
             let Ok(unpacked) = unpacked else { return Ok(None) };
-            let unpacked: Arc<str> = unpacked.into();
+            let unpacked = Arc::new(DocumentText::new(unpacked));
             self.read.insert(at, unpacked.clone());
             text = Some(unpacked);
         }
         Ok(text)
-    }
-}
-
-impl DocumentHeader {
-    fn part_keys(&self) -> impl Iterator<Item = PartKey> {
-        self.body.iter().filter_map(|piece| match piece {
-            BodyPiece::Part([key]) => Some(*key),
-            BodyPiece::Inline(_) => None,
-        })
-    }
-
-    /// Puts the body together again.
-    pub(crate) fn body(&self, db: &SqlConnection) -> DbResult<String> {
-        let mut body = String::new();
-        for piece in &self.body {
-            match piece {
-                BodyPiece::Inline(text) => body.push_str(text),
-                BodyPiece::Part([key]) => body.push_str(&read_part(db, *key)?),
-            }
-        }
-        Ok(body)
     }
 }
 
@@ -413,6 +509,10 @@ impl PartKey {
     /// The key as it stands in its column.
     pub(crate) fn bytes(&self) -> [u8; 16] {
         self.0
+    }
+
+    pub(crate) fn from_column(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(PartKey)
     }
 
     pub(crate) fn from_hash(hash: ContentHash) -> Self {
@@ -490,6 +590,8 @@ impl DocumentCache {
 
 impl LastDocument {
     fn size(&self) -> usize {
-        self.this.text.len() + self.row.text.len() + self.known.len() * size_of::<PartKey>()
+        self.this.text.text.len()
+            + self.row.text.text.len()
+            + self.known.len() * size_of::<PartKey>()
     }
 }

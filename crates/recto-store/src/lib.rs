@@ -32,6 +32,7 @@ mod check;
 mod codec;
 mod commit;
 mod compactions;
+mod composition;
 mod copy;
 mod delegations;
 mod deletion;
@@ -40,10 +41,12 @@ mod documents;
 mod embeddings;
 mod error;
 mod feed;
+mod garbage;
 mod holder;
 mod ids;
 mod items;
 mod leases;
+mod line_diff;
 mod names;
 mod opening;
 mod owner;
@@ -51,6 +54,8 @@ mod pairings;
 mod postgres;
 mod readers;
 mod records;
+mod redactions;
+mod request_body;
 mod retractions;
 mod rows;
 mod schedules;
@@ -82,6 +87,7 @@ pub use channel_deliveries::{
 pub use channel_updates::{ChannelAccount, ChannelCursor, ChannelUpdate, NewChannelUpdate};
 pub use commit::{NewMessage, SessionBasis, StartedTurn, TurnCommit, TurnOutcome};
 pub use compactions::{NewCompaction, StoredCompaction};
+pub use composition::{ContentKind, ContentSize, StoreComposition, measure_store};
 pub use copy::{CopiedTable, copy_store};
 pub use delegations::{NewDelegation, ParentCall, StoredDelegation};
 pub use deletion::DeletedSession;
@@ -102,6 +108,8 @@ pub use pairings::{
     NewPairing, PairedStanding, PairingGrant, PairingRequest, PairingSubject, StoredPairing,
 };
 pub use records::{RequestAnswer, RequestRecord, RequestUsage};
+pub use redactions::{RedactedSession, RedactionCounts};
+pub use request_body::RequestBody;
 pub use retractions::{NewRetraction, RetractionReason, StoredRetraction, TurnRetractions};
 pub use schedules::{
     AnswerDelivery, AnswerPlace, DueTime, NewSchedule, RunEnding, RunStart, StoredRun,

@@ -42,6 +42,9 @@ pub struct RequestRecord {
     pub body_length: u64,
     /// What came back, if something did.
     pub answer: Option<RequestAnswer>,
+    /// When a text was last taken out of it: from then on it is not what was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redacted: Option<Moment>,
 }
 
 /// What came back for a request.
@@ -85,8 +88,26 @@ impl Store {
     /// their documents, so that a damaged one does not hide the others.
     pub async fn request_ids(&self, turn: TurnId) -> StoreResult<Vec<(u32, RequestId)>> {
         self.read(move |db| {
-            let sql = "SELECT number, id FROM requests WHERE turn = ?1 ORDER BY number";
+            let sql = "SELECT number, id FROM requests WHERE turn = ?1 AND length(document) > 0
+                       ORDER BY number";
             db.all(sql, [turn.0], |row| Ok((row.get("number")?, RequestId(row.get("id")?))))
+        })
+        .await
+    }
+
+    /// The requests of some turns, in order. Documents that they share are read once.
+    pub async fn requests_of_turns(
+        &self,
+        turns: Vec<TurnId>,
+    ) -> StoreResult<HashMap<TurnId, Vec<RequestRecord>>> {
+        self.read(move |db| {
+            let mut documents = DocumentReader::default();
+            let sql = select("requests.turn = ?1 ORDER BY requests.number");
+            let requests = turns.into_iter().map(|turn| {
+                let found = db.all(&sql, [turn.0], |row| read(db, row, &mut documents))?;
+                Ok((turn, found))
+            });
+            requests.collect()
         })
         .await
     }
@@ -142,11 +163,12 @@ impl Store {
     }
 }
 
-/// The query for requests with their sessions, where `condition` holds.
+/// The query for requests with their sessions, where `condition` holds. Those whose documents were
+/// dropped are not among them.
 fn select(condition: &str) -> String {
     format!(
         "SELECT requests.*, turns.session FROM requests JOIN turns ON turns.id = requests.turn
-         WHERE {condition}"
+         WHERE length(requests.document) > 0 AND {condition}"
     )
 }
 
@@ -178,6 +200,7 @@ fn read(
         notes: header.notes,
         body_length: rows::unsigned(row, "body_length")?.ok_or_else(missing)?,
         answer: read_answer(row, id)?,
+        redacted: rows::optional_moment(row, "redacted")?,
     })
 }
 
@@ -199,12 +222,15 @@ fn read_answer(row: &SqlRow<'_>, request: RequestId) -> DbResult<Option<RequestA
 
 /// The body of a request, checked against its hash.
 pub(crate) fn body(db: &SqlConnection, id: RequestId) -> DbResult<Vec<u8>> {
-    let sql = "SELECT body_hash, body_length FROM requests WHERE id = ?1";
+    let sql = "SELECT body_hash, body_length, turns.session
+               FROM requests JOIN turns ON turns.id = requests.turn WHERE requests.id = ?1";
     let expected = db.first(sql, [id.0], |row| {
-        Ok((row.get::<_, Vec<u8>>("body_hash")?, rows::unsigned::<usize>(row, "body_length")?))
+        let hash: Vec<u8> = row.get("body_hash")?;
+        let length = rows::unsigned::<usize>(row, "body_length")?;
+        Ok((hash, length, SessionId(row.get("session")?)))
     })?;
-    let (hash, length) = expected.ok_or(StoreError::NotFound(RowId::Request(id)))?;
-    let body = DocumentReader::default().read(db, id)?.header.body(db)?.into_bytes();
+    let (hash, length, session) = expected.ok_or(StoreError::NotFound(RowId::Request(id)))?;
+    let body = DocumentReader::default().read(db, id)?.body(db, session)?.into_bytes();
     let is_intact =
         Some(body.len()) == length && ContentHash::of_bytes(&body).as_bytes().as_slice() == hash;
     if is_intact { Ok(body) } else { Err(DbError::damaged(format!("the body of request {id}"))) }

@@ -12,6 +12,7 @@
 
 mod value;
 
+use crate::composition::RelationSize;
 use crate::error::DbError;
 use crate::postgres::PostgresConnection;
 use crate::rows::DbResult;
@@ -186,6 +187,45 @@ impl SqlConnection {
                 );
                 self.first(&sql, [], |_| Ok(())).map(drop)
             }
+        }
+    }
+
+    /// The bytes that each table and index has on the disk, without what is free in its pages
+    /// where that is known.
+    pub(crate) fn relation_sizes(&self) -> DbResult<Vec<RelationSize>> {
+        let sql = match self {
+            SqlConnection::Sqlite(_) => {
+                "SELECT pages.name, coalesce(known.type, 'table') = 'index' AS is_index,
+                     pages.pgsize - pages.unused AS bytes
+                 FROM dbstat AS pages LEFT JOIN sqlite_schema AS known ON known.name = pages.name
+                 WHERE pages.aggregate = TRUE"
+            }
+            SqlConnection::Postgres(_) => {
+                "SELECT relname::text AS name, CASE relkind WHEN 'i' THEN 1::bigint ELSE 0 END AS is_index,
+                     pg_table_size(oid) AS bytes
+                 FROM pg_class
+                 WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'i')"
+            }
+        };
+        self.all(sql, [], |row| {
+            Ok(RelationSize {
+                name: row.get("name")?,
+                is_index: row.get::<_, i64>("is_index")? != 0,
+                bytes: row.get("bytes")?,
+            })
+        })
+    }
+
+    /// The bytes of a file in which nothing stands; a server does not tell.
+    pub(crate) fn unused_bytes(&self) -> DbResult<Option<i64>> {
+        match self {
+            SqlConnection::Sqlite(_) => {
+                let sql = "SELECT (SELECT sum(unused) FROM dbstat WHERE aggregate = TRUE)
+                               + (SELECT freelist_count FROM pragma_freelist_count)
+                                   * (SELECT page_size FROM pragma_page_size)";
+                self.only(sql, []).map(Some)
+            }
+            SqlConnection::Postgres(_) => Ok(None),
         }
     }
 

@@ -34,7 +34,7 @@ pub use schedule::{ScheduleAddArgs, ScheduleArgs, ScheduleCommand};
 pub use serve::ServeArgs;
 pub use sessions::{SessionArgs, SessionCommand, SessionFormat};
 pub use shell::{CompletionArgs, ManArgs};
-pub use store::{StoreCheckArgs, StoreCommand, StoreCopyArgs, StoreMigrateArgs};
+pub use store::{StoreCheckArgs, StoreCommand, StoreCopyArgs, StoreGcArgs, StoreMigrateArgs};
 pub use token::{TokenCommand, TokenCreateArgs, TokenLifetime};
 pub use tools::{CallArgs, McpCommand, ToolArgs, ToolCommand};
 pub use turns::{DiffArgs, ReplayArgs, ShowArgs};

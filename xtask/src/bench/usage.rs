@@ -205,7 +205,9 @@ fn new_request(index: usize, at: Moment) -> NewRequest {
         fidelity: Fidelity::Wire,
         context: json!({"version": 1, "parts": parts, "message": index}).to_string(),
         contents: Vec::new(),
-        body: vec!["{\"messages\": [".to_owned(), format!("{{\"content\": \"{index}\"}}]}}")],
+        body: ["{\"messages\": [".to_owned(), format!("{{\"content\": \"{index}\"}}]}}")]
+            .iter()
+            .collect(),
         notes: json!({}),
     }
 }

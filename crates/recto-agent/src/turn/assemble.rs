@@ -8,14 +8,16 @@ use recto_context::{
     RequestContext, TrimTotals, TurnNumber, compare_requests,
 };
 use recto_llm::Wire;
-use recto_store::{Fidelity, ItemState, Moment, NewMessage, NewRequest, RequestId, Store};
-use serde_json::json;
+use recto_store::{
+    Fidelity, ItemState, Moment, NewMessage, NewRequest, RequestBody, RequestId, Store,
+};
+use serde_json::{Value, json};
 
 use super::TurnRun;
 use super::inputs::{TurnInputs, TurnModel};
 use crate::error::{AgentError, AgentResult};
 use crate::event::EventKind;
-use crate::record::RecordDocument;
+use crate::record::{RecordDocument, cut_body, is_same};
 use crate::selection::SearchOutcome;
 use crate::session_cache::LoadedSession;
 use crate::shared::counter_from;
@@ -157,14 +159,30 @@ impl TurnRun<'_> {
         }
     }
 
+    /// The body of a request in the pieces in which it is stored.
+    pub(super) fn cut_body(&self, body: &Value, request: &RequestContext) -> RequestBody {
+        let transcript = self.transcript();
+        let is_kept = |message: &Arc<Message>| {
+            transcript.get(&message.id).is_some_and(|kept| is_same(kept, message))
+        };
+        cut_body(body, request, is_kept)
+    }
+
+    /// The messages that the store has, or gets with the next commit.
+    fn transcript(&self) -> HashMap<MessageId, &Arc<Message>> {
+        let pending = self.pending.messages.iter().map(|new| &new.message);
+        let known = self.session.messages.iter();
+        let shown = self.inputs.client.history.iter().flatten();
+        known.chain(shown).chain(pending).map(|message| (message.id, message)).collect()
+    }
+
     /// Stores the request and its body, before anything is sent. Gives the event that tells of
     /// it, too.
     pub(super) async fn record(
         &mut self,
         request: &RequestContext,
-        body: Vec<String>,
+        body: RequestBody,
     ) -> AgentResult<(RequestId, EventKind)> {
-        self.store_message(&request.sent);
         let comparison = self.previous.as_ref().map(|previous| compare_requests(previous, request));
         self.fresh_tokens = comparison.as_ref().map(|comparison| comparison.fresh_tokens);
         self.requests += 1;
@@ -190,19 +208,10 @@ impl TurnRun<'_> {
     pub(super) fn new_request(
         &self,
         request: &RequestContext,
-        body: Vec<String>,
+        body: RequestBody,
         comparison: Option<&Comparison>,
     ) -> NewRequest {
-        let pending = self.pending.messages.iter().map(|new| &new.message);
-        let transcript: HashMap<_, _> = self
-            .session
-            .messages
-            .iter()
-            .chain(self.inputs.client.history.iter().flatten())
-            .chain(pending)
-            .map(|message| (message.id, message))
-            .collect();
-        let document = RecordDocument::from_bundle(request.record(), &transcript);
+        let document = RecordDocument::from_bundle(request.record(), &self.transcript());
         NewRequest {
             number: self.requests,
             at: Moment::now(),

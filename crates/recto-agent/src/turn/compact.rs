@@ -19,7 +19,7 @@ use serde_json::json;
 use super::{RequestDraft, TurnRun};
 use crate::error::AgentResult;
 use crate::notice::NoticeFacts;
-use crate::record::{RequestPurpose, pieces};
+use crate::record::RequestPurpose;
 use crate::shared::counter_from;
 use crate::turn_gate::GatePass;
 
@@ -73,9 +73,9 @@ impl TurnRun<'_> {
         // What a client asks of its replies is not asked of a summary.
         let call = CallOptions { reply: ReplyRules::default(), ..entry.call.clone() };
         let body = recto_llm::encode(entry.client.wire(), &call, &asking);
-        let body = pieces(&body, &asking);
-        let text = body.concat();
         self.store_message(&request.sent);
+        let body = self.cut_body(&body, &asking);
+        let text = body.as_str().to_owned();
         self.requests += 1;
         let mut new = self.new_request(&asking, body, None);
         new.options = serde_json::to_value(&call).unwrap_or_default();

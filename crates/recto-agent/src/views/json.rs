@@ -193,6 +193,7 @@ pub async fn request_json(
         "context": context.report_cached(&cached_prefix(request)),
         "body": body,
         "answer": request.answer,
+        "redacted": request.redacted,
     }))
 }
 

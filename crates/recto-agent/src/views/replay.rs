@@ -27,6 +27,8 @@ pub struct ReplayCheck {
     pub identical: bool,
     /// What is wrong with it, where something is.
     pub problem: Option<String>,
+    /// Whether a text was taken out of it: then the body is not the one that was sent.
+    pub redacted: bool,
 }
 
 /// What is sent to which model when a request is sent again.
@@ -111,24 +113,27 @@ impl TurnRecord<'_> {
     }
 }
 
-async fn verify_one(store: &Store, id: RequestId) -> AgentResult<ReplayVerdict> {
+/// The verdict on a request, and whether a text was taken out of it.
+async fn verify_one(store: &Store, id: RequestId) -> AgentResult<(ReplayVerdict, bool)> {
     match store.request(id).await? {
-        Some(request) => verify_body(store, &request).await,
+        Some(request) => {
+            Ok((verify_body(store, &request).await?, request.redacted.is_some()))
+        }
         None => Err(StoreError::NotFound(RowId::Request(id)).into()),
     }
 }
 
 impl ReplayCheck {
-    fn new(turn: TurnId, request: u32, verdict: AgentResult<ReplayVerdict>) -> Self {
-        let (bytes, problem) = match verdict {
-            Ok(ReplayVerdict::Identical { bytes }) => (Some(bytes), None),
-            Ok(ReplayVerdict::Different { at }) => {
+    fn new(turn: TurnId, request: u32, verdict: AgentResult<(ReplayVerdict, bool)>) -> Self {
+        let (bytes, problem, redacted) = match verdict {
+            Ok((ReplayVerdict::Identical { bytes }, redacted)) => (Some(bytes), None, redacted),
+            Ok((ReplayVerdict::Different { at }, redacted)) => {
                 let what = "the body made from its parts differs from the one sent";
-                (None, Some(format!("{what} at byte {at}")))
+                (None, Some(format!("{what} at byte {at}")), redacted)
             }
-            Err(error) => (None, Some(error.to_string())),
+            Err(error) => (None, Some(error.to_string()), false),
         };
-        ReplayCheck { turn, request, bytes, identical: problem.is_none(), problem }
+        ReplayCheck { turn, request, bytes, identical: problem.is_none(), problem, redacted }
     }
 }
 

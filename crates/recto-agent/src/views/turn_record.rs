@@ -176,6 +176,9 @@ impl TurnRecord<'_> {
 
     /// The error of a turn that made no request, with the last turn that did.
     pub(super) async fn sent_nothing(&self) -> AgentResult<AgentError> {
+        if self.reader.store.turn_tokens(self.turn.id).await?.requests > 0 {
+            return Ok(AgentError::RecordDropped { turn: self.turn.id });
+        }
         let sent = match self.reader.store.last_turn_with_request().await? {
             Some(sent) if self.reader.turn(sent.id).await.is_ok() => Some(sent.id),
             _ => None,

@@ -245,6 +245,8 @@ pub(crate) struct VerifiedRequestShape {
     pub(crate) identical: bool,
     /// What is wrong with it.
     pub(crate) problem: Option<String>,
+    /// Whether a text was taken out of it: then the body is not the one that was sent.
+    pub(crate) redacted: bool,
 }
 
 /// An item of a session.

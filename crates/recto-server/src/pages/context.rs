@@ -115,9 +115,11 @@ async fn load_turn(
             let context = restore_request(gateway.store(), &request).await?;
             (Some(RequestView::new(request, context)), None)
         }
-        Err(error @ (AgentError::SentNothing { .. } | AgentError::OnlySummary { .. })) => {
-            (None, Some(error))
-        }
+        Err(
+            error @ (AgentError::SentNothing { .. }
+            | AgentError::RecordDropped { .. }
+            | AgentError::OnlySummary { .. }),
+        ) => (None, Some(error)),
         Err(error) => return Err(error.into()),
     };
     let verified = match (&shown, &query.verify) {

@@ -41,14 +41,10 @@ async fn post_form(server: &TestServer, path: &str, body: &str) -> (u16, String)
     (status, response.text().await.unwrap())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_first_page_loads_little_and_all_of_it_is_there() {
-    let server = TestServer::start().await;
-    let (status, page) = get(&server, "/").await;
-    assert_eq!(status, 200);
-    assert!(page.contains("Talk to main"), "{page}");
+/// The bytes that a browser is sent for a page and for all that it loads.
+async fn weigh(server: &TestServer, page: &str) -> usize {
     let mut bytes = page.len();
-    let mut names = loaded(&page);
+    let mut names = loaded(page);
     let mut seen = std::collections::HashSet::new();
     while let Some(path) = names.pop() {
         if !seen.insert(path.clone()) {
@@ -58,8 +54,15 @@ async fn the_first_page_loads_little_and_all_of_it_is_there() {
         assert_eq!(response.status().as_u16(), 200, "{path}");
         let kept = response.headers()["cache-control"].to_str().unwrap().to_owned();
         assert!(kept.contains("immutable"), "{path}: {kept}");
+        assert!(!response.headers().contains_key("content-encoding"), "nobody asked for it");
         let text = response.text().await.unwrap();
-        bytes += text.len();
+        let packed = server.request("GET", &path).header("accept-encoding", "gzip, br");
+        let packed = packed.send().await.unwrap();
+        assert_eq!(packed.headers()["content-encoding"], "gzip");
+        assert_eq!(packed.headers()["vary"], "accept-encoding");
+        let packed = packed.bytes().await.unwrap();
+        assert!(packed.starts_with(&[0x1f, 0x8b]), "{path}");
+        bytes += packed.len();
         let folder = path.rsplit_once('/').unwrap().0;
         // What a module imports stands beside it.
         let imports = text.split("from \"./").skip(1).map(|rest| rest.split('"').next().unwrap());
@@ -67,7 +70,21 @@ async fn the_first_page_loads_little_and_all_of_it_is_there() {
             imports.map(|name| format!("{folder}/{name}")).filter(|name| !page.contains(name)),
         );
     }
-    assert!(bytes < 150_000, "{bytes}");
+    bytes
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_page_loads_little_and_all_of_it_is_there() {
+    let server = TestServer::start().await;
+    let (status, page) = get(&server, "/").await;
+    assert_eq!(status, 200);
+    assert!(page.contains("Talk to main"), "{page}");
+    let bytes = weigh(&server, &page).await;
+    assert!(bytes < 50_000, "{bytes}");
+    let session = import(&server, 5_000).await;
+    let (_, page) = get(&server, &format!("/sessions/{session}")).await;
+    let bytes = weigh(&server, &page).await;
+    assert!(bytes < 100_000, "{bytes}");
     assert!(!page.contains("style=") && !page.contains("onclick"), "the policy allows none");
     assert_eq!(get(&server, "/assets/0123456789ab/style.css").await.0, 404);
 }

@@ -16,7 +16,7 @@ use crate::sql::{ConnectionMode, SqlRow};
 use crate::transcript;
 
 /// One after the other; the database's version is how many have run.
-const MIGRATIONS: [&str; 19] = [
+const MIGRATIONS: [&str; 20] = [
     include_str!("../../migrations/001.sql"),
     include_str!("../../migrations/002.sql"),
     include_str!("../../migrations/003.sql"),
@@ -35,6 +35,7 @@ const MIGRATIONS: [&str; 19] = [
     include_str!("../../migrations/016.sql"),
     include_str!("../../migrations/017.sql"),
     include_str!("../../migrations/018.sql"),
+    include_str!("../../migrations/020.sql"),
     include_str!("../../migrations/030.sql"),
 ];
 

@@ -26,7 +26,7 @@ fn is_in_files(bench: &StoreBench, text: &str) -> bool {
 }
 
 fn with_long_text(seed: u64) -> NewRequest {
-    NewRequest { body: vec!["{".into(), talk(seed, 3_000), "}".into()], ..request(1, &[]) }
+    request(1, &["{", &talk(seed, 3_000), "}"])
 }
 
 /// Promise: `deleted-for-good`

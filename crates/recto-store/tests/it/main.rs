@@ -10,6 +10,7 @@ mod deletion;
 mod deliveries;
 mod embeddings;
 mod feed;
+mod garbage;
 mod items;
 mod migrations;
 mod on_postgres;

@@ -24,13 +24,7 @@ async fn a_request_comes_back_as_it_was_sent() {
         fidelity: Fidelity::Rendered,
         context: "{\"parts\": [ \"as\\nit\", \"is\" ]}\nand a second line \0".into(),
         contents: vec![short.clone(), long.clone(), short.clone()],
-        body: vec![
-            "{\"messages\":[".into(),
-            talk(2, 900),
-            ",".into(),
-            talk(2, 900),
-            "é\0]}".into(),
-        ],
+        body: ["{\"messages\":[", &talk(2, 900), ",", &talk(2, 900), "é\0]}"].iter().collect(),
         notes: json!({"shared": 17}),
     };
     let id = sent(&bench.store, &session, new.clone()).await;
@@ -41,7 +35,7 @@ async fn a_request_comes_back_as_it_was_sent() {
     assert_eq!(record.options.to_string(), new.options.to_string());
     assert_eq!((record.fidelity, record.context), (new.fidelity, new.context));
     assert_eq!((record.notes, record.answer), (new.notes, None));
-    let body = new.body.concat();
+    let body = new.body.into_text();
     assert_eq!(record.body_length, body.len() as u64);
     assert_eq!(bench.store.body(id).await.unwrap(), body.as_bytes());
     let contents = bench.store.contents(vec![long.hash(), short.hash()]).await.unwrap();
@@ -118,7 +112,7 @@ async fn long_chains_are_read_as_they_were_written() {
         // Now and then a piece that is short.
         body.push(talk(n, if n % 3 == 0 { 40 } else { 200 }));
         context.push_str(&format!("[{n},\"{}\"]", ContentHash::of_bytes(&n.to_le_bytes())));
-        let new = NewRequest { context: context.clone(), body: body.clone(), ..request(1, &[]) };
+        let new = NewRequest { context: context.clone(), body: body.iter().collect(), ..request(1, &[]) };
         let id = sent(&bench.store, &session, new).await;
         written.push((id, context.clone(), body.concat()));
         if n % 37 == 36 {
@@ -161,7 +155,7 @@ async fn what_two_stores_write_in_turns_is_read_by_both() {
     let mut written = Vec::new();
     for n in 0..10 {
         body.push(talk(n, 300));
-        let new = NewRequest { body: body.clone(), ..request(1, &[]) };
+        let new = NewRequest { body: body.iter().collect(), ..request(1, &[]) };
         let store = if n % 2 == 0 { &bench.store } else { &other };
         written.push((sent(store, &session, new).await, body.concat()));
     }
@@ -177,7 +171,7 @@ async fn a_record_that_is_gone_costs_a_request_nothing_but_room() {
     let text = Text::new(talk(7, 500));
     let new = |n: u64| NewRequest {
         contents: vec![text.clone()],
-        body: vec![talk(1, 900), talk(n, 900)],
+        body: [talk(1, 900), talk(n, 900)].iter().collect(),
         ..request(1, &[])
     };
     let lost = sent(&bench.store, &session, new(2)).await;
@@ -185,7 +179,7 @@ async fn a_record_that_is_gone_costs_a_request_nothing_but_room() {
     bench.database().execute_batch("DELETE FROM requests; DELETE FROM parts").unwrap();
     let kept = sent(&bench.store, &session, new(3)).await;
     assert_eq!(kept, lost, "the number is free again, and yet the parent is not taken for it");
-    assert_eq!(bench.store.body(kept).await.unwrap(), new(3).body.concat().as_bytes());
+    assert_eq!(bench.store.body(kept).await.unwrap(), new(3).body.as_str().as_bytes());
     assert_eq!(bench.store.contents(vec![text.hash()]).await.unwrap()[&text.hash()], text);
 }
 
@@ -196,7 +190,7 @@ async fn what_was_tampered_with_is_found_out() {
     let text = Text::new(talk(7, 500));
     let new = NewRequest {
         contents: vec![text.clone()],
-        body: vec![talk(1, 900), talk(2, 900)],
+        body: [talk(1, 900), talk(2, 900)].iter().collect(),
         ..request(1, &[])
     };
     let id = sent(&bench.store, &session, new.clone()).await;
@@ -212,7 +206,7 @@ async fn what_was_tampered_with_is_found_out() {
     assert!(is_damaged(bench.store.contents(vec![other.hash()]).await.unwrap_err()));
     assert!(bench.store.body(id).await.is_ok(), "what is not touched can be read");
 
-    let piece = ContentHash::of_bytes(new.body[1].as_bytes());
+    let piece = ContentHash::of_bytes(talk(2, 900).as_bytes());
     tamper("UPDATE parts SET data = CAST(replace(data, 'a', 'b') AS BLOB) WHERE key = ?1", piece);
     let damaged = bench.store.body(id).await.unwrap_err();
     assert!(is_damaged(damaged.clone()), "{damaged}");

@@ -249,7 +249,7 @@ pub(crate) fn request(number: u32, body: &[&str]) -> NewRequest {
         fidelity: Fidelity::Wire,
         context: r#"{"version":1}"#.into(),
         contents: Vec::new(),
-        body: body.iter().map(|piece| (*piece).to_owned()).collect(),
+        body: body.iter().collect(),
         notes: json!({}),
     }
 }

@@ -67,6 +67,23 @@ pub enum SessionCommand {
         #[arg(long)]
         yes: bool,
     },
+    /// Take a text out of every session for good: of what was said, sent and kept, leaving a mark
+    ///
+    /// `[redacted]` stands in its place, in messages, records, bodies, summaries, questions and what
+    /// was typed. Records are told to be redacted from then on. Files of the workspace, such as
+    /// memories, are yours: those that have the text are listed. No other Recto may run meanwhile.
+    /// You are asked before anything is done.
+    Redact {
+        /// The text, exactly as it stands there; `-` reads it from standard input, so that it is in
+        /// no shell's history
+        text: String,
+        /// Ask nothing
+        #[arg(long)]
+        yes: bool,
+        /// How to print what was done
+        #[command(flatten)]
+        json: JsonArg,
+    },
     /// Write a session to a file, with all that was said
     Export {
         /// The session's name or number

@@ -5,8 +5,12 @@ use clap::{Args, Subcommand};
 /// The commands of `recto store`.
 #[derive(Debug, Subcommand)]
 pub enum StoreCommand {
-    /// Look at the whole database of sessions and records, and say what is damaged
+    /// Look at the whole database of sessions and records, and say what is damaged and what it is
+    /// made of
     Check(StoreCheckArgs),
+    /// Drop records that are older than `store.retention` and texts that nothing refers to, and
+    /// give room back
+    Gc(StoreGcArgs),
     /// Bring the database to the form that this Recto needs, as every start does
     Migrate(StoreMigrateArgs),
     /// Copy all of a database into an empty one, and compare the two
@@ -20,6 +24,14 @@ pub struct StoreCheckArgs {
     /// lost; the damaged one stays as it is; only for a file
     #[arg(long)]
     pub salvage: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How the store is cleared up.
+#[derive(Debug, Args)]
+pub struct StoreGcArgs {
     /// Print as JSON
     #[arg(long)]
     pub json: bool,

@@ -9,6 +9,7 @@ pub(super) mod channels;
 mod claim;
 mod host;
 mod listen;
+mod retention;
 
 use std::process::ExitCode;
 
@@ -46,6 +47,7 @@ async fn serve(home: &RectoHome, config: LoadedConfig, args: &ServeArgs) -> CliR
     let store = setup::settled_store(&config.settings).await?;
     plan.check_tokens(&store).await?;
     let listener = plan.listen().await?;
+    tokio::spawn(retention::drop_daily(store.clone(), config.settings.store.retention));
     let url = listen::page_url(&listener)?;
     let access = AccessControl::new(plan.access, load_form_key(home)?);
     let agents = start_agents(home, &config, &store).await?;

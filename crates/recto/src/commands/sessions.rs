@@ -2,6 +2,7 @@
 
 mod delete;
 mod effective;
+mod redact;
 mod status;
 mod stop;
 mod summaries;
@@ -63,6 +64,10 @@ pub(crate) fn run(home: &RectoHome, args: &SessionArgs) -> CliResult {
             SessionCommand::Delete { name, yes } => {
                 let confirmation = if *yes { Confirmation::Given } else { Confirmation::Asked };
                 delete::run(home, &store, find(name).await?, confirmation).await
+            }
+            SessionCommand::Redact { text, yes, json } => {
+                let confirmation = if *yes { Confirmation::Given } else { Confirmation::Asked };
+                redact::run(home, &config, &store, text, confirmation, json.json).await
             }
             SessionCommand::Export { name, out, format, records } => {
                 let content = if *records { ExportContent::Records } else { ExportContent::Talk };

@@ -1,20 +1,25 @@
-//! `recto store`: whether the database is whole, what can be had of one that is not, and how it
-//! gets into another one.
+//! `recto store`: whether the database is whole and what it is made of, what can be had of one that
+//! is not whole, what is dropped of it, and how it gets into another one.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use recto_context::{Remedy, grouped_digits};
+use jiff::{SignedDuration, Timestamp};
 use recto_store::{
-    CopiedTable, PostgresUrl, SalvageReport, SalvagedTable, StoreLocation, StoreOptions,
-    check_store, copy_store, salvage_store,
+    ContentSize, CopiedTable, Moment, PostgresUrl, SalvageReport, SalvagedTable, Store,
+    StoreComposition, StoreLocation, StoreOptions, StoreResult, check_store, copy_store,
+    measure_store, salvage_store,
 };
 use recto_workspace::Severity;
 use serde_json::{Value, json};
 
 use crate::check_report::{CheckProblem, CheckReport};
-use crate::cli::{StoreCheckArgs, StoreCommand, StoreCopyArgs, StoreMigrateArgs};
+use crate::cli::{
+    StoreCheckArgs, StoreCommand, StoreCopyArgs, StoreGcArgs, StoreMigrateArgs,
+};
 use crate::config::Settings;
+use crate::draw::{PageWidth, TextTable};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{counted, print, print_json, tell};
@@ -26,6 +31,7 @@ pub(crate) fn run(home: &RectoHome, command: &StoreCommand) -> CliResult<ExitCod
     match (command, &settings.store.url) {
         (StoreCommand::Check(args), Some(url)) => check_on_server(&settings, url, args),
         (StoreCommand::Check(args), None) => check(&settings.store.path, args),
+        (StoreCommand::Gc(args), _) => collect_garbage(&settings, args),
         (StoreCommand::Migrate(args), _) => migrate(&settings, args),
         (StoreCommand::Copy(args), _) => copy(&settings, args),
     }
@@ -38,15 +44,107 @@ fn check_on_server(settings: &Settings, url: &str, args: &StoreCheckArgs) -> Cli
         return Err(CliFailure::new(what).hint("restore the database from the server's backup"));
     }
     let runtime = setup::runtime()?;
-    let found = runtime
-        .block_on(async { Ok::<_, CliFailure>(setup::store(settings)?.check_records().await?) })?;
+    let (found, composition) = runtime.block_on(async {
+        let store = setup::store(settings)?;
+        Ok::<_, CliFailure>((store.check_records().await?, store.composition().await?))
+    })?;
     let problem =
         |what: &String| CheckProblem::of_declaration(Severity::Error, Path::new(url), None, what);
     let problems: Vec<CheckProblem> = found.iter().map(problem).collect();
     let verdict = format!("store: {}", counted(problems.len(), "problem"));
     let mut report = CheckReport::new(problems, verdict);
-    report.beside = json!({"path": url, "salvaged": null});
+    report.beside = json!({"path": url, "salvaged": null, "made_of": composition.kinds});
+    report.remarks = draw_composition(&composition);
     report.print(args.json)
+}
+
+/// What a database is made of, the largest first.
+fn draw_composition(composition: &StoreComposition) -> String {
+    let all = composition.bytes();
+    let mut table = TextTable::new(["made of", "rows", "bytes", "share"]);
+    [1, 2, 3].into_iter().for_each(|column| table.align_right(column));
+    for ContentSize { kind, rows, bytes } in &composition.kinds {
+        let share = *bytes as f64 * 100.0 / all.max(1) as f64;
+        table.row([
+            kind.describe().to_owned(),
+            rows.map(grouped_digits).unwrap_or_default(),
+            grouped_digits(*bytes),
+            format!("{share:.1}%"),
+        ]);
+    }
+    table.row(["all".to_owned(), String::new(), grouped_digits(all), String::new()]);
+    table.draw(PageWidth::of_stdout())
+}
+
+/// Drops what is of no use any more, and gives room back.
+fn collect_garbage(settings: &Settings, args: &StoreGcArgs) -> CliResult<ExitCode> {
+    let retention = settings.store.retention;
+    let (cleared, on_server) = setup::runtime()?.block_on(async {
+        let store = setup::store(settings)?;
+        Ok::<_, CliFailure>((ClearedStore::clear(&store, retention).await?, store.is_on_server()))
+    })?;
+    let ClearedStore { records, texts, before, after, is_compacted } = cleared;
+    if args.json {
+        print_json(&json!({
+            "records": records,
+            "texts": texts,
+            "bytes_before": before,
+            "bytes_after": after,
+            "compacted": is_compacted,
+        }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let kept = match retention {
+        Some(days) => format!("records of the last {} are kept", counted(days as usize, "day")),
+        None => "every record is kept: `store.retention` is not set".to_owned(),
+    };
+    print(&format!(
+        "dropped {} and {} that nothing refers to; {kept}\n{} bytes before, {} now\n",
+        counted(usize::try_from(records).unwrap_or(usize::MAX), "record"),
+        counted(usize::try_from(texts).unwrap_or(usize::MAX), "text"),
+        grouped_digits(before),
+        grouped_digits(after),
+    ))?;
+    match (is_compacted, on_server) {
+        (true, _) => {}
+        (false, true) => tell(&"when the room is free again is for the server to say: `VACUUM`"),
+        (false, false) => tell(
+            &"the file was not written anew, because another Recto reads it or the disk is full; its \
+              free room is used for what comes",
+        ),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What clearing up has done to a store.
+struct ClearedStore {
+    records: u64,
+    texts: u64,
+    before: u64,
+    after: u64,
+    is_compacted: bool,
+}
+
+impl ClearedStore {
+    async fn clear(store: &Store, retention: Option<u32>) -> StoreResult<Self> {
+        let before = store.composition().await?.bytes();
+        let records = drop_old_records(store, retention).await?;
+        let texts = store.drop_unused_parts().await?;
+        let is_compacted = store.compact().await?;
+        let after = store.composition().await?.bytes();
+        Ok(ClearedStore { records, texts, before, after, is_compacted })
+    }
+}
+
+/// Drops the records that are older than they are to be kept, and says how many.
+pub(crate) async fn drop_old_records(store: &Store, retention: Option<u32>) -> StoreResult<u64> {
+    let Some(days) = retention else { return Ok(0) };
+    let age = SignedDuration::from_hours(i64::from(days) * 24);
+    match Timestamp::now().checked_sub(age) {
+        Ok(before) => store.drop_records(Moment::new(before)).await,
+        // Nothing is as old as that.
+        Err(_) => Ok(0),
+    }
 }
 
 /// Opens the store, which brings it to its present form.
@@ -103,7 +201,12 @@ fn check(path: &Path, args: &StoreCheckArgs) -> CliResult<ExitCode> {
     let problems: Vec<CheckProblem> = found.iter().map(problem).collect();
     let verdict = format!("store: {}", counted(problems.len(), "problem"));
     let mut report = CheckReport::new(problems, verdict);
-    report.beside = json!({"path": path, "salvaged": null});
+    report.beside = json!({"path": path, "salvaged": null, "made_of": null});
+    if found.is_empty() && path.exists() {
+        let composition = measure_store(path)?;
+        report.beside["made_of"] = json!(composition.kinds);
+        report.remarks = draw_composition(&composition);
+    }
     match (found.is_empty(), args.salvage) {
         (true, true) => report.verdict += "; nothing has to be salvaged",
         (false, true) => {

@@ -338,6 +338,10 @@ settings_tables! {
         /// With `store.url`: after so many seconds without a word from a gateway, others go on
         /// with what it had begun. Its machine may be busy for a while, so not too few.
         lease_seconds: u32 = range(1, 600).default("15").example("30");
+        /// How many days the record of a turn is kept: what was sent to the model, and why. What was
+        /// said stays, and so does what it cost. Older records are dropped once a day while `recto serve`
+        /// runs, and by `recto store gc`; a session always keeps its newest.
+        retention: Option<u32> = range(1, 36_500).prose("every record is kept").example("90");
     }
 
     /// `[server]`: how `recto serve` answers.

@@ -390,3 +390,56 @@ fn a_session_is_deleted_for_good_when_it_is_meant() {
     assert_eq!(home.messages("kept").len(), 2);
     home.ok(&["replay", "--verify"]);
 }
+
+/// Whether these bytes stand in a file of the home.
+fn is_in_file(home: &Home, file: &str, text: &str) -> bool {
+    let bytes = std::fs::read(home.path(file)).unwrap_or_default();
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+/// Promise: `redacted-everywhere`
+#[test]
+fn a_text_is_redacted_everywhere_and_the_record_still_agrees_with_itself() {
+    let home = Home::scripted(&[r#"{"content":"noted: zebra \"4711\" is the code of the door, and nothing else is"}"#]);
+    let config = std::fs::read_to_string(home.path("config.toml")).unwrap();
+    home.write("config.toml", config + "\n[sessions]\nmarkdown = true\n");
+    for message in ["the door code is zebra \"4711\", keep it to yourself please", "again?"] {
+        home.say_in("code", message);
+    }
+    home.say_in("other", "good day");
+    home.write("data/history", "the door code is zebra \"4711\"\ngood day\n");
+    home.write("workspace/USER.md", "I like zebra \"4711\".\n");
+    home.say_in("third", "what do I like?");
+    let text = "zebra \"4711\"";
+    home.run(&["sessions", "redact", text]).fails_with("`--yes` says that you mean it");
+    home.run(&["sessions", "redact", "zeb", "--yes"]).fails_with("can't be redacted");
+    assert!(is_in_file(&home, "data/recto.db", "zebra") || is_in_file(&home, "data/recto.db-wal", "zebra"));
+    let run = home.run(&["sessions", "redact", text, "--yes"]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(run.err.contains("redacted in 3 messages, 4 requests"), "{}", run.err);
+    assert!(run.err.contains("USER.md"), "{}", run.err);
+    for file in ["data/recto.db", "data/recto.db-wal", "data/history"] {
+        assert!(!is_in_file(&home, file, "zebra"), "{file}");
+    }
+    for entry in std::fs::read_dir(home.path("sessions")).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        assert!(!text.contains("zebra"), "{text}");
+    }
+    let shown = home.ok(&["sessions", "show", "code"]);
+    assert!(shown.contains("the door code is [redacted], keep it"), "{shown}");
+    assert!(shown.contains("noted: [redacted] is the code"), "{shown}");
+    // All that is kept agrees: the pages, the bodies, and what they are made of.
+    home.ok(&["store", "check"]);
+    let verified = home.ok(&["replay", "--verify"]);
+    assert!(verified.contains("4 of 4 requests") && verified.contains("4 of them redacted since"), "{verified}");
+    let page = home.ok(&["show", "1"]);
+    assert!(page.contains("redacted") && !page.contains("zebra"), "{page}");
+    let json = home.json(&["show", "1", "--json"]);
+    assert!(json["requests"][0]["redacted"].is_string(), "{json}");
+    home.ok(&["diff", "1", "2"]);
+    // And it goes on.
+    home.write("workspace/USER.md", "I like good weather.\n");
+    home.say_in("code", "good");
+    home.ok(&["replay", "--verify"]);
+    assert!(!home.ok(&["show", "last", "--body"]).contains("zebra"));
+}

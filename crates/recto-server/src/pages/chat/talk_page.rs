@@ -100,10 +100,16 @@ impl TalkPage {
         let older = messages.first().map(|stored| stored.message.id).filter(|id| id.0 > 1);
         let retractions = &state.retractions;
         let newest = state.last_message;
-        // Each is read by itself, and so all of them at once.
-        let turns = group_by_turn(messages).into_iter().map(|group| {
+        let groups = group_by_turn(messages);
+        let ids = groups.iter().filter_map(|group| group.first()?.turn).collect();
+        // Their records are kept against each other: read together, each is worked out once.
+        let mut requests = store.requests_of_turns(ids).await?;
+        // All else is read by itself, and so all of them at once.
+        let turns = groups.into_iter().map(|group| {
             let is_newest = group.last().map(|stored| stored.message.id) >= newest;
-            TurnView::load_group(store, group, is_newest, retractions)
+            let of_turn = group.first().and_then(|stored| requests.remove(&stored.turn?));
+            let known = of_turn.filter(|_| !is_newest);
+            TurnView::load_group(store, group, is_newest, retractions, known)
         });
         let turns = try_join_all(turns).await?;
         let turn_count = state.last_turn.map_or(0, |number| number.0);
@@ -168,6 +174,7 @@ impl TurnView {
         group: Vec<StoredMessage>,
         is_newest: bool,
         retractions: &[StoredRetraction],
+        requests: Option<Vec<RequestRecord>>,
     ) -> AgentResult<Self> {
         let turn = match group.first().and_then(|stored| stored.turn) {
             Some(id) => store.turn(id).await?,
@@ -177,7 +184,12 @@ impl TurnView {
             Some(turn) if is_newest => store.messages_of_turn(turn).await?,
             _ => group,
         };
-        TurnView::load(store, turn, messages, retractions).await
+        let requests = match (requests, &turn) {
+            (Some(requests), _) => requests,
+            (None, Some(turn)) => store.requests(turn.id).await?,
+            (None, None) => Vec::new(),
+        };
+        TurnView::with_requests(store, turn, messages, retractions, requests).await
     }
 
     async fn load(
@@ -186,9 +198,23 @@ impl TurnView {
         messages: Vec<StoredMessage>,
         retractions: &[StoredRetraction],
     ) -> AgentResult<Self> {
-        let (approvals, requests) = match &turn {
-            Some(turn) => try_join(store.approvals_of(turn.id), store.requests(turn.id)).await?,
-            None => (Vec::new(), Vec::new()),
+        let requests = match &turn {
+            Some(turn) => store.requests(turn.id).await?,
+            None => Vec::new(),
+        };
+        TurnView::with_requests(store, turn, messages, retractions, requests).await
+    }
+
+    async fn with_requests(
+        store: &Store,
+        turn: Option<StoredTurn>,
+        messages: Vec<StoredMessage>,
+        retractions: &[StoredRetraction],
+        requests: Vec<RequestRecord>,
+    ) -> AgentResult<Self> {
+        let approvals = match &turn {
+            Some(turn) => store.approvals_of(turn.id).await?,
+            None => Vec::new(),
         };
         let (delegations, task) = match &turn {
             Some(turn) => {
@@ -381,7 +407,7 @@ mod tests {
         let read_before = store.messages_within(session.id, all).await.unwrap();
         let end = commit(Message::assistant(2, "hello"), Some(TurnEnding::Done));
         store.advance(turn, end).await.unwrap();
-        let view = TurnView::load_group(&store, read_before, true, &[]).await.unwrap();
+        let view = TurnView::load_group(&store, read_before, true, &[], None).await.unwrap();
         assert!(view.standing.is_none());
         assert_eq!(view.messages.len(), 2);
     }

@@ -73,6 +73,10 @@ fn verdict(check: &ReplayCheck) -> Markup {
     html! {
         p.verdict role="status" {
             @match (&check.problem, check.bytes) {
+                (None, Some(bytes)) if check.redacted => span.ok {
+                    "✓ rebuilt from the record: identical to the "
+                    (grouped_digits(bytes as u64)) " bytes kept; a text was redacted since they were sent"
+                },
                 (None, Some(bytes)) => span.ok {
                     "✓ rebuilt from the record: identical to the "
                     (grouped_digits(bytes as u64)) " bytes sent"
@@ -104,6 +108,7 @@ pub(crate) fn facts(view: &ContextView, shown: &RequestView) -> Markup {
                 @if view.verified.as_ref().is_some_and(|check| check.identical) {
                     "; " span.ok { "✓ verified" }
                 }
+                @if record.redacted.is_some() { "; redacted since: a text was taken out" }
             }))
             (fact("Counted", count_name(context.counted), &html! { (count_words(shown)) }))
         }

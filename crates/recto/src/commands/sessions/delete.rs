@@ -101,7 +101,7 @@ fn ask_twice(session: &StoredSession, messages: usize) -> CliResult<bool> {
     Ok(ask("It can't be brought back. Type yes to delete it: ")? == "yes")
 }
 
-fn ask(question: &str) -> CliResult<String> {
+pub(super) fn ask(question: &str) -> CliResult<String> {
     let unreadable = |error: io::Error| CliFailure::new("cannot ask").because(&error);
     let mut err = io::stderr();
     write!(err, "{question}").and_then(|()| err.flush()).map_err(unreadable)?;

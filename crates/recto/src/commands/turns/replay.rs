@@ -66,14 +66,27 @@ fn verdict(results: &[ReplayCheck]) -> String {
     let whole: Vec<usize> = results.iter().filter_map(|result| result.bytes).collect();
     match (&whole[..], results.len()) {
         ([], 0) => "nothing was sent yet: there is no request to rebuild".to_owned(),
+        ([bytes], 1) if results.iter().any(|result| result.redacted) => {
+            let bytes = grouped_digits(*bytes as u64);
+            format!(
+                "rebuilt from the record: identical to the {bytes} bytes kept; redacted: a text was \
+                 taken out since they were sent"
+            )
+        }
         ([bytes], 1) => {
             let bytes = grouped_digits(*bytes as u64);
             format!("rebuilt from the record: identical to the {bytes} bytes sent")
         }
         (whole, all) => {
             let [whole, all] = [whole.len(), all].map(|count| grouped_digits(count as u64));
+            let redacted = results.iter().filter(|result| result.redacted).count();
+            let redacted = match redacted {
+                0 => String::new(),
+                count => format!("; {} of them redacted since", grouped_digits(count as u64)),
+            };
             format!(
-                "{whole} of {all} requests rebuilt from the record: identical to the bytes sent"
+                "{whole} of {all} requests rebuilt from the record: identical to the bytes \
+                 sent{redacted}"
             )
         }
     }

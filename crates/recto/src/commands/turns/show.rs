@@ -110,6 +110,10 @@ fn heading(
     if let Some(before) = turn.continues {
         lines.push(("goes on", format!("with turn {before}, with what its client brought")));
     }
+    if let Some(at) = request.redacted {
+        let what = "a text was taken out; the bytes are not those that were sent";
+        lines.push(("redacted", format!("{}: {what}", local(at))));
+    }
     if RequestPurpose::from_record(request) == RequestPurpose::Summary {
         lines.push(("purpose", "a summary of messages that leave the page".to_owned()));
     }
