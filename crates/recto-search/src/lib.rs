@@ -25,7 +25,9 @@ mod message;
 mod rank;
 mod vectors;
 
-pub use choose::{ChoiceOptions, GroupChoice, ItemGroup, SearchOptions, SearchPreset};
+pub use choose::{
+    ChoiceOptions, GroupChoice, ItemGroup, ListOptions, SearchOptions, SearchPreset, choose_listed,
+};
 pub use encoder::{DIMENSIONS, Embedding, Encoder, EncoderError, EncoderFiles};
 pub use entry::SearchEntry;
 pub use index::{DuplicatePick, IndexUpdate, MissingVector, SearchIndex, SearchQuery};

@@ -363,7 +363,7 @@ fn of_fifty_skills_none_is_named_where_nothing_fits() {
         assert_eq!(names(1), ["photo-edit"], "by its body or by its name");
         assert_eq!(names(2), [""; 0]);
         for request in &requests {
-            assert_eq!(&*request.tools[0].spec.id.name, "read_skill");
+            assert_eq!(&*request.tools[0].spec.id.name, "read_item");
             assert_eq!(request.layer(Layer::Skills).count(), 0);
         }
     });

@@ -143,7 +143,7 @@ fn in_every_mode_that_shows_memories_they_come_back() {
 }
 
 fn found_earlier(item: ItemId) -> FoundTool {
-    FoundTool { item, turn: None, scores: None }
+    FoundTool { item, turn: None, scores: None, by: FinderOfTool::Search }
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn a_tool_found_earlier_keeps_its_turn_and_its_score() {
     let carry: Carry =
         serde_json::from_str(r#"{"found_tools":[{"kind":"tool","name":"lookup"}]}"#).unwrap();
     let item = ItemId::new(ItemKind::Tool, "lookup");
-    assert_eq!(carry.found_tools, [FoundTool { item, turn: None, scores: None }]);
+    assert_eq!(carry.found_tools, [FoundTool { item, turn: None, scores: None, by: FinderOfTool::Search }]);
     is_told(&turn(9, &[], carry), "tool lookup: agent, found by search in an earlier turn");
 }
 

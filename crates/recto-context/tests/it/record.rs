@@ -324,6 +324,8 @@ fn the_names_of_reasons_for_parts_stay() {
         PartReason::Found,
         PartReason::FoundInTurn(TurnNumber(3)),
         PartReason::FoundEarlier,
+        PartReason::AskedFor,
+        PartReason::AskedForInTurn(TurnNumber(3)),
         PartReason::Current,
         PartReason::Round,
         PartReason::Shortened,
@@ -351,6 +353,8 @@ fn the_names_of_reasons_for_parts_stay() {
         "found"
         {"found_in_turn":3}
         "found_earlier"
+        "asked_for"
+        {"asked_for_in_turn":3}
         "current"
         "round"
         "shortened"
@@ -367,6 +371,7 @@ fn the_names_of_reasons_for_drops_stay() {
         DropReason::TakenBack,
         DropReason::NoRoom,
         DropReason::ServerTools { server: "big".into() },
+        DropReason::ListTokens { limit: Tokens::new(200) },
         DropReason::MemoryLimit,
         DropReason::Mode,
         DropReason::Preset("plain".into()),
@@ -386,6 +391,7 @@ fn the_names_of_reasons_for_drops_stay() {
         "taken_back"
         "no_room"
         {"server_tools":{"server":"big"}}
+        {"list_tokens":{"limit":200}}
         "memory_limit"
         "mode"
         {"preset":"plain"}
