@@ -12,7 +12,7 @@ use crate::text::{Text, first_chars, one_line};
 use crate::tokens::Tokens;
 
 /// The lengths that lines are tried with, in characters, the longest first.
-const LENGTHS: [usize; 7] = [160, 120, 90, 72, 60, 50, 42];
+const LENGTHS: [usize; 9] = [160, 120, 90, 72, 60, 50, 42, 36, 30];
 
 /// The digits of a memory's name that a line shows: enough to tell it from all others.
 const DIGITS: usize = 6;

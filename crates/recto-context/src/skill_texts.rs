@@ -45,14 +45,13 @@ pub(crate) static POSSIBLE_SKILLS_HEADING: LazyLock<Text> =
 pub(crate) static READ_ITEM: LazyLock<ToolSpec> = LazyLock::new(|| {
     ToolSpec::new(
         ItemId::new(ItemKind::Tool, "read_item"),
-        "Load an item that is listed by name: the whole text of a rule, reference, skill or \
-         memory. A tool that is loaded can be called from then on.",
+        "Load an item of a list: all of its text; a tool can be called from then on.",
         json!({
             "type": "object",
             "properties": {
                 "item": {
                     "type": "string",
-                    "description": "The item as it is listed, such as rule:refunds."
+                    "description": "Its name in the list, such as rule:refunds."
                 }
             },
             "required": ["item"]

@@ -34,7 +34,7 @@ impl Composer<'_> {
 
     /// The list of what may fit, and how many others there are.
     fn list(&self, plan: &Plan<'_>) -> Vec<Part> {
-        let lines = plan.list.lines.iter().map(|PlannedLine { item, line, source }| Part {
+        let lines = plan.list.lines.iter().map(|PlannedLine { item, line, source, .. }| Part {
             source: source.clone(),
             ..self.list_line(item.clone(), line, Layer::Picks, PartReason::Possible)
         });

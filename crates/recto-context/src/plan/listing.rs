@@ -6,16 +6,16 @@
 
 use std::collections::HashSet;
 
-use super::skills::{lists_many_skills, names_in_layer};
+use super::skills::{lists_many_skills, names_in_layer, skill_id};
 use super::{Plan, SessionLookup, scores_of};
-use crate::catalog::{Catalog, CatalogDocument};
+use crate::catalog::{Catalog, CatalogDocument, Skill};
 use crate::context::DropReason;
 use crate::inputs::AssemblyInputs;
 use crate::item::{ContentSource, IncludeMode, ItemId, ItemKind, Priority};
 use crate::item_list::{ListEntry, ListLimits, write_list};
 use crate::layer::Layer;
 use crate::layout::{PickPlacement, SkillRender};
-use crate::page::ItemUse;
+use crate::page::{ItemUse, PartReason};
 use crate::skill_texts::{POSSIBLE_HEADING, POSSIBLE_SKILLS_HEADING};
 use crate::text::Text;
 use crate::tokens::Tokens;
@@ -23,11 +23,17 @@ use crate::tokens::Tokens;
 /// The list takes no more than this share of the window.
 pub(super) const LIST_SHARE: u32 = 16;
 
+/// In a smaller window there is no list: the tool that loads an item would take the room of what
+/// is surely needed.
+const LEAST_WINDOW: Tokens = Tokens::new(1_536);
+
 /// An item that is listed, with its line.
 pub(crate) struct PlannedLine {
     pub item: ItemUse,
     pub line: Text,
     pub source: ContentSource,
+    /// Whether it is one of those that are counted: neither a memory nor a tool of a skill.
+    is_counted: bool,
 }
 
 /// The items that are listed, likeliest first.
@@ -41,7 +47,7 @@ pub(crate) struct PlannedList {
 impl PlannedList {
     /// How many items that come when they fit are neither on the page nor in the list.
     pub(crate) fn others(&self) -> usize {
-        let lines = self.lines.iter().filter(|line| line.item.id.kind != ItemKind::Memory);
+        let lines = self.lines.iter().filter(|line| line.is_counted);
         self.listable.saturating_sub(lines.count())
     }
 }
@@ -56,17 +62,12 @@ struct ListedContent<'a> {
 impl Plan<'_> {
     /// Whether items can be listed in this session for the model to load.
     pub(super) fn lists_items(&self, session: &SessionLookup<'_>) -> bool {
-        let AssemblyInputs { catalog, limits, .. } = self.inputs;
-        let comes_by_name = |(id, include): (ItemId, IncludeMode)| {
-            id.kind != ItemKind::Skill
-                && include == IncludeMode::Agent
-                && !session.contains_key(&id)
-                && !self.inputs.removed.contains(&id)
-        };
+        let AssemblyInputs { catalog, limits, removed, .. } = self.inputs;
+        let is_out = |id: &ItemId| !session.contains_key(id) && !removed.contains(id);
         can_list(self.inputs)
             && (lists_many_skills(self.inputs, session)
                 || catalog.memories.len() > limits.memory_entries
-                || catalog.items().any(comes_by_name))
+                || coming_items(catalog).any(|id| is_out(&id)))
     }
 
     /// Lists what may fit, as far as it is not on the page already and there is room for it.
@@ -114,7 +115,13 @@ impl Plan<'_> {
             priority: content.priority,
             scores: scores_of(self.inputs.candidates, id),
         };
-        PlannedLine { item, line, source: content.source.clone() }
+        let of_skill = |skill: &Skill| Some(&skill.name) == id.server.as_ref();
+        let is_counted = match id.kind {
+            ItemKind::Memory => false,
+            ItemKind::Tool => !self.inputs.catalog.skills.iter().any(of_skill),
+            ItemKind::Rule | ItemKind::Reference | ItemKind::Skill => true,
+        };
+        PlannedLine { item, line, source: content.source.clone(), is_counted }
     }
 
     /// What stands on the page, or may not, and so is not listed.
@@ -124,8 +131,8 @@ impl Plan<'_> {
         items.extend(self.picks.iter().map(|pick| pick.item.id.clone()));
         items.extend(self.memories.iter().map(|planned| planned.memory.id()));
         // Within a turn the list stays as it is, whatever the model asks for.
-        let tools = self.tools.iter().map(|tool| &tool.spec.id);
-        items.extend(tools.filter(|id| !self.is_asked_for(id)).cloned());
+        let tools = self.tools.iter().filter(|tool| tool.reason != PartReason::AskedFor);
+        items.extend(tools.map(|tool| tool.spec.id.clone()));
         items.extend(self.kept_picks().map(|pick| pick.item.clone()));
         ShownItems { items, skills: names_in_layer(self.inputs, session) }
     }
@@ -144,19 +151,29 @@ impl ShownItems {
     }
 }
 
+/// Rules, references and tools that come when they fit. The tools of a skill come with it.
+fn coming_items(catalog: &Catalog) -> impl Iterator<Item = ItemId> + '_ {
+    let documents = catalog.documents().map(|(id, document)| (id, document.include));
+    let tools = catalog.tools.iter().map(|tool| (tool.id.clone(), tool.include));
+    let all = documents.chain(tools);
+    all.filter(|(_, include)| *include == IncludeMode::Agent).map(|(id, _)| id)
+}
+
 /// How many items come when they fit and stand nowhere else.
 fn count_listable(catalog: &Catalog, shown: &ShownItems) -> usize {
-    let of_agent = catalog.items().filter(|(_, include)| *include == IncludeMode::Agent);
-    of_agent.filter(|(id, _)| !shown.contains(id)).count()
+    let skills = catalog.skills.iter().filter(|skill| skill.include == IncludeMode::Agent);
+    let all = coming_items(catalog).chain(skills.map(skill_id));
+    all.filter(|id| !shown.contains(id)).count()
 }
 
 /// Whether the page has a place for a list at all.
 pub(super) fn can_list(inputs: &AssemblyInputs<'_>) -> bool {
-    let AssemblyInputs { layout, mode, limits, .. } = inputs;
+    let AssemblyInputs { layout, mode, limits, window, .. } = inputs;
     layout.lists_possible()
         && !mode.chosen.is_minimal()
         && limits.list_lines > 0
         && limits.list_tokens > Tokens::ZERO
+        && window.tokens >= LEAST_WINDOW
 }
 
 /// The heading of a list of these items.

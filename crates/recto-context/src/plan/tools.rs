@@ -182,7 +182,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Whether the model has loaded a tool in this turn, or the skill that it comes with.
-    pub(super) fn is_asked_for(&self, tool: &ItemId) -> bool {
+    fn is_asked_for(&self, tool: &ItemId) -> bool {
         let of_skill = |skill: &Arc<str>| (ItemKind::Skill, skill.to_string());
         self.loaded.contains(&(ItemKind::Tool, tool.key()))
             || tool.server.as_ref().is_some_and(|skill| self.loaded.contains(&of_skill(skill)))

@@ -53,7 +53,6 @@ struct TurnCase<'a> {
     history: Vec<Arc<Message>>,
     carry: Carry,
     number: u32,
-    window: u32,
 }
 
 impl<'a> TurnCase<'a> {
@@ -68,7 +67,6 @@ impl<'a> TurnCase<'a> {
             history: Vec::new(),
             carry: Carry::default(),
             number: 1,
-            window: 8_192,
         }
     }
 
@@ -88,7 +86,7 @@ impl<'a> TurnCase<'a> {
             .candidates(&self.left)
             .listed(&listed)
             .rounds(rounds)
-            .window(Window::from_config(Tokens::new(self.window)));
+            .window(Window::from_config(Tokens::new(8_192)));
         inputs.assemble().unwrap()
     }
 }
@@ -225,19 +223,21 @@ fn what_is_on_the_page_already_takes_no_line() {
 fn a_list_gets_shorter_before_picks_do_and_each_line_that_left_is_told() {
     let mut catalog = agent();
     catalog.references[1].text = "word ".repeat(150).into();
-    let case = |window| TurnCase {
-        left: possible()[..2].to_vec(),
-        picks: vec![pick(ItemKind::Reference, "prices", 0.9)],
-        window,
-        ..TurnCase::new(&catalog)
+    let within = |target: u32| {
+        let target = Some(Tokens::new(target));
+        let case = TurnCase {
+            left: possible()[..2].to_vec(),
+            picks: vec![pick(ItemKind::Reference, "prices", 0.9)],
+            limits: ContextLimits { target, ..ContextLimits::default() },
+            ..TurnCase::new(&catalog)
+        };
+        case.ask(&[])
     };
-    let whole = case(8_192).ask(&[]);
-    let needed = whole.prompt_tokens().get();
-    let reply = |window: u32| window / 4;
-    // A window in which all but a line has room.
-    let tight = (needed..needed * 2).find(|window| window - reply(*window) >= needed - 5).unwrap();
-    let request = case(tight).ask(&[]);
-    assert!(lines(&request).len() < 2, "{:?}", lines(&request));
+    // All has room but for a line.
+    let needed = within(8_000).budget.used.get();
+    let mut requests = (1..40).map(|less| within(needed - less));
+    let request = requests.find(|request| lines(request).len() < 2).unwrap();
+    assert_eq!(lines(&request).len(), 1);
     assert!(page(&request).contains("word word"), "the pick stays");
     let dropped = drops(&request);
     assert!(dropped.iter().any(|drop| drop.starts_with("picks: tool mail.send")), "{dropped:?}");

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use recto_context::{CallId, ToolCall, ToolSpec};
 use recto_tools::{
-    CallContext, CallPermit, Consent, ProgramOptions, SkillLook, ToolOptions,
-    ToolOutcome, Toolbox, TrustedSkill, trust_hash,
+    CallContext, CallPermit, Consent, ProgramOptions, SkillLook, ToolOptions, ToolOutcome, Toolbox,
+    TrustedSkill, trust_hash,
 };
 use recto_workspace::{Workspace, WorkspaceOptions};
 use tokio::process::Command;

@@ -210,12 +210,13 @@ impl SelectBench {
         taken.sort_by(by_probability);
         let milliseconds = begun.elapsed().as_secs_f64() * 1_000.0;
         let listed = self.listed(&taken, &left);
+        let probabilities = ranked.iter().map(|pick| pick.scores.probability).collect();
         let (ranked, picked) = (self.known(&ranked), self.known(&taken));
-        AnswerLine { ranked, picked, listed, milliseconds }
+        AnswerLine { ranked, probabilities, picked, listed, milliseconds }
     }
 
     /// What a turn lists by name, within the lines and tokens that it has for that.
-    fn listed(&self, taken: &[Pick], left: &[Pick]) -> Vec<&BenchItem> {
+    fn listed(&self, taken: &[Pick], left: &[Pick]) -> BenchList<'_> {
         let chosen = choose_listed(taken, left, &self.options.list);
         let known = chosen.into_iter().filter_map(|pick| self.items.get_key_value(&pick.item));
         let known: Vec<(&ItemId, &BenchItem)> = known.collect();
@@ -223,7 +224,14 @@ impl SelectBench {
             known.iter().map(|(id, item)| ListEntry { item: id, description: &item.description });
         let limits = ListLimits { lines: self.options.list.lines, tokens: self.list_tokens };
         let lines = write_list(&POSSIBLE_HEADING, &entries.collect::<Vec<_>>(), limits);
-        known.into_iter().map(|(_, item)| item).take(lines.len()).collect()
+        let items = known.into_iter().map(|(_, item)| item).take(lines.len()).collect();
+        let mut list: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        list.insert(0, POSSIBLE_HEADING.to_string());
+        let tokens = match lines.is_empty() {
+            true => Tokens::ZERO,
+            false => TokenCounter::estimated().text(&list.join("\n").into()),
+        };
+        BenchList { items, tokens }
     }
 
     fn known(&self, picks: &[Pick]) -> Vec<&BenchItem> {
@@ -326,11 +334,19 @@ impl BenchProgress {
     }
 }
 
+/// The items listed by name for a query, and what the list takes.
+struct BenchList<'a> {
+    items: Vec<&'a BenchItem>,
+    tokens: Tokens,
+}
+
 /// The items ranked, picked and listed for a query, and the time that it took.
 struct AnswerLine<'a> {
     ranked: Vec<&'a BenchItem>,
+    /// Of each that is ranked.
+    probabilities: Vec<Option<f32>>,
     picked: Vec<&'a BenchItem>,
-    listed: Vec<&'a BenchItem>,
+    listed: BenchList<'a>,
     milliseconds: f64,
 }
 
@@ -345,8 +361,10 @@ impl AnswerLine<'_> {
         json!({
             "id": id,
             "ranked": ids(&self.ranked),
+            "probabilities": self.probabilities,
             "picked": ids(&self.picked),
-            "listed": ids(&self.listed),
+            "listed": ids(&self.listed.items),
+            "list_tokens": self.listed.tokens.get(),
             "tokens": self.tokens(),
             "ms": (self.milliseconds * 1_000.0).round() / 1_000.0,
         })
@@ -366,7 +384,7 @@ struct BenchSummary {
 impl BenchSummary {
     fn add(&mut self, answer: &AnswerLine<'_>) {
         self.picked += answer.picked.len();
-        self.listed += answer.listed.len();
+        self.listed += answer.listed.items.len();
         self.without += usize::from(answer.picked.is_empty());
         self.tokens += answer.tokens();
         self.times.push(answer.milliseconds);
