@@ -139,7 +139,7 @@ pub use shared::model_window;
 pub use shutdown::{TakeUpReport, TakeUpScope};
 pub use skill_trust::{SkillIdentity, SkillOrigin, SkillStanding, TrustRecords, TrustRows};
 pub use stats::{
-    ParseSpanError, ReportedItem, UsageQuery, UsageReport, UsageSpan, is_use_visible, report_usage,
+    ParseSpanError, ReportedItem, UsageQuery, UsageReport, UsageSpan, report_usage, seen_uses,
     session_usage_json, usage_json,
 };
 pub use stop_requests::{StopOutcome, StopReport, stop_session};

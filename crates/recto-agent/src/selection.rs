@@ -6,7 +6,10 @@ use std::sync::Arc;
 use recto_context::{
     AlikeItem, Catalog, IncludeMode, ItemId, ItemKind, MemorySnapshot, Pick, SessionItem,
 };
-use recto_search::{GroupChoice, SearchEntry, SearchMessage, SearchOptions, SearchPreset};
+use recto_search::{
+    GroupChoice, ListOptions, SearchEntry, SearchMessage, SearchOptions, SearchPreset,
+    choose_listed,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::memories::ChosenMemories;
@@ -27,6 +30,10 @@ pub struct SearchOutcome {
     /// What was looked at and left.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<Pick>,
+    /// Candidates that are listed by name where the page has a list, in that order: more of
+    /// them than it has room for, because some may stand on the page already.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub listed: Vec<ItemId>,
     /// What was left, because it says what a better one says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alike: Vec<AlikeItem>,
@@ -53,6 +60,12 @@ impl SearchOutcome {
             own
         };
         chosen.snapshot
+    }
+
+    /// Chooses what is listed by name, now that all is there that was found.
+    pub(crate) fn choose_listed(&mut self, options: &ListOptions) {
+        let listed = choose_listed(&self.picks, &self.candidates, options);
+        self.listed = listed.into_iter().map(|pick| pick.item.clone()).collect();
     }
 
     fn sort(&mut self) {
@@ -171,6 +184,7 @@ impl SessionSettings {
             Some(SearchSetting::Preset(preset)) => {
                 options.enabled = true;
                 options.set_all(|group| *group = preset.options());
+                options.list = preset.list_options();
             }
             None => {}
         }

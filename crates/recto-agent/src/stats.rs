@@ -223,11 +223,13 @@ impl ReportedItem {
     }
 }
 
-/// Whether the use of items of a kind can be seen.
-pub fn is_use_visible(kind: ItemKind) -> bool {
-    match kind {
-        ItemKind::Rule | ItemKind::Reference => false,
-        ItemKind::Skill | ItemKind::Tool | ItemKind::Memory => true,
+/// In how many turns an item was seen to be used; `None` where that can't be seen: whether a rule
+/// or a reference made a difference, unless the model has read it by its name.
+pub fn seen_uses(usage: &ItemUsage) -> Option<u64> {
+    let used = usage.counts.used;
+    match usage.item.kind {
+        ItemKind::Rule | ItemKind::Reference => Some(used).filter(|used| *used > 0),
+        ItemKind::Skill | ItemKind::Tool | ItemKind::Memory => Some(used),
     }
 }
 
@@ -235,7 +237,7 @@ pub fn is_use_visible(kind: ItemKind) -> bool {
 /// seen.
 pub fn usage_json(usage: &ItemUsage) -> Value {
     let counts = &usage.counts;
-    let used = is_use_visible(usage.item.kind).then_some(counts.used);
+    let used = seen_uses(usage);
     json!({
         "last_used": usage.last_used.map(last_json),
         "counts": {

@@ -3,9 +3,9 @@
 //!
 //! Items are counted by the turn's first page, because that is where they are chosen;
 //! tokens by all of its requests. Use is seen where the model does something: it calls
-//! a tool, reads a skill or calls one of its tools, recalls a memory. Whether a rule or
-//! a reference made a difference can't be seen, and is not guessed at. Tools that a client
-//! brings along are no items of the agent, and are not counted.
+//! a tool, reads an item by its name, calls a tool of a skill, recalls a memory. Whether a rule
+//! or a reference on the page made a difference can't be seen, and is not guessed at. Tools that
+//! a client brings along are no items of the agent, and are not counted.
 //!
 //! A turn that goes on with another counts its own requests and what they use; what
 //! stands on its pages was chosen, and is counted, in the turn that began.
@@ -16,8 +16,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use recto_context::{
-    CallId, ContentSource, ItemForm, ItemId, ItemKind, Layer, MessageBody, OfferedTool, Pick,
-    RequestContext, Tokens, ToolCall, visible_text,
+    CallId, ContentSource, ItemForm, ItemId, ItemKind, Layer, MessageBody, OfferedTool, PartReason,
+    Pick, RequestContext, Tokens, ToolCall, bare_skill_name, loaded_item, visible_text,
 };
 use recto_store::{
     ApprovalAnswer, ApprovalId, ItemPlace, RequestRecord, RequestUsage, SearchVerdict, Store,
@@ -136,8 +136,12 @@ impl TallyBuilder {
         }
     }
 
-    /// Counts the memories in a result, if it is one that has some. The calls come first.
+    /// Counts what a result gives to read: memories that were recalled, an item that was loaded.
+    /// The calls come first. A tool is used when it is called, and not when it is asked for.
     pub(crate) fn add_result(&mut self, message: &MessageBody) {
+        if let Some((kind, name)) = loaded_item(message).filter(|it| it.0 != ItemKind::Tool) {
+            self.add_use(ItemId::new(kind, name));
+        }
         if let MessageBody::Tool { call, content, .. } = message
             && self.recalls.contains(call)
         {
@@ -165,10 +169,10 @@ impl TallyBuilder {
         }
     }
 
-    /// Notes what search decided about tools and skills whose use can be seen: a tool
-    /// that is offered, a skill that has tools on offer or can be read.
+    /// Notes what search decided about items whose use can be seen: a tool that is offered, a
+    /// skill that has tools on offer or can be read, whatever is listed to be loaded.
     fn add_verdicts(&mut self, request: &RequestContext) {
-        let can_read = request.tools.iter().any(is_read_skill);
+        let can_read = request.tools.iter().any(is_skill_reader);
         let skills: Vec<ItemId> = request.tools.iter().filter_map(skill_of).collect();
         for pick in &request.found {
             let is_seen = |place: ItemPlace| match (pick.item.kind, place) {
@@ -178,9 +182,13 @@ impl TallyBuilder {
             };
             self.add_verdict(pick, SearchVerdict::Picked, is_seen);
         }
+        let possible = request.parts.iter().filter(|part| part.reason == PartReason::Possible);
+        let possible: HashSet<&ItemId> =
+            possible.filter_map(|part| Some(&part.item.as_ref()?.id)).collect();
         for pick in &request.candidates {
             let is_listed = |place: ItemPlace| {
-                can_read && pick.item.kind == ItemKind::Skill && place == ItemPlace::Offered
+                let is_readable = can_read && pick.item.kind == ItemKind::Skill;
+                place == ItemPlace::Offered && (is_readable || possible.contains(&pick.item))
             };
             self.add_verdict(pick, SearchVerdict::PassedOver, is_listed);
         }
@@ -222,15 +230,17 @@ fn skill_of(tool: &OfferedTool) -> Option<ItemId> {
 
 /// The skill that a call reads.
 fn skill_read(tool: &OfferedTool, call: &ToolCall) -> Option<ItemId> {
-    if !is_read_skill(tool) {
+    if !is_built_in(tool, "read_skill") {
         return None;
     }
     let arguments: serde_json::Value = serde_json::from_str(&call.arguments).ok()?;
-    Some(ItemId::new(ItemKind::Skill, arguments["skill_name"].as_str()?))
+    let name = bare_skill_name(arguments["skill_name"].as_str()?);
+    Some(ItemId::new(ItemKind::Skill, name))
 }
 
-fn is_read_skill(tool: &OfferedTool) -> bool {
-    is_built_in(tool, "read_skill")
+/// Whether a tool reads skills by their names.
+fn is_skill_reader(tool: &OfferedTool) -> bool {
+    is_built_in(tool, "read_skill") || is_built_in(tool, "read_item")
 }
 
 fn is_built_in(tool: &OfferedTool, name: &str) -> bool {

@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use recto_context::{
-    AudienceKind, DropReason, ItemId, ItemKind, ItemOrigin, ItemPlacement, ItemStanding,
-    ItemStatus, Pick, RequestContext, Scores, Tokens, TypedMemory,
+    AudienceKind, DropReason, ItemId, ItemKind, ItemOrigin, ItemPlacement, ItemReading,
+    ItemStanding, ItemStatus, MessageId, Pick, RequestContext, Scores, Tokens, TypedMemory,
 };
 use recto_store::ItemState;
 use serde::Serialize;
@@ -35,6 +35,9 @@ pub struct ItemExplanation {
     /// Where else it stands on the page.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<ItemPlacement>,
+    /// When the model loaded it by its name, if it did and the page shows that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read: Option<ItemReading>,
     /// What a person has changed about it since that page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<ItemChangeSince>,
@@ -61,6 +64,12 @@ pub enum ItemReason {
     OldNote { day: Date },
     /// A memory, where the page had none for this reason.
     NoMemories { reason: DropReason },
+    /// A memory that was remembered in this very session: what was said then is in the history,
+    /// and it is not recalled once more.
+    RememberedHere {
+        /// The message of the exchange in which it was remembered.
+        message: MessageId,
+    },
     /// A memory that is not in the session's snapshot, where search was off, or had
     /// nothing to search for.
     NotSearched,
@@ -99,8 +108,9 @@ pub fn explain_item(request: &RequestContext, name: &str) -> Vec<ItemExplanation
 
 impl From<ItemStanding> for ItemExplanation {
     fn from(standing: ItemStanding) -> Self {
-        let ItemStanding { item, tokens, status, also } = standing;
-        ItemExplanation { item, tokens, reason: ItemReason::Recorded(status), also, since: None }
+        let ItemStanding { item, tokens, status, also, read } = standing;
+        let reason = ItemReason::Recorded(status);
+        ItemExplanation { item, tokens, reason, also, read, since: None }
     }
 }
 
@@ -169,6 +179,9 @@ impl ItemExplanation {
 impl fmt::Display for ItemExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.fmt_page(f)?;
+        if let Some(read) = self.read {
+            write!(f, "; {}", read.describe())?;
+        }
         f.write_str(match self.since {
             Some(ItemChangeSince::Added) => {
                 "; it was added since, and is in this session from the next turn on"
@@ -225,6 +238,12 @@ impl fmt::Display for AbsenceText<'_> {
                 let reason = reason.describe();
                 write!(f, "no memories were, and search did not bring it; {reason}")
             }
+            ItemReason::RememberedHere { message } => write!(
+                f,
+                "it was remembered in this session, so it stands in the history (message {}) and \
+                 is not recalled once more",
+                message.0
+            ),
             ItemReason::NotSearched => f.write_str(
                 "it is not in the session's snapshot, and search looked at no memories for this \
                  message",

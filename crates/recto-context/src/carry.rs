@@ -33,7 +33,7 @@ pub struct Carry {
     pub taken_back: Option<MessageId>,
     /// Picks kept with messages before this one have left.
     pub picks_from: Option<MessageId>,
-    /// Tools that search found and that stay offered, in the order they came.
+    /// Tools that were found and that stay offered, in the order they came.
     pub found_tools: Vec<FoundTool>,
     /// The memories that stand on the page; absent until some are chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,18 +51,38 @@ pub struct Carry {
     pub shortened: BTreeSet<MessageId>,
 }
 
-/// A tool that search found and that stays offered until the next trim.
+/// A tool that search or the model found and that stays offered until the next trim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoundTool {
     /// The identity of the tool.
     #[serde(flatten)]
     pub item: ItemId,
-    /// The turn in which search found it last; absent where an older version found it.
+    /// The turn in which it was found last; absent where an older version found it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnNumber>,
     /// What search said of it then; absent if it came with its skill.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scores: Option<Scores>,
+    /// Who found it.
+    #[serde(default, skip_serializing_if = "FinderOfTool::is_search")]
+    pub by: FinderOfTool,
+}
+
+/// Who found a tool that stays offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FinderOfTool {
+    /// Search, for the message.
+    #[default]
+    Search,
+    /// The model, which asked for it by name.
+    Model,
+}
+
+impl FinderOfTool {
+    fn is_search(&self) -> bool {
+        *self == FinderOfTool::Search
+    }
 }
 
 /// The model that a request was made for, with its window.

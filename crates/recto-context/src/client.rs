@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::catalog::{Catalog, ToolSpec};
 use crate::item::{ContentSource, ItemId};
 use crate::message::{CallId, MessageBody};
-use crate::skill_texts::READ_SKILL;
+use crate::skill_texts::{READ_ITEM, READ_SKILL};
 use crate::text::{ContentHash, Text};
 
 use json::ClientMessageJson;
@@ -118,7 +118,8 @@ impl ClientContext {
     /// The client's tools as they are offered: in its order, under names that every model
     /// server accepts and that none of the agent's tools has.
     pub fn tool_specs(&self, catalog: &Catalog) -> Vec<ToolSpec> {
-        let ours = catalog.all_tools().map(|tool| &*tool.called).chain([&*READ_SKILL.called]);
+        let ours = catalog.all_tools().map(|tool| &*tool.called);
+        let ours = ours.chain([&*READ_ITEM.called, &*READ_SKILL.called]);
         let ours: HashSet<&str> = ours.collect();
         let theirs: HashSet<&str> = self.tools.iter().map(|tool| &*tool.name).collect();
         let spec = |tool: &ClientTool| {
@@ -201,6 +202,7 @@ mod tests {
     fn a_client_tool_never_takes_the_name_of_one_of_ours() {
         assert_eq!(called(&["time"], &["time"]), ["client_time"]);
         assert_eq!(called(&[], &["read_skill"]), ["client_read_skill"]);
+        assert_eq!(called(&[], &["read_item"]), ["client_read_item"]);
         let twice = called(&["time"], &["time", "client_time"]);
         assert!(twice[0].starts_with("time_") && twice[1] == "client_time", "{twice:?}");
         let taken = called(&["time", "client_time"], &["time"]);

@@ -17,10 +17,10 @@ use crate::item::{ContentSource, ItemKind};
 use crate::layer::Layer;
 use crate::layout::{ImageRender, PickPlacement, SystemMessages, ToolCalls};
 use crate::message::{
-    Framing, KeptPick, LeadingStamp, Message, MessageBody, MessageStamp, UserMessage,
+    Framing, KeptPick, LeadingStamp, Message, MessageBody, MessageStamp, PickDisplay, UserMessage,
 };
 use crate::page::{ChatRole, Part, PartContent, PartJoin, PartReason};
-use crate::plan::{Plan, PlannedPick, shows_kept_picks};
+use crate::plan::{Plan, PlannedLine, PlannedPick, shows_kept_picks};
 use crate::summary::HistorySummary;
 use crate::text::Text;
 use crate::tokens::Tokens;
@@ -209,7 +209,7 @@ impl<'a> Composer<'a> {
     /// The message of this turn, and the files that came along.
     fn current_message(&self, plan: &Plan<'_>) -> Vec<Part> {
         let behind_history = self.inputs.layout.picks != PickPlacement::InLayer;
-        let has_picks = !plan.picks.is_empty() || !plan.possible.listed.is_empty();
+        let has_picks = !plan.picks.is_empty() || !plan.list.lines.is_empty();
         let join = self.join_behind(behind_history && has_picks);
         let sent = Arc::new(sent_message(plan));
         let message =
@@ -231,7 +231,13 @@ pub(crate) fn sent_message(plan: &Plan<'_>) -> Message {
             since: pick.since,
             shown: pick.shown.clone(),
         };
-        user.picks = plan.picks.iter().map(keep).collect();
+        let keep_line = |line: &PlannedLine| KeptPick {
+            item: line.item.id.clone(),
+            since: inputs.turn,
+            shown: PickDisplay::Line(line.line.clone()),
+        };
+        let lines = plan.list.lines.iter().map(keep_line);
+        user.picks = plan.picks.iter().map(keep).chain(lines).collect();
     }
     Message { id: inputs.message_id, body: MessageBody::User(user) }
 }

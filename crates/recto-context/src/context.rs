@@ -206,6 +206,11 @@ pub enum DropReason {
         /// The name of the server.
         server: Arc<str>,
     },
+    /// The list of what may fit has no room for it.
+    ListTokens {
+        /// The most tokens that the list may take.
+        limit: Tokens,
+    },
     /// More than the memory snapshot may hold.
     MemoryLimit,
     /// The session's memory snapshot was made without it.
@@ -245,6 +250,9 @@ impl DropReason {
             DropReason::NoRoom => "no room in the window".to_owned(),
             DropReason::ServerTools { server } => {
                 format!("no room in the window for all tools of MCP server `{server}`")
+            }
+            DropReason::ListTokens { limit } => {
+                format!("the list of what may fit has room for {} tokens", limit.get())
             }
             DropReason::MemoryLimit => "more than the memory snapshot may hold".to_owned(),
             DropReason::NotInSnapshot => "not in the session's memory snapshot".to_owned(),

@@ -18,7 +18,8 @@ use crate::layer::Layer;
 use crate::message::{Message, MessageBody};
 use crate::page::{Part, PartReason};
 use crate::plan::{
-    DropTally, Exchange, Plan, SkillForm, pick_brings_tool, plan_page, shed_body, skill_id,
+    DropTally, Exchange, Plan, PlannedLine, SkillForm, pick_brings_tool, plan_page, shed_body,
+    skill_id,
 };
 use crate::summary::summary_room;
 use crate::tokens::Tokens;
@@ -304,9 +305,9 @@ fn remember_trim(plan: &mut Plan<'_>, left_out: &DropTally) {
     shortened.retain(|id| *id >= first);
 }
 
-/// Skills that are only named leave first, then the least probable picks.
+/// What is only named leaves first, then the least probable picks.
 fn cut_picks(plan: &mut Plan<'_>, over: Tokens) -> bool {
-    let mut freed = cut_possible_skills(plan, over);
+    let mut freed = cut_list(plan, over);
     while freed < over {
         let probability = |at: &usize| {
             let scores = plan.picks[*at].item.scores.unwrap_or_default();
@@ -325,13 +326,13 @@ fn cut_picks(plan: &mut Plan<'_>, over: Tokens) -> bool {
     freed > Tokens::ZERO
 }
 
-fn cut_possible_skills(plan: &mut Plan<'_>, over: Tokens) -> Tokens {
+/// The list gets shorter from its end.
+fn cut_list(plan: &mut Plan<'_>, over: Tokens) -> Tokens {
     let mut freed = Tokens::ZERO;
     while freed < over {
-        let Some((skill, _)) = plan.possible.listed.pop() else { break };
-        let (id, tokens) = (skill_id(skill), plan.inputs.counter.text(&skill.entry));
+        let Some(PlannedLine { item, line, .. }) = plan.list.lines.pop() else { break };
+        let (id, tokens) = (item.id, plan.inputs.counter.text(&line));
         freed += tokens.max(Tokens::new(1));
-        plan.possible.others += 1;
         plan.drop_item(&id, Layer::Picks, tokens, DropReason::NoRoom);
         plan.carry.cut_picks.insert(id);
     }

@@ -49,6 +49,7 @@ pub struct AssemblyInputs<'a> {
     pub(crate) removed: &'a [ItemId],
     pub(crate) picks: &'a [Pick],
     pub(crate) candidates: &'a [Pick],
+    pub(crate) listed: &'a [ItemId],
     pub(crate) alike: &'a [AlikeItem],
     pub(crate) mode: ModeDecision,
     pub(crate) window: Window,
@@ -97,6 +98,11 @@ pub struct ContextLimits {
     /// The most tokens of the list of skills that come when they fit; at most a sixteenth
     /// of the window.
     pub skill_list_tokens: Tokens,
+    /// The most items that are listed because they may fit the message; none are where it is
+    /// zero.
+    pub list_lines: usize,
+    /// The most tokens of that list; at most a sixteenth of the window.
+    pub list_tokens: Tokens,
     /// What is kept free for the reply; at most a quarter of the window.
     pub reply: Tokens,
     /// The largest prompt to aim for, if it is to be less than the window allows.
@@ -118,6 +124,8 @@ impl Default for ContextLimits {
             memory_entries: 20,
             memory_tokens: Tokens::new(1_000),
             skill_list_tokens: Tokens::new(300),
+            list_lines: 12,
+            list_tokens: Tokens::new(200),
             reply: Tokens::new(1_024),
             target: None,
             margin: Tokens::ZERO,
@@ -197,6 +205,7 @@ impl<'a> AssemblyInputs<'a> {
             removed: &[],
             picks: &[],
             candidates: &[],
+            listed: &[],
             alike: &[],
             mode: ModeDecision::without_tools(),
             window: Window::ASSUMED,
@@ -289,6 +298,12 @@ impl<'a> AssemblyInputs<'a> {
     /// Sets the items that search looked at and did not take.
     pub fn candidates(mut self, candidates: &'a [Pick]) -> Self {
         self.candidates = candidates;
+        self
+    }
+
+    /// Sets the candidates that may be listed by name, in that order.
+    pub fn listed(mut self, items: &'a [ItemId]) -> Self {
+        self.listed = items;
         self
     }
 

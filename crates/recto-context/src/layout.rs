@@ -117,6 +117,14 @@ impl PageLayout {
     pub(crate) fn budgets_skill_list(&self) -> bool {
         self.preset == LayoutPreset::Recto && self.skills != SkillRender::Description
     }
+
+    /// Whether items that may fit are listed by name, for the model to load: where it can call
+    /// tools, and where no other system's form is promised.
+    pub(crate) fn lists_possible(&self) -> bool {
+        self.preset == LayoutPreset::Recto
+            && self.picks != PickPlacement::InLayer
+            && self.tool_calls == ToolCalls::Native
+    }
 }
 
 /// How many system messages there are.

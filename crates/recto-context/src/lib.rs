@@ -30,6 +30,8 @@ mod fit;
 pub mod fuzzing;
 mod inputs;
 mod item;
+mod item_list;
+mod item_reading;
 mod layer;
 mod layout;
 mod memory;
@@ -54,7 +56,7 @@ mod word_list;
 pub use assemble::assemble;
 pub use budget::{Budget, OverBudget, Window, WindowSource};
 pub use cached::{CachedPrefix, CachedShare, CachedShares, ServedTokens};
-pub use carry::{Carry, FoundTool, TargetModel, TrimTotals};
+pub use carry::{Carry, FinderOfTool, FoundTool, TargetModel, TrimTotals};
 pub use catalog::{
     Catalog, CatalogDocument, FileNotice, OffReason, OffTool, Skill, SystemFiles, ToolSpec,
     WorkspaceFile,
@@ -75,6 +77,10 @@ pub use description::ItemDescription;
 pub use inputs::{AssemblyInputs, Bootstrap, ContextLimits, HistoryOwner};
 pub use item::{
     ContentSource, IncludeMode, ItemId, ItemKind, ItemOrigin, Pick, Priority, Scores, SessionItem,
+};
+pub use item_list::{ListEntry, ListLimits, listed_name, own_words, write_list};
+pub use item_reading::{
+    LoadedKey, ReadRefusal, ReadableItem, ReadableItems, bare_skill_name, item_label, loaded_item,
 };
 pub use layer::Layer;
 pub use layout::{
@@ -106,7 +112,8 @@ pub use record::{
 pub use redaction::{Redaction, RedactionError};
 pub use remedy::Remedy;
 pub use reveal::{Reveal, is_unseen, reveal, reveal_char, reveal_json};
-pub use standing::{AlikeItem, ItemForm, ItemPlacement, ItemStanding, ItemStatus};
+pub use skill_texts::POSSIBLE_HEADING;
+pub use standing::{AlikeItem, ItemForm, ItemPlacement, ItemReading, ItemStanding, ItemStatus};
 pub use summary::{HistorySummary, SummaryBy, summary_room};
 pub use text::{ContentHash, ParseHashError, Text, first_chars, one_line};
 pub use tokens::{

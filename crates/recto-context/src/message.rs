@@ -136,7 +136,7 @@ pub struct KeptPick {
     pub item: ItemId,
     /// The turn since which it is on the page.
     pub since: TurnNumber,
-    /// What the model was shown: the item, or a note that it stands above.
+    /// What the model was shown: the item, its name, or a note that it stands above.
     pub shown: PickDisplay,
 }
 
@@ -145,6 +145,8 @@ pub struct KeptPick {
 pub enum PickDisplay {
     /// The item's text as it was sent.
     Text(Text),
+    /// Its line in the list of what may fit.
+    Line(Text),
     /// Only that the item stands further up.
     Above,
 }
@@ -154,8 +156,22 @@ impl PickDisplay {
     pub(crate) fn text(&self) -> Option<&Text> {
         match self {
             PickDisplay::Text(text) => Some(text),
-            PickDisplay::Above => None,
+            PickDisplay::Line(_) | PickDisplay::Above => None,
         }
+    }
+
+    /// Its line, where it was only listed.
+    pub(crate) fn line(&self) -> Option<&Text> {
+        match self {
+            PickDisplay::Line(line) => Some(line),
+            PickDisplay::Text(_) | PickDisplay::Above => None,
+        }
+    }
+
+    /// What was shown, of which at most one is there.
+    pub(crate) fn from_parts(text: Option<Text>, line: Option<Text>) -> Self {
+        let shown = text.map(PickDisplay::Text).or(line.map(PickDisplay::Line));
+        shown.unwrap_or(PickDisplay::Above)
     }
 }
 

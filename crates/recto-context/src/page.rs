@@ -44,11 +44,15 @@ pub struct Part {
 }
 
 impl Part {
-    /// Whether only the name of its item stands there: a skill in a list of skills. A body
-    /// has its heading in front.
+    /// Whether only the name of its item stands there: in the list of skills, or in the one of
+    /// what may fit. All of an item has its heading in front.
     pub fn is_list_entry(&self) -> bool {
-        let in_layer = self.layer == Layer::Skills && self.item.is_some() && self.lead.is_empty();
-        in_layer || self.reason == PartReason::Possible
+        let is_line = self.item.is_some() && self.lead.is_empty();
+        match (self.layer, &self.reason) {
+            (_, PartReason::Possible) => true,
+            (Layer::Skills, _) | (Layer::History, PartReason::KeptSince(_)) => is_line,
+            _ => false,
+        }
     }
 }
 
@@ -172,6 +176,10 @@ pub enum PartReason {
     FoundInTurn(TurnNumber),
     /// The same, where the record does not say in which turn.
     FoundEarlier,
+    /// The model asked for it by name.
+    AskedFor,
+    /// The model asked for it in that turn; tools stay until the next trim.
+    AskedForInTurn(TurnNumber),
     /// The message of this turn.
     Current,
     /// A call or result of this turn.
@@ -186,7 +194,8 @@ impl PartReason {
         match self {
             PartReason::KeptSince(turn)
             | PartReason::StandsAbove(turn)
-            | PartReason::FoundInTurn(turn) => Some(*turn),
+            | PartReason::FoundInTurn(turn)
+            | PartReason::AskedForInTurn(turn) => Some(*turn),
             _ => None,
         }
     }
@@ -244,6 +253,10 @@ impl PartReason {
                 format!("found by search in turn {turn}, offered until the next trim")
             }
             PartReason::FoundEarlier => "found by search in an earlier turn".to_owned(),
+            PartReason::AskedFor => "the model asked for it".to_owned(),
+            PartReason::AskedForInTurn(turn) => {
+                format!("the model asked for it in turn {turn}, offered until the next trim")
+            }
             PartReason::Current => "the message".to_owned(),
             PartReason::Round => "this turn".to_owned(),
             PartReason::Shortened => "shortened in the middle to make room".to_owned(),
@@ -346,13 +359,17 @@ impl Part {
         }
     }
 
-    /// The images that its message brought along.
-    pub fn images(&self) -> impl Iterator<Item = &Image> {
-        let message = match &self.content {
+    /// The message that it shows, if it shows one.
+    pub fn message(&self) -> Option<&Message> {
+        match &self.content {
             PartContent::Text(_) => None,
             PartContent::Message(message) => Some(message),
-        };
-        message.into_iter().flat_map(|message| message.images())
+        }
+    }
+
+    /// The images that its message brought along.
+    pub fn images(&self) -> impl Iterator<Item = &Image> {
+        self.message().into_iter().flat_map(|message| message.images())
     }
 
     /// The content's text, the way a person would read it.

@@ -4,6 +4,7 @@
 //! not know how they look (see `compose`) nor how much room there is (`fit`).
 
 mod history;
+mod listing;
 mod picks;
 mod skills;
 mod tools;
@@ -18,6 +19,7 @@ use crate::context::{DropReason, DroppedEntry, OfferedTool};
 use crate::exchange::mend_rounds;
 use crate::inputs::AssemblyInputs;
 use crate::item::{IncludeMode, ItemId, ItemKind, ItemOrigin, Pick, Scores};
+use crate::item_reading::{LoadedKey, loaded_items};
 use crate::layer::Layer;
 use crate::memory::{Memory, MemorySnapshot, PinnedMemory};
 use crate::message::Message;
@@ -25,8 +27,9 @@ use crate::page::{Part, PartReason};
 use crate::tokens::Tokens;
 
 pub(crate) use history::Exchange;
+pub(crate) use listing::{PlannedLine, PlannedList, list_heading};
 pub(crate) use picks::{PlannedPick, shows_kept_picks};
-pub(crate) use skills::{PlannedSkill, PossibleSkills, SkillForm, shed_body, skill_id};
+pub(crate) use skills::{PlannedSkill, SkillForm, shed_body, skill_id};
 pub use tools::has_tools;
 pub(crate) use tools::pick_brings_tool;
 
@@ -44,9 +47,11 @@ pub(crate) struct Plan<'a> {
     /// The exchanges to send, oldest first.
     pub history: Vec<Exchange>,
     pub picks: Vec<PlannedPick>,
-    /// Skills that are only named, because they may fit the message.
-    pub possible: PossibleSkills<'a>,
+    /// What is only named, because it may fit the message.
+    pub list: PlannedList,
     pub rounds: Vec<Arc<Message>>,
+    /// What the model has loaded in this turn.
+    loaded: HashSet<LoadedKey>,
     pub dropped: Vec<DroppedEntry>,
 }
 
@@ -88,8 +93,9 @@ pub(crate) fn plan_page<'a>(inputs: &'a AssemblyInputs<'a>, mut carry: Carry) ->
         summary: None,
         history: Vec::new(),
         picks: Vec::new(),
-        possible: PossibleSkills::default(),
+        list: PlannedList::default(),
         rounds: Vec::new(),
+        loaded: loaded_items(inputs.rounds.iter().map(|message| &**message)),
         dropped: Vec::new(),
     };
     plan.note_vanished_items(&session);
@@ -102,6 +108,7 @@ pub(crate) fn plan_page<'a>(inputs: &'a AssemblyInputs<'a>, mut carry: Carry) ->
     plan.plan_history();
     plan.plan_summary();
     plan.plan_picks(&session);
+    plan.plan_list(&session);
     plan.rounds = mend_rounds(inputs.rounds, Layer::Rounds, &inputs.counter, &mut plan.dropped);
     plan
 }

@@ -210,7 +210,7 @@ impl ContextRecord {
         let schemas = self.tools.iter().map(|tool| &tool.schema);
         let ranked = self.found.iter().chain(&self.candidates);
         let chunks = ranked.filter_map(|candidate| candidate.chunk.as_ref());
-        let picks = self.sent.picks.iter().filter_map(|pick| pick.text.as_ref());
+        let picks = self.sent.picks.iter().flat_map(|pick| pick.text.iter().chain(&pick.line));
         let described = self.descriptions.iter().map(|(_, text)| text);
         let texts = parts.chain(schemas).chain(chunks).chain(picks).chain(described);
         texts.filter_map(TextRef::hash).collect()

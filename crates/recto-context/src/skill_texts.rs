@@ -1,4 +1,4 @@
-//! Texts about skills, and the tool that reads one.
+//! Texts about skills and other items that are only named, and the tools that load one.
 
 use std::sync::LazyLock;
 
@@ -29,9 +29,35 @@ pub(crate) static LIST_HEADING: LazyLock<Text> =
 pub(crate) static READABLE_HEADING: LazyLock<Text> =
     LazyLock::new(|| Text::from("Available skills (read_skill loads one):"));
 
-/// Heads the list of skills that may fit the message.
-pub(crate) static POSSIBLE_HEADING: LazyLock<Text> =
-    LazyLock::new(|| Text::from("Skills that may fit (read_skill loads one):"));
+/// The same, where every item can be loaded in one way.
+pub(crate) static READABLE_AS_ITEM_HEADING: LazyLock<Text> =
+    LazyLock::new(|| Text::from("Available skills (read_item loads one):"));
+
+/// Heads the list of items that may fit the message.
+pub static POSSIBLE_HEADING: LazyLock<Text> =
+    LazyLock::new(|| Text::from("May fit (read_item loads one):"));
+
+/// The same with skills among them, where these are read in a way of their own.
+pub(crate) static POSSIBLE_SKILLS_HEADING: LazyLock<Text> =
+    LazyLock::new(|| Text::from("May fit (read_item loads one, read_skill a skill):"));
+
+/// The tool `read_item`, which is offered first where items are listed that may fit.
+pub(crate) static READ_ITEM: LazyLock<ToolSpec> = LazyLock::new(|| {
+    ToolSpec::new(
+        ItemId::new(ItemKind::Tool, "read_item"),
+        "Load an item of a list: all of its text; a tool can be called from then on.",
+        json!({
+            "type": "object",
+            "properties": {
+                "item": {
+                    "type": "string",
+                    "description": "Its name in the list, such as rule:refunds."
+                }
+            },
+            "required": ["item"]
+        }),
+    )
+});
 
 /// The tool `read_skill`, which is offered first where skills are listed that it can load.
 pub(crate) static READ_SKILL: LazyLock<ToolSpec> = LazyLock::new(|| {

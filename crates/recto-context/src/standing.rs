@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::context::{DropReason, DroppedEntry, RequestContext};
 use crate::item::{IncludeMode, ItemId, ItemKind, Pick};
+use crate::item_reading::loaded_items;
 use crate::layer::Layer;
 use crate::page::{ItemUse, Part, PartReason};
 use crate::tokens::Tokens;
@@ -29,6 +30,29 @@ pub struct ItemStanding {
     /// Where else it stands.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<ItemPlacement>,
+    /// When the model loaded it by its name, if it did and the page shows that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read: Option<ItemReading>,
+}
+
+/// When a model loaded an item by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ItemReading {
+    /// In this turn.
+    ThisTurn,
+    /// In an earlier turn, which is in the history.
+    EarlierTurn,
+}
+
+impl ItemReading {
+    /// What happened, in words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            ItemReading::ThisTurn => "read by the model in this turn",
+            ItemReading::EarlierTurn => "read by the model in an earlier turn",
+        }
+    }
 }
 
 /// How much of an item a request has, and why.
@@ -178,8 +202,8 @@ impl Part {
         let item = self.item.as_ref()?;
         Some(match self.reason {
             PartReason::StandsAbove(_) => ItemForm::Listed,
-            _ if item.id.kind == ItemKind::Tool => ItemForm::Offered,
             _ if self.is_list_entry() => ItemForm::Listed,
+            _ if item.id.kind == ItemKind::Tool => ItemForm::Offered,
             _ => ItemForm::InFull,
         })
     }
@@ -215,7 +239,25 @@ impl RequestContext {
             standings.miss(&candidate.item, Tokens::ZERO, status);
         }
         self.add_absent(&mut standings);
+        self.note_reading(&mut standings.list);
         standings.list
+    }
+
+    /// Notes what the model has loaded, by the calls and results on the page.
+    fn note_reading(&self, standings: &mut [ItemStanding]) {
+        let loaded_in = |layer: Layer| loaded_items(self.layer(layer).filter_map(Part::message));
+        let (now, earlier) = (loaded_in(Layer::Rounds), loaded_in(Layer::History));
+        if now.is_empty() && earlier.is_empty() {
+            return;
+        }
+        for standing in standings.iter_mut().filter(|it| it.status != ItemStatus::Removed) {
+            let key = (standing.item.kind, standing.item.key());
+            standing.read = match (now.contains(&key), earlier.contains(&key)) {
+                (true, _) => Some(ItemReading::ThisTurn),
+                (false, true) => Some(ItemReading::EarlierTurn),
+                (false, false) => None,
+            };
+        }
     }
 
     /// Every item that the request knows, whatever became of it.
@@ -300,7 +342,8 @@ impl StandingList {
 
     fn push(&mut self, item: &ItemId, tokens: Tokens, status: ItemStatus) {
         self.by_item.insert(item.clone(), self.list.len());
-        self.list.push(ItemStanding { item: item.clone(), tokens, status, also: Vec::new() });
+        let (item, also, read) = (item.clone(), Vec::new(), None);
+        self.list.push(ItemStanding { item, tokens, status, also, read });
     }
 
     /// Adds a place on the page.

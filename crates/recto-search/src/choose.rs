@@ -1,6 +1,8 @@
-//! Which of the ranked items a turn takes.
+//! Which of the ranked items a turn takes, and which it only lists by name.
 
-use recto_context::{ItemKind, Pick};
+use std::collections::HashMap;
+
+use recto_context::{ItemId, ItemKind, Pick};
 use serde::{Deserialize, Serialize};
 
 /// A group of item kinds that are ranked and counted together.
@@ -65,6 +67,16 @@ impl SearchPreset {
         };
         ChoiceOptions { top_k: 20, top_n, include_score: 0.7, floor }
     }
+
+    /// What the preset stands for where items are only listed.
+    pub fn list_options(self) -> ListOptions {
+        let (floor, opening) = match self {
+            SearchPreset::Conservative => (0.05, 0.4),
+            SearchPreset::Normal => (0.02, 0.25),
+            SearchPreset::Aggressive => (0.01, 0.15),
+        };
+        ListOptions { lines: 12, floor, opening }
+    }
 }
 
 /// The limits that decide which candidates are taken.
@@ -80,6 +92,25 @@ pub struct ChoiceOptions {
     pub floor: f32,
 }
 
+/// The limits that decide which candidates are listed by name.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ListOptions {
+    /// How many items the list has room for.
+    pub lines: usize,
+    /// The least probability with which a candidate is listed.
+    pub floor: f32,
+    /// The least probability that the best of all has, taken or not: below it the message asks
+    /// for nothing that is there, and nothing is listed.
+    pub opening: f32,
+}
+
+impl ListOptions {
+    /// The same for a list of so many items.
+    pub fn with_lines(self, lines: usize) -> Self {
+        ListOptions { lines, ..self }
+    }
+}
+
 /// The options of all groups.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SearchOptions {
@@ -93,13 +124,16 @@ pub struct SearchOptions {
     pub tools: ChoiceOptions,
     /// The options for memories.
     pub memories: ChoiceOptions,
+    /// What is listed by name, across all groups.
+    pub list: ListOptions,
 }
 
 impl Default for SearchOptions {
     fn default() -> Self {
-        let options = SearchPreset::default().options();
-        let [documents, skills, tools, memories] = [options; 4];
-        SearchOptions { enabled: true, documents, skills, tools, memories }
+        let preset = SearchPreset::default();
+        let [documents, skills, tools, memories] = [preset.options(); 4];
+        let list = preset.list_options();
+        SearchOptions { enabled: true, documents, skills, tools, memories, list }
     }
 }
 
@@ -159,6 +193,70 @@ impl GroupChoice {
     }
 }
 
+/// The share of a list that one group may have before others have had their lines, and the one
+/// that the tools of one server may.
+const GROUP_SHARE: f32 = 0.5;
+const SERVER_SHARE: f32 = 0.25;
+
+/// Chooses which of the items that were left are listed by name: the more probable first, and
+/// none where even the best of all is improbable. What goes beyond the share of its group or
+/// server comes behind what others have. There may be more than the list has room for: some may
+/// stand on the page for another reason.
+pub fn choose_listed<'a>(taken: &[Pick], left: &'a [Pick], options: &ListOptions) -> Vec<&'a Pick> {
+    let best = taken.iter().chain(left).map(probability).fold(0.0, f32::max);
+    if options.lines == 0 || best < options.opening {
+        return Vec::new();
+    }
+    let mut possible: Vec<&Pick> =
+        left.iter().filter(|pick| probability(pick) >= options.floor).collect();
+    possible.sort_by(|a, b| probability(b).total_cmp(&probability(a)));
+    let mut shares = ListShares::new(options.lines);
+    let (mut listed, beyond): (Vec<&Pick>, Vec<&Pick>) =
+        possible.into_iter().partition(|pick| shares.take(&pick.item));
+    listed.extend(beyond);
+    listed
+}
+
+fn probability(pick: &Pick) -> f32 {
+    pick.scores.probability.unwrap_or(0.0)
+}
+
+/// How many lines each group and each server has so far.
+struct ListShares<'a> {
+    of_group: usize,
+    of_server: usize,
+    groups: HashMap<ItemGroup, usize>,
+    servers: HashMap<&'a str, usize>,
+}
+
+impl<'a> ListShares<'a> {
+    fn new(lines: usize) -> Self {
+        let share = |part: f32| ((lines as f32 * part).ceil() as usize).max(1);
+        ListShares {
+            of_group: share(GROUP_SHARE),
+            of_server: share(SERVER_SHARE),
+            groups: HashMap::new(),
+            servers: HashMap::new(),
+        }
+    }
+
+    /// Counts an item, if its group and its server have a line left.
+    fn take(&mut self, item: &'a ItemId) -> bool {
+        let group = self.groups.entry(ItemGroup::of_kind(item.kind)).or_default();
+        let mut none = 0;
+        let server = match &item.server {
+            Some(server) => self.servers.entry(server).or_default(),
+            None => &mut none,
+        };
+        let has_line = *group < self.of_group && *server < self.of_server;
+        if has_line {
+            *group += 1;
+            *server += 1;
+        }
+        has_line
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use recto_context::{ItemId, Scores};
@@ -188,6 +286,54 @@ mod tests {
             GroupChoice::among(ranked(&[(0.3, 0.39), (0.2, 0.1)]), &SearchPreset::Normal.options());
         assert_eq!(names(&choice.taken), [""; 0]);
         assert_eq!(names(&choice.left), ["0", "1"]);
+    }
+
+    fn found(kind: ItemKind, server: Option<&str>, name: &str, probability: f32) -> Pick {
+        let item = ItemId { kind, name: name.into(), server: server.map(Into::into) };
+        let scores = Scores { probability: Some(probability), ..Scores::default() };
+        Pick { item, scores, best_chunk: None }
+    }
+
+    fn listed(taken: &[Pick], left: &[Pick], options: ListOptions) -> Vec<String> {
+        let chosen = choose_listed(taken, left, &options);
+        chosen.iter().map(|pick| pick.item.name.to_string()).collect()
+    }
+
+    const OPTIONS: ListOptions = ListOptions { lines: 4, floor: 0.02, opening: 0.25 };
+
+    #[test]
+    fn what_is_possible_is_listed_and_the_likeliest_stands_first() {
+        let left = ranked(&[(0.5, 0.1), (0.5, 0.01), (0.5, 0.3), (0.5, 0.02)]);
+        assert_eq!(listed(&[], &left, OPTIONS), ["2", "0", "3"]);
+        assert_eq!(listed(&[], &left, OPTIONS.with_lines(0)), [""; 0]);
+    }
+
+    #[test]
+    fn nothing_is_listed_where_even_the_best_is_improbable() {
+        let left = ranked(&[(0.5, 0.24), (0.5, 0.2)]);
+        assert_eq!(listed(&[], &left, OPTIONS), [""; 0]);
+        // What was taken counts: the message asks for something.
+        assert_eq!(listed(&ranked(&[(0.5, 0.6)]), &left, OPTIONS), ["0", "1"]);
+        let unknown = Pick { scores: Scores::default(), ..left[0].clone() };
+        assert_eq!(listed(&ranked(&[(0.5, 0.6)]), &[unknown], OPTIONS), [""; 0]);
+    }
+
+    /// Promise: `list-not-crowded`
+    #[test]
+    fn no_group_and_no_server_crowds_the_others_out() {
+        let tool = |name: &str, server: &str, probability| {
+            found(ItemKind::Tool, Some(server), name, probability)
+        };
+        let mut left: Vec<Pick> = (0..6u8)
+            .map(|n| tool(&format!("git-{n}"), "git", 0.3 - f32::from(n) / 100.0))
+            .collect();
+        left.push(tool("mail", "mail", 0.1));
+        left.push(found(ItemKind::Rule, None, "tone", 0.05));
+        left.push(found(ItemKind::Memory, None, "tea", 0.04));
+        let chosen = listed(&[], &left, OPTIONS);
+        assert_eq!(chosen[..4], ["git-0", "mail", "tone", "tea"]);
+        // Where nobody else wants them, the lines are theirs.
+        assert_eq!(listed(&[], &left[..6], OPTIONS)[..4], ["git-0", "git-1", "git-2", "git-3"]);
     }
 
     #[test]

@@ -27,7 +27,9 @@ mod message;
 mod rank;
 mod vectors;
 
-pub use choose::{ChoiceOptions, GroupChoice, ItemGroup, SearchOptions, SearchPreset};
+pub use choose::{
+    ChoiceOptions, GroupChoice, ItemGroup, ListOptions, SearchOptions, SearchPreset, choose_listed,
+};
 pub use correction::QueryCorrection;
 pub use encoder::{DIMENSIONS, Embedding, Encoder, EncoderError, EncoderFiles};
 pub use entry::SearchEntry;

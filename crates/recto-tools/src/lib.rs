@@ -31,10 +31,10 @@ mod options;
 mod policy;
 mod process;
 mod programs;
+mod reading;
 mod sandbox;
 mod schema;
 mod shorten;
-mod skill;
 mod tool;
 mod toolbox;
 

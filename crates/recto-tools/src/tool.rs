@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use recto_context::{
-    Audience, CallId, Catalog, ContentHash, ItemId, MessageId, Reveal, ToolSpec, reveal,
+    Audience, CallId, Catalog, ContentHash, ItemId, MessageId, Reveal, SessionItem, ToolSpec,
+    reveal,
 };
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +21,7 @@ pub trait Tool: Send + Sync {
     fn id(&self) -> &ItemId;
 
     /// The spec that the model is told; `None` where someone else tells it, as
-    /// the assembler does for `read_skill`.
+    /// the assembler does for `read_item` and `read_skill`.
     fn spec(&self) -> Option<&ToolSpec> {
         None
     }
@@ -174,6 +175,10 @@ pub enum Consent {
 pub struct CallContext {
     /// The agent's items, as the turn sees them.
     pub catalog: Arc<Catalog>,
+    /// Those that the session has.
+    pub session_items: Arc<[SessionItem]>,
+    /// Those that a person took out of it.
+    pub removed: Arc<[ItemId]>,
     /// The skills whose programs may run, by their folders. One that differs is not run.
     pub trusted: Arc<TrustedSkills>,
     /// The session and the people for whom the call is made.

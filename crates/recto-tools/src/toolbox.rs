@@ -23,9 +23,9 @@ use crate::options::{CallLimits, ToolOptions};
 use crate::policy::{ApprovalMode, ToolPolicy};
 use crate::process::Launcher;
 use crate::programs::SkillPrograms;
+use crate::reading::reading_tools;
 use crate::schema::SchemaCache;
 use crate::shorten::shorten;
-use crate::skill::ReadSkill;
 use crate::tool::{
     ApprovalNeed, CallContext, Consent, Tool, ToolAction, ToolClass, ToolOutcome, ToolResult,
 };
@@ -110,7 +110,7 @@ impl Toolbox {
         Toolbox { built_in: tools, ..Toolbox::new(options) }
     }
 
-    /// Makes a toolbox with the tools that come with Recto (`read_skill` and those for
+    /// Makes a toolbox with the tools that come with Recto (those that read items and those for
     /// files), those that skills declare, and those of MCP servers.
     pub fn new(options: ToolOptions) -> Self {
         let launcher = Launcher::new(options.programs.launcher.clone());
@@ -123,7 +123,8 @@ impl Toolbox {
         );
         let (limits, policy) = (options.limits, options.policy.clone());
         let programs = SkillPrograms::new(launcher, &options);
-        let mut built_in: Vec<Arc<dyn Tool>> = vec![Arc::new(ReadSkill::new())];
+        let reading = reading_tools().into_iter().map(|tool| Arc::new(tool) as Arc<dyn Tool>);
+        let mut built_in: Vec<Arc<dyn Tool>> = reading.collect();
         built_in.extend(files::file_tools(FileAccess::new(options)));
         Toolbox { built_in, programs, servers, policy, limits, schemas: Arc::default() }
     }
@@ -133,8 +134,8 @@ impl Toolbox {
         self.built_in.push(tool);
     }
 
-    /// The specs of the built-in tools, for the catalog. Without
-    /// `read_skill`, which the assembler offers where it belongs.
+    /// The specs of the built-in tools, for the catalog. Without `read_item` and
+    /// `read_skill`, which the assembler offers where they belong.
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.built_in.iter().filter_map(|tool| tool.spec()).cloned().collect()
     }

@@ -522,6 +522,8 @@ fn limits(settings: &Settings, model: &ModelSettings) -> ContextLimits {
         memory_entries: settings.memory.max_entries as usize,
         memory_tokens: Tokens::new(settings.memory.max_tokens),
         skill_list_tokens: Tokens::new(settings.skills.list_tokens),
+        list_lines: settings.search.list_lines as usize,
+        list_tokens: Tokens::new(settings.search.list_tokens),
         reply: Tokens::new(model.max_output_tokens),
         target: settings.context.target_tokens.map(Tokens::new),
         margin: Tokens::ZERO,

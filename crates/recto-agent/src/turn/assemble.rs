@@ -85,6 +85,7 @@ impl RequestDraft<'_> {
             .removed(removed)
             .picks(&content.found.picks)
             .candidates(&content.found.candidates)
+            .listed(&content.found.listed)
             .alike(&content.found.alike)
             .summary(summary)
             .history(content.history)

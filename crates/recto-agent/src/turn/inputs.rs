@@ -162,6 +162,10 @@ impl TurnModel {
         if compaction(shared, merged).is_none() {
             entry.limits.summary_tokens = Tokens::ZERO;
         }
+        if !merged.search_options(shared.searcher.options()).enabled {
+            // Nothing would ever be listed.
+            entry.limits.list_lines = 0;
+        }
         Ok((entry, settings))
     }
 
@@ -299,6 +303,7 @@ impl TurnInputs {
             shared.memories.choose(&self.searchable.memories, message, before, &criteria)
         );
         self.snapshot = Some(found.add_memories(chosen));
+        found.choose_listed(&options.list.with_lines(entry.limits.list_lines));
         found
     }
 

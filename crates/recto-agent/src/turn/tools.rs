@@ -173,6 +173,8 @@ impl TurnRun<'_> {
     pub(super) fn call_context(&self) -> CallContext {
         CallContext {
             catalog: self.inputs.catalog.clone(),
+            session_items: self.session.items.as_slice().into(),
+            removed: self.inputs.removed.as_slice().into(),
             trusted: self.inputs.rights.trusted.clone(),
             caller: ToolCaller {
                 audience: self.inputs.rights.audience.clone(),

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use recto_context::{
-    Audience, DropReason, ItemKind, ItemStatus, Layer, Memory, Pick, RequestContext, Tokens,
-    TypedMemory, visible_text,
+    Audience, DropReason, ItemKind, ItemStatus, Layer, Memory, MessageId, Part, Pick,
+    RequestContext, Tokens, TypedMemory, visible_text,
 };
 use recto_store::{RequestRecord, Store};
 use recto_workspace::{Horizon, MemoryView};
@@ -89,6 +89,10 @@ impl AgentMemories {
             return ItemReason::NoMemories { reason: reason.clone() };
         }
         let snapshot = request.carry.snapshot.as_ref();
+        let own = snapshot.and_then(|snapshot| snapshot.own_message(&memory.name));
+        if let Some(message) = own.filter(|said| is_in_history(request, *said)) {
+            return ItemReason::RememberedHere { message };
+        }
         let pinned = || snapshot.into_iter().flat_map(|snapshot| &snapshot.entries);
         if pinned().any(|entry| entry.item == memory.id()) {
             let (layer, reason) = (Layer::Memory, DropReason::MemoryLimit);
@@ -143,7 +147,7 @@ fn silent<'a>(
 
 fn answer(memory: &Memory, reason: ItemReason) -> ItemExplanation {
     let (item, tokens) = (memory.id(), Tokens::ZERO);
-    ItemExplanation { item, tokens, reason, also: Vec::new(), since: None }
+    ItemExplanation { item, tokens, reason, also: Vec::new(), read: None, since: None }
 }
 
 /// The day on which a memory came, where nothing more exact is known: its beginning
@@ -157,6 +161,12 @@ fn day_alone(memory: &Memory) -> Option<Date> {
 /// The day of a daily note that a memory stands in.
 fn note_day(memory: &Memory) -> Option<Date> {
     memory.name.rsplit_once('#')?.0.strip_suffix(".md")?.parse().ok()
+}
+
+/// Whether the exchange that a message began is on the page.
+fn is_in_history(request: &RequestContext, said: MessageId) -> bool {
+    let mut messages = request.parts.iter().filter_map(Part::message);
+    messages.any(|message| message.id == said)
 }
 
 /// Why the page had no memories, if that is so.

@@ -15,6 +15,7 @@ use crate::support::{
 };
 
 mod dense;
+mod listed;
 
 /// A rule or reference with its include mode.
 fn item(bench: &Bench, file: &str, include: &str, description: &str, text: &str) {
@@ -63,9 +64,10 @@ async fn requests_of(store: &Store, turn: TurnId) -> Vec<RequestContext> {
     requests
 }
 
-/// The rules and references on the page, in its order, with their include modes.
+/// The rules and references that are on the page in full, in its order, with their include modes.
 fn items_on(request: &RequestContext) -> Vec<String> {
-    let items = request.parts.iter().filter_map(|part| part.item.as_ref());
+    let whole = request.parts.iter().filter(|part| !part.is_list_entry());
+    let items = whole.filter_map(|part| part.item.as_ref());
     let documents =
         items.filter(|item| matches!(item.id.kind, ItemKind::Rule | ItemKind::Reference));
     documents.map(|item| format!("{} {}", item.id.name, item.include)).collect()
@@ -363,7 +365,7 @@ fn of_fifty_skills_none_is_named_where_nothing_fits() {
         assert_eq!(names(1), ["photo-edit"], "by its body or by its name");
         assert_eq!(names(2), [""; 0]);
         for request in &requests {
-            assert_eq!(&*request.tools[0].spec.id.name, "read_skill");
+            assert_eq!(&*request.tools[0].spec.id.name, "read_item");
             assert_eq!(request.layer(Layer::Skills).count(), 0);
         }
     });

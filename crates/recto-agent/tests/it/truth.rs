@@ -12,7 +12,7 @@ use proptest::test_runner::Config;
 use recto_context::IncludeMode;
 
 use crate::support::runtime;
-use check::{Ledger, check_last_request};
+use check::{Ledger, check_last_turn};
 use world::{ITEMS, LayoutChoice, TOPICS, World};
 
 /// A session that is played: what the agent has, how its pages look, and what happens.
@@ -28,6 +28,8 @@ struct SessionPlan {
 enum SessionStep {
     /// A message about a topic.
     Say(usize),
+    /// The same, and the model loads an item by its name before it answers.
+    Read(usize, usize),
     /// A message that names an item.
     Mention(usize),
     Add(usize),
@@ -46,6 +48,7 @@ enum SessionStep {
 fn steps() -> impl Strategy<Value = Vec<SessionStep>> {
     let step = prop_oneof![
         6 => (0..TOPICS.len()).prop_map(SessionStep::Say),
+        3 => (0..TOPICS.len(), 0..ITEMS).prop_map(|(topic, item)| SessionStep::Read(topic, item)),
         1 => (0..ITEMS).prop_map(SessionStep::Mention),
         2 => (0..ITEMS).prop_map(SessionStep::Add),
         2 => (0..ITEMS).prop_map(SessionStep::Remove),
@@ -81,6 +84,7 @@ async fn play(plan: SessionPlan) {
     for step in plan.steps.iter().chain(&end) {
         match step {
             SessionStep::Say(topic) => world.say(TOPICS[*topic].question).await,
+            SessionStep::Read(topic, item) => world.read(TOPICS[*topic].question, *item).await,
             SessionStep::Mention(item) => world.mention(*item).await,
             SessionStep::Add(item) => world.change("add", *item).await,
             SessionStep::Remove(item) => world.change("remove", *item).await,
@@ -91,8 +95,8 @@ async fn play(plan: SessionPlan) {
             SessionStep::Delete(item) => world.delete(*item),
             SessionStep::Distrust => world.distrust(),
         }
-        if matches!(step, SessionStep::Say(_) | SessionStep::Mention(_)) {
-            check_last_request(&world, &mut ledger).await;
+        if matches!(step, SessionStep::Say(_) | SessionStep::Read(..) | SessionStep::Mention(_)) {
+            check_last_turn(&world, &mut ledger).await;
         }
     }
     ledger.check_statistics(&world).await;

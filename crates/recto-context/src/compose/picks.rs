@@ -5,12 +5,13 @@ use std::sync::LazyLock;
 
 use super::{Composer, EMPTY, item_lead, system};
 use crate::item::{IncludeMode, ItemId, ItemKind};
+use crate::item_list::count_line;
+use crate::item_reading::item_label;
 use crate::layer::Layer;
 use crate::layout::{PickMessages, PickPlacement};
 use crate::message::{KeptPick, PickDisplay, TurnNumber};
 use crate::page::{ChatRole, ItemUse, Part, PartJoin, PartReason};
-use crate::plan::{Plan, PlannedItem, PlannedPick, PossibleSkills, skill_id};
-use crate::skill_texts::POSSIBLE_HEADING;
+use crate::plan::{Plan, PlannedItem, PlannedLine, PlannedPick, list_heading};
 use crate::text::Text;
 
 static PICKS_BEGIN: LazyLock<Text> = LazyLock::new(|| Text::from("[context for this message]"));
@@ -25,38 +26,40 @@ impl Composer<'_> {
         } else if self.inputs.layout.picks != PickPlacement::InLayer {
             let picks =
                 plan.picks.iter().map(|pick| self.pick(pick, Layer::Picks, PartReason::Found));
-            let shown = picks.chain(self.possible_skills(plan)).collect();
+            let shown = picks.chain(self.list(plan)).collect();
             parts = self.delimit(shown, Layer::Picks);
         }
         parts.into_iter().map(|part| self.price(part)).collect()
     }
 
-    /// The list of skills that may fit, and how many others there are.
-    fn possible_skills(&self, plan: &Plan<'_>) -> Vec<Part> {
-        let PossibleSkills { listed, others } = &plan.possible;
-        if listed.is_empty() {
-            return Vec::new();
-        }
-        let line = |text: &Text, reason, join| Part {
-            role: ChatRole::User,
-            join,
-            ..self.part(Layer::Picks, text, reason)
-        };
-        let heading = line(&POSSIBLE_HEADING, PartReason::Heading, PartJoin::Paragraph);
-        let entries = listed.iter().map(|(skill, scores)| Part {
-            source: skill.source.clone(),
-            item: Some(ItemUse {
-                id: skill_id(skill),
-                include: IncludeMode::Agent,
-                priority: None,
-                scores: Some(*scores),
-            }),
-            ..line(&skill.entry, PartReason::Possible, PartJoin::Line)
+    /// The list of what may fit, and how many others there are.
+    fn list(&self, plan: &Plan<'_>) -> Vec<Part> {
+        let lines = plan.list.lines.iter().map(|PlannedLine { item, line, source, .. }| Part {
+            source: source.clone(),
+            ..self.list_line(item.clone(), line, Layer::Picks, PartReason::Possible)
         });
-        let count = Text::from(format!("(and {others} more that fit less)"));
-        let count = line(&count, PartReason::Heading, PartJoin::Line);
-        let count = (*others > 0).then_some(count);
-        [heading].into_iter().chain(entries).chain(count).collect()
+        let mut parts = self.head_list(lines.collect(), Layer::Picks);
+        let others = plan.list.others();
+        if others > 0 && !parts.is_empty() {
+            let count = self.part(Layer::Picks, &count_line(others), PartReason::Heading);
+            parts.push(Part { role: ChatRole::User, join: PartJoin::Line, ..count });
+        }
+        parts
+    }
+
+    /// Lines of a list below their heading.
+    fn head_list(&self, lines: Vec<Part>, layer: Layer) -> Vec<Part> {
+        if lines.is_empty() {
+            return lines;
+        }
+        let items = lines.iter().filter_map(|line| Some(&line.item.as_ref()?.id));
+        let heading = self.part(layer, list_heading(self.inputs, items), PartReason::Heading);
+        [Part { role: ChatRole::User, ..heading }].into_iter().chain(lines).collect()
+    }
+
+    fn list_line(&self, item: ItemUse, line: &Text, layer: Layer, reason: PartReason) -> Part {
+        let part = self.part(layer, line, reason);
+        Part { role: ChatRole::User, join: PartJoin::Line, item: Some(item), ..part }
     }
 
     /// Picks between a line that opens and one that closes them.
@@ -88,13 +91,14 @@ impl Composer<'_> {
         layer: Layer,
         reason: PartReason,
     ) -> Part {
-        let label = format!("[{}: {}]", item.id.kind, item.id.name);
+        let label = item_label(&item.id);
         let (lead, text, reason) = match shown {
             PickDisplay::Text(text) => (format!("{label}\n").into(), text.clone(), reason),
             PickDisplay::Above => {
                 let note = format!("{label} stands above, since turn {since}.");
                 (EMPTY.clone(), Text::from(note), PartReason::StandsAbove(since))
             }
+            PickDisplay::Line(line) => return self.list_line(item.clone(), line, layer, reason),
         };
         let part = self.part(layer, &text, reason);
         Part { role: ChatRole::User, lead, item: Some(item.clone()), ..part }
@@ -102,7 +106,9 @@ impl Composer<'_> {
 
     /// Picks that stay in front of an earlier message, as they were sent.
     pub(super) fn kept_picks(&self, picks: &[KeptPick]) -> Vec<Part> {
-        let kept = picks.iter().map(|pick| {
+        let (listed, brought): (Vec<&KeptPick>, Vec<&KeptPick>) =
+            picks.iter().partition(|pick| pick.shown.line().is_some());
+        let kept = |pick: &KeptPick| {
             let item = ItemUse {
                 id: pick.item.clone(),
                 include: IncludeMode::Agent,
@@ -111,11 +117,12 @@ impl Composer<'_> {
             };
             let reason = PartReason::KeptSince(pick.since);
             self.shown_pick(&item, &pick.shown, pick.since, Layer::History, reason)
-        });
-        let parts = kept.collect();
+        };
+        let mut parts: Vec<Part> = brought.into_iter().map(kept).collect();
         if self.inputs.layout.preset.attaches_items() {
             return self.attach(parts);
         }
+        parts.extend(self.head_list(listed.into_iter().map(kept).collect(), Layer::History));
         self.delimit(parts, Layer::History)
     }
 

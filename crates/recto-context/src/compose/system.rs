@@ -7,12 +7,15 @@ use super::text_calls::tool_doc;
 use super::{Composer, EMPTY};
 use crate::catalog::WorkspaceFile;
 use crate::inputs::Bootstrap;
-use crate::item::{ContentSource, IncludeMode, ItemKind, Priority};
+use crate::item::{ContentSource, IncludeMode, ItemId, ItemKind, Priority};
 use crate::layer::Layer;
 use crate::layout::{PickPlacement, SkillRender, SystemMessages, ToolCalls};
 use crate::page::{ChatRole, ItemUse, Part, PartJoin, PartReason};
 use crate::plan::{Plan, PlannedMemory, PlannedPick, PlannedSkill, SkillForm, skill_id};
-use crate::skill_texts::{FULL_INTRO, LIST_HEADING, ON_DEMAND_INTRO, READ_SKILL, READABLE_HEADING};
+use crate::skill_texts::{
+    FULL_INTRO, LIST_HEADING, ON_DEMAND_INTRO, READ_ITEM, READ_SKILL, READABLE_AS_ITEM_HEADING,
+    READABLE_HEADING,
+};
 use crate::text::Text;
 
 static DEFAULT_SOUL: LazyLock<Text> = LazyLock::new(|| {
@@ -207,10 +210,13 @@ impl Composer<'_> {
     /// The list of skills, under a heading that fits what stands before it.
     fn skill_list(&self, mut entries: Vec<Part>, before: &[Part], plan: &Plan<'_>) -> Vec<Part> {
         let Some(first) = entries.first_mut() else { return entries };
-        let can_read = plan.tools.iter().any(|tool| tool.spec.id == READ_SKILL.id)
-            && self.inputs.layout.skills == SkillRender::Full;
+        let offers = |id: &ItemId| {
+            self.inputs.layout.skills == SkillRender::Full
+                && plan.tools.iter().any(|tool| tool.spec.id == *id)
+        };
         let heading: Option<&Text> = match before {
-            _ if can_read => Some(&READABLE_HEADING),
+            _ if offers(&READ_SKILL.id) => Some(&READABLE_HEADING),
+            _ if offers(&READ_ITEM.id) => Some(&READABLE_AS_ITEM_HEADING),
             [] => Some(&SKILLS),
             [_] if self.has_layer_headings() => None,
             _ => {

@@ -140,6 +140,12 @@ impl MemorySnapshot {
         self.own.retain(|_, said| stands(*said));
     }
 
+    /// The message behind which a memory was remembered in this very session, and in whose
+    /// exchange it stands.
+    pub fn own_message(&self, memory: &str) -> Option<MessageId> {
+        self.own.get(memory).copied()
+    }
+
     /// Takes in what was remembered in this session behind a message, which is no reason
     /// to change it.
     pub fn add_own(&mut self, names: impl IntoIterator<Item = Arc<str>>, message: MessageId) {

@@ -303,17 +303,21 @@ struct RawPick {
     /// Absent when the item only was named as standing above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<Text>,
+    /// Its line, where it was only listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    line: Option<Text>,
 }
 
 impl From<&KeptPick> for RawPick {
     fn from(pick: &KeptPick) -> Self {
-        RawPick { item: pick.item.clone(), since: pick.since, text: pick.shown.text().cloned() }
+        let KeptPick { item, since, shown } = pick.clone();
+        RawPick { item, since, text: shown.text().cloned(), line: shown.line().cloned() }
     }
 }
 
 impl From<RawPick> for KeptPick {
     fn from(raw: RawPick) -> Self {
-        let shown = raw.text.map_or(PickDisplay::Above, PickDisplay::Text);
+        let shown = PickDisplay::from_parts(raw.text, raw.line);
         KeptPick { item: raw.item, since: raw.since, shown }
     }
 }

@@ -74,16 +74,19 @@ impl Plan<'_> {
 
     /// Picks of earlier turns that are still on the page, with their texts.
     fn kept_on_page(&self) -> BTreeMap<ItemId, (Text, TurnNumber)> {
-        let inputs = self.inputs;
-        if inputs.layout.picks != PickPlacement::Kept || !inputs.mode.chosen.sends_history() {
-            return BTreeMap::new();
-        }
-        let messages = open_history(inputs, &self.carry).iter();
-        let shown = messages.filter(|message| shows_kept_picks(&self.carry, message.id));
-        let kept = shown.filter_map(|message| message.as_user()).flat_map(|user| &user.picks);
         let text =
             |pick: &KeptPick| Some((pick.item.clone(), (pick.shown.text()?.clone(), pick.since)));
-        kept.filter_map(text).collect()
+        self.kept_picks().filter_map(text).collect()
+    }
+
+    /// What was brought or listed in earlier turns and is still on the page.
+    pub(super) fn kept_picks(&self) -> impl Iterator<Item = &KeptPick> {
+        let inputs = self.inputs;
+        let keeps =
+            inputs.layout.picks == PickPlacement::Kept && inputs.mode.chosen.sends_history();
+        let messages = open_history(inputs, &self.carry).iter().filter(move |_| keeps);
+        let shown = messages.filter(|message| shows_kept_picks(&self.carry, message.id));
+        shown.filter_map(|message| message.as_user()).flat_map(|user| &user.picks)
     }
 }
 

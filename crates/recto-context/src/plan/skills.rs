@@ -2,28 +2,22 @@
 //!
 //! Skills of the session are there as the layout says. Of those that come when they fit, few
 //! are all listed, in a list that no message changes; of many, only those that may fit this
-//! message are, behind the history. A skill that only a person brings is not named.
+//! message are, among all other items that may. A skill that only a person brings is not named.
 
 use std::collections::HashSet;
 
+use super::listing::{LIST_SHARE, can_list};
 use super::{DropTally, Plan, SessionLookup, reason, scores_of};
 use crate::catalog::Skill;
 use crate::context::{DropReason, DroppedEntry};
 use crate::counter::TokenCounter;
 use crate::inputs::AssemblyInputs;
-use crate::item::{IncludeMode, ItemId, ItemKind, ItemOrigin, Pick, Scores};
+use crate::item::{IncludeMode, ItemId, ItemKind, ItemOrigin};
 use crate::layer::Layer;
 use crate::layout::{PickPlacement, SkillRender, ToolCalls};
 use crate::page::PartReason;
 use crate::text::Text;
 use crate::tokens::Tokens;
-
-/// The probability from which on a skill may fit a message. What has nothing to do with it
-/// stays below by an order of magnitude.
-const POSSIBLE: f32 = 0.02;
-
-/// The list of skills takes no more than this share of the window.
-const LIST_SHARE: u32 = 16;
 
 pub(crate) struct PlannedSkill<'a> {
     pub skill: &'a Skill,
@@ -38,13 +32,6 @@ pub(crate) enum SkillForm {
     Listed,
 }
 
-/// Skills that may fit the message, likeliest first, and how many more there are.
-#[derive(Default)]
-pub(crate) struct PossibleSkills<'a> {
-    pub listed: Vec<(&'a Skill, Scores)>,
-    pub others: usize,
-}
-
 /// How skills are named that the session does not have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SkillListing {
@@ -52,7 +39,7 @@ enum SkillListing {
     Every,
     /// Each that comes when it fits: they are few.
     Few,
-    /// Those that may fit this message.
+    /// Those that may fit this message, in the list of all such items.
     Possible,
     None,
 }
@@ -89,9 +76,6 @@ impl<'a> Plan<'a> {
         let names = ["skill", "skills"];
         self.dropped.extend(left_out.dropped(Layer::Skills, names, DropReason::Mode));
         self.note_shed_bodies();
-        if listing == SkillListing::Possible {
-            self.list_possible(session);
-        }
     }
 
     /// Notes a skill that the mode has no place for. One that only a person brings is named,
@@ -134,24 +118,6 @@ impl<'a> Plan<'a> {
         self.dropped.extend(shed.map(|planned| shed_body(planned.skill, counter)));
     }
 
-    /// Names the skills that search looked at and that may fit, as far as the list has room.
-    fn list_possible(&mut self, session: &SessionLookup<'_>) {
-        let inputs = self.inputs;
-        let (limit, counter) = (list_limit(inputs), TokenCounter::estimated());
-        let mut used = Tokens::ZERO;
-        for Pick { item, scores, .. } in inputs.candidates.iter().filter(|pick| is_possible(pick)) {
-            let mut skills = listable_skills(inputs, session);
-            let Some(skill) = skills.find(|skill| skill_id(skill) == *item) else { continue };
-            used += counter.text(&skill.entry);
-            if used <= limit && !self.carry.cut_picks.contains(item) {
-                self.possible.listed.push((skill, *scores));
-            }
-        }
-        let is_pick = |skill: &&Skill| scores_of(inputs.picks, &skill_id(skill)).is_some();
-        let all = listable_skills(inputs, session).filter(|skill| !is_pick(skill)).count();
-        self.possible.others = all - self.possible.listed.len();
-    }
-
     /// Whether the model can load a skill by its name: where a list of those stands that come
     /// when they fit, or comes to stand when the message asks for it.
     pub(super) fn reads_skills(&self, session: &SessionLookup<'_>) -> bool {
@@ -189,9 +155,20 @@ fn skill_listing(inputs: &AssemblyInputs<'_>, session: &SessionLookup<'_>) -> Sk
     }
     match skills.map(|skill| counter.text(&skill.entry)).sum::<Tokens>() <= list_limit(inputs) {
         true => SkillListing::Few,
-        false if layout.picks == PickPlacement::TurnOnly => SkillListing::Possible,
+        false if can_list(inputs) => SkillListing::Possible,
         false => SkillListing::None,
     }
+}
+
+/// Whether there are more skills that come when they fit than a list for all messages has room
+/// for.
+pub(super) fn lists_many_skills(inputs: &AssemblyInputs<'_>, session: &SessionLookup<'_>) -> bool {
+    skill_listing(inputs, session) == SkillListing::Possible
+}
+
+/// Whether all skills that come when they fit are named in the layer of skills.
+pub(super) fn names_in_layer(inputs: &AssemblyInputs<'_>, session: &SessionLookup<'_>) -> bool {
+    matches!(skill_listing(inputs, session), SkillListing::Few | SkillListing::Every)
 }
 
 fn list_limit(inputs: &AssemblyInputs<'_>) -> Tokens {
@@ -210,11 +187,6 @@ fn listable_skills<'a>(
     };
     let skills = inputs.catalog.skills.iter();
     skills.filter(|skill| skill.include == IncludeMode::Agent).filter(is_out)
-}
-
-fn is_possible(pick: &Pick) -> bool {
-    pick.item.kind == ItemKind::Skill
-        && pick.scores.probability.is_some_and(|probability| probability >= POSSIBLE)
 }
 
 pub(crate) fn skill_id(skill: &Skill) -> ItemId {

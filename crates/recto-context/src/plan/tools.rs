@@ -1,15 +1,15 @@
 //! Which tools are offered, in an order that only grows.
 //!
 //! Most chat templates put tools near the front of the prompt, so their order
-//! is fixed: what the session has, in catalog order, then what search found,
-//! in the order it was found. A found tool stays until the next trim. Behind all of
-//! them come the tools of the client, in its own order.
+//! is fixed: what the session has, in catalog order, then what search found or the
+//! model asked for, in the order it was found. A found tool stays until the next trim.
+//! Behind all of them come the tools of the client, in its own order.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Plan, SessionLookup, reason, scores_of};
-use crate::carry::FoundTool;
+use crate::carry::{FinderOfTool, FoundTool};
 use crate::catalog::{Catalog, Skill, ToolSpec};
 use crate::context::{DropReason, OfferedTool};
 use crate::item::{
@@ -18,7 +18,7 @@ use crate::item::{
 use crate::layer::Layer;
 use crate::layout::{PageLayout, SkillRender, ToolCalls};
 use crate::page::{ItemUse, PartReason};
-use crate::skill_texts::READ_SKILL;
+use crate::skill_texts::{READ_ITEM, READ_SKILL};
 use crate::tokens::Tokens;
 
 /// Minimal mode offers every tool while there are fewer than this.
@@ -82,8 +82,12 @@ impl<'a> Plan<'a> {
     pub(super) fn offer_tools(&mut self, session: &SessionLookup<'_>) {
         let mut names = HashSet::new();
         let on_demand = reads_skills_on_demand(self.inputs.catalog, &self.inputs.layout);
-        if self.reads_skills(session) || on_demand {
+        let lists = self.lists_items(session);
+        if on_demand || (self.reads_skills(session) && !lists) {
             self.offer_anyway(&READ_SKILL, IncludeMode::Always, PartReason::Always, &mut names);
+        }
+        if lists {
+            self.offer_anyway(&READ_ITEM, IncludeMode::Always, PartReason::Always, &mut names);
         }
         let tools = ordered_tools(self.inputs.catalog, self.inputs.removed);
         for (tool, skill) in &tools {
@@ -135,10 +139,15 @@ impl<'a> Plan<'a> {
                     self.offer_found_now(tool.0, names);
                 }
                 Some((tool, _)) => {
-                    let reason = match before.turn {
-                        Some(turn) if turn == self.inputs.turn => PartReason::Found,
-                        Some(turn) => PartReason::FoundInTurn(turn),
-                        None => PartReason::FoundEarlier,
+                    let is_now = before.turn == Some(self.inputs.turn);
+                    let reason = match (before.by, before.turn) {
+                        (FinderOfTool::Search, _) if is_now => PartReason::Found,
+                        (FinderOfTool::Search, Some(turn)) => PartReason::FoundInTurn(turn),
+                        (FinderOfTool::Model, Some(turn)) if !is_now => {
+                            PartReason::AskedForInTurn(turn)
+                        }
+                        (FinderOfTool::Model, _) => PartReason::AskedFor,
+                        (FinderOfTool::Search, None) => PartReason::FoundEarlier,
                     };
                     self.offer_found(tool, before, reason, names);
                 }
@@ -153,6 +162,30 @@ impl<'a> Plan<'a> {
             }
             brought.for_each(|(tool, _)| self.offer_found_now(tool, names));
         }
+        self.offer_asked_tools(tools, names);
+    }
+
+    /// Offers the tools that the model has asked for in this turn, and those of skills that it
+    /// has read.
+    fn offer_asked_tools(&mut self, tools: &[OwnedTool<'a>], names: &mut ToolNames<'a>) {
+        let asked = tools.iter().filter(|(tool, _)| self.is_asked_for(&tool.id));
+        let asked: Vec<&'a ToolSpec> = asked.map(|(tool, _)| *tool).collect();
+        for tool in asked {
+            let found = FoundTool {
+                item: tool.id.clone(),
+                turn: Some(self.inputs.turn),
+                scores: None,
+                by: FinderOfTool::Model,
+            };
+            self.offer_found(tool, found, PartReason::AskedFor, names);
+        }
+    }
+
+    /// Whether the model has loaded a tool in this turn, or the skill that it comes with.
+    fn is_asked_for(&self, tool: &ItemId) -> bool {
+        let of_skill = |skill: &Arc<str>| (ItemKind::Skill, skill.to_string());
+        self.loaded.contains(&(ItemKind::Tool, tool.key()))
+            || tool.server.as_ref().is_some_and(|skill| self.loaded.contains(&of_skill(skill)))
     }
 
     /// Offers a tool that search brings for this message: by itself, or with its skill.
@@ -162,7 +195,8 @@ impl<'a> Plan<'a> {
             (None, Some(skill)) => PartReason::OfSkill(skill.clone()),
             _ => PartReason::Found,
         };
-        let found = FoundTool { item: tool.id.clone(), turn: Some(self.inputs.turn), scores };
+        let (turn, by) = (Some(self.inputs.turn), FinderOfTool::Search);
+        let found = FoundTool { item: tool.id.clone(), turn, scores, by };
         self.offer_found(tool, found, reason, names);
     }
 

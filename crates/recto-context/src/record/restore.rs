@@ -146,7 +146,8 @@ impl RecordContents {
 
     fn kept_pick(&self, row: &PickRow) -> Result<KeptPick, RestoreError> {
         let text = row.text.as_ref().map(|text| self.text(text)).transpose()?;
-        let shown = text.map_or(PickDisplay::Above, PickDisplay::Text);
+        let line = row.line.as_ref().map(|line| self.text(line)).transpose()?;
+        let shown = PickDisplay::from_parts(text, line);
         Ok(KeptPick { item: row.item.clone(), since: row.since, shown })
     }
 

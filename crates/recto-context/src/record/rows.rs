@@ -125,6 +125,9 @@ pub(super) struct PickRow {
     /// Missing when only a note says that it stands above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) text: Option<TextRef>,
+    /// Its line, where it was only listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) line: Option<TextRef>,
 }
 
 /// What everything costs, in the order of the rows.

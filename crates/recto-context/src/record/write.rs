@@ -145,7 +145,8 @@ impl RecordWriter {
 
     fn kept_pick(&mut self, pick: &KeptPick) -> PickRow {
         let text = pick.shown.text().map(|text| self.text(text));
-        PickRow { item: pick.item.clone(), since: pick.since, text }
+        let line = pick.shown.line().map(|line| self.text(line));
+        PickRow { item: pick.item.clone(), since: pick.since, text, line }
     }
 }
 

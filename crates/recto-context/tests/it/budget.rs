@@ -332,7 +332,7 @@ fn the_reply_gets_at_most_a_quarter_of_the_window() {
 /// Promise: `hello-stays-small`
 #[test]
 fn hello_stays_small() {
-    // Unrelated items don't grow a greeting.
+    // Unrelated items don't grow a greeting, but for the tool that loads one.
     let mut catalog = catalog();
     catalog.rules = (0..200)
         .map(|n| rule(&format!("r{n}"), 5, IncludeMode::Agent, &"text ".repeat(200)))
@@ -340,7 +340,7 @@ fn hello_stays_small() {
     catalog.references.clear();
     let session = catalog.session_at_start();
     let request = AssemblyInputs::new(&catalog, "hello").session(&session).assemble().unwrap();
-    assert!(request.prompt_tokens() < Tokens::new(400), "{}", request.prompt_tokens());
+    assert!(request.prompt_tokens() < Tokens::new(450), "{}", request.prompt_tokens());
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod budget;
 mod compaction;
 mod compare;
 mod counting;
+mod item_lists;
 mod kept_picks;
 mod minimal;
 mod modes;

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use recto_context::{
-    AssemblyInputs, Carry, Catalog, ContextLimits, DropReason, FoundTool, IncludeMode, ItemId,
-    ItemKind, ItemOrigin, Layer, Message, MessageId, MessageStamp, Mode, ModeDecision, ModeReason,
-    RequestContext, SessionItem, TokenCounter, Tokens, Window, compare_requests, has_tools,
+    AssemblyInputs, Carry, Catalog, ContextLimits, DropReason, FinderOfTool, FoundTool,
+    IncludeMode, ItemId, ItemKind, ItemOrigin, Layer, Message, MessageId, MessageStamp, Mode,
+    ModeDecision, ModeReason, RequestContext, SessionItem, TokenCounter, Tokens, Window,
+    compare_requests, has_tools,
 };
 
 use crate::support::*;
@@ -143,7 +144,7 @@ fn in_every_mode_that_shows_memories_they_come_back() {
 }
 
 fn found_earlier(item: ItemId) -> FoundTool {
-    FoundTool { item, turn: None, scores: None }
+    FoundTool { item, turn: None, scores: None, by: FinderOfTool::Search }
 }
 
 #[test]

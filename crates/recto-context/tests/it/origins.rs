@@ -1,9 +1,9 @@
 //! How each item came in, as the record tells it: by itself, by a person's hand, or by search.
 
 use recto_context::{
-    AssemblyInputs, Carry, Catalog, FoundTool, IncludeMode, ItemId, ItemKind, ItemOrigin,
-    LayoutPreset, MemoryPool, MessageId, Mode, ModeDecision, ModeReason, PageLayout, Pick,
-    PickPlacement, RequestContext, SessionItem, TokenCounter, ToolCalls, TurnNumber,
+    AssemblyInputs, Carry, Catalog, FinderOfTool, FoundTool, IncludeMode, ItemId, ItemKind,
+    ItemOrigin, LayoutPreset, MemoryPool, MessageId, Mode, ModeDecision, ModeReason, PageLayout,
+    Pick, PickPlacement, RequestContext, SessionItem, TokenCounter, ToolCalls, TurnNumber,
     choose_snapshot, memory_fingerprint,
 };
 use serde_json::Value;
@@ -134,7 +134,8 @@ fn a_tool_found_earlier_keeps_its_turn_and_its_score() {
     let row = |request: &RequestContext| {
         let tools = &request.report()["layers"][4];
         assert_eq!(tools["layer"], "tools");
-        let row = &tools["items"][0];
+        let rows = tools["items"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["name"] == "lookup").unwrap();
         (row["include"].clone(), row["since"].clone(), row["scores"]["probability"].clone())
     };
     let found = turn(3, &picks, Carry::default());
@@ -153,7 +154,10 @@ fn a_tool_found_earlier_keeps_its_turn_and_its_score() {
     let carry: Carry =
         serde_json::from_str(r#"{"found_tools":[{"kind":"tool","name":"lookup"}]}"#).unwrap();
     let item = ItemId::new(ItemKind::Tool, "lookup");
-    assert_eq!(carry.found_tools, [FoundTool { item, turn: None, scores: None }]);
+    assert_eq!(
+        carry.found_tools,
+        [FoundTool { item, turn: None, scores: None, by: FinderOfTool::Search }]
+    );
     is_told(&turn(9, &[], carry), "tool lookup: agent, found by search in an earlier turn");
 }
 

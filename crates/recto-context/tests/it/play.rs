@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use recto_context::{
-    AssemblyInputs, CallId, Carry, Catalog, ContentPart, ContextLimits, IncludeMode, ItemKind,
-    Layer, Message, MessageBody, MessageId, MessageStamp, Mode, ModeDecision, ModeReason, Opaque,
-    OpaqueKind, OverBudget, PageLayout, Pick, PickMessages, PickPlacement, RequestContext,
-    SessionItem, Tokens, ToolCall, ToolCalls, TurnNumber, Window,
+    AssemblyInputs, CallId, Carry, Catalog, ContentPart, ContextLimits, IncludeMode, ItemId,
+    ItemKind, Layer, Message, MessageBody, MessageId, MessageStamp, Mode, ModeDecision, ModeReason,
+    Opaque, OpaqueKind, OverBudget, PageLayout, Pick, PickMessages, PickPlacement, RequestContext,
+    SessionItem, Tokens, ToolCall, ToolCalls, TurnNumber, Window, item_label,
 };
 
 use crate::support::*;
@@ -22,6 +22,8 @@ pub(crate) struct Turn {
     thought: String,
     rounds: Vec<Round>,
     picks: Vec<(usize, f32)>,
+    /// What search finds possible.
+    listed: Vec<(usize, f32)>,
     mode: Mode,
     edit: Option<Edit>,
     failed: bool,
@@ -32,6 +34,8 @@ struct Round {
     calls: usize,
     thought: String,
     result: String,
+    /// What the model loads by its name in this round.
+    reads: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,8 +92,9 @@ fn thought() -> impl Strategy<Value = String> {
 }
 
 pub(crate) fn turn() -> impl Strategy<Value = Turn> {
-    let round = (1..3usize, thought(), prop_oneof![text(), "(output line\n){150,260}"])
-        .prop_map(|(calls, thought, result)| Round { calls, thought, result });
+    let reads = prop::option::weighted(0.4, 0..candidates().len());
+    let round = (1..3usize, thought(), prop_oneof![text(), "(output line\n){150,260}"], reads)
+        .prop_map(|(calls, thought, result, reads)| Round { calls, thought, result, reads });
     let edit = prop_oneof![
         8 => Just(None),
         1 => Just(Some(Edit::Soul)),
@@ -114,19 +119,13 @@ pub(crate) fn turn() -> impl Strategy<Value = Turn> {
         thought(),
         prop::collection::vec(round, 0..3),
         prop::collection::vec((0..6usize, 0.0..1.0f32), 0..3),
+        prop::collection::vec((0..6usize, 0.0..0.4f32), 0..4),
         mode,
         edit,
         prop::bool::weighted(0.1),
     )
-        .prop_map(|(message, reply, thought, rounds, picks, mode, edit, failed)| Turn {
-            message,
-            reply,
-            thought,
-            rounds,
-            picks,
-            mode,
-            edit,
-            failed,
+        .prop_map(|(message, reply, thought, rounds, picks, listed, mode, edit, failed)| {
+            Turn { message, reply, thought, rounds, picks, listed, mode, edit, failed }
         })
 }
 
@@ -198,15 +197,29 @@ fn candidates() -> [(ItemKind, &'static str); 6] {
 }
 
 pub(crate) fn picks(turn: &Turn) -> Vec<Pick> {
-    let chosen = turn.picks.iter().map(|(at, probability)| {
-        let (kind, name) = candidates()[*at];
-        let mut pick = pick(kind, name, *probability);
-        if kind == ItemKind::Tool {
-            pick.item.server = Some("mail".into());
+    turn.picks.iter().map(|(at, probability)| found(*at, *probability)).collect()
+}
+
+/// What search left and finds possible, each once.
+fn possible(turn: &Turn) -> Vec<Pick> {
+    let mut left: Vec<Pick> = Vec::new();
+    for (at, probability) in &turn.listed {
+        let pick = found(*at, *probability);
+        let is_taken = turn.picks.iter().any(|(taken, _)| taken == at);
+        if !is_taken && left.iter().all(|known| known.item != pick.item) {
+            left.push(pick);
         }
-        pick
-    });
-    chosen.collect()
+    }
+    left
+}
+
+fn found(at: usize, probability: f32) -> Pick {
+    let (kind, name) = candidates()[at];
+    let mut pick = pick(kind, name, probability);
+    if kind == ItemKind::Tool {
+        pick.item.server = Some("mail".into());
+    }
+    pick
 }
 
 fn apply(edit: Edit, catalog: &mut Catalog, session: &mut Vec<SessionItem>, number: usize) {
@@ -311,9 +324,10 @@ impl Session {
 
     fn round(&mut self, round: &Round) -> Vec<Arc<Message>> {
         let first = self.next_id;
+        let read = round.reads.map(|at| found(at, 0.1).item);
         let call = |n: usize| ToolCall {
             id: CallId(format!("{first}-{n}").into()),
-            name: "read_file".into(),
+            name: if read.is_some() { "read_item" } else { "read_file" }.into(),
             arguments: "{\"path\":\"a\"}".into(),
         };
         let calls: Vec<ToolCall> = (0..round.calls).map(call).collect();
@@ -321,7 +335,9 @@ impl Session {
         let mut messages =
             vec![self.message(MessageBody::Assistant { content, calls: calls.clone() })];
         for call in calls {
-            let content = vec![ContentPart::Text(round.result.as_str().into())];
+            let label = read.as_ref().map(|item| format!("{}\n", item_label(item)));
+            let text = format!("{}{}", label.unwrap_or_default(), round.result);
+            let content = vec![ContentPart::Text(text.into())];
             messages.push(self.message(MessageBody::Tool {
                 call: call.id,
                 name: call.name,
@@ -339,7 +355,8 @@ impl Session {
             self.edits.push(edit);
         }
         let message_id = self.id();
-        let picks = picks(turn);
+        let (picks, possible) = (picks(turn), possible(turn));
+        let listed: Vec<ItemId> = possible.iter().map(|pick| pick.item.clone()).collect();
         let mut rounds: Vec<Arc<Message>> = Vec::new();
         let mut sent = Arc::new(Message::user(message_id.0, turn.message.as_str()));
         for step in 0..=turn.rounds.len() {
@@ -348,6 +365,7 @@ impl Session {
                 rounds.extend(messages);
             }
             let inputs = self.inputs(turn, number, message_id, &picks, &rounds);
+            let inputs = inputs.candidates(&possible).listed(&listed);
             let result = inputs.assemble();
             let before = self.before.as_ref();
             check(&Step { turn, inputs: &inputs, before, edits: &self.edits, result: &result })?;

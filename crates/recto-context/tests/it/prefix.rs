@@ -7,8 +7,8 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use recto_context::{
-    AssemblyInputs, CallId, ChangeCause, ChatMessage, ChatRole, Layer, LayoutPreset,
-    RequestContext, Tokens, Window, compare_requests,
+    AssemblyInputs, CallId, ChangeCause, ChatMessage, ChatRole, ItemForm, Layer, LayoutPreset,
+    OfferedTool, PartReason, RequestContext, Tokens, Window, compare_requests,
 };
 
 use crate::play::*;
@@ -50,7 +50,27 @@ fn check_request(request: &RequestContext, turn: &Turn) -> Result<(), TestCaseEr
     let message = request.messages.iter().find(shows).unwrap();
     prop_assert_eq!(message.role, ChatRole::User);
     prop_assert!(message.text().ends_with(turn.message.as_str()));
+    check_list(request)?;
     check_calls(request)
+}
+
+/// A list names nothing that stands on the page in full, and nothing twice; it stands where the
+/// model can load what it names, and stays within its limits.
+fn check_list(request: &RequestContext) -> Result<(), TestCaseError> {
+    let listed = request.layer(Layer::Picks).filter(|part| part.is_list_entry());
+    let listed: Vec<String> = listed.map(|part| part.text().to_owned()).collect();
+    let names: HashSet<String> = listed.iter().cloned().collect();
+    prop_assert_eq!(names.len(), listed.len());
+    prop_assert!(listed.len() <= 12);
+    let can_load = request.tools.iter().any(|tool| &*tool.spec.id.name == "read_item");
+    prop_assert!(listed.is_empty() || (can_load && !request.mode.chosen.is_minimal()));
+    for standing in request.item_standings() {
+        let places = standing.status.place().into_iter().chain(&standing.also);
+        let is_listed = places.clone().any(|place| place.reason == PartReason::Possible);
+        let is_whole = standing.status.form() == Some(ItemForm::InFull);
+        prop_assert!(!(is_listed && is_whole), "{:?}", standing);
+    }
+    Ok(())
 }
 
 /// Every call is answered right behind it, and every answer has its call.
@@ -94,7 +114,15 @@ fn check_prefix(
         ChangeCause::MemoryReplaced => edited(Layer::Memory) && change.layer == Layer::Memory,
         ChangeCause::ToolOffered => {
             let known = |id| before.tools.iter().any(|tool| tool.spec.id == id);
-            !same_turn && change.item.clone().is_some_and(|id| !known(id))
+            let is_asked_for = || {
+                let asked = |tool: &&OfferedTool| tool.reason == PartReason::AskedFor;
+                after
+                    .tools
+                    .iter()
+                    .filter(asked)
+                    .any(|tool| Some(&tool.spec.id) == change.item.as_ref())
+            };
+            change.item.clone().is_some_and(|id| !known(id)) && (!same_turn || is_asked_for())
         }
         ChangeCause::HistoryTrimmed => {
             trims(before) != trims(after) || !after.mode.chosen.sends_history()

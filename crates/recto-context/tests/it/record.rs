@@ -175,6 +175,7 @@ fn a_record_of_everything() {
         day: "2026-11-15"
         tool_calls: "native"
         notices: {"source":{"file":"rules/bad.md"},"problem":"can't be read"}
+        tools: {"item":{"kind":"tool","name":"read_item","include":"always"},"schema":{"hash":"0f6ef23b1f32961eb8fdacc9c5c0da8d4f1c0f5683d3733679d9bc3cfb9e2170"},"why":"always"}
         tools: {"item":{"kind":"tool","name":"read_file","include":"always"},"schema":{"hash":"27b4c43ca737c57dad3b20593496b542710811060337cec5adb9ff261d4c5785"},"why":"always"}
         tools: {"item":{"kind":"tool","name":"add_note","server":"notes","include":"always"},"schema":{"hash":"a45ca744a601fefecc220e3ae30fa54da785b691af8f5d008feb5cec23741a7c"},"why":"always"}
         parts: {"at":"system","by":"system","join":"new_message","what":"You are Ada.","from":{"file":"SOUL.md"},"why":"workspace_file"}
@@ -212,8 +213,8 @@ fn a_record_of_everything() {
         carry: {"message":9,"made_for":{"model":"default","window":4096},"trims":0,"history_from":null,"trimmed":{"messages":0,"tokens":0},"picks_from":null,"found_tools":[],"shed":[],"cut_picks":[],"condensed":[],"shortened":[]}
         window: {"tokens":4096,"source":"assumed"}
         counted: "estimated"
-        budget: {"window":4096,"reply":1024,"tools":202,"messages":2870,"used":1189}
-        tokens: {"parts":[10,31,7,46,6,21,8,18,15,15,9,15,9,17,9,16,10,5,11,11,7,826,67],"tools":[131,71],"dropped":[[0,0]]}
+        budget: {"window":4096,"reply":1024,"tools":297,"messages":2775,"used":1189}
+        tokens: {"parts":[10,31,7,46,6,21,8,18,15,15,9,15,9,17,9,16,10,5,11,11,7,826,67],"tools":[155,71,71],"dropped":[[0,0]]}
     "###]].assert_eq(&by_rows(&recorded.record));
 }
 
@@ -324,6 +325,8 @@ fn the_names_of_reasons_for_parts_stay() {
         PartReason::Found,
         PartReason::FoundInTurn(TurnNumber(3)),
         PartReason::FoundEarlier,
+        PartReason::AskedFor,
+        PartReason::AskedForInTurn(TurnNumber(3)),
         PartReason::Current,
         PartReason::Round,
         PartReason::Shortened,
@@ -351,6 +354,8 @@ fn the_names_of_reasons_for_parts_stay() {
         "found"
         {"found_in_turn":3}
         "found_earlier"
+        "asked_for"
+        {"asked_for_in_turn":3}
         "current"
         "round"
         "shortened"
@@ -367,6 +372,7 @@ fn the_names_of_reasons_for_drops_stay() {
         DropReason::TakenBack,
         DropReason::NoRoom,
         DropReason::ServerTools { server: "big".into() },
+        DropReason::ListTokens { limit: Tokens::new(200) },
         DropReason::MemoryLimit,
         DropReason::Mode,
         DropReason::Preset("plain".into()),
@@ -386,6 +392,7 @@ fn the_names_of_reasons_for_drops_stay() {
         "taken_back"
         "no_room"
         {"server_tools":{"server":"big"}}
+        {"list_tokens":{"limit":200}}
         "memory_limit"
         "mode"
         {"preset":"plain"}

@@ -2,9 +2,9 @@
 
 use expect_test::expect;
 use recto_context::{
-    AssemblyInputs, Catalog, ChangeCause, IncludeMode, ItemKind, Layer, LayoutPreset, MessageId,
-    Mode, ModeDecision, ModeReason, PageLayout, Pick, PickPlacement, RequestContext, SessionItem,
-    SkillRender, Tokens, ToolCalls, Window, compare_requests,
+    AssemblyInputs, Catalog, ChangeCause, ContextLimits, IncludeMode, ItemId, ItemKind, Layer,
+    LayoutPreset, MessageId, Mode, ModeDecision, ModeReason, PageLayout, Pick, PickPlacement,
+    RequestContext, SessionItem, SkillRender, Tokens, ToolCalls, Window, compare_requests,
 };
 
 use crate::support::*;
@@ -56,12 +56,14 @@ impl ListCase {
     }
 
     fn ask(&self, candidates: &[Pick]) -> RequestContext {
+        let listed: Vec<ItemId> = candidates.iter().map(|pick| pick.item.clone()).collect();
         let inputs = AssemblyInputs::new(&self.catalog, "And now?").session(&self.session);
         let inputs = inputs
             .message_id(self.message)
             .layout(self.layout)
             .mode(in_mode(self.mode))
-            .candidates(candidates);
+            .candidates(candidates)
+            .listed(&listed);
         inputs.window(Window::from_config(Tokens::new(8_192))).assemble().unwrap()
     }
 }
@@ -78,8 +80,8 @@ fn skills_of(request: &RequestContext) -> String {
     format!("{}\n", &system[from..])
 }
 
-fn can_read(request: &RequestContext) -> bool {
-    request.tools.first().is_some_and(|tool| &*tool.spec.id.name == "read_skill")
+fn first_tool(request: &RequestContext) -> Option<&str> {
+    request.tools.first().map(|tool| &*tool.spec.id.name)
 }
 
 /// Promise: `skill-list-small`
@@ -101,7 +103,7 @@ fn few_skills_stand_in_a_list_that_no_message_changes() {
         - **matter-02**: What to do about matter 2, and when to leave it alone.
 "#]]
     .assert_eq(&skills_of(&request));
-    assert!(can_read(&request));
+    assert_eq!(first_tool(&request), Some("read_skill"));
     assert_eq!(request.layer(Layer::Picks).count(), 0);
     let other = case.ask(&candidates(&[("matter-01", 0.3)]));
     assert_eq!(compare_requests(&request, &other).change, None);
@@ -111,27 +113,31 @@ fn few_skills_stand_in_a_list_that_no_message_changes() {
 #[test]
 fn of_many_skills_only_those_that_may_fit_are_named_and_the_rest_is_a_number() {
     let mut case = ListCase::new(50);
-    let possible = candidates(&[("matter-31", 0.3), ("matter-07", 0.03), ("matter-02", 0.01)]);
+    let possible = candidates(&[("matter-31", 0.3), ("matter-07", 0.03)]);
     let request = case.ask(&possible);
     assert_eq!(listed(&request, Layer::Skills), [""; 0]);
     let shown = request.messages.last().unwrap().text();
     expect![[r#"
         [context for this message]
 
-        Skills that may fit (read_skill loads one):
-        - **matter-31**: What to do about matter 31, and when to leave it alone.
-        - **matter-07**: What to do about matter 7, and when to leave it alone.
+        May fit (read_item loads one):
+        - skill:matter-31: What to do about matter 31, and when to leave it alone.
+        - skill:matter-07: What to do about matter 7, and when to leave it alone.
         (and 48 more that fit less)
 
         [end of context]
 
         And now?"#]]
     .assert_eq(&shown);
-    assert!(can_read(&request));
+    assert_eq!(first_tool(&request), Some("read_item"));
     case.message = MessageId(2);
-    let talk = case.ask(&candidates(&[("matter-02", 0.01)]));
+    let talk = case.ask(&[]);
     assert_eq!(talk.layer(Layer::Picks).count(), 0, "nothing fits, so nothing is named");
-    assert!(can_read(&talk), "a tool that comes and goes would break the prefix");
+    assert_eq!(
+        first_tool(&talk),
+        Some("read_item"),
+        "a tool that comes and goes would break the prefix"
+    );
     let change = compare_requests(&request, &talk).change.unwrap();
     assert_eq!(change.cause, ChangeCause::PicksLeft);
     crate::record::check_comes_back(&request);
@@ -145,21 +151,26 @@ fn the_list_of_what_may_fit_has_a_limit_and_leaves_first() {
     let all: Vec<Pick> =
         all.iter().map(|(name, probability)| pick(ItemKind::Skill, name, *probability)).collect();
     let named = listed(&case.ask(&all), Layer::Picks);
-    assert!((8..20).contains(&named.len()), "{named:?}");
+    assert_eq!(named.len(), 12, "{named:?}");
     assert!(named.is_sorted());
     // Where there is no room for both, the names leave and the body stays.
     let mut catalog = skills(50);
     catalog.skills[40].body = "word ".repeat(165).into();
     let picks = [pick(ItemKind::Skill, "matter-40", 0.9)];
-    let tight = AssemblyInputs::new(&catalog, "And now?").candidates(&all).picks(&picks);
-    let request = tight.window(Window::from_config(Tokens::new(600))).assemble().unwrap();
-    let bodies: Vec<String> = request
-        .layer(Layer::Picks)
-        .filter(|part| part.item.is_some())
-        .map(|it| it.name())
-        .collect();
-    assert_eq!(bodies, ["matter-40"]);
-    assert_eq!(listed(&request, Layer::Picks), [""; 0]);
+    let ids: Vec<ItemId> = all.iter().map(|pick| pick.item.clone()).collect();
+    let tight = AssemblyInputs::new(&catalog, "And now?").candidates(&all).listed(&ids);
+    let tight = tight.picks(&picks).window(Window::from_config(Tokens::new(8_192)));
+    let within = |target: u32| {
+        let limits = ContextLimits { target: Some(Tokens::new(target)), ..Default::default() };
+        tight.clone().limits(limits).assemble().ok()
+    };
+    let bodies = |request: &RequestContext| -> Vec<String> {
+        let items = request.layer(Layer::Picks).filter(|part| part.item.is_some());
+        items.map(|part| part.name()).collect()
+    };
+    // As much room as the body needs, and not a line more.
+    let mut requests = (200..1_000).filter_map(within);
+    let request = requests.find(|request| bodies(request) == ["matter-40"]).unwrap();
     let dropped = drops(&request);
     assert!(dropped.iter().any(|drop| drop.starts_with("picks: skill matter-00")), "{dropped:?}");
 }
@@ -179,10 +190,10 @@ fn no_list_stands_where_it_can_not_be_used() {
         assert!(!page(&request).contains("matter-"), "{count}");
         assert!(request.tools.is_empty());
     }
-    // Kept picks would have to be kept with their messages.
-    let mut kept = ListCase::new(50);
-    kept.layout.picks = PickPlacement::Kept;
-    let request = kept.ask(&possible);
+    // In the layers of their kinds, picks stand as another system has them.
+    let mut in_layer = ListCase::new(50);
+    in_layer.layout.picks = PickPlacement::InLayer;
+    let request = in_layer.ask(&possible);
     assert!(!page(&request).contains("matter-") && request.tools.is_empty());
 }
 
@@ -193,7 +204,8 @@ fn a_skill_for_which_a_person_is_asked_is_not_named() {
         case.layout.skills = render;
         let request = case.ask(&[]);
         assert!(!page(&request).contains("by-hand"));
-        assert!(page(&request).contains("matter-02") && can_read(&request));
+        assert!(page(&request).contains("matter-02"));
+        assert_eq!(first_tool(&request), Some("read_skill"));
     }
 }
 

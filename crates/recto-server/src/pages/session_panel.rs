@@ -8,12 +8,11 @@ use recto_agent::{
 use recto_context::mode::ModeSetting;
 use recto_context::{
     Catalog, CatalogDocument, ContextMode, IncludeMode, ItemId, ItemKind, Priority, TokenCounter,
-    Tokens, grouped_digits,
+    Tokens, grouped_digits, own_words,
 };
 use recto_store::{ItemState, StoredSession};
 use serde_json::Value;
 
-use crate::pages::context::own_words;
 use crate::pages::layout::{PageChrome, close_drawer, mute_icon};
 use crate::pages::visible_text::show_controls;
 

@@ -14,7 +14,8 @@ const LONGEST: usize = 64;
 const DIGITS: usize = 8;
 
 /// Names of tools that come with Recto, which no server's tool may take.
-const BUILT_IN: [&str; 8] = [
+const BUILT_IN: [&str; 9] = [
+    "read_item",
     "read_skill",
     "remember",
     "recall",

@@ -175,8 +175,8 @@ impl<'a> SettingsResolver<'a> {
     }
 
     fn search(&mut self) -> Option<SearchSettings> {
-        let SearchKeys { enabled, preset, top_k, top_n, include_score, floor } =
-            SearchKeys::read(self, &[])?;
+        let keys = SearchKeys::read(self, &[])?;
+        let SearchKeys { enabled, preset, top_k, top_n, include_score, floor, .. } = keys;
         let groups =
             ItemGroup::ALL.map(|group| (group, SearchGroupSettings::read(self, &[group.name()])));
         Some(SearchSettings {
@@ -184,6 +184,8 @@ impl<'a> SettingsResolver<'a> {
             preset: preset?,
             all: SearchGroupSettings { top_k, top_n, include_score, floor },
             groups: groups.map(|(group, found)| (group, found.unwrap_or_default())).to_vec(),
+            list_lines: keys.list_lines,
+            list_tokens: keys.list_tokens,
         })
     }
 

@@ -306,6 +306,11 @@ settings_tables! {
         /// The least probability of an item that is taken.
         floor: Option<f64> =
             prose("as `search.preset` has it: 0.6, 0.4 or 0.25").example("0.5");
+        /// The most items that are listed by name because they may fit the message, for the model
+        /// to load with `read_item`; 0 lists none.
+        list_lines: u32 = range(0, 100).default("12").example("6");
+        /// The most tokens of that list, and at most a sixteenth of the window; 0 lists none.
+        list_tokens: u32 = range(0, MAX_WINDOW).default("200").example("400");
     }
 
     /// `[search.<group>]`: what decides how many items search brings, as far as it is set.
@@ -720,6 +725,10 @@ pub struct SearchSettings {
     pub all: SearchGroupSettings,
     /// What is set for single groups, one entry for each.
     pub groups: Vec<(ItemGroup, SearchGroupSettings)>,
+    /// The most items that are listed by name.
+    pub list_lines: u32,
+    /// The most tokens of that list.
+    pub list_tokens: u32,
 }
 
 /// A value and where it was set.

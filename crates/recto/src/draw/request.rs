@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use recto_context::{
-    DroppedEntry, Image, ItemId, ItemKind, ItemStanding, ItemStatus, ItemUse, Layer, OfferedTool,
-    Part, PartReason, RequestContext, Tokens,
+    DroppedEntry, Image, ItemId, ItemKind, ItemReading, ItemStanding, ItemStatus, ItemUse, Layer,
+    OfferedTool, Part, PartReason, RequestContext, Tokens, first_chars, one_line,
 };
 
 use super::TextTable;
@@ -29,11 +29,13 @@ pub(crate) fn request(request: &RequestContext, width: PageWidth) -> String {
     }
     let standings = request.item_standings();
     for (what, describe) in [
-        ("not taken", not_taken as fn(&ItemStanding) -> Option<String>),
+        ("read by the model", read as fn(&RequestContext, &ItemStanding) -> Option<String>),
+        ("not taken", not_taken),
         ("left for likeness", alike),
         ("not in the session", absent),
     ] {
-        let described: Vec<String> = standings.iter().filter_map(describe).collect();
+        let described = standings.iter().filter_map(|standing| describe(request, standing));
+        let described: Vec<String> = described.collect();
         if let Some(listed) = listed(&described) {
             out.push_str(&format!("\n{what}: {listed}\n"));
         }
@@ -54,33 +56,55 @@ fn listed(things: &[String]) -> Option<String> {
     (!named.is_empty()).then(|| named.join(", "))
 }
 
-fn shown_id(id: &ItemId) -> String {
-    tame(&id.to_string())
+/// How much of a memory stands behind its name, in characters.
+const MEMORY_WORDS: usize = 48;
+
+/// An item as people call it. The name of a memory says nothing, so its first words stand there.
+fn shown_id(request: &RequestContext, id: &ItemId) -> String {
+    let words = request.description(id).filter(|_| id.kind == ItemKind::Memory);
+    match words.map(|words| first_chars(&one_line(words), MEMORY_WORDS)) {
+        Some(words) => tame(&format!("{id}: {words}")),
+        None => tame(&id.to_string()),
+    }
+}
+
+/// An item that the model has loaded by its name, with when it did.
+fn read(request: &RequestContext, standing: &ItemStanding) -> Option<String> {
+    let when = match standing.read? {
+        ItemReading::ThisTurn => "in this turn",
+        ItemReading::EarlierTurn => "in an earlier turn",
+    };
+    Some(format!("{} ({when})", shown_id(request, &standing.item)))
 }
 
 /// An item that search looked at, with why it was not taken. What stands on the page by its
 /// name alone is told there.
-fn not_taken(standing: &ItemStanding) -> Option<String> {
+fn not_taken(request: &RequestContext, standing: &ItemStanding) -> Option<String> {
     let ItemStatus::NotTaken { candidate } = &standing.status else { return None };
-    Some(format!("{} ({})", shown_id(&standing.item), candidate.describe_refusal()))
+    Some(format!("{} ({})", shown_id(request, &standing.item), candidate.describe_refusal()))
 }
 
 /// An item that nobody wanted for the page, with what keeps it out.
-fn absent(standing: &ItemStanding) -> Option<String> {
-    Some(format!("{} ({})", shown_id(&standing.item), standing.status.absence_name()?))
+fn absent(request: &RequestContext, standing: &ItemStanding) -> Option<String> {
+    Some(format!("{} ({})", shown_id(request, &standing.item), standing.status.absence_name()?))
 }
 
-fn alike(standing: &ItemStanding) -> Option<String> {
+fn alike(request: &RequestContext, standing: &ItemStanding) -> Option<String> {
     let ItemStatus::SaysTheSame { of, .. } = &standing.status else { return None };
-    Some(format!("{} (says the same as {})", shown_id(&standing.item), shown_id(of)))
+    let (item, of) = (shown_id(request, &standing.item), shown_id(request, of));
+    Some(format!("{item} (says the same as {of})"))
 }
 
 /// Why something is there; of what search brought, also how surely it fits.
 fn why(reason: &PartReason, item: Option<&ItemUse>) -> String {
-    let probability = item.and_then(|item| item.scores?.probability);
-    match (reason, probability) {
+    let scores = item.and_then(|item| item.scores).unwrap_or_default();
+    match (reason, scores.probability) {
         (PartReason::Found | PartReason::FoundInTurn(_), Some(probability)) => {
             format!("{}, probability {probability:.2}", reason.describe())
+        }
+        (PartReason::Possible, Some(probability)) => {
+            let rank = scores.rank.map(|rank| format!(", rank {rank}")).unwrap_or_default();
+            format!("{}, probability {probability:.2}{rank}", reason.describe())
         }
         _ => reason.describe(),
     }
@@ -179,7 +203,7 @@ fn items(request: &RequestContext) -> TextTable {
             Layer::History => history_row(&mut table, request),
             Layer::Tools => tool_rows(&mut table, request),
             _ => request.layer(layer).filter(|part| shown(part)).for_each(|part| {
-                table.row(part_row(part));
+                table.row(part_row(request, part));
                 part.images().for_each(|image| table.row(image_row(part, image)));
             }),
         }
@@ -203,26 +227,26 @@ fn heading_row(table: &mut TextTable, request: &RequestContext, layer: Layer) {
 /// the tools.
 fn shown(part: &Part) -> bool {
     let is_tool = part.item.as_ref().is_some_and(|item| item.id.kind == ItemKind::Tool);
-    part.reason != PartReason::Heading && !is_tool
+    part.reason != PartReason::Heading && !(is_tool && part.layer == Layer::Tools)
 }
 
-fn part_row(part: &Part) -> [String; 5] {
+fn part_row(request: &RequestContext, part: &Part) -> [String; 5] {
     let include = part.item.as_ref().map(|item| item.include.to_string()).unwrap_or_default();
     let why = why(&part.reason, part.item.as_ref());
-    [part.layer.to_string(), part_name(part), include, part.tokens.to_string(), why]
+    [part.layer.to_string(), part_name(request, part), include, part.tokens.to_string(), why]
 }
 
 /// What a part is called that Recto itself wrote; no file has such a name.
 pub(super) const WRITTEN_BY_RECTO: &str = "(Recto)";
 
 /// What people call a part: `SOUL.md`, `rule units (priority 500)`, `user 12`.
-fn part_name(part: &Part) -> String {
+fn part_name(request: &RequestContext, part: &Part) -> String {
     match (part.kind(), &part.item) {
         ("built_in", _) => WRITTEN_BY_RECTO.to_owned(),
         ("attachment", _) => format!("file {}", part.name()),
         (_, Some(item)) => match item.priority {
             Some(priority) => format!("{} (priority {})", item.id, priority.get()),
-            None => item.id.to_string(),
+            None => shown_id(request, &item.id),
         },
         _ => part.name(),
     }
@@ -231,14 +255,14 @@ fn part_name(part: &Part) -> String {
 /// What stands on the page about tools, and every tool once.
 fn tool_rows(table: &mut TextTable, request: &RequestContext) {
     let parts = request.layer(Layer::Tools).filter(|part| shown(part));
-    parts.for_each(|part| table.row(part_row(part)));
+    parts.for_each(|part| table.row(part_row(request, part)));
     request.tools.iter().for_each(|tool| table.row(tool_row(request, tool)));
 }
 
 /// A tool, with what its schema costs and what is said of it on the page.
 fn tool_row(request: &RequestContext, tool: &OfferedTool) -> [String; 5] {
     let is_its = |part: &&Part| part.item.as_ref().is_some_and(|item| item.id == tool.item.id);
-    let as_text: Tokens = request.parts.iter().filter(is_its).map(|part| part.tokens).sum();
+    let as_text: Tokens = request.layer(Layer::Tools).filter(is_its).map(|part| part.tokens).sum();
     [
         Layer::Tools.to_string(),
         tool.spec.id.to_string(),
@@ -295,7 +319,9 @@ fn dropped(request: &RequestContext) -> Option<TextTable> {
             Tokens::ZERO => before.to_string(),
             after => format!("{before} → {after}"),
         };
-        table.row([layer.to_string(), what.clone(), tokens, reason.describe()]);
+        let memory = dropped.item.as_ref().filter(|item| item.kind == ItemKind::Memory);
+        let what = memory.map_or_else(|| what.clone(), |item| shown_id(request, item));
+        table.row([layer.to_string(), what, tokens, reason.describe()]);
     }
     for notice in &request.notices {
         let source = notice.source.to_string();

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use jiff::civil::{Date, Weekday};
-use recto_agent::{ReportedItem, UsageReport, is_use_visible};
+use recto_agent::{ReportedItem, UsageReport, seen_uses};
 use recto_context::{Layer, grouped_digits};
 use recto_store::{
     EndingCounts, ItemCounts, LastUse, SELECTION_BINS, SelectionBin, SessionUsage, TokenCounts,
@@ -23,7 +23,8 @@ const PERIODS: &str = "Turns, the tokens of their prompts as the model's server 
      many items they took, offered, left and used.";
 const ITEMS: &str = "In how many turns an item was taken (on the page with its text), offered (to be\n\
      called, or read by its name), left (considered, and not on the page) and used\n\
-     (called, read or recalled; whether a rule or a reference was can't be seen).\n\
+     (called, read by its name or recalled; of a rule or a reference on the page it\n\
+     can't be seen).\n\
      It was last used by the last turn that took it or used it.";
 
 /// What stands for tokens where the model's server told none.
@@ -232,11 +233,8 @@ fn items(report: &UsageReport) -> TextTable {
     let on_page = |item: &ReportedItem| item.usage.counts.taken + item.usage.counts.offered;
     items.sort_by_key(|item| std::cmp::Reverse((item.usage.counts.used, on_page(item))));
     for item in items.into_iter().take(LISTED) {
-        let ItemCounts { taken, offered, left, used, .. } = item.usage.counts;
-        let used = match is_use_visible(item.usage.item.kind) {
-            true => short(used),
-            false => "-".to_owned(),
-        };
+        let ItemCounts { taken, offered, left, .. } = item.usage.counts;
+        let used = seen_uses(&item.usage).map_or_else(|| "-".to_owned(), short);
         let gone = if item.is_gone() { " (gone)" } else { "" };
         table.row([
             format!("{}{gone}", item.usage.item),

@@ -21,7 +21,8 @@ pub(crate) fn search_parts(settings: &Settings) -> SearchParts {
 /// What is set for a group wins over what is set for all of them, which wins
 /// over the preset.
 fn options(settings: &SearchSettings) -> SearchOptions {
-    let mut options = SearchOptions { enabled: settings.enabled, ..SearchOptions::default() };
+    let list = settings.preset.list_options().with_lines(settings.list_lines as usize);
+    let mut options = SearchOptions { enabled: settings.enabled, list, ..SearchOptions::default() };
     for (group, own) in &settings.groups {
         let preset = settings.preset.options();
         *options.for_group_mut(*group) = laid_over(laid_over(preset, &settings.all), own);
@@ -59,7 +60,7 @@ fn sum(known: &KnownModel, name: &str) -> Option<[u8; 32]> {
 
 #[cfg(test)]
 mod tests {
-    use recto_search::ItemGroup;
+    use recto_search::{ItemGroup, SearchPreset};
 
     use super::*;
     use crate::config::{ConfigSources, load_text};
@@ -80,7 +81,9 @@ mod tests {
         assert_eq!(*found.for_group(ItemGroup::Memories), all);
         let skills = ChoiceOptions { top_n: 2, include_score: 0.9, ..all };
         assert_eq!(*found.for_group(ItemGroup::Skills), skills);
+        assert_eq!(found.list, SearchPreset::Conservative.list_options());
         assert!(found.enabled && !options_of("search.enabled = false\n").enabled);
+        assert_eq!(options_of("search.list_lines = 3\n").list.lines, 3);
     }
 
     #[test]

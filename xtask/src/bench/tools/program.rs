@@ -10,8 +10,8 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use recto_context::{CallId, ToolCall, ToolSpec};
 use recto_tools::{
-    CallContext, CallPermit, Consent, ProgramOptions, SkillLook, ToolCaller, ToolOptions,
-    ToolOutcome, Toolbox, TrustedSkill, trust_hash,
+    CallContext, CallPermit, Consent, ProgramOptions, SkillLook, ToolOptions, ToolOutcome, Toolbox,
+    TrustedSkill, trust_hash,
 };
 use recto_workspace::{Workspace, WorkspaceOptions};
 use tokio::process::Command;
@@ -128,8 +128,7 @@ impl PreparedCall {
             context: CallContext {
                 catalog: Arc::new(catalog),
                 trusted: Arc::new(trusted),
-                caller: ToolCaller::default(),
-                call: None,
+                ..CallContext::default()
             },
             call: [call],
         })

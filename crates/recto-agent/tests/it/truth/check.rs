@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use recto_agent::{ItemExplanation, restore_request, typed_name};
-use recto_context::{IncludeMode, ItemId, ItemKind, RequestContext};
+use recto_context::{IncludeMode, ItemId, ItemKind, RequestContext, listed_name};
 use recto_store::RequestRecord;
 use recto_workspace::Horizon;
 use serde_json::Value;
@@ -40,8 +40,8 @@ struct Witnesses<'a> {
     number: u32,
 }
 
-/// Checks what is said of the last request, if there is a new one.
-pub(super) async fn check_last_request(world: &World, ledger: &mut Ledger) {
+/// Checks what is said of the requests of the last turn, if it is a new one.
+pub(super) async fn check_last_turn(world: &World, ledger: &mut Ledger) {
     let store = world.agent.store();
     let Some(record) = store.last_request(world.session).await.unwrap() else { return };
     let id = record.id.to_string().parse().unwrap();
@@ -49,12 +49,16 @@ pub(super) async fn check_last_request(world: &World, ledger: &mut Ledger) {
         // The message alone did not fit, and nothing was sent.
         return;
     }
-    let request = restore_request(store, &record).await.unwrap();
-    let body = String::from_utf8(store.body(record.id).await.unwrap()).unwrap();
-    let number = store.turn(record.turn).await.unwrap().unwrap().number.0;
-    let witnesses = Witnesses { world, record, report: request.report(), request, body, number };
-    for item in &world.items {
-        witnesses.check_item(item, ledger).await;
+    let turn = store.turn(record.turn).await.unwrap().unwrap();
+    for (_, id) in store.request_ids(turn.id).await.unwrap() {
+        let record = store.request(id).await.unwrap().unwrap();
+        let request = restore_request(store, &record).await.unwrap();
+        let body = String::from_utf8(store.body(record.id).await.unwrap()).unwrap();
+        let (report, number) = (request.report(), turn.number.0);
+        let witnesses = Witnesses { world, record, report, request, body, number };
+        for item in &world.items {
+            witnesses.check_item(item, ledger).await;
+        }
     }
 }
 
@@ -63,12 +67,17 @@ impl Witnesses<'_> {
         let Some(id) = self.identity(item).await else { return };
         let answers = self.why(&id).await;
         let whole = format!("{id} in turn {}: {answers:#?}\n{}", self.record.turn, self.body);
-        let present = self.presence(item);
         let told = answers.iter().map(told_presence).max();
-        assert_eq!(told.unwrap_or(Presence::Absent), present, "bytes and why of {whole}");
         assert!(told.is_some() || !self.world.is_there(item), "why is silent on {whole}");
+        let present = told.unwrap_or(Presence::Absent);
+        // What the model has loaded stands among the results, too.
+        let read = answers.iter().map(|why| read_presence(why, &id)).max();
+        let in_bytes = self.presence(item, &id);
+        if told.is_some() || in_bytes == Presence::Absent {
+            assert_eq!(present.max(read.unwrap_or(Presence::Absent)), in_bytes, "bytes of {whole}");
+        }
         let rows = self.rows(&id);
-        assert_eq!(!rows.is_empty(), present > Presence::Absent, "bytes and show of {whole}");
+        assert_eq!(!rows.is_empty(), present > Presence::Absent, "show and why of {whole}");
         for row in &rows {
             self.check_row(item, row, &whole);
         }
@@ -76,6 +85,10 @@ impl Witnesses<'_> {
             self.check_reason(item, why, &whole);
         }
         self.check_report(&id, &answers, &whole);
+        if self.record.number > 1 {
+            // Items are counted by the first page of a turn.
+            return;
+        }
         let counts = ledger.counts.entry(id).or_default();
         match present {
             Presence::Whole => counts[0] += 1,
@@ -108,12 +121,19 @@ impl Witnesses<'_> {
         answers.iter().map(|why| serde_json::to_value(why).unwrap()).collect()
     }
 
-    /// What really stands there.
-    fn presence(&self, item: &WorldItem) -> Presence {
-        match item.kind {
-            _ if self.body.contains(&item.body_word()) => Presence::Whole,
-            _ if self.body.contains(&item.label_word()) => Presence::Named,
-            _ => Presence::Absent,
+    /// What really stands there. A line of a list may hold all that a memory says, and is a line
+    /// all the same.
+    fn presence(&self, item: &WorldItem, id: &ItemId) -> Presence {
+        let (word, line) = (item.body_word(), format!("- {}", listed_name(id)));
+        let lines = || self.body.split("\\n");
+        if lines().any(|text| text.contains(&word) && !text.starts_with(&line)) {
+            Presence::Whole
+        } else if self.body.contains(&item.label_word())
+            || lines().any(|text| text.starts_with(&line))
+        {
+            Presence::Named
+        } else {
+            Presence::Absent
         }
     }
 
@@ -195,6 +215,15 @@ fn told_presence(why: &Value) -> Presence {
         "in_full" => Presence::Whole,
         "listed" | "offered" => Presence::Named,
         _ => Presence::Absent,
+    }
+}
+
+/// How much of an item is on the page because the model has loaded it.
+fn read_presence(why: &Value, id: &ItemId) -> Presence {
+    match (why["read"].as_str(), id.kind) {
+        (None, _) => Presence::Absent,
+        (Some(_), ItemKind::Tool) => Presence::Named,
+        (Some(_), _) => Presence::Whole,
     }
 }
 

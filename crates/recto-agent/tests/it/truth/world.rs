@@ -4,10 +4,10 @@
 use proptest::prelude::*;
 use recto_agent::Agent;
 use recto_context::{
-    IncludeMode, ItemId, ItemKind, LayoutPreset, PageLayout, PickPlacement, SkillRender, Tokens,
-    ToolCalls, ToolSpec,
+    IncludeMode, ItemId, ItemKind, LayoutPreset, Memory, PageLayout, PickPlacement, SkillRender,
+    Tokens, ToolCalls, ToolSpec, listed_name,
 };
-use recto_fakes::{FakeAnswer, FakeServer};
+use recto_fakes::{FakeAnswer, FakeCall, FakeServer};
 use recto_store::SessionId;
 use serde_json::json;
 
@@ -109,8 +109,9 @@ impl WorldItem {
         format!("{} {}", self.topic().text, self.versioned_word())
     }
 
+    /// Its word stands first: in a list of many items the end of a description is cut.
     fn description(&self) -> String {
-        format!("{} {}", self.topic().about, self.label_word())
+        format!("{} {}", self.label_word(), self.topic().about)
     }
 
     /// The identity of it, but for memories.
@@ -227,6 +228,22 @@ impl World {
     pub(super) async fn say(&self, text: &str) {
         self.fake.push(FakeAnswer::text("Fine."));
         say(&self.agent, self.session, text).await;
+    }
+
+    /// Says something; the model loads an item before it answers, as a list would name it, or a
+    /// name that no list has.
+    pub(super) async fn read(&self, text: &str, item: usize) {
+        let item = &self.items[item];
+        let name = match item.kind {
+            ItemKind::Memory => {
+                let memory = Memory::new("MEMORY.md", item.body(), None);
+                listed_name(&memory.id())
+            }
+            _ => listed_name(&item.id()),
+        };
+        let call = FakeCall::new("read_item", json!({ "item": name }));
+        self.fake.push(FakeAnswer::calls([call]));
+        self.say(text).await;
     }
 
     pub(super) async fn mention(&self, item: usize) {

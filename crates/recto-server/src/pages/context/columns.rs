@@ -94,6 +94,7 @@ fn item_row(row: &ItemRow<'_>, id: &str, options: ColumnOptions<'_>) -> Markup {
                 (item_name(row, id, options))
             }
             " " (badge(row, id)) " "
+            @if row.read.is_some() { span.q { "read " } }
             span.n.q { (row.tokens) span.vh { " tokens" } }
             @if let Some(description) = &row.description { p { (description) } }
         }
@@ -124,6 +125,7 @@ fn item_name(row: &ItemRow<'_>, id: &str, options: ColumnOptions<'_>) -> Markup 
                 @if let Some(description) = &row.description { (description) br; }
                 @if let Some(source) = row.source { (short_source(source)) ": " }
                 (row.place.reason.describe())
+                @if let Some(read) = row.read { "; " (read.describe()) }
             }
         }
     }
@@ -136,7 +138,7 @@ pub(crate) fn memory_label(name: &str) -> &str {
 
 /// How an item came in; what search said of it on hover and focus.
 fn badge(row: &ItemRow<'_>, id: &str) -> Markup {
-    let class = format!("badge {}", row.place.include.name());
+    let class = format!("badge {}", row.badge_class());
     let lines = row.scores.as_ref().map(score_lines).unwrap_or_default();
     let tip = format!("{id}-s");
     html! {

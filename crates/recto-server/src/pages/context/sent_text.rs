@@ -10,7 +10,7 @@ use recto_context::{
 };
 
 use super::columns::ColumnOptions;
-use super::view::{RequestView, badge_text, short_source};
+use super::view::{RequestView, badge_class, badge_text, short_source};
 
 /// The most characters of a text that its folded line shows.
 const FIRST_WORDS: usize = 120;
@@ -53,6 +53,7 @@ struct SentTextRow<'a> {
     is_first: bool,
     label: SentLabel<'a>,
     item: Option<&'a ItemUse>,
+    reason: &'a PartReason,
     source: &'a ContentSource,
     /// The number of the part on the page; a schema has none.
     part: Option<usize>,
@@ -108,6 +109,7 @@ impl<'a> SentGroups<'a> {
                         is_first: false,
                         label: part_label(part, message),
                         item: part.item.as_ref(),
+                        reason: &part.reason,
                         source: &part.source,
                         part: Some(span.part),
                         text,
@@ -202,6 +204,7 @@ fn tool_row<'a>(
         is_first: false,
         label: SentLabel::Code(&tool.spec.called),
         item: Some(&tool.item),
+        reason: &tool.reason,
         source: &tool.spec.source,
         part: None,
         text: &tool.spec.schema,
@@ -279,8 +282,8 @@ fn label(row: &SentTextRow<'_>) -> Markup {
             SentLabel::Quiet(words) => (words),
         }
         @if let Some(item) = row.item {
-            " " span class={ "badge " (item.include) } {
-                (badge_text(item.include, item.scores.as_ref()))
+            " " span class={ "badge " (badge_class(row.reason, item.include)) } {
+                (badge_text(row.reason, item.include, item.scores.as_ref()))
             }
             span title=(row.source) { (short_source(row.source)) }
         }

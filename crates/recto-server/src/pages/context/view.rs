@@ -4,7 +4,8 @@
 use recto_agent::{CacheSource, cached_prefix};
 use recto_context::{
     CachedShare, CachedShares, ContentSource, IncludeMode, ItemId, ItemKind, ItemPlacement,
-    ItemStanding, Layer, Part, Pick, Priority, RequestContext, Scores, Tokens, ToolCalls,
+    ItemReading, ItemStanding, Layer, Part, PartReason, Pick, Priority, RequestContext, Scores,
+    Tokens, ToolCalls, own_words,
 };
 use recto_store::RequestRecord;
 
@@ -110,6 +111,7 @@ impl RequestView {
             id: standing.item,
             tokens: standing.tokens,
             place,
+            read: standing.read,
         })
     }
 }
@@ -125,12 +127,19 @@ pub(crate) struct ItemRow<'a> {
     pub(crate) tokens: Tokens,
     /// Where it stands, how it came in and why.
     pub(crate) place: ItemPlacement,
+    /// When the model loaded it by its name, if it did.
+    pub(crate) read: Option<ItemReading>,
 }
 
 impl ItemRow<'_> {
     /// The text of its badge, as the terminal would write it: `[Agent - 0.87]`.
     pub(crate) fn badge(&self) -> String {
-        badge_text(self.place.include, self.scores.as_ref())
+        badge_text(&self.place.reason, self.place.include, self.scores.as_ref())
+    }
+
+    /// The class of its badge.
+    pub(crate) fn badge_class(&self) -> &'static str {
+        badge_class(&self.place.reason, self.place.include)
     }
 
     /// What stands before its name: `001`, `database.`, the file of a memory.
@@ -143,23 +152,29 @@ impl ItemRow<'_> {
     }
 }
 
-/// What a tool says of itself beyond whose it is, which stands before its name already.
-pub(crate) fn own_words<'a>(item: &ItemId, description: &'a str) -> &'a str {
-    let server = item.server.as_deref().filter(|_| item.kind == ItemKind::Tool);
-    let rest = server.and_then(|server| {
-        description.strip_prefix("[server ")?.strip_prefix(server)?.strip_prefix("] ")
-    });
-    rest.unwrap_or(description)
-}
-
-/// The text of an include badge. What search brought has its score behind it: the probability, or
-/// else the cosine.
-pub(crate) fn badge_text(include: IncludeMode, scores: Option<&Scores>) -> String {
-    let word = include_word(include);
+/// The text of an include badge. What search brought or listed has its score behind it: the
+/// probability, or else the cosine.
+pub(crate) fn badge_text(
+    reason: &PartReason,
+    include: IncludeMode,
+    scores: Option<&Scores>,
+) -> String {
+    let word = match reason {
+        PartReason::Possible => "Listed",
+        _ => include_word(include),
+    };
     let score = scores.and_then(|scores| scores.probability.or(scores.cosine));
     match (include, score) {
         (IncludeMode::Agent, Some(score)) => format!("[{word} - {score:.2}]"),
         _ => format!("[{word}]"),
+    }
+}
+
+/// The class of an include badge: what is only listed looks like what search brought, and hollow.
+pub(crate) fn badge_class(reason: &PartReason, include: IncludeMode) -> &'static str {
+    match reason {
+        PartReason::Possible => "listed",
+        _ => include.name(),
     }
 }
 
@@ -225,12 +240,15 @@ mod tests {
     #[test]
     fn badges_read_as_in_the_terminal() {
         let both = scores(Some(0.874), Some(0.7));
-        let text = |include, scores: Option<&Scores>| badge_text(include, scores);
+        let text =
+            |include, scores: Option<&Scores>| badge_text(&PartReason::Found, include, scores);
         assert_eq!(text(IncludeMode::Agent, Some(&both)), "[Agent - 0.87]");
         assert_eq!(text(IncludeMode::Agent, Some(&scores(None, Some(0.7)))), "[Agent - 0.70]");
         assert_eq!(text(IncludeMode::Agent, None), "[Agent]");
         // Only what search brought has a score of it.
         assert_eq!(text(IncludeMode::Always, Some(&both)), "[Always]");
+        let listed = badge_text(&PartReason::Possible, IncludeMode::Agent, Some(&both));
+        assert_eq!(listed, "[Listed - 0.87]");
     }
 
     #[test]

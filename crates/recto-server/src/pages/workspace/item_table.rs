@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use maud::{Markup, html};
 use recto_agent::{AgentInventory, ListedItem, list_items};
-use recto_context::{ContentHash, ContentSource, IncludeMode, ItemId, ItemKind, Tokens};
+use recto_context::{ContentHash, ContentSource, IncludeMode, ItemId, ItemKind, Tokens, own_words};
 use recto_store::ItemUsage;
 use recto_tools::ServerStatus;
 use recto_workspace::IncludeSource;
 
-use crate::pages::context::{include_badge, include_word, kind_title, own_words};
+use crate::pages::context::{include_badge, include_word, kind_title};
 use crate::pages::files::file_address;
 use crate::pages::layout::PageChrome;
 use crate::pages::times::short;

@@ -12,10 +12,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use recto_agent::by_probability;
-use recto_context::{ItemId, ItemKind, Pick, Text, TokenCounter, Tokens};
+use recto_context::{
+    ItemId, ItemKind, ListEntry, ListLimits, POSSIBLE_HEADING, Pick, Text, TokenCounter, Tokens,
+    write_list,
+};
 use recto_search::{
     Embedding, Encoder, EncoderError, GroupChoice, ItemGroup, MissingVector, PackedVector,
-    SearchEntry, SearchIndex, SearchMessage, SearchOptions,
+    SearchEntry, SearchIndex, SearchMessage, SearchOptions, choose_listed,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -96,7 +99,8 @@ pub(super) fn run(
     let mut out = BufWriter::new(File::create(out_file).map_err(failed)?);
     let parts = setup::search_parts(&settings);
     let encoder = encoder(parts.encoder.as_ref().map(|encoder| encoder.files()));
-    let bench = SelectBench::index_items(items, encoder, parts.options);
+    let list_tokens = Tokens::new(settings.search.list_tokens);
+    let bench = SelectBench::index_items(items, encoder, parts.options, list_tokens);
     let begun = Instant::now();
     let mut summary = BenchSummary::default();
     let mut progress = BenchProgress::new();
@@ -142,6 +146,7 @@ struct SelectBench {
     index: SearchIndex,
     encoder: Option<Encoder>,
     options: SearchOptions,
+    list_tokens: Tokens,
     items: HashMap<ItemId, BenchItem>,
 }
 
@@ -150,6 +155,8 @@ struct BenchItem {
     id: String,
     scope: Option<Arc<str>>,
     tokens: Tokens,
+    /// What a list says of it.
+    description: String,
 }
 
 impl SelectBench {
@@ -157,6 +164,7 @@ impl SelectBench {
         lines: Vec<(usize, ItemLine)>,
         encoder: Option<Encoder>,
         options: SearchOptions,
+        list_tokens: Tokens,
     ) -> Self {
         let mut items = HashMap::new();
         let mut entries = Vec::with_capacity(lines.len());
@@ -164,7 +172,9 @@ impl SelectBench {
         for (_, line) in lines {
             let entry = line.entry(&items);
             let tokens = counter.text(&entry.text) + counter.text(&header(&entry));
-            items.insert(entry.item.clone(), BenchItem { id: line.id, scope: line.scope, tokens });
+            let description = entry.description.as_deref().unwrap_or(&entry.text).to_owned();
+            let item = BenchItem { id: line.id, scope: line.scope, tokens, description };
+            items.insert(entry.item.clone(), item);
             entries.push(entry);
         }
         let mut index = SearchIndex::default();
@@ -172,7 +182,7 @@ impl SelectBench {
         if let Some(encoder) = &encoder {
             embed(&mut index, encoder);
         }
-        SelectBench { index, encoder, options, items }
+        SelectBench { index, encoder, options, list_tokens, items }
     }
 
     /// Ranks as a turn does: each group by itself.
@@ -187,20 +197,41 @@ impl SelectBench {
             CandidateSet::All => true,
             CandidateSet::Scope => self.items.get(id).is_some_and(|item| item.scope == query.scope),
         };
-        let (mut groups, mut taken) = (Vec::new(), Vec::new());
+        let (mut groups, mut taken, mut left) = (Vec::new(), Vec::new(), Vec::new());
         for group in ItemGroup::ALL {
             let picks =
                 self.index.rank(&asked, |id| ItemGroup::of_kind(id.kind) == group && in_scope(id));
-            taken.extend(
-                GroupChoice::among(picks.iter().cloned(), self.options.for_group(group)).taken,
-            );
+            let choice = GroupChoice::among(picks.iter().cloned(), self.options.for_group(group));
+            taken.extend(choice.taken);
+            left.extend(choice.left);
             groups.push(picks);
         }
         let ranked = merge_groups(groups);
         taken.sort_by(by_probability);
         let milliseconds = begun.elapsed().as_secs_f64() * 1_000.0;
+        let listed = self.listed(&taken, &left);
+        let probabilities = ranked.iter().map(|pick| pick.scores.probability).collect();
         let (ranked, picked) = (self.known(&ranked), self.known(&taken));
-        AnswerLine { ranked, picked, milliseconds }
+        AnswerLine { ranked, probabilities, picked, listed, milliseconds }
+    }
+
+    /// What a turn lists by name, within the lines and tokens that it has for that.
+    fn listed(&self, taken: &[Pick], left: &[Pick]) -> BenchList<'_> {
+        let chosen = choose_listed(taken, left, &self.options.list);
+        let known = chosen.into_iter().filter_map(|pick| self.items.get_key_value(&pick.item));
+        let known: Vec<(&ItemId, &BenchItem)> = known.collect();
+        let entries =
+            known.iter().map(|(id, item)| ListEntry { item: id, description: &item.description });
+        let limits = ListLimits { lines: self.options.list.lines, tokens: self.list_tokens };
+        let lines = write_list(&POSSIBLE_HEADING, &entries.collect::<Vec<_>>(), limits);
+        let items = known.into_iter().map(|(_, item)| item).take(lines.len()).collect();
+        let mut list: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        list.insert(0, POSSIBLE_HEADING.to_string());
+        let tokens = match lines.is_empty() {
+            true => Tokens::ZERO,
+            false => TokenCounter::estimated().text(&list.join("\n").into()),
+        };
+        BenchList { items, tokens }
     }
 
     fn known(&self, picks: &[Pick]) -> Vec<&BenchItem> {
@@ -303,10 +334,19 @@ impl BenchProgress {
     }
 }
 
-/// The items ranked and picked for a query, and the time that it took.
+/// The items listed by name for a query, and what the list takes.
+struct BenchList<'a> {
+    items: Vec<&'a BenchItem>,
+    tokens: Tokens,
+}
+
+/// The items ranked, picked and listed for a query, and the time that it took.
 struct AnswerLine<'a> {
     ranked: Vec<&'a BenchItem>,
+    /// Of each that is ranked.
+    probabilities: Vec<Option<f32>>,
     picked: Vec<&'a BenchItem>,
+    listed: BenchList<'a>,
     milliseconds: f64,
 }
 
@@ -321,7 +361,10 @@ impl AnswerLine<'_> {
         json!({
             "id": id,
             "ranked": ids(&self.ranked),
+            "probabilities": self.probabilities,
             "picked": ids(&self.picked),
+            "listed": ids(&self.listed.items),
+            "list_tokens": self.listed.tokens.get(),
             "tokens": self.tokens(),
             "ms": (self.milliseconds * 1_000.0).round() / 1_000.0,
         })
@@ -332,6 +375,7 @@ impl AnswerLine<'_> {
 #[derive(Default)]
 struct BenchSummary {
     picked: usize,
+    listed: usize,
     without: usize,
     tokens: u64,
     times: Vec<f64>,
@@ -340,6 +384,7 @@ struct BenchSummary {
 impl BenchSummary {
     fn add(&mut self, answer: &AnswerLine<'_>) {
         self.picked += answer.picked.len();
+        self.listed += answer.listed.items.len();
         self.without += usize::from(answer.picked.is_empty());
         self.tokens += answer.tokens();
         self.times.push(answer.milliseconds);
@@ -358,12 +403,13 @@ impl std::fmt::Display for BenchSummary {
         };
         write!(
             f,
-            "{} queries: {:.2} items and {:.0} tokens picked on average, none for {}; {:.2} ms \
-             median, {:.2} ms at 99%",
+            "{} queries: {:.2} items and {:.0} tokens picked on average, none for {}; {:.2} listed; \
+             {:.2} ms median, {:.2} ms at 99%",
             self.times.len(),
             mean(self.picked as f64),
             mean(self.tokens as f64),
             self.without,
+            mean(self.listed as f64),
             at(0.5),
             at(0.99),
         )
