@@ -198,6 +198,7 @@ impl Redaction {
     fn kept_pick(&self, pick: &KeptPick) -> KeptPick {
         let shown = match &pick.shown {
             PickDisplay::Text(text) => PickDisplay::Text(self.shared(text)),
+            PickDisplay::Line(line) => PickDisplay::Line(self.shared(line)),
             PickDisplay::Above => PickDisplay::Above,
         };
         KeptPick { shown, ..pick.clone() }
