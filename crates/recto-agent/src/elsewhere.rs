@@ -146,8 +146,12 @@ impl ElsewhereTurns {
         running: &[OwnedTurn],
     ) -> StoreResult<()> {
         let running: HashSet<TurnId> = running.iter().map(|turn| turn.turn).collect();
-        let mut ended: Vec<(TurnId, SessionId)> =
-            self.open.iter().filter(|(turn, _)| !running.contains(turn)).map(|(t, s)| (*t, *s)).collect();
+        let mut ended: Vec<(TurnId, SessionId)> = self
+            .open
+            .iter()
+            .filter(|(turn, _)| !running.contains(turn))
+            .map(|(t, s)| (*t, *s))
+            .collect();
         ended.sort_unstable_by_key(|(turn, _)| *turn);
         for (turn, session) in ended {
             let Some(stream) = streams.iter().find(|stream| stream.session() == session) else {
@@ -249,7 +253,8 @@ fn last_words(messages: &[StoredMessage]) -> Option<String> {
 /// What people are told of a turn that got no reply.
 fn find_error(turn: &StoredTurn, status: TurnEnding) -> Option<TurnError> {
     let is_answered = matches!(status, TurnEnding::Done | TurnEnding::HandedOut);
-    let message = turn.detail.clone().unwrap_or_else(|| format!("turn {} is {}", turn.id, status.name()));
+    let message =
+        turn.detail.clone().unwrap_or_else(|| format!("turn {} is {}", turn.id, status.name()));
     let error = TurnError { code: Cow::Borrowed(status.name()), message, hint: None, remedy: None };
     (!is_answered).then_some(error)
 }

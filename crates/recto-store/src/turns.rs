@@ -702,8 +702,7 @@ fn open_turns(db: &SqlConnection, owners: &OwnerRegistry, path: &Path) -> DbResu
 
 /// Lists open turns, and looks up each of their owners once.
 fn open_turn_owners(db: &SqlConnection, owners: &OwnerRegistry) -> DbResult<Vec<OwnedTurn>> {
-    let sql =
-        "SELECT id, session, owner FROM turns INDEXED BY open_turns WHERE ended IS NULL ORDER BY id";
+    let sql = "SELECT id, session, owner FROM turns INDEXED BY open_turns WHERE ended IS NULL ORDER BY id";
     let open: Vec<(TurnId, SessionId, Option<i64>)> = db.all(sql, [], |row| {
         Ok((TurnId(row.get("id")?), SessionId(row.get("session")?), row.get("owner")?))
     })?;

@@ -82,7 +82,10 @@ impl Cluster {
                 Some(socket) => Some(SocketProxy::start(home.join(SOCKET), socket)?),
                 None => None,
             };
-            fs::write(home.join("config.toml"), config(database, &home, proxy.is_some(), model, lease))?;
+            fs::write(
+                home.join("config.toml"),
+                config(database, &home, proxy.is_some(), model, lease),
+            )?;
             cluster.nodes.push(Mutex::new(ClusterNode { number, home, child: None, proxy }));
         }
         cluster.folder = Some(folder);

@@ -5,8 +5,8 @@ use std::process::{Child, Command, Stdio};
 
 use recto_context::Message;
 use recto_store::{
-    ChannelAccount, ChannelCursor, LeaseOutcome, NewChannelUpdate, OwnedTurn, SessionHolder, Store, StoreError, TurnAttempts, TurnCommit, TurnEnding, TurnId, TurnOutcome,
-    TurnOwner, TurnStatus,
+    ChannelAccount, ChannelCursor, LeaseOutcome, NewChannelUpdate, OwnedTurn, SessionHolder, Store,
+    StoreError, TurnAttempts, TurnCommit, TurnEnding, TurnId, TurnOutcome, TurnOwner, TurnStatus,
 };
 use serde_json::json;
 
