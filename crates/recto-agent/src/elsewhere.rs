@@ -71,8 +71,8 @@ async fn watch(shared: Weak<AgentShared>, mut turns: ElsewhereTurns) {
 /// What is known of turns in sessions that somebody listens to.
 struct ElsewhereTurns {
     changes: ChangeWatch,
-    /// All turns up to this one were looked at.
-    mark: Option<TurnId>,
+    /// The newest turn at the last look, if there was any then. All later ones are new.
+    mark: Option<Option<TurnId>>,
     /// Turns whose end is to be told, unless it is here.
     open: HashMap<TurnId, SessionId>,
     followed: HashMap<TurnId, FollowedTurn>,
@@ -113,8 +113,8 @@ impl ElsewhereTurns {
                 None => Vec::new(),
             };
             self.mark = match (since.last(), self.mark) {
-                (Some((newest, _)), _) => Some(*newest),
-                (None, None) => store.newest_turn().await?,
+                (Some((newest, _)), _) => Some(Some(*newest)),
+                (None, None) => Some(store.newest_turn().await?),
                 (None, mark) => mark,
             };
             let running = store.open_turn_owners().await?;
