@@ -71,8 +71,8 @@ async fn watch(shared: Weak<AgentShared>, mut turns: ElsewhereTurns) {
 /// What is known of turns in sessions that somebody listens to.
 struct ElsewhereTurns {
     changes: ChangeWatch,
-    /// All turns up to this one were looked at.
-    mark: Option<TurnId>,
+    /// The newest turn at the last look, if there was any then. All later ones are new.
+    mark: Option<Option<TurnId>>,
     /// Turns whose end is to be told, unless it is here.
     open: HashMap<TurnId, SessionId>,
     followed: HashMap<TurnId, FollowedTurn>,
@@ -113,8 +113,8 @@ impl ElsewhereTurns {
                 None => Vec::new(),
             };
             self.mark = match (since.last(), self.mark) {
-                (Some((newest, _)), _) => Some(*newest),
-                (None, None) => store.newest_turn().await?,
+                (Some((newest, _)), _) => Some(Some(*newest)),
+                (None, None) => Some(store.newest_turn().await?),
                 (None, mark) => mark,
             };
             let running = store.open_turn_owners().await?;
@@ -146,8 +146,12 @@ impl ElsewhereTurns {
         running: &[OwnedTurn],
     ) -> StoreResult<()> {
         let running: HashSet<TurnId> = running.iter().map(|turn| turn.turn).collect();
-        let mut ended: Vec<(TurnId, SessionId)> =
-            self.open.iter().filter(|(turn, _)| !running.contains(turn)).map(|(t, s)| (*t, *s)).collect();
+        let mut ended: Vec<(TurnId, SessionId)> = self
+            .open
+            .iter()
+            .filter(|(turn, _)| !running.contains(turn))
+            .map(|(t, s)| (*t, *s))
+            .collect();
         ended.sort_unstable_by_key(|(turn, _)| *turn);
         for (turn, session) in ended {
             let Some(stream) = streams.iter().find(|stream| stream.session() == session) else {
@@ -249,7 +253,8 @@ fn last_words(messages: &[StoredMessage]) -> Option<String> {
 /// What people are told of a turn that got no reply.
 fn find_error(turn: &StoredTurn, status: TurnEnding) -> Option<TurnError> {
     let is_answered = matches!(status, TurnEnding::Done | TurnEnding::HandedOut);
-    let message = turn.detail.clone().unwrap_or_else(|| format!("turn {} is {}", turn.id, status.name()));
+    let message =
+        turn.detail.clone().unwrap_or_else(|| format!("turn {} is {}", turn.id, status.name()));
     let error = TurnError { code: Cow::Borrowed(status.name()), message, hint: None, remedy: None };
     (!is_answered).then_some(error)
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use recto_store::{SessionId, StoreError, StoredTurn, TurnId, TurnOwner};
+use recto_store::{OwnedTurn, SessionId, StoreError, StoredTurn, TurnId, TurnOwner};
 use tokio::time::{sleep, timeout};
 
 use crate::access::must_work_in_its_folder;
@@ -79,8 +79,10 @@ struct LeftTurns {
 }
 
 impl LeftTurns {
-    /// Whether turns of processes that are gone are worth a look.
-    fn wants_look(&self, gone: &HashSet<TurnId>) -> bool {
+    /// Whether turns of processes that are gone are worth a look. One that somebody had meanwhile is
+    /// a new one.
+    fn wants_look(&mut self, gone: &HashSet<TurnId>) -> bool {
+        self.gone.retain(|turn| gone.contains(turn));
         let is_due = self.looked.is_none_or(|looked| looked.elapsed() >= SECOND_LOOK);
         !gone.is_subset(&self.gone) || (is_due && !gone.is_empty())
     }
@@ -92,6 +94,14 @@ impl LeftTurns {
         let is_sure = |(turn, looks): (&TurnId, &u32)| (*looks >= FORGOTTEN_LOOKS).then_some(*turn);
         self.forgotten.iter().filter_map(is_sure).collect()
     }
+}
+
+/// The turns of processes that are gone that are next in their sessions: what stands behind another
+/// process's turn waits for that one.
+fn left_turns(open: &[OwnedTurn]) -> HashSet<TurnId> {
+    let mut sessions = HashSet::new();
+    let next = open.iter().filter(|turn| sessions.insert(turn.session));
+    next.filter(|turn| turn.owner == TurnOwner::Gone).map(|turn| turn.turn).collect()
 }
 
 impl Agent {
@@ -173,15 +183,16 @@ impl Agent {
     /// Looks for turns that nobody has any more, which costs little while there are none.
     async fn take_up_left(&self, seen: &mut LeftTurns) -> AgentResult {
         let open = self.store().open_turn_owners().await?;
-        let of = |owner| open.iter().filter(move |turn| turn.owner == owner).map(|turn| turn.turn);
-        let gone: HashSet<TurnId> = of(TurnOwner::Gone).collect();
-        if seen.wants_look(&gone) {
+        let next = left_turns(&open);
+        if seen.wants_look(&next) {
             self.take_up(TakeUpScope::All).await?;
-            seen.gone = gone;
+            seen.gone = next;
             seen.looked = Some(Instant::now());
         }
-        let here = of(TurnOwner::Here).filter(|turn| !self.shared.streams.is_held(*turn));
-        for turn in seen.count_forgotten(here) {
+        let here = open.iter().filter(|turn| turn.owner == TurnOwner::Here);
+        let here = here.map(|turn| turn.turn);
+        let forgotten = here.filter(|turn| !self.shared.streams.is_held(*turn));
+        for turn in seen.count_forgotten(forgotten) {
             self.go_on_with_forgotten(turn).await?;
         }
         Ok(())

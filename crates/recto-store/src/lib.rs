@@ -102,6 +102,7 @@ pub use ids::{
     RequestId, RetractionId, RunId, ScheduleId, SessionId, TokenId, TurnId,
 };
 pub use items::{ItemState, ItemsRevision};
+pub use leases::LeaseOutcome;
 pub use names::{SessionName, SessionNameError};
 pub use owner::TurnOwner;
 pub use pairings::{
@@ -126,8 +127,7 @@ pub use store::{Store, StoreLocation, StoreOptions};
 pub use tokens::{NewToken, StoredToken};
 pub use transcript::{MessageCursor, SessionCursor, SessionState, StoredMessage};
 pub use trusted::TrustUpdate;
-pub use leases::LeaseOutcome;
-pub use turn_relays::{TurnWishes, RelayedSnapshot};
+pub use turn_relays::{RelayedSnapshot, TurnWishes};
 pub use turns::{NewTurn, OpenTurns, OwnedTurn, StoredTurn, TurnAttempts, TurnEnding, TurnStatus};
 pub use usage::{
     DayUsage, EndingCounts, ItemCounts, ItemPlace, ItemTally, ItemUsage, LastUse, SELECTION_BINS,

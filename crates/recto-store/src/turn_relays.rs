@@ -102,7 +102,8 @@ impl Store {
             let sql = "SELECT version, state FROM turn_snapshots WHERE turn = ?1 AND version > ?2";
             db.first(sql, [turn.0, seen], |row| {
                 let state = rows::packed_json(row, "state")?;
-                let state = state.ok_or_else(|| DbError::damaged(format!("a snapshot of turn {turn}")))?;
+                let state =
+                    state.ok_or_else(|| DbError::damaged(format!("a snapshot of turn {turn}")))?;
                 Ok(RelayedSnapshot { version: row.get("version")?, state })
             })
         })

@@ -446,13 +446,12 @@ impl Store {
         .await
     }
 
-    /// The turns behind one, in the order in which they were stored, with their sessions.
-    pub async fn turns_after(&self, turn: TurnId) -> StoreResult<Vec<(TurnId, SessionId)>> {
+    /// The turns behind one, or all, in the order in which they were stored, with their sessions.
+    pub async fn turns_after(&self, turn: Option<TurnId>) -> StoreResult<Vec<(TurnId, SessionId)>> {
+        let after = turn.map_or(0, TurnId::get);
         self.read(move |db| {
             let sql = "SELECT id, session FROM turns WHERE id > ?1 ORDER BY id";
-            db.all(sql, [turn.0], |row| {
-                Ok((TurnId(row.get("id")?), SessionId(row.get("session")?)))
-            })
+            db.all(sql, [after], |row| Ok((TurnId(row.get("id")?), SessionId(row.get("session")?))))
         })
         .await
     }
@@ -702,8 +701,7 @@ fn open_turns(db: &SqlConnection, owners: &OwnerRegistry, path: &Path) -> DbResu
 
 /// Lists open turns, and looks up each of their owners once.
 fn open_turn_owners(db: &SqlConnection, owners: &OwnerRegistry) -> DbResult<Vec<OwnedTurn>> {
-    let sql =
-        "SELECT id, session, owner FROM turns INDEXED BY open_turns WHERE ended IS NULL ORDER BY id";
+    let sql = "SELECT id, session, owner FROM turns INDEXED BY open_turns WHERE ended IS NULL ORDER BY id";
     let open: Vec<(TurnId, SessionId, Option<i64>)> = db.all(sql, [], |row| {
         Ok((TurnId(row.get("id")?), SessionId(row.get("session")?), row.get("owner")?))
     })?;

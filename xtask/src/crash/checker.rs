@@ -158,9 +158,8 @@ fn check_turn(session: &HeldSession, turn: &HeldTurn, faults: &mut Vec<CheckerFa
     if replies.len() > 1 {
         faults.push(CheckerFault::AnsweredTwice { turn: id });
     }
-    let is_answer = |reply: &&&&HeldMessage| {
-        asked.as_ref().is_some_and(|token| reply.text == reply_to(token))
-    };
+    let is_answer =
+        |reply: &&&&HeldMessage| asked.as_ref().is_some_and(|token| reply.text == reply_to(token));
     let (right, is_done) = (replies.iter().filter(is_answer).count(), turn.status == "done");
     if right < replies.len() && is_done {
         faults.push(CheckerFault::WrongReply { turn: id });

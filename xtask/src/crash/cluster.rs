@@ -27,7 +27,7 @@ pub(super) struct Cluster {
     folder: Option<TempDir>,
     nodes: Vec<Mutex<ClusterNode>>,
     /// Where each answers now; none while it is dead.
-    addresses: Vec<parking::AddressCell>,
+    addresses: Vec<AddressCell>,
 }
 
 /// A gateway.
@@ -39,22 +39,17 @@ struct ClusterNode {
 }
 
 /// An address that others read while it changes.
-mod parking {
-    use std::net::SocketAddr;
-    use std::sync::Mutex;
+#[derive(Default)]
+struct AddressCell(std::sync::Mutex<Option<SocketAddr>>);
 
-    #[derive(Default)]
-    pub(super) struct AddressCell(Mutex<Option<SocketAddr>>);
+impl AddressCell {
+    fn get(&self) -> Option<SocketAddr> {
+        self.0.lock().ok().and_then(|address| *address)
+    }
 
-    impl AddressCell {
-        pub(super) fn get(&self) -> Option<SocketAddr> {
-            self.0.lock().ok().and_then(|address| *address)
-        }
-
-        pub(super) fn set(&self, to: Option<SocketAddr>) {
-            if let Ok(mut address) = self.0.lock() {
-                *address = to;
-            }
+    fn set(&self, to: Option<SocketAddr>) {
+        if let Ok(mut address) = self.0.lock() {
+            *address = to;
         }
     }
 }
@@ -72,7 +67,7 @@ impl Cluster {
         let mut cluster = Cluster {
             binary,
             nodes: Vec::new(),
-            addresses: (0..nodes).map(|_| parking::AddressCell::default()).collect(),
+            addresses: (0..nodes).map(|_| AddressCell::default()).collect(),
             folder: None,
         };
         for number in 0..nodes {
@@ -82,7 +77,10 @@ impl Cluster {
                 Some(socket) => Some(SocketProxy::start(home.join(SOCKET), socket)?),
                 None => None,
             };
-            fs::write(home.join("config.toml"), config(database, &home, proxy.is_some(), model, lease))?;
+            fs::write(
+                home.join("config.toml"),
+                config(database, &home, proxy.is_some(), model, lease),
+            )?;
             cluster.nodes.push(Mutex::new(ClusterNode { number, home, child: None, proxy }));
         }
         cluster.folder = Some(folder);
@@ -99,7 +97,7 @@ impl Cluster {
 
     /// Where one answers, unless it is dead.
     pub(super) fn address(&self, node: usize) -> Option<SocketAddr> {
-        self.addresses.get(node).and_then(parking::AddressCell::get)
+        self.addresses.get(node).and_then(AddressCell::get)
     }
 
     /// The home of the first.

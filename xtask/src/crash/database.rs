@@ -84,7 +84,8 @@ pub(super) const SOCKET: &str = ".s.PGSQL.5432";
 impl TestCluster {
     fn start(root: &Path) -> Result<Self> {
         let (script, folder) = (root.join("scripts/test-postgres"), tempfile::tempdir()?);
-        let started = Command::new(&script).arg("start").arg(folder.path()).args(DURABLE).output()?;
+        let started =
+            Command::new(&script).arg("start").arg(folder.path()).args(DURABLE).output()?;
         if !started.status.success() {
             return Err(String::from_utf8_lossy(&started.stderr).into_owned().into());
         }
@@ -97,7 +98,8 @@ impl TestCluster {
             ServerEnd::Fast => "fast",
             ServerEnd::Immediate => "immediate",
         };
-        let done = Command::new(&self.script).arg("restart").arg(self.folder.path()).arg(how).output()?;
+        let done =
+            Command::new(&self.script).arg("restart").arg(self.folder.path()).arg(how).output()?;
         match done.status.success() {
             true => Ok(()),
             false => Err(String::from_utf8_lossy(&done.stderr).into_owned().into()),

@@ -48,7 +48,11 @@ impl CrashReport {
             what: format!(
                 "{} with {} and {} clients, a lease of {} s, seed {}",
                 args.store,
-                if args.nodes == 1 { "1 gateway".to_owned() } else { format!("{} gateways", args.nodes) },
+                if args.nodes == 1 {
+                    "1 gateway".to_owned()
+                } else {
+                    format!("{} gateways", args.nodes)
+                },
                 args.clients,
                 args.lease,
                 args.seed

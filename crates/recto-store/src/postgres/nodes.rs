@@ -80,7 +80,8 @@ impl NodeLease {
                 drop(renewed);
             }
             // Where this fails, its time is up soon.
-            let ended = link.as_ref().map(|db| db.execute("DELETE FROM nodes WHERE id = ?1", &[&row.id]));
+            let ended =
+                link.as_ref().map(|db| db.execute("DELETE FROM nodes WHERE id = ?1", &[&row.id]));
             drop(ended);
         };
         let thread = thread::Builder::new().name("recto-lease".into()).spawn(work).ok();

@@ -7,8 +7,8 @@ use recto_store::{
 };
 
 use crate::support::{
-    StoreBench, at, begin, done, exchange, new_schema, request, sent, server_url, simple_query, talk,
-    transcript,
+    StoreBench, at, begin, done, exchange, new_schema, request, sent, server_url, simple_query,
+    talk, transcript,
 };
 
 fn options(url: &str, folder: &std::path::Path) -> StoreOptions {

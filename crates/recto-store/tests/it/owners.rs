@@ -5,8 +5,8 @@ use std::process::{Child, Command, Stdio};
 
 use recto_context::Message;
 use recto_store::{
-    ChannelAccount, ChannelCursor, LeaseOutcome, NewChannelUpdate, OwnedTurn, SessionHolder, Store, StoreError, TurnAttempts, TurnCommit, TurnEnding, TurnId, TurnOutcome,
-    TurnOwner, TurnStatus,
+    ChannelAccount, ChannelCursor, LeaseOutcome, NewChannelUpdate, OwnedTurn, SessionHolder, Store,
+    StoreError, TurnAttempts, TurnCommit, TurnEnding, TurnId, TurnOutcome, TurnOwner, TurnStatus,
 };
 use serde_json::json;
 
@@ -208,7 +208,7 @@ async fn a_turn_is_followed_in_another_process_until_it_ends() {
     assert_eq!(bench.number("SELECT count(*) FROM turn_followers"), 0);
     assert_eq!(other.newest_turn().await, Ok(Some(turn)));
     let next = begin(&bench.store, &session, 3, "more").await.unwrap().turn;
-    assert_eq!(other.turns_after(turn).await, Ok(vec![(next, session.id)]));
+    assert_eq!(other.turns_after(Some(turn)).await, Ok(vec![(next, session.id)]));
 }
 
 /// Another process, at work on the same database.

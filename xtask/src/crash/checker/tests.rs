@@ -1,3 +1,5 @@
+//! Faults that are planted, and have to be found.
+
 use std::time::{Duration, SystemTime};
 
 use super::*;
