@@ -234,7 +234,7 @@ fn a_list_gets_shorter_before_picks_do_and_each_line_that_left_is_told() {
         case.ask(&[])
     };
     // All has room but for a line.
-    let needed = within(8_000).budget.used.get();
+    let needed = within(8_000).prompt_tokens().get();
     let mut requests = (1..40).map(|less| within(needed - less));
     let request = requests.find(|request| lines(request).len() < 2).unwrap();
     assert_eq!(lines(&request).len(), 1);
