@@ -1,13 +1,14 @@
 //! Finds the correction of messages: a matrix that moves them towards what they need.
 //!
 //! Each message of a world is compared with the items that are nearest to it, of all groups, and
-//! with those that it needs. What is needed should be nearest. The matrix begins at nothing, goes
+//! with those that it needs. What is needed should be nearest. Messages of the public sets count a
+//! little, so that nothing is lost there. The matrix begins at nothing, goes
 //! down the slope for a few rounds, and pays for every step away from nothing: without that price
 //! it learns the worlds by heart, and workspaces that it has not seen fare worse than before.
 
 use recto_search::{DIMENSIONS, Embedding, QueryCorrection};
 
-use super::sets::{FitMessage, LabelledSet, WORLDS};
+use super::sets::{FitMessage, LabelledSet, SetPurpose, WORLDS};
 use super::vectors::FitVectors;
 
 /// How many of the nearest items a message is compared with.
@@ -24,22 +25,28 @@ const ROUNDS: usize = 30;
 /// How much an item counts that only helps.
 const HELPS: f32 = 0.5;
 
-/// The correction found on all worlds, and those found without each of them.
+/// How much a public set counts beside a world.
+const PUBLIC_WEIGHT: f32 = 0.1;
+
+/// The correction found on all sets, and those by which the sets may be judged.
 pub(super) struct FittedCorrections {
     pub(super) all: QueryCorrection,
-    others: Vec<QueryCorrection>,
+    /// Found on the worlds alone.
+    of_worlds: QueryCorrection,
+    /// Found on the worlds but one, in the order of the worlds.
+    of_others: Vec<QueryCorrection>,
 }
 
 impl FittedCorrections {
-    /// The correction by which a world may be judged. The public sets had no part in any.
+    /// A correction in which a world, or any public set, had no part.
     pub(super) fn without(&self, world: Option<usize>) -> QueryCorrection {
-        world.and_then(|world| self.others.get(world)).unwrap_or(&self.all).clone()
+        world.and_then(|world| self.of_others.get(world)).unwrap_or(&self.of_worlds).clone()
     }
 }
 
 /// A message with the items that it is compared with.
 struct ComparedMessage {
-    world: usize,
+    world: Option<usize>,
     message: Embedding,
     /// The best piece of each item, and its part of what the message needs.
     items: Vec<(Embedding, f32)>,
@@ -50,24 +57,38 @@ type Matrix = Vec<[f32; DIMENSIONS]>;
 
 /// Finds the corrections.
 pub(super) fn corrections(sets: &[LabelledSet], vectors: &mut FitVectors) -> FittedCorrections {
-    let worlds = 0..WORLDS.len();
-    let compared: Vec<ComparedMessage> =
-        worlds.clone().flat_map(|world| compared_messages(sets, world, vectors)).collect();
-    let all = descend(&compared.iter().collect::<Vec<_>>());
-    let others = worlds.map(|world| {
+    let mut compared = Vec::new();
+    for world in 0..WORLDS.len() {
+        let groups: Vec<&LabelledSet> =
+            sets.iter().filter(|set| set.world == Some(world)).collect();
+        compared.extend(compared_messages(&groups, 1.0, vectors));
+    }
+    let is_public =
+        |set: &&LabelledSet| set.world.is_none() && set.purpose == SetPurpose::OrderAndDecision;
+    for set in sets.iter().filter(is_public) {
+        compared.extend(compared_messages(&[set], PUBLIC_WEIGHT, vectors));
+    }
+    let found_on = |is_in: &dyn Fn(Option<usize>) -> bool| {
+        descend(&compared.iter().filter(|one| is_in(one.world)).collect::<Vec<_>>())
+    };
+    let others = (0..WORLDS.len()).map(|world| {
         eprintln!("correction without {}", WORLDS[world]);
-        descend(&compared.iter().filter(|one| one.world != world).collect::<Vec<_>>())
+        found_on(&|of| of.is_some_and(|of| of != world))
     });
-    FittedCorrections { others: others.collect(), all }
+    FittedCorrections {
+        of_others: others.collect(),
+        of_worlds: found_on(&|of| of.is_some()),
+        all: found_on(&|_| true),
+    }
 }
 
-/// The messages of a world that stand by themselves and need something.
+/// The messages of sets with the same messages that stand by themselves and need something.
 fn compared_messages(
-    sets: &[LabelledSet],
-    world: usize,
+    groups: &[&LabelledSet],
+    weight: f32,
     vectors: &mut FitVectors,
 ) -> Vec<ComparedMessage> {
-    let groups: Vec<&LabelledSet> = sets.iter().filter(|set| set.world == Some(world)).collect();
+    let world = groups.first().and_then(|set| set.world);
     let pieces: Vec<Vec<Vec<Embedding>>> = groups
         .iter()
         .map(|set| set.entries.iter().map(|entry| vectors.of_entry(entry)).collect())
@@ -76,36 +97,49 @@ fn compared_messages(
     let mut compared = Vec::new();
     for place in 0..count {
         let first: &FitMessage = &groups[0].messages[place];
-        if !first.asks || first.before.is_some() {
+        if !first.asks || first.before.is_some() || !first.near_misses.is_empty() {
             continue;
         }
         let message = vectors.message(&first.text);
-        let mut items: Vec<(f32, &Embedding, f32)> = Vec::new();
-        for (set, pieces) in groups.iter().zip(&pieces) {
-            let of_group = &set.messages[place];
-            for (entry, pieces) in set.entries.iter().zip(pieces) {
-                let part = match (
-                    of_group.fits.contains(&entry.item),
-                    of_group.helps.contains(&entry.item),
-                ) {
-                    (false, _) => 0.0,
-                    (true, true) => HELPS,
-                    (true, false) => 1.0,
-                };
-                let cosines = pieces.iter().map(|piece| (message.cosine(piece), piece));
-                let best = cosines.max_by(|a, b| a.0.total_cmp(&b.0));
-                items.extend(best.map(|(cosine, piece)| (cosine, piece, part)));
-            }
+        let items = compared_items(groups, &pieces, place, &message);
+        if items.is_empty() {
+            continue;
         }
-        items.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let all: f32 = items.iter().map(|(_, _, part)| part).sum();
-        let kept = items.iter().enumerate().filter(|(rank, item)| *rank < NEAREST || item.2 > 0.0);
-        let items = kept.map(|(_, (_, piece, part))| ((*piece).clone(), part / all)).collect();
         compared.push(ComparedMessage { world, message, items, weight: 0.0 });
     }
-    let weight = 1.0 / compared.len().max(1) as f32;
+    let weight = weight / compared.len().max(1) as f32;
     compared.iter_mut().for_each(|one| one.weight = weight);
     compared
+}
+
+/// The items that are nearest to a message and those that it needs; none if it needs nothing.
+fn compared_items(
+    groups: &[&LabelledSet],
+    pieces: &[Vec<Vec<Embedding>>],
+    place: usize,
+    message: &Embedding,
+) -> Vec<(Embedding, f32)> {
+    let mut items: Vec<(f32, &Embedding, f32)> = Vec::new();
+    for (set, pieces) in groups.iter().zip(pieces) {
+        let FitMessage { fits, helps, .. } = &set.messages[place];
+        for (entry, pieces) in set.entries.iter().zip(pieces) {
+            let part = match (fits.contains(&entry.item), helps.contains(&entry.item)) {
+                (false, _) => 0.0,
+                (true, true) => HELPS,
+                (true, false) => 1.0,
+            };
+            let cosines = pieces.iter().map(|piece| (message.cosine(piece), piece));
+            let best = cosines.max_by(|a, b| a.0.total_cmp(&b.0));
+            items.extend(best.map(|(cosine, piece)| (cosine, piece, part)));
+        }
+    }
+    items.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let all: f32 = items.iter().map(|(_, _, part)| part).sum();
+    if all == 0.0 {
+        return Vec::new();
+    }
+    let kept = items.iter().enumerate().filter(|(rank, item)| *rank < NEAREST || item.2 > 0.0);
+    kept.map(|(_, (_, piece, part))| ((*piece).clone(), part / all)).collect()
 }
 
 /// Goes down the slope from nothing.
