@@ -151,7 +151,9 @@ pub enum AgentError {
     #[error("turn {turn} sent nothing")]
     SentNothing { turn: TurnId, why: String, sent: Option<TurnId> },
     /// A turn whose records were dropped because of their age.
-    #[error("the record of turn {turn} was dropped: it is older than `store.retention` keeps records")]
+    #[error(
+        "the record of turn {turn} was dropped: it is older than `store.retention` keeps records"
+    )]
     RecordDropped { turn: TurnId },
     /// A turn whose requests, of which this is the last, are no pages.
     #[error("turn {turn} only asked for a summary: it sent no page")]

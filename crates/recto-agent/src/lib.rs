@@ -121,8 +121,8 @@ pub use preview::RequestPreview;
 pub use record::{
     ReplayVerdict, RequestPurpose, outline_request, rebuild_body, restore_request, verify_body,
 };
-pub use redact::{RedactionReport, count_redaction, redact_store};
 pub use recover::{ClosedTurn, SettledTurns, settle_open_turns};
+pub use redact::{RedactionReport, count_redaction, redact_store};
 pub use rights::{Right, is_allowed, may_reach};
 pub use schedules::{
     DeliveryTarget, PlanError, PutOutReport, RequestedRun, RunView, SCHEDULE_TOOL, ScheduleDraft,

@@ -48,7 +48,7 @@ pub async fn redact_store(
     redaction: &Redaction,
     at: Moment,
 ) -> AgentResult<RedactionReport> {
-    store.must_be_alone()?;
+    store.must_be_alone().await?;
     store.begin_redaction(at).await?;
     let mut report = RedactionReport {
         counts: RedactionCounts::default(),

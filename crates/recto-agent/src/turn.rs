@@ -215,12 +215,14 @@ impl TurnRun<'_> {
         let is_blank = words == ReplyText::Nothing && calls.is_empty();
         let message =
             (!is_blank).then(|| self.push_message(MessageBody::Assistant { content, calls }));
-        let result = json!({
-            "finish": finish,
-            "first_token": streamed.first_token_at,
-            "prompt_cut": cut == PromptCut::Probably,
-            "stamp_taken_off": imitated,
-        });
+        let mut result = json!({"finish": finish, "first_token": streamed.first_token_at});
+        // What is usual is not written down.
+        if cut == PromptCut::Probably {
+            result["prompt_cut"] = true.into();
+        }
+        if let Some(imitated) = imitated {
+            result["stamp_taken_off"] = imitated.into();
+        }
         self.store_answer(id, message, &usage, result);
         let input =
             StepInput::Reply { calls: &own_calls, client_calls: &client_calls, text: words };

@@ -106,8 +106,8 @@ pub use page::{
 };
 pub use plan::has_tools;
 pub use record::{
-    ContentRef, ContextRecord, MessageRef, RecordBundle, RecordContents, RecordOutline,
-    RestoreError,
+    ContentRef, ContextRecord, MessageHash, MessageRef, RecordBundle, RecordContents,
+    RecordOutline, RestoreError,
 };
 pub use redaction::{Redaction, RedactionError};
 pub use remedy::Remedy;

@@ -22,7 +22,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::budget::{Budget, Window};
 use crate::carry::Carry;
@@ -99,30 +99,77 @@ pub struct RecordBundle {
 
 /// A reference to a message in one of its forms, by number and hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(from = "(MessageId, ContentHash)", into = "(MessageId, ContentHash)")]
+#[serde(from = "(MessageId, MessageHash)", into = "(MessageId, MessageHash)")]
 pub struct MessageRef {
     /// The number of the message.
     pub id: MessageId,
-    /// What it says: [`Message::hash`].
-    pub hash: ContentHash,
+    /// What it says.
+    pub hash: MessageHash,
 }
 
 impl MessageRef {
     /// The reference to `message`.
     pub fn to_message(message: &Message) -> Self {
-        MessageRef { id: message.id, hash: message.hash() }
+        MessageRef { id: message.id, hash: MessageHash::from_hash(message.hash()) }
     }
 }
 
-impl From<(MessageId, ContentHash)> for MessageRef {
-    fn from((id, hash): (MessageId, ContentHash)) -> Self {
+impl From<(MessageId, MessageHash)> for MessageRef {
+    fn from((id, hash): (MessageId, MessageHash)) -> Self {
         MessageRef { id, hash }
     }
 }
 
-impl From<MessageRef> for (MessageId, ContentHash) {
+impl From<MessageRef> for (MessageId, MessageHash) {
     fn from(reference: MessageRef) -> Self {
         (reference.id, reference.hash)
+    }
+}
+
+/// Half of a message's hash ([`Message::hash`]), which is plenty to tell what was said apart: digits of
+/// hashes are most of what a record of short messages costs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MessageHash([u8; 16]);
+
+impl MessageHash {
+    /// The half that is kept of a whole hash.
+    pub fn from_hash(hash: ContentHash) -> Self {
+        let mut half = [0; 16];
+        half.copy_from_slice(&hash.as_bytes()[..16]);
+        MessageHash(half)
+    }
+}
+
+impl fmt::Display for MessageHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Records name every message by its hash: digit by digit, formatting took longer than
+        // hashing.
+        let mut whole = [0; 32];
+        whole[..16].copy_from_slice(&self.0);
+        f.write_str(&blake3::Hash::from_bytes(whole).to_hex()[..32])
+    }
+}
+
+impl fmt::Debug for MessageHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl Serialize for MessageHash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for MessageHash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let digits = String::deserialize(deserializer)?;
+        // Records of before have all of the hash.
+        let half = digits.get(..32).filter(|_| matches!(digits.len(), 32 | 64));
+        let number = half.and_then(|half| u128::from_str_radix(half, 16).ok());
+        let wrong = || serde::de::Error::custom("the hash of a message is 32 hexadecimal digits");
+        number.map(|number| MessageHash(number.to_be_bytes())).ok_or_else(wrong)
     }
 }
 

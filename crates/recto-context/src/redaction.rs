@@ -85,7 +85,8 @@ impl Redaction {
                 let new: Vec<Option<Value>> = list.iter().map(|value| self.json(value)).collect();
                 let is_changed = new.iter().any(Option::is_some);
                 let pairs = new.into_iter().zip(list);
-                is_changed.then(|| pairs.map(|(new, old)| new.unwrap_or_else(|| old.clone())).collect())
+                is_changed
+                    .then(|| pairs.map(|(new, old)| new.unwrap_or_else(|| old.clone())).collect())
             }
             Value::Object(fields) => {
                 let mut new = fields.clone();
@@ -167,7 +168,8 @@ impl Redaction {
     }
 
     fn content(&self, content: &[ContentPart]) -> Vec<ContentPart> {
-        let redacted: Vec<ContentPart> = content.iter().map(|part| self.content_part(part)).collect();
+        let redacted: Vec<ContentPart> =
+            content.iter().map(|part| self.content_part(part)).collect();
         if redacted == content {
             return redacted;
         }
@@ -263,7 +265,10 @@ mod tests {
         let twice = json!({ "arguments": once }).to_string();
         for text in ["I say \"zebra\" now", once, &twice] {
             let redacted = redaction.text(text).unwrap();
-            assert!(redacted.contains(Redaction::MARK) && !redacted.contains("zebra"), "{redacted}");
+            assert!(
+                redacted.contains(Redaction::MARK) && !redacted.contains("zebra"),
+                "{redacted}"
+            );
         }
         assert_eq!(redaction.text("a zebra"), None);
     }
@@ -290,11 +295,8 @@ mod tests {
             name: "zebra".into(),
             arguments: "{\"q\":\"zebra\"}".into(),
         };
-        let echo = Opaque {
-            provider: "embedded".into(),
-            json: "[1,2]".into(),
-            kind: OpaqueKind::Echo,
-        };
+        let echo =
+            Opaque { provider: "embedded".into(), json: "[1,2]".into(), kind: OpaqueKind::Echo };
         let content = vec![ContentPart::Text("a zebra".into()), ContentPart::Opaque(echo)];
         let body = MessageBody::Assistant { content, calls: vec![call.clone()] };
         let message = Message { id: MessageId(3), body };

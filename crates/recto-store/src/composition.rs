@@ -85,10 +85,9 @@ impl ContentKind {
             ContentKind::Parts => Some("parts"),
             ContentKind::Summaries => Some("compactions"),
             ContentKind::Embeddings => Some("embeddings"),
-            ContentKind::Chats
-            | ContentKind::Others
-            | ContentKind::Indexes
-            | ContentKind::Free => None,
+            ContentKind::Chats | ContentKind::Others | ContentKind::Indexes | ContentKind::Free => {
+                None
+            }
         }
     }
 

@@ -406,7 +406,12 @@ impl RequestDocument {
     }
 
     /// What to remember once it is written, behind another one.
-    fn kept_as(&self, id: RequestId, packed: &PackedDocument, before: &LastDocument) -> LastDocument {
+    fn kept_as(
+        &self,
+        id: RequestId,
+        packed: &PackedDocument,
+        before: &LastDocument,
+    ) -> LastDocument {
         let this = Anchor { request: id, text: self.text.clone() };
         let row = if packed.place % ROW == 0 { this.clone() } else { before.row.clone() };
         LastDocument { this, place: packed.place, row, known: Arc::new(self.part_keys()) }
@@ -457,11 +462,7 @@ impl DocumentReader {
     }
 
     /// Walks up to a document that is known or stands by itself, and back.
-    fn text(
-        &mut self,
-        db: &SqlConnection,
-        id: RequestId,
-    ) -> DbResult<Option<Arc<DocumentText>>> {
+    fn text(&mut self, db: &SqlConnection, id: RequestId) -> DbResult<Option<Arc<DocumentText>>> {
         let sql = "SELECT parent, document FROM requests WHERE id = ?1";
         let mut chain: Vec<(RequestId, Vec<u8>)> = Vec::new();
         let mut next = Some(id);

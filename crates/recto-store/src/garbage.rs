@@ -129,7 +129,8 @@ impl ReferencedParts {
                    WHERE requests.id > ?1 AND turns.session <> ?2 ORDER BY requests.id";
         // No session has a number below zero.
         let without = self.without.map_or(-1, |session| session.0);
-        let newer = db.all(sql, params![self.last, without], |row| Ok(RequestId(row.get("id")?)))?;
+        let newer =
+            db.all(sql, params![self.last, without], |row| Ok(RequestId(row.get("id")?)))?;
         add_keys(db, newer, &mut keys)?;
         Ok(keys)
     }

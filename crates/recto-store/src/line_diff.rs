@@ -2,12 +2,11 @@
 //!
 //! Documents of one session have nearly all lines in common, in the same order. So a difference is a
 //! list of runs of lines that the parent has, with the new lines between them, and finding it takes
-//! one comparison of bytes: no table is made of either text. The new lines resemble those that stand
+//! little more than one comparison of bytes: no table is made of either text. The new lines resemble those that stand
 //! in their place; they are packed with what surrounds them in the parent at hand ([`LineDiff::neighbours`]).
 //!
 //! Pure functions over texts. Where a difference is written down is `codec`'s to say.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 /// So many lines in front of a gap are taken to resemble what is new in it.
@@ -15,6 +14,9 @@ const BEFORE_GAP: usize = 3;
 
 /// How much of the parent is at hand for the new lines, in bytes. More would only take longer.
 const MOST_NEIGHBOURS: usize = 4 << 10;
+
+/// So far ahead a line is looked for: history that leaves takes hundreds along.
+const LOOK_AHEAD: usize = 4_096;
 
 /// A text cut into its lines, each with the break behind it.
 #[derive(Debug, Clone, Default)]
@@ -71,10 +73,9 @@ impl LineDiff {
     /// Finds what `text` has in common with `parent`, and gives the new lines beside it.
     pub(crate) fn find(parent: (&str, &LineList), text: (&str, &LineList)) -> (Self, String) {
         let (mut diff, mut new_lines) = (LineDiff::default(), String::new());
-        let mut places = LinePlaces { parent, known: None };
         let (mut at, mut expected, mut new) = (0, 0, 0);
         while at < text.1.len() {
-            let Some(from) = places.find(text.1.line(text.0, at), expected) else {
+            let Some(from) = find_line(parent, text.1.line(text.0, at), expected) else {
                 new_lines.push_str(text.1.line(text.0, at));
                 (at, new) = (at + 1, new + 1);
                 continue;
@@ -101,7 +102,6 @@ impl LineDiff {
         let mut near = String::new();
         let mut end = 0;
         for run in &self.runs {
-            // Lines may be taken in another order; then nothing is replaced.
             let gap = end..run.from.max(end);
             if run.new > 0 {
                 let lines = gap.start.saturating_sub(BEFORE_GAP)..gap.end;
@@ -133,25 +133,12 @@ impl LineDiff {
     }
 }
 
-/// Where lines of the parent stand. Most are found where they are expected; only what is not there
-/// makes it worth to look at all of them.
-struct LinePlaces<'t> {
-    parent: (&'t str, &'t LineList),
-    known: Option<HashMap<&'t str, usize>>,
-}
-
-impl<'t> LinePlaces<'t> {
-    fn find(&mut self, line: &str, expected: usize) -> Option<usize> {
-        let (text, lines) = self.parent;
-        if expected < lines.len() && lines.line(text, expected) == line {
-            return Some(expected);
-        }
-        let known = self.known.get_or_insert_with(|| {
-            // Of lines that occur again the first counts.
-            (0..lines.len()).rev().map(|at| (lines.line(text, at), at)).collect()
-        });
-        known.get(line).copied()
-    }
+/// Where a line stands in the parent, from where it is expected on. Most stand right there. Lines
+/// that went further up are new: so nothing is taken out of its order, and what lies between two
+/// runs is what has left.
+fn find_line(parent: (&str, &LineList), line: &str, expected: usize) -> Option<usize> {
+    let end = parent.1.len().min(expected.saturating_add(LOOK_AHEAD));
+    (expected..end).find(|at| parent.1.line(parent.0, *at) == line)
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub struct RedactionCounts {
 
 /// How a column holds a text.
 #[derive(Debug, Clone, Copy)]
-enum TextForm {
+enum FreeTextForm {
     /// As it is.
     Plain,
     /// Within JSON.
@@ -57,31 +57,30 @@ enum TextForm {
 
 /// Every column in which people, models, tools or files may have said something, but for messages
 /// and documents. Each belongs to a table whose rows have a number in `id`.
-const FREE_TEXTS: [(&str, &str, TextForm); 17] = [
-    ("sessions", "opening", TextForm::Plain),
-    ("turns", "inbound", TextForm::PackedMessage),
-    ("turns", "client", TextForm::PackedJson),
-    ("turns", "state", TextForm::PackedJson),
-    ("turns", "detail", TextForm::Plain),
-    ("requests", "result", TextForm::PackedJson),
-    ("compactions", "text", TextForm::Packed),
-    ("approvals", "title", TextForm::Plain),
-    ("approvals", "detail", TextForm::Packed),
-    ("approvals", "fields", TextForm::PackedJson),
-    ("channel_updates", "payload", TextForm::Json),
-    ("channel_deliveries", "content", TextForm::Json),
-    ("channel_overheard", "text", TextForm::Plain),
-    ("pairings", "welcome", TextForm::Json),
-    ("schedules", "task", TextForm::Plain),
-    ("schedule_runs", "detail", TextForm::Plain),
-    ("schedule_runs", "delivery", TextForm::Plain),
+const FREE_TEXTS: [(&str, &str, FreeTextForm); 17] = [
+    ("sessions", "opening", FreeTextForm::Plain),
+    ("turns", "inbound", FreeTextForm::PackedMessage),
+    ("turns", "client", FreeTextForm::PackedJson),
+    ("turns", "state", FreeTextForm::PackedJson),
+    ("turns", "detail", FreeTextForm::Plain),
+    ("requests", "result", FreeTextForm::PackedJson),
+    ("compactions", "text", FreeTextForm::Packed),
+    ("approvals", "title", FreeTextForm::Plain),
+    ("approvals", "detail", FreeTextForm::Packed),
+    ("approvals", "fields", FreeTextForm::PackedJson),
+    ("channel_updates", "payload", FreeTextForm::Json),
+    ("channel_deliveries", "content", FreeTextForm::Json),
+    ("channel_overheard", "text", FreeTextForm::Plain),
+    ("pairings", "welcome", FreeTextForm::Json),
+    ("schedules", "task", FreeTextForm::Plain),
+    ("schedule_runs", "detail", FreeTextForm::Plain),
+    ("schedule_runs", "delivery", FreeTextForm::Plain),
 ];
 
 impl Store {
     /// Passes a store that no other process has open.
-    pub fn must_be_alone(&self) -> StoreResult<()> {
-        let owners = self.owners();
-        match owners.is_alone_with(&[owners.own()]) {
+    pub async fn must_be_alone(&self) -> StoreResult<()> {
+        match self.is_alone().await? {
             true => Ok(()),
             false => Err(StoreError::InUse { path: self.path().to_owned() }),
         }
@@ -128,6 +127,8 @@ impl Store {
     /// Takes a text out of all that is neither a message nor a request, and says how much had it.
     pub async fn redact_free_texts(&self, redaction: Redaction) -> StoreResult<u64> {
         self.write(move |db| {
+            // Only processes that are not there any more have followed anything.
+            db.execute("DELETE FROM turn_snapshots", [])?;
             let texts = FREE_TEXTS.iter();
             texts.map(|(table, column, form)| form.redact(db, table, column, &redaction)).sum()
         })
@@ -159,7 +160,7 @@ impl Store {
     }
 }
 
-impl TextForm {
+impl FreeTextForm {
     /// Takes a text out of a column, and says how many rows had it.
     fn redact(
         self,
@@ -201,13 +202,13 @@ impl TextForm {
         };
         let pack = |text: String| ColumnValue::Bytes(codec::pack(&text));
         Ok(match self {
-            TextForm::Plain => {
+            FreeTextForm::Plain => {
                 redaction.text(&row.get::<_, String>(column)?).map(ColumnValue::Text)
             }
-            TextForm::Json => json(&row.get::<_, String>(column)?).map(ColumnValue::Text),
-            TextForm::Packed => redaction.text(&unpack()?).map(pack),
-            TextForm::PackedJson => json(&unpack()?).map(pack),
-            TextForm::PackedMessage => {
+            FreeTextForm::Json => json(&row.get::<_, String>(column)?).map(ColumnValue::Text),
+            FreeTextForm::Packed => redaction.text(&unpack()?).map(pack),
+            FreeTextForm::PackedJson => json(&unpack()?).map(pack),
+            FreeTextForm::PackedMessage => {
                 let message: Option<Message> = serde_json::from_str(&unpack()?).ok();
                 let message = message.and_then(|message| redaction.message(&message));
                 message.map(|message| rows::to_json(&message).map(pack)).transpose()?

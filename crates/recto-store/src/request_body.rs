@@ -182,7 +182,9 @@ impl SaidTexts<'_> {
         let message =
             self.db.first(sql, values, |row| transcript::read_message(row, &mut self.unpacker))?;
         let text = message.as_ref().and_then(|it| it.content().first()?.as_text().cloned());
-        text.ok_or_else(|| DbError::damaged(format!("message {} of session {}", id.0, self.session)))
+        text.ok_or_else(|| {
+            DbError::damaged(format!("message {} of session {}", id.0, self.session))
+        })
     }
 }
 

@@ -174,8 +174,7 @@ mod tests {
     #[test]
     fn what_stands_elsewhere_is_a_piece_wherever_it_stands() {
         let body = json!({"messages": ["a", "[skill]\nLook \"up\".\n[end]", "say it"]});
-        let expected =
-            r#"{"messages":[|"a"|,"[skill]\n|Look \"up\".|\n[end]"|,"|say it|"|]}"#;
+        let expected = r#"{"messages":[|"a"|,"[skill]\n|Look \"up\".|\n[end]"|,"|say it|"|]}"#;
         assert_eq!(pieces(&body, &["Look \"up\".", "say it"]), expected);
         // One that is not there keeps none of the others from being found.
         assert_eq!(pieces(&body, &["Look \"up\".", "nowhere", "say it"]), expected);

@@ -116,9 +116,7 @@ impl TurnRecord<'_> {
 /// The verdict on a request, and whether a text was taken out of it.
 async fn verify_one(store: &Store, id: RequestId) -> AgentResult<(ReplayVerdict, bool)> {
     match store.request(id).await? {
-        Some(request) => {
-            Ok((verify_body(store, &request).await?, request.redacted.is_some()))
-        }
+        Some(request) => Ok((verify_body(store, &request).await?, request.redacted.is_some())),
         None => Err(StoreError::NotFound(RowId::Request(id)).into()),
     }
 }

@@ -78,10 +78,10 @@ mod tests {
 
     #[test]
     fn fields_and_rows_have_lines_of_their_own() {
-        let value = json!({"a": 1, "rows": [{"b": [1, 2]}, "c\n", [3]], "empty": [], "d": {"e": 2}});
+        let value =
+            json!({"a": 1, "rows": [{"b": [1, 2]}, "c\n", [3]], "empty": [], "d": {"e": 2}});
         let written = to_lines(&value);
-        let expected =
-            "{\n\"a\":1,\n\"rows\":[\n{\"b\":[1,2]},\n\"c\\n\",\n[3]],\n\"empty\":[],\n\"d\":{\"e\":2}}";
+        let expected = "{\n\"a\":1,\n\"rows\":[\n{\"b\":[1,2]},\n\"c\\n\",\n[3]],\n\"empty\":[],\n\"d\":{\"e\":2}}";
         assert_eq!(written, expected);
         assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), value);
     }

@@ -10,10 +10,10 @@ use recto_context::mode::words::{MessageSign, TalkKind};
 use recto_context::{
     AssemblyInputs, AttachedFile, Calibration, ChatRole, ContentPart, ContentRef, ContentSource,
     ContextRecord, DropReason, FileNotice, Image, ImageRender, IncludeMode, ItemKind, Layer,
-    LayoutPreset, Message, MessageBody, MessageId, MessageRef, MessageStamp, Mode, ModeDecision,
-    ModeReason, Opaque, OpaqueKind, PageLayout, PartReason, PickPlacement, RecordBundle,
-    RecordContents, RequestContext, RestoreError, Text, TokenCounter, TokenRates, Tokens,
-    ToolCalls, TurnNumber, UserMessage, Window, compare_requests, render_messages,
+    LayoutPreset, Message, MessageBody, MessageHash, MessageId, MessageRef, MessageStamp, Mode,
+    ModeDecision, ModeReason, Opaque, OpaqueKind, PageLayout, PartReason, PickPlacement,
+    RecordBundle, RecordContents, RequestContext, RestoreError, Text, TokenCounter, TokenRates,
+    Tokens, ToolCalls, TurnNumber, UserMessage, Window, compare_requests, render_messages,
 };
 use serde_json::{Value, json};
 
@@ -493,7 +493,8 @@ fn what_was_changed_or_lost_is_named() {
 fn errors_name_what_is_wrong() {
     let hash = Text::from("a").hash();
     let (what, found) = (ContentRef::Text(hash), ContentRef::Text(Text::from("b").hash()));
-    let message = ContentRef::Message(MessageRef { id: MessageId(7), hash });
+    let message =
+        ContentRef::Message(MessageRef { id: MessageId(7), hash: MessageHash::from_hash(hash) });
     let errors = [
         RestoreError::Version { found: 2 },
         RestoreError::Unreadable { problem: "no JSON".to_owned() },
@@ -503,7 +504,7 @@ fn errors_name_what_is_wrong() {
     expect![[r#"
         the record has form 2; this version of Recto reads form 1
         the record can't be read: no JSON
-        message 7 (17762fddd969a453925d65717ac3eea21320b66b54342fde15128d6caf21215f) is missing
+        message 7 (17762fddd969a453925d65717ac3eea2) is missing
         text 17762fddd969a453925d65717ac3eea21320b66b54342fde15128d6caf21215f was changed: it is text 10e5cf3d3c8a4f9f3468c8cc58eea84892a22fdadbc1acb22410190044c1d553 now"#]].assert_eq(&errors.map(|error| error.to_string()).join("\n"));
 }
 

@@ -29,11 +29,8 @@ async fn old_records_go_and_what_was_kept_against_them_stays() {
     for n in 0..60 {
         context.push_str(&format!("[{n},\"{}\"]\n", ContentHash::of_bytes(&[n])));
         let body = [format!("request {n}"), talk(u64::from(n), 300)];
-        let new = NewRequest {
-            context: context.clone(),
-            body: body.iter().collect(),
-            ..request(1, &[])
-        };
+        let new =
+            NewRequest { context: context.clone(), body: body.iter().collect(), ..request(1, &[]) };
         let id = sent_at(&bench, &session, new, i64::from(n)).await;
         written.push((id, context.clone(), body.concat()));
     }

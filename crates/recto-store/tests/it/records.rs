@@ -112,7 +112,8 @@ async fn long_chains_are_read_as_they_were_written() {
         // Now and then a piece that is short.
         body.push(talk(n, if n % 3 == 0 { 40 } else { 200 }));
         context.push_str(&format!("[{n},\"{}\"]", ContentHash::of_bytes(&n.to_le_bytes())));
-        let new = NewRequest { context: context.clone(), body: body.iter().collect(), ..request(1, &[]) };
+        let new =
+            NewRequest { context: context.clone(), body: body.iter().collect(), ..request(1, &[]) };
         let id = sent(&bench.store, &session, new).await;
         written.push((id, context.clone(), body.concat()));
         if n % 37 == 36 {

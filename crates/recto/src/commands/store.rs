@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use recto_context::{Remedy, grouped_digits};
 use jiff::{SignedDuration, Timestamp};
+use recto_context::{Remedy, grouped_digits};
 use recto_store::{
     ContentSize, CopiedTable, Moment, PostgresUrl, SalvageReport, SalvagedTable, Store,
     StoreComposition, StoreLocation, StoreOptions, StoreResult, check_store, copy_store,
@@ -15,9 +15,7 @@ use recto_workspace::Severity;
 use serde_json::{Value, json};
 
 use crate::check_report::{CheckProblem, CheckReport};
-use crate::cli::{
-    StoreCheckArgs, StoreCommand, StoreCopyArgs, StoreGcArgs, StoreMigrateArgs,
-};
+use crate::cli::{StoreCheckArgs, StoreCommand, StoreCopyArgs, StoreGcArgs, StoreMigrateArgs};
 use crate::config::Settings;
 use crate::draw::{PageWidth, TextTable};
 use crate::failure::{CliFailure, CliResult};

@@ -94,18 +94,19 @@ fn two_hundred_turns(question: usize, answer: usize) -> (usize, Cost) {
 }
 
 #[test]
-fn a_stable_prefix_is_stored_once_and_a_turn_costs_at_most_twice_its_new_content() {
+fn a_stable_prefix_is_stored_once_and_a_turn_costs_little_beside_its_new_content() {
     let (said, cost) = two_hundred_turns(400, 600);
     println!("said {said} bytes: {cost:?}");
-    assert!(cost.record <= 2 * said, "{cost:?} for {said} bytes");
-    assert!(cost.file <= 3 * said, "{cost:?} for {said} bytes");
-    // As the text of its layers, and as the piece of the body that they became.
-    assert!(cost.prefixes <= 3, "{cost:?}");
+    assert!(cost.record <= said, "{cost:?} for {said} bytes");
+    assert!(cost.file <= 2 * said, "{cost:?} for {said} bytes");
+    // As the text of its layers; the body refers to it.
+    assert_eq!(cost.prefixes, 1, "{cost:?}");
 }
 
 #[test]
 fn short_turns_cost_little_too() {
     let (said, cost) = two_hundred_turns(80, 120);
     println!("said {said} bytes: {cost:?}");
-    assert!(cost.record <= 5 * said, "{cost:?} for {said} bytes");
+    // Most of it is what every request has, whatever was said: hashes, counts and times.
+    assert!(2 * cost.record <= 5 * said, "{cost:?} for {said} bytes");
 }

@@ -35,7 +35,7 @@ pub(super) async fn run(
         CliFailure::new(format!("the text can't be redacted: {error}"))
             .hint("name a longer stretch of what stands there")
     })?;
-    store.must_be_alone().map_err(in_use)?;
+    store.must_be_alone().await.map_err(in_use)?;
     let found = count_redaction(store, &redaction).await?;
     if confirmation == Confirmation::Asked && !is_meant(typed, found)? {
         tell(&"nothing was redacted");

@@ -32,6 +32,11 @@ fn a_conversation_is_taken_to_a_server_and_goes_on_there() {
     home.ok(&["replay", "--verify"]);
     home.ok(&["store", "check"]);
     assert!(home.ok(&["store", "migrate"]).contains("has version"));
+    let redacted = home.run(&["sessions", "redact", "good day to you", "--yes"]);
+    assert!(redacted.err.contains("for the server to say"), "{}", redacted.err);
+    assert!(home.ok(&["replay", "--verify"]).contains("1 of them redacted since"));
+    assert!(home.ok(&["sessions", "show", "default"]).contains("[redacted]"));
+    assert!(home.ok(&["store", "gc"]).contains("dropped 0 records"));
     let doctor = home.run(&["doctor"]);
     assert!(doctor.out.contains("has 1 session"), "{}", doctor.out);
     home.run(&["store", "check", "--salvage"]).fails_with("only a file can be salvaged");

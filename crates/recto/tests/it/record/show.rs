@@ -105,7 +105,7 @@ fn the_json_of_a_turn_is_complete() {
     expect!["turn approvals messages requests"].assert_eq(&keys(&shown));
     let request = only_request(&shown);
     expect![
-        "id number at model wire options fidelity purpose chosen prefix search context body answer"
+        "id number at model wire options fidelity purpose chosen prefix search context body answer redacted"
     ]
     .assert_eq(&keys(request));
     let context = &request["context"];
