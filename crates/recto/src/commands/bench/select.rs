@@ -225,8 +225,8 @@ impl SelectBench {
         let limits = ListLimits { lines: self.options.list.lines, tokens: self.list_tokens };
         let lines = write_list(&POSSIBLE_HEADING, &entries.collect::<Vec<_>>(), limits);
         let items = known.into_iter().map(|(_, item)| item).take(lines.len()).collect();
-        let mut list: Vec<String> = lines.iter().map(ToString::to_string).collect();
-        list.insert(0, POSSIBLE_HEADING.to_string());
+        let mut list: Vec<String> = lines.iter().map(|line| line.as_str().to_owned()).collect();
+        list.insert(0, POSSIBLE_HEADING.as_str().to_owned());
         let tokens = match lines.is_empty() {
             true => Tokens::ZERO,
             false => TokenCounter::estimated().text(&list.join("\n").into()),
