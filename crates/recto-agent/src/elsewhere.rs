@@ -15,11 +15,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use recto_context::{MessageBody, visible_text};
 use recto_store::{
     ChangeWatch, OwnedTurn, SessionId, Store, StoreResult, StoredMessage, StoredTurn, TurnEnding,
     TurnId, TurnOwner, TurnStatus,
 };
+use tokio::task::JoinHandle;
 
 use crate::event::{ClientCall, EventKind, FinishedTurn, TurnError, TurnSnapshot, UsageTotals};
 use crate::event_stream::{EventStream, TurnTeller};
@@ -33,14 +35,31 @@ const FOLLOWING_LOOK: Duration = Duration::from_millis(250);
 /// Starts to tell of turns elsewhere, unless that is done already. It ends with the agent, or when
 /// nobody listens.
 pub(crate) fn tell_of_turns_elsewhere(shared: &Arc<AgentShared>) {
-    if !shared.tells_elsewhere.swap(true, Ordering::SeqCst) {
+    if !shared.elsewhere.is_on.swap(true, Ordering::SeqCst) {
         let changes = shared.parts.store.watch_changes();
-        tokio::spawn(watch(Arc::downgrade(shared), ElsewhereTurns::new(changes)));
+        let task = tokio::spawn(watch(Arc::downgrade(shared), ElsewhereTurns::new(changes)));
+        *shared.elsewhere.task.lock() = Some(task);
     }
 }
 
-/// Whether somebody tells of turns elsewhere.
-pub(crate) type ElsewhereFlag = AtomicBool;
+/// The task that tells of turns elsewhere, while there is one.
+#[derive(Debug, Default)]
+pub(crate) struct ElsewhereWatch {
+    is_on: AtomicBool,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl ElsewhereWatch {
+    /// Ends it. It has a connection of its own, and a database that somebody still reads is not
+    /// put in order by whoever closes it.
+    pub(crate) async fn end(&self) {
+        let task = self.task.lock().take();
+        if let Some(task) = task {
+            task.abort();
+            let _ = task.await;
+        }
+    }
+}
 
 async fn watch(shared: Weak<AgentShared>, mut turns: ElsewhereTurns) {
     loop {
@@ -48,13 +67,13 @@ async fn watch(shared: Weak<AgentShared>, mut turns: ElsewhereTurns) {
             let Some(shared) = shared.upgrade() else { return };
             let streams = shared.streams.listened();
             if streams.is_empty() || shared.closing.is_requested() {
-                shared.tells_elsewhere.store(false, Ordering::SeqCst);
+                shared.elsewhere.is_on.store(false, Ordering::SeqCst);
                 turns.let_go(&shared.parts.store, |_| true).await;
                 // Somebody may have come just now, and found it done already.
                 if shared.streams.listened().is_empty() || shared.closing.is_requested() {
                     return;
                 }
-                if shared.tells_elsewhere.swap(true, Ordering::SeqCst) {
+                if shared.elsewhere.is_on.swap(true, Ordering::SeqCst) {
                     return;
                 }
                 continue;

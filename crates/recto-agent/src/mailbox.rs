@@ -536,7 +536,12 @@ async fn run_claimed(runner: &mut TurnRunner<'_>, turn: &StoredTurn) -> AgentRes
 /// Whether the store could not be had, and may be later. Nothing is known then of how far the turn
 /// is in it.
 fn is_out_of_reach(error: &AgentError) -> bool {
-    matches!(error, AgentError::Store(StoreError::Unreachable { .. } | StoreError::Locked { .. }))
+    matches!(
+        error,
+        AgentError::Store(
+            StoreError::Unreachable { .. } | StoreError::Locked { .. } | StoreError::Full { .. }
+        )
+    )
 }
 
 /// Whether another process has the turn by now, or has ended it.

@@ -20,7 +20,7 @@ use tokio::sync::{Notify, watch};
 use crate::actor::Actor;
 use crate::agent_catalog::{AgentCatalog, CatalogCache, CatalogPurpose};
 use crate::delegation::{AgentLink, DelegateTool};
-use crate::elsewhere::ElsewhereFlag;
+use crate::elsewhere::ElsewhereWatch;
 use crate::error::{AgentError, AgentResult};
 use crate::event_stream::EventStreams;
 use crate::exact_counts::ExactCounts;
@@ -64,8 +64,8 @@ pub(crate) struct AgentShared {
     pub(crate) gate: TurnGate,
     /// The events of the sessions that somebody talks in or watches.
     pub(crate) streams: EventStreams,
-    /// Whether somebody tells those who listen of turns in other processes.
-    pub(crate) tells_elsewhere: ElsewhereFlag,
+    /// The task that tells those who listen of turns in other processes.
+    pub(crate) elsewhere: ElsewhereWatch,
     /// Whether the agent's schedules are run here.
     pub(crate) schedules: Mutex<ScheduleHealth>,
     /// Given when the agent is shut down.
@@ -100,7 +100,7 @@ impl AgentShared {
             taken_up: Mutex::default(),
             gate: TurnGate::default(),
             streams: EventStreams::default(),
-            tells_elsewhere: ElsewhereFlag::default(),
+            elsewhere: ElsewhereWatch::default(),
             schedules: Mutex::default(),
             closing: StopSignal::default(),
             #[cfg(test)]

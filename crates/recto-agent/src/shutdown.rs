@@ -115,6 +115,7 @@ impl Agent {
         // What is not done by then is what the next start is for.
         let _ = timeout(grace, self.shared.wait_for_idle()).await;
         let _ = timeout(DROP_LIMIT, join_all(self.mailboxes.abort_all())).await;
+        let _ = timeout(DROP_LIMIT, self.shared.elsewhere.end()).await;
         // A process that goes on must not keep what it left. Where the store does not take
         // it, the end of the process says the same.
         let _ = self.store().release_turns(self.name()).await;

@@ -192,14 +192,14 @@ fn a_record_of_everything() {
         parts: {"at":"items","by":"system","join":"paragraph","lead":"## Rule: dates\n","what":"Write dates as ISO 8601.","from":{"file":"rules/dates.md"},"item":{"kind":"rule","name":"dates","include":"always","priority":5},"why":"always"}
         parts: {"at":"items","by":"system","join":"paragraph","lead":"## Rule: tone\n","what":"Stay calm.","from":{"file":"rules/tone.md"},"item":{"kind":"rule","name":"tone","include":"always","priority":10},"why":"always"}
         parts: {"at":"items","by":"system","join":"paragraph","lead":"## Reference: api\n","what":"GET /v1/things lists things.","from":{"file":"rules/api.md"},"item":{"kind":"reference","name":"api","include":"always","priority":500},"why":"always"}
-        parts: {"at":"history","by":"user","join":"new_message","what":{"message":[1,"aa7b21217bd209a2a7f7ab2088ded6a23bbac17df02222155218aefd106453dd"]},"from":"session","why":"recent"}
-        parts: {"at":"history","by":"assistant","join":"new_message","what":{"message":[2,"f975d8e00b329a39f9ec0ff10b97b689a84125876258830f0d433383c6ad4b3b"]},"from":"session","why":"recent"}
-        parts: {"at":"history","by":"tool","join":"new_message","what":{"message":[3,"6d3393b1c6a2bbff39f86e2cc16d9519d8ffe1938085d2911ed894f9125ca599"]},"from":"session","why":"recent"}
-        parts: {"at":"history","by":"assistant","join":"new_message","what":{"message":[4,"b9a6306d722051beb6e2dfbae1b49f71a68ff91e478dab4cb3f1f4c747cdd087"]},"from":"session","why":"recent"}
+        parts: {"at":"history","by":"user","join":"new_message","what":{"message":[1,"aa7b21217bd209a2a7f7ab2088ded6a2"]},"from":"session","why":"recent"}
+        parts: {"at":"history","by":"assistant","join":"new_message","what":{"message":[2,"f975d8e00b329a39f9ec0ff10b97b689"]},"from":"session","why":"recent"}
+        parts: {"at":"history","by":"tool","join":"new_message","what":{"message":[3,"6d3393b1c6a2bbff39f86e2cc16d9519"]},"from":"session","why":"recent"}
+        parts: {"at":"history","by":"assistant","join":"new_message","what":{"message":[4,"b9a6306d722051beb6e2dfbae1b49f71"]},"from":"session","why":"recent"}
         parts: {"at":"picks","by":"user","join":"new_message","what":"[context for this message]","why":"heading"}
         parts: {"at":"picks","by":"user","join":"paragraph","lead":"[rule: auth]\n","what":"Use tokens.","from":{"file":"rules/auth.md"},"item":{"kind":"rule","name":"auth","include":"agent","priority":1,"scores":{"probability":0.75}},"why":"found"}
         parts: {"at":"picks","by":"user","join":"paragraph","what":"[end of context]","why":"heading"}
-        parts: {"at":"message","by":"user","join":"paragraph","lead":"[2026-11-15 08:07] ","what":{"message":[9,"07deff0e7d48944f44b7b4fcfab05c48120f84ea8bf9d89ae0c6ab02c7b556f0"]},"from":"session","why":"current"}
+        parts: {"at":"message","by":"user","join":"paragraph","lead":"[2026-11-15 08:07] ","what":{"message":[9,"07deff0e7d48944f44b7b4fcfab05c48"]},"from":"session","why":"current"}
         parts: {"at":"message","by":"user","join":"paragraph","what":{"hash":"43b1c27347c0924e97281170c2bdce0172d3e48fe80d00542086d36fec40b961"},"from":{"attachment":"a.txt"},"why":{"attached":{"bytes":180,"hash":"cd61185893754487f6dcdee4fe651b5d52d57a4460cd4b0a2b6dabbf0ae11fa2"}}}
         dropped: {"what":"rule gone","item":{"kind":"rule","name":"gone"},"at":"items","why":"vanished"}
         found: {"item":{"kind":"rule","name":"auth"},"scores":{"probability":0.75}}
@@ -209,7 +209,7 @@ fn a_record_of_everything() {
         descriptions: [{"kind":"skill","name":"git"},"Look at history."]
         mode: {"chosen":"full","reason":{"words":{"talk":"question"}},"matched":["what"]}
         tool_choice: "auto"
-        sent: {"message":[9,"07deff0e7d48944f44b7b4fcfab05c48120f84ea8bf9d89ae0c6ab02c7b556f0"],"stamp":"2026-11-15 08:07","picks":[{"item":{"kind":"rule","name":"auth"},"since":2,"text":"Use tokens."}]}
+        sent: {"message":[9,"07deff0e7d48944f44b7b4fcfab05c48"],"stamp":"2026-11-15 08:07","picks":[{"item":{"kind":"rule","name":"auth"},"since":2,"text":"Use tokens."}]}
         carry: {"message":9,"made_for":{"model":"default","window":4096},"trims":0,"history_from":null,"trimmed":{"messages":0,"tokens":0},"picks_from":null,"found_tools":[],"shed":[],"cut_picks":[],"condensed":[],"shortened":[]}
         window: {"tokens":4096,"source":"assumed"}
         counted: "estimated"

@@ -166,7 +166,7 @@ fn agent_parts(folder: &TempDir, fake: &FakeServer, store: Store) -> AgentParts 
             compaction: None,
             session_files: None,
             recovery_interval: AgentOptions::RECOVERY_INTERVAL,
-            chat_surfaces: Vec::new(),
+            chat_surfaces: vec!["telegram", "discord"],
             delegation: DelegationLimits::default(),
         },
         models: vec![model(fake)],

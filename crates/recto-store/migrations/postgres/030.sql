@@ -9,11 +9,6 @@ CREATE TABLE nodes (
     expires BIGINT NOT NULL
 );
 
--- One home at a time had the database up to here.
-ALTER TABLE recto_store DROP COLUMN IF EXISTS home;
-ALTER TABLE recto_store DROP COLUMN IF EXISTS host;
-ALTER TABLE recto_store DROP COLUMN IF EXISTS expires;
-
 CREATE TABLE leases (
     name  TEXT COLLATE "C" PRIMARY KEY,
     owner BIGINT NOT NULL

@@ -27,6 +27,11 @@ const STATE: &str = "CREATE TABLE IF NOT EXISTS recto_store (
 );
 INSERT INTO recto_store (one, version, revision) VALUES (1, 0, 0) ON CONFLICT DO NOTHING";
 
+/// Takes away which home had the database, of when only one could. Not in a transaction: who changes
+/// the table waits for all who wait for its row, and must not have that row.
+const DROP_HOLD: &str = "ALTER TABLE recto_store DROP COLUMN IF EXISTS home,
+    DROP COLUMN IF EXISTS host, DROP COLUMN IF EXISTS expires";
+
 /// Brings the database to the present version.
 pub(crate) fn migrate(db: &PostgresConnection, server: &PostgresServer) -> DbResult<()> {
     let mut pauses = Pauses::within(server.patience());
@@ -47,10 +52,18 @@ fn make_state(db: &PostgresConnection, server: &PostgresServer) -> DbResult<()> 
     let tables: Vec<String> = db.all(sql, &[], |row| row.get(0))?;
     let is_there = tables.iter().any(|name| name == "recto_store");
     match (is_there, tables.is_empty()) {
+        (true, _) if has_hold(db)? => db.batch(DROP_HOLD),
         (true, _) => Ok(()),
         (false, true) => db.batch(STATE),
         (false, false) => Err(StoreError::Foreign { path: server.place().to_owned() }.into()),
     }
+}
+
+fn has_hold(db: &PostgresConnection) -> DbResult<bool> {
+    let sql = "SELECT column_name FROM information_schema.columns
+               WHERE table_schema = current_schema() AND table_name = 'recto_store'
+                   AND column_name = 'home'";
+    Ok(db.first(sql, &[], |row| row.get::<_, String>("column_name"))?.is_some())
 }
 
 fn run_migrations(db: &PostgresConnection, server: &PostgresServer) -> DbResult<()> {

@@ -13,7 +13,7 @@ use crate::support::{
 };
 
 /// What made a database of each version.
-const MIGRATIONS: [&str; 19] = [
+const MIGRATIONS: [&str; 20] = [
     include_str!("../../migrations/001.sql"),
     include_str!("../../migrations/002.sql"),
     include_str!("../../migrations/003.sql"),
@@ -32,6 +32,7 @@ const MIGRATIONS: [&str; 19] = [
     include_str!("../../migrations/016.sql"),
     include_str!("../../migrations/017.sql"),
     include_str!("../../migrations/018.sql"),
+    include_str!("../../migrations/020.sql"),
     include_str!("../../migrations/030.sql"),
 ];
 

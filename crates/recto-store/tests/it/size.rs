@@ -102,7 +102,7 @@ async fn a_stable_prefix_is_stored_once_and_a_turn_costs_its_new_content() {
 async fn a_short_turn_costs_little_more_than_its_rows() {
     let (record, file) = cost(80, 120).await;
     assert!(record <= 2.0, "the record costs {record:.2} of what is new");
-    assert!(file <= 4.0, "the file costs {file:.2} of what is new");
+    assert!(file <= 4.5, "the file costs {file:.2} of what is new");
 }
 
 #[tokio::test]

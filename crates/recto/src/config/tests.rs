@@ -578,6 +578,7 @@ fn rows_say_what_holds_and_why() {
         search.list_lines = 12  # default
         search.list_tokens = 200  # default
         store.path = "/home/me/.recto/data/recto.db"  # default
+        store.lease_seconds = 15  # default
         server.listen = "127.0.0.1:7411"  # default
         server.hosts = []  # default
         server.require_token = false  # default

@@ -24,13 +24,22 @@ fn a_new_home_has_something_of_everything() {
         context["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
     assert_eq!(
         tools,
-        ["read_file", "write_file", "list_files", "remember", "recall", "forget", "utc_time",]
+        [
+            "read_item",
+            "read_file",
+            "write_file",
+            "list_files",
+            "remember",
+            "recall",
+            "forget",
+            "utc_time",
+        ]
     );
     assert_eq!(context["notices"], serde_json::json!([]));
 }
 
 #[test]
-fn all_of_it_is_under_six_hundred_tokens_and_a_thousand_with_the_tools() {
+fn all_of_it_is_under_six_hundred_tokens_and_little_more_than_a_thousand_with_the_tools() {
     let home = Home::ready();
     let counter = TokenCounter::estimated();
     let files = home.tree().into_iter().filter(|(path, _)| !path.ends_with("config.toml"));
@@ -40,7 +49,7 @@ fn all_of_it_is_under_six_hundred_tokens_and_a_thousand_with_the_tools() {
     let context = home.context("hello", &[]);
     let prompt =
         context["budget"]["used"].as_u64().unwrap() + context["budget"]["tools"].as_u64().unwrap();
-    assert!(prompt < 1_000, "{prompt}");
+    assert!(prompt < 1_050, "{prompt}");
 }
 
 #[test]

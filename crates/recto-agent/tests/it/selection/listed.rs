@@ -5,6 +5,7 @@ use recto_context::{IncludeMode, ItemForm, ItemId, ItemKind, ItemReading, Layer,
 use recto_context::{RequestContext, ToolSpec};
 use recto_fakes::{FakeAnswer, FakeCall, FakeServer};
 use recto_store::SessionId;
+use recto_tools::{ToolOptions, Toolbox};
 use serde_json::json;
 
 use super::{command, item, requests};
@@ -48,6 +49,7 @@ fn talk(loads: &[&str], check: impl AsyncFnOnce(Agent, SessionId, Vec<RequestCon
         parts.search.options.list.opening = 0.0;
         parts.search.options.list.floor = 0.0;
         parts.options.built_in.push(clock());
+        parts.tools = Toolbox::new(ToolOptions::new(bench.path().join("workspace")));
         let agent = Agent::start(parts).await.unwrap();
         let session = session(&agent, "k").await;
         command(&agent, session, "/mode full").await;

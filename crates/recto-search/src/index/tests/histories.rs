@@ -29,6 +29,7 @@ proptest! {
     #[test]
     fn any_history_ranks_as_none(history in prop::collection::vec(any_entries(), 1..6)) {
         let mut index = SearchIndex::default();
+        index.correct_by(QueryCorrection::none());
         let mut kept = HashSet::new();
         for entries in &history {
             let updated = index.update(entries.clone());

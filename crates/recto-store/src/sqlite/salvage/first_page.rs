@@ -87,7 +87,7 @@ impl ListLeaf {
         let mut leaf: Option<ListLeaf> = None;
         for cell in 0..count {
             let place = usize::from(u16_at(page, LEAF_HEADER + 2 * cell)?);
-            let entry = ListEntry::read(page.get(place..)?)?;
+            let entry = SchemaEntry::read(page.get(place..)?)?;
             let before = leaf.map(|leaf| leaf.last);
             if before.is_some_and(|before| before >= entry.row) {
                 return None;
@@ -106,12 +106,12 @@ impl ListLeaf {
 }
 
 /// A row of the list of tables, as far as it has to be known.
-struct ListEntry {
+struct SchemaEntry {
     row: i64,
     is_own_table: bool,
 }
 
-impl ListEntry {
+impl SchemaEntry {
     /// Its columns are the kind, the name, the name of the table, the first page and the SQL. All
     /// but the last stand in the cell, however long that is.
     fn read(cell: &[u8]) -> Option<Self> {
@@ -141,7 +141,7 @@ impl ListEntry {
         if !KINDS.contains(&kind) || !(sql == 0 || is_text(&sql)) {
             return None;
         }
-        Some(ListEntry { row, is_own_table: kind == b"table" && name == OWN_TABLE })
+        Some(SchemaEntry { row, is_own_table: kind == b"table" && name == OWN_TABLE })
     }
 }
 

@@ -113,7 +113,8 @@ fn a_few_days_are_read_one_by_one() {
 
         In how many turns an item was taken (on the page with its text), offered (to be
         called, or read by its name), left (considered, and not on the page) and used
-        (called, read or recalled; whether a rule or a reference was can't be seen).
+        (called, read by its name or recalled; of a rule or a reference on the page it
+        can't be seen).
         It was last used by the last turn that took it or used it.
         item            taken  offered  left  used  last used
         tool read_file      0       60     0    19  2025-11-17

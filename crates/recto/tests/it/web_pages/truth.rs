@@ -98,7 +98,11 @@ fn check_items(home: &Home, turn: &str, context: &Value, page: &str, show: &str)
                 // A rule and a reference may have one name.
                 let text: Vec<String> =
                     rows.iter().map(|row| text_of(row.split("</li>").next().unwrap())).collect();
-                let badge = format!("[{}{}", include[..1].to_uppercase(), &include[1..]);
+                let is_possible = standing["reason"] == "possible";
+                let badge = match is_possible {
+                    true => "[Listed".to_owned(),
+                    false => format!("[{}{}", include[..1].to_uppercase(), &include[1..]),
+                };
                 let tokens = standing["tokens"].as_u64().unwrap();
                 let shows = |text: &String| {
                     let numbers = text.replace(',', "");
