@@ -10,6 +10,7 @@
 //! What a turn does in this process is told by this process, and not here.
 
 use std::borrow::Cow;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -201,9 +202,9 @@ impl ElsewhereTurns {
             .collect();
         self.let_go(store, |turn| !elsewhere.contains(&turn)).await;
         for turn in elsewhere {
-            if !self.followed.contains_key(&turn) {
+            if let Entry::Vacant(unfollowed) = self.followed.entry(turn) {
                 store.follow_turn(turn).await?;
-                self.followed.insert(turn, FollowedTurn::default());
+                unfollowed.insert(FollowedTurn::default());
             }
         }
         Ok(())

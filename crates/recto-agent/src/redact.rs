@@ -127,7 +127,7 @@ async fn redact_request(
     let options = options.unwrap_or_else(|| record.options.clone());
     let body = match (encode(&record, &context), encode(&record, &redacted)) {
         // Where its page gives the body that was sent, the new page gives the new body.
-        (Some(before), Some(now)) if before.to_string() == sent => {
+        (Some(before), Some(now)) if before == sent => {
             let is_kept = |message: &Arc<Message>| {
                 known.get(&message.id).is_some_and(|kept| is_same(kept, message))
             };

@@ -202,7 +202,7 @@ fn check_sent(
     let Some(turn) = turns.first().copied() else { return };
     let all = sessions.iter().filter(|session| session.id == sent.session);
     let stored = all.flat_map(|session| &session.turns).find(|stored| stored.id == turn);
-    let is_there = found.iter().any(|place| *place == (sent.session, Some(turn)));
+    let is_there = found.contains(&(sent.session, Some(turn)));
     let Some(stored) = stored.filter(|stored| is_there || stored.begins == 0) else {
         faults.push(CheckerFault::Lost { token });
         return;

@@ -102,7 +102,7 @@ impl Cluster {
 
     /// The home of the first.
     pub(super) fn folder(&self) -> PathBuf {
-        let folder = self.folder.as_ref().map(TempDir::path).unwrap_or(Path::new("."));
+        let folder = self.folder.as_ref().map_or(Path::new("."), TempDir::path);
         folder.join("node-0")
     }
 

@@ -39,6 +39,8 @@ fn a_turn_waits_for_a_store_that_can_t_be_had_and_goes_on() {
         // No message is taken that can't be stored.
         let refused = agent.submit(session, Inbound::text(&owner(), "two")).await.unwrap_err();
         assert!(matches!(refused, AgentError::Store(_)), "{refused}");
+        // For longer than the store is waited for.
+        tokio::time::sleep(Duration::from_millis(500)).await;
         drop(lock);
 
         assert_eq!(finished(first).await.reply.unwrap(), "You said: one");

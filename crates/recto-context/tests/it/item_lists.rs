@@ -222,7 +222,8 @@ fn what_is_on_the_page_already_takes_no_line() {
 #[test]
 fn a_list_gets_shorter_before_picks_do_and_each_line_that_left_is_told() {
     let mut catalog = agent();
-    catalog.references[1].text = "word ".repeat(150).into();
+    // More than the smallest window that has a list.
+    catalog.references[1].text = "word ".repeat(1_800).into();
     let within = |target: u32| {
         let target = Some(Tokens::new(target));
         let case = TurnCase {
@@ -235,7 +236,7 @@ fn a_list_gets_shorter_before_picks_do_and_each_line_that_left_is_told() {
     // All has room but for a line or two: that there are more is a line itself.
     let whole = within(8_000);
     let (needed, all) = (whole.prompt_tokens().get(), lines(&whole).len());
-    let mut requests = (1..40).map(|less| within(needed - less));
+    let mut requests = (needed - 40..needed + 600).rev().map(within);
     let request = requests.find(|request| lines(request).len() < all).unwrap();
     let left = lines(&request);
     assert!((1..all).contains(&left.len()), "{left:?}");
