@@ -115,9 +115,18 @@ async fn the_turns_of_a_process_that_is_killed_are_taken_over() {
     assert_eq!(refused, Err(StoreError::NotOurs { turn: running, owner: TurnOwner::Elsewhere }));
 
     child.kill();
-    let open = bench.store.open_turns().await.unwrap();
-    let owners: Vec<_> = open.turns.iter().map(|turn| (turn.id, turn.owner)).collect();
-    assert_eq!(owners, [(running, Some(TurnOwner::Gone)), (queued, Some(TurnOwner::Gone))]);
+    // A file tells at once, a server when the lease is over.
+    let gone = [(running, Some(TurnOwner::Gone)), (queued, Some(TurnOwner::Gone))];
+    let mut owners = Vec::new();
+    for _ in 0..600 {
+        let open = bench.store.open_turns().await.unwrap();
+        owners = open.turns.iter().map(|turn| (turn.id, turn.owner)).collect();
+        if owners == gone {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    assert_eq!(owners, gone);
     let busy = StoreError::Busy { turn: running, owner: TurnOwner::Gone };
     assert_eq!(begin(&bench.store, &session, 2, "next").await, Err(busy));
 
