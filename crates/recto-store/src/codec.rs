@@ -6,6 +6,7 @@
 //! texts have few lines in common, a frame against the other text. It carries a
 //! checksum: against another text than its own it is found to be damaged.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, DParameter, SafeResult, get_frame_content_size};
@@ -24,8 +25,17 @@ const WORTH_TRYING_NEAR: usize = 32;
 /// What a frame begins with; its second byte never follows the first in UTF-8.
 const FRAME: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// What a difference by lines begins with: no frame does, and no UTF-8 text.
+/// What a difference by lines begins with: no frame does, and no UTF-8 text. Its new lines are packed
+/// with what surrounds them in the parent at hand, or with all of a parent that is small.
 const BY_LINES: u8 = 0xff;
+const BY_LINES_OF_SMALL: u8 = 0xfe;
+
+/// A parent up to this size is at hand for new lines as a whole: hashes and counts that move from one
+/// place to another are found in it. In a larger one that would take too long.
+const SMALL: usize = 64 << 10;
+
+/// How hard zstd tries for new lines. Most of the time goes into looking at what is at hand.
+const LEVEL_NEAR: i32 = 1;
 
 /// With more that is new, lines don't tell what two texts have in common.
 const MOST_NEW_LINES: usize = 8 << 10;
@@ -101,11 +111,12 @@ pub(crate) fn pack_against(parent: LinedText<'_>, text: LinedText<'_>) -> Option
     if new_lines.len() > MOST_NEW_LINES {
         return compress(text.0, Some(parent.0));
     }
-    let near = diff.neighbours(parent)?;
+    let kind = if parent.0.len() <= SMALL { BY_LINES_OF_SMALL } else { BY_LINES };
+    let near = text_at_hand(kind, &diff, parent)?;
     let frame = (new_lines.len() >= WORTH_TRYING_NEAR).then(|| compress_near(&new_lines, &near));
     let packed = frame.flatten().filter(|frame| frame.len() < new_lines.len());
     let mut written = Vec::with_capacity(16 + packed.as_ref().map_or(new_lines.len(), Vec::len));
-    written.push(BY_LINES);
+    written.push(kind);
     written.extend(checksum(text.0.as_bytes()).to_le_bytes());
     write_runs(&mut written, &diff);
     written.extend_from_slice(packed.as_deref().unwrap_or(new_lines.as_bytes()));
@@ -114,14 +125,14 @@ pub(crate) fn pack_against(parent: LinedText<'_>, text: LinedText<'_>) -> Option
 
 /// Gives the text back that [`pack_against`] was given, by the same parent.
 pub(crate) fn unpack_against(parent: &str, packed: &[u8]) -> Result<String, CodecError> {
-    let Some((&BY_LINES, rest)) = packed.split_first() else {
+    let Some((&kind @ (BY_LINES | BY_LINES_OF_SMALL), rest)) = packed.split_first() else {
         return decompress(packed, Some(parent));
     };
     let (expected, rest) = rest.split_first_chunk().ok_or(CodecError)?;
     let mut rest = rest;
     let diff = read_runs(&mut rest).ok_or(CodecError)?;
     let lines = LineList::new(parent);
-    let near = diff.neighbours((parent, &lines)).ok_or(CodecError)?;
+    let near = text_at_hand(kind, &diff, (parent, &lines)).ok_or(CodecError)?;
     let new_lines = match rest.starts_with(&FRAME) {
         true => decompress(rest, Some(&near))?,
         false => String::from_utf8(rest.to_vec()).map_err(|_| CodecError)?,
@@ -129,6 +140,14 @@ pub(crate) fn unpack_against(parent: &str, packed: &[u8]) -> Result<String, Code
     let text = diff.apply((parent, &lines), &new_lines).ok_or(CodecError)?;
     let is_it = checksum(text.as_bytes()) == u32::from_le_bytes(*expected);
     if is_it { Ok(text) } else { Err(CodecError) }
+}
+
+/// What new lines are packed with in a difference of a kind.
+fn text_at_hand<'p>(kind: u8, diff: &LineDiff, parent: LinedText<'p>) -> Option<Cow<'p, str>> {
+    match kind {
+        BY_LINES_OF_SMALL => Some(Cow::Borrowed(parent.0)),
+        _ => diff.neighbours(parent).map(Cow::Owned),
+    }
 }
 
 /// Writes what two texts have in common: how many runs, and of each how many lines are new, how far
@@ -203,7 +222,7 @@ fn compress_near(lines: &str, near: &str) -> Option<Vec<u8>> {
     let mut frame = Vec::with_capacity(zstd::zstd_safe::compress_bound(lines.len()));
     let mut context = CCtx::try_create()?;
     let set_up = |context: &mut CCtx<'_>| {
-        context.set_parameter(CParameter::CompressionLevel(LEVEL))?;
+        context.set_parameter(CParameter::CompressionLevel(LEVEL_NEAR))?;
         context.set_parameter(CParameter::WindowLog(window_log(near.len() + lines.len())))
     };
     set_up(&mut context).ok()?;
@@ -335,6 +354,17 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_anywhere_in_a_small_parent_is_not_written_again() {
+        let hash = |n: u64| format!("{:016x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let parent: String = (0..300).map(|n| format!("{} {n}\n", hash(n))).collect();
+        // The hash of a line far from where the new one is.
+        let text = format!("{parent}again {}{}{}\n", hash(7), hash(8), hash(9));
+        let packed = against(&parent, &text);
+        assert!(packed.len() < 48, "{}", packed.len());
+        assert_eq!(unpack_against(&parent, &packed), Ok(text));
+    }
+
+    #[test]
     fn a_difference_of_before_is_still_read() {
         let (parent, text) = ("some words\n".repeat(30), "some words\n".repeat(31) + "and more");
         let frame = compress(&text, Some(&parent)).unwrap();
@@ -390,9 +420,9 @@ mod tests {
         #[test]
         fn any_bytes_can_be_looked_at(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let framed = [FRAME.as_slice(), &bytes].concat();
-            let lined = [&[BY_LINES; 5][..], &bytes].concat();
+            let lined = [BY_LINES, BY_LINES_OF_SMALL].map(|kind| [&[kind; 5][..], &bytes].concat());
             let _ = (unpack(&bytes), unpack(&framed), unpack_against("parent", &framed));
-            let _ = unpack_against("some\nlines\n", &lined);
+            let _ = lined.map(|lined| unpack_against("some\nlines\n", &lined));
             let mut unpacker = Unpacker::default();
             prop_assert_eq!(unpacker.unpack(&framed).map(str::to_owned), unpack(&framed));
             prop_assert_eq!(unpacker.unpack(&bytes).map(str::to_owned), unpack(&bytes));

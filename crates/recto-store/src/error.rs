@@ -139,6 +139,9 @@ pub enum StoreError {
     /// The server of the database does not let this user in.
     #[error("the database `{url}` refuses the user or the password")]
     LogInRefused { url: String },
+    /// It can't be known whether the server is the one that was meant.
+    #[error("the connection to the database `{url}` can't be trusted: {why}")]
+    Untrusted { url: String, why: String },
     /// The server has no such database.
     #[error("there is no database `{url}`")]
     NoDatabase { url: String },
@@ -203,9 +206,12 @@ impl StoreError {
             StoreError::Unreachable { .. } => {
                 Some("look whether the server runs, and whether the URL in the config is right")
             }
-            StoreError::LogInRefused { .. } => {
-                Some("check the user in the URL, and the variable that `store.password_env` names")
-            }
+            StoreError::LogInRefused { .. } => Some(
+                "check the user in the URL, the variable that `store.password_env` names, and whether the server wants TLS (`sslmode` in the URL)",
+            ),
+            StoreError::Untrusted { .. } => Some(
+                "name the file of the certificates that signed the server's with `sslrootcert` in the URL, and the host as its certificate does",
+            ),
             StoreError::NoDatabase { .. } => {
                 Some("make it with `createdb`, or check its name in the URL")
             }
@@ -367,6 +373,9 @@ fn from_sqlite(error: &rusqlite::Error, path: PathBuf) -> StoreError {
 /// Whether a server was not reached, has gone, or is not ready.
 fn is_unreachable(error: &postgres::Error) -> bool {
     let is_io = || error.source().is_some_and(|cause| cause.is::<io::Error>());
+    if certificate_problem(error).is_some() {
+        return false;
+    }
     match error.code() {
         None => error.is_closed() || is_io(),
         Some(code) => {
@@ -382,6 +391,13 @@ fn is_unreachable(error: &postgres::Error) -> bool {
     }
 }
 
+/// What is wrong with the server's certificate, if that is what ended the connection.
+fn certificate_problem(error: &postgres::Error) -> Option<&rustls::Error> {
+    let io = error.source()?.downcast_ref::<io::Error>()?;
+    let told: &rustls::Error = io.get_ref()?.downcast_ref()?;
+    matches!(told, rustls::Error::InvalidCertificate(_)).then_some(told)
+}
+
 fn is_conflict(error: &postgres::Error) -> bool {
     let codes = [&SqlState::T_R_SERIALIZATION_FAILURE, &SqlState::T_R_DEADLOCK_DETECTED];
     error.code().is_some_and(|code| codes.contains(&code))
@@ -395,6 +411,9 @@ fn from_postgres(error: &postgres::Error, path: PathBuf) -> StoreError {
         (None, Some(cause)) => cause.to_string(),
         (None, None) => error.to_string(),
     };
+    if let Some(refused) = certificate_problem(error) {
+        return StoreError::Untrusted { url, why: refused.to_string() };
+    }
     if is_unreachable(error) {
         return StoreError::Unreachable { url, why };
     }

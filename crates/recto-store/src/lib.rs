@@ -106,7 +106,8 @@ pub use leases::LeaseOutcome;
 pub use names::{SessionName, SessionNameError};
 pub use owner::TurnOwner;
 pub use pairings::{
-    NewPairing, PairedStanding, PairingGrant, PairingRequest, PairingSubject, StoredPairing,
+    MOST_WAITING_PAIRINGS, NewPairing, PairedStanding, PairingGrant, PairingRequest,
+    PairingSubject, StoredPairing,
 };
 pub use records::{RequestAnswer, RequestRecord, RequestUsage};
 pub use redactions::{RedactedSession, RedactionCounts};

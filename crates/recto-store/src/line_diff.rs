@@ -3,7 +3,7 @@
 //! Documents of one session have nearly all lines in common, in the same order. So a difference is a
 //! list of runs of lines that the parent has, with the new lines between them, and finding it takes
 //! little more than one comparison of bytes: no table is made of either text. The new lines resemble those that stand
-//! in their place; they are packed with what surrounds them in the parent at hand ([`LineDiff::neighbours`]).
+//! in their place; they are packed with what surrounds them in a large parent at hand ([`LineDiff::neighbours`]).
 //!
 //! Pure functions over texts. Where a difference is written down is `codec`'s to say.
 

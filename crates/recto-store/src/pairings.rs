@@ -14,7 +14,12 @@ use crate::rows::{self, DbResult};
 use crate::store::Store;
 
 /// How many may wait at once to be let in by one bot.
-const MOST_OPEN: i64 = 5;
+pub const MOST_WAITING_PAIRINGS: usize = 5;
+
+/// Ten minutes, in microseconds: who has waited so long makes room for somebody else, where as many
+/// wait as may. So a few strangers can't keep everybody else out, and whoever gets a code has the
+/// time to tell it.
+const ROOM_SPAN: i64 = 600_000_000;
 
 /// How many codes that are none may be tried within [`GUESS_SPAN`].
 const MOST_GUESSES: i64 = 10;
@@ -206,7 +211,8 @@ impl Store {
         approved.ok_or(StoreError::NoSuchCode { code })
     }
 
-    /// Lets in whoever waits under this number. Only for those who see the list.
+    /// Lets in whoever waits under this number, or makes something else of who is let in. Only for
+    /// those who see the list.
     pub async fn approve_pairing_by_number(
         &self,
         id: PairingId,
@@ -214,11 +220,17 @@ impl Store {
         at: Moment,
     ) -> StoreResult<StoredPairing> {
         self.write(move |db| {
-            let waiting = must_exist(db, id)?;
-            if !waiting.is_waiting(at) {
-                return Err(StoreError::NotWaiting { pairing: id }.into());
+            let known = must_exist(db, id)?;
+            let is_let_in = known.approved.is_some() && known.revoked.is_none();
+            match (&grant, known.kind) {
+                _ if known.is_waiting(at) => let_in(db, &known, &grant, at),
+                (PairingGrant::Owner | PairingGrant::Guest(Some(_)), PairingSubject::Person)
+                    if is_let_in =>
+                {
+                    set_standing(db, &known, &grant, known.approved.unwrap_or(at))
+                }
+                _ => Err(StoreError::NotWaiting { pairing: id }.into()),
             }
-            let_in(db, &waiting, &grant, at)
         })
         .await
     }
@@ -300,8 +312,8 @@ fn request(
     let sql = "SELECT count(*) AS open FROM pairings WHERE channel = ?1 AND account = ?2
                AND approved IS NULL AND revoked IS NULL";
     let count = |row: &SqlRow<'_>| row.get::<_, i64>("open");
-    let open = db.first(sql, [&account.channel, &account.account], count)?;
-    if open.unwrap_or(0) >= MOST_OPEN {
+    let open = db.first(sql, [&account.channel, &account.account], count)?.unwrap_or(0);
+    if open >= MOST_WAITING_PAIRINGS as i64 && !make_room(db, account, now)? {
         return Ok(PairingRequest::Full);
     }
     let sql = "INSERT INTO pairings
@@ -321,6 +333,16 @@ fn request(
     ];
     let id = PairingId(db.insert(sql, values)?);
     Ok(PairingRequest::Begun(must_exist(db, id)?))
+}
+
+/// Gives up the wish of whoever has waited longest, if that is long enough: whether it has.
+fn make_room(db: &SqlConnection, account: &ChannelAccount, now: i64) -> DbResult<bool> {
+    let sql = "DELETE FROM pairings WHERE id = (
+                   SELECT id FROM pairings WHERE channel = ?1 AND account = ?2
+                   AND approved IS NULL AND revoked IS NULL AND requested <= ?3
+                   ORDER BY requested, id LIMIT 1)";
+    let ChannelAccount { channel, account } = account;
+    Ok(db.execute(sql, params![channel, account, now - ROOM_SPAN])? > 0)
 }
 
 /// What somebody hears who waits already: once that they wait. What was asked before has the same
@@ -386,6 +408,23 @@ fn let_in(
     grant: &PairingGrant,
     at: Moment,
 ) -> DbResult<StoredPairing> {
+    let sql = "SELECT welcome FROM pairings WHERE id = ?1";
+    let welcome: Option<Option<NewChannelDelivery>> =
+        db.first(sql, [waiting.id.0], |row| rows::optional_json(row, "welcome"))?;
+    if let Some(welcome) = welcome.flatten() {
+        let StoredPairing { channel, account, .. } = waiting.clone();
+        channel_deliveries::insert(db, &ChannelAccount { channel, account }, &welcome, at)?;
+    }
+    set_standing(db, waiting, grant, at)
+}
+
+/// Says what somebody is to the agent, since when.
+fn set_standing(
+    db: &SqlConnection,
+    waiting: &StoredPairing,
+    grant: &PairingGrant,
+    at: Moment,
+) -> DbResult<StoredPairing> {
     let (standing, person) = match (waiting.kind, grant) {
         (PairingSubject::Group, _) => (PairedStanding::Group, None),
         (PairingSubject::Person, PairingGrant::Owner) => (PairedStanding::Owner, None),
@@ -398,13 +437,6 @@ fn let_in(
                WHERE id = ?1";
     let values = params![waiting.id.0, at.microseconds(), rows::to_json(&standing)?, person];
     db.execute(sql, values)?;
-    let sql = "SELECT welcome FROM pairings WHERE id = ?1";
-    let welcome: Option<Option<NewChannelDelivery>> =
-        db.first(sql, [waiting.id.0], |row| rows::optional_json(row, "welcome"))?;
-    if let Some(welcome) = welcome.flatten() {
-        let StoredPairing { channel, account, .. } = waiting.clone();
-        channel_deliveries::insert(db, &ChannelAccount { channel, account }, &welcome, at)?;
-    }
     must_exist(db, waiting.id)
 }
 

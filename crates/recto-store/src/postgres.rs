@@ -13,17 +13,19 @@ pub(crate) mod dialect;
 pub(crate) mod hints;
 pub(crate) mod nodes;
 pub(crate) mod schema;
+mod tls;
 pub(crate) mod url;
 mod value;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
 use postgres::{Client, NoTls, Row, Statement};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::DbError;
 use crate::rows::DbResult;
@@ -36,11 +38,13 @@ use url::PostgresUrl;
 const SILENCE: Duration = Duration::from_secs(15);
 
 /// Nobody is at rest in the middle of a transaction for so long but who is stopped. It is shorter
-/// than others wait, so that none of them fails for it.
-const REST: Duration = Duration::from_secs(4);
+/// than others wait, so that none of them fails for it, and than a lease, so that what a stopped node
+/// has locked is free before it is missed.
+const LONGEST_REST: Duration = Duration::from_secs(4);
+const SHORTEST_REST: Duration = Duration::from_millis(500);
 
 /// The database on a server, and how it is used.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct PostgresServer {
     url: PostgresUrl,
     /// The URL as errors name it, without a password.
@@ -50,12 +54,20 @@ pub(crate) struct PostgresServer {
     /// How long a node counts as alive without a word from it.
     lease: Duration,
     hints: Arc<ChangeHints>,
+    /// What encrypts connections, where they are to be; made with the first.
+    tls: OnceLock<Option<MakeRustlsConnect>>,
+}
+
+impl std::fmt::Debug for PostgresServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PostgresServer").field("url", &self.url).finish_non_exhaustive()
+    }
 }
 
 impl PostgresServer {
     pub(crate) fn new(url: PostgresUrl, patience: Duration, lease: Duration) -> Self {
         let place = PathBuf::from(url.to_string());
-        PostgresServer { url, place, patience, lease, hints: Arc::default() }
+        PostgresServer { url, place, patience, lease, hints: Arc::default(), tls: OnceLock::new() }
     }
 
     pub(crate) fn place(&self) -> &Path {
@@ -74,6 +86,11 @@ impl PostgresServer {
         self.patience
     }
 
+    /// How long a connection may rest in the middle of a transaction.
+    fn rest(&self) -> Duration {
+        (self.lease / 4).clamp(SHORTEST_REST, LONGEST_REST)
+    }
+
     /// Connects, and waits for a server that is just starting.
     pub(crate) fn connect(&self, mode: ConnectionMode) -> DbResult<PostgresConnection> {
         let mut pauses = Pauses::within(self.patience);
@@ -85,6 +102,15 @@ impl PostgresServer {
         }
     }
 
+    /// What encrypts connections, where they are to be.
+    fn tls(&self) -> DbResult<Option<&MakeRustlsConnect>> {
+        if let Some(tls) = self.tls.get() {
+            return Ok(tls.as_ref());
+        }
+        let made = tls::connector(self.url.tls(), &self.url.to_string())?;
+        Ok(self.tls.get_or_init(|| made).as_ref())
+    }
+
     fn try_connect(&self, mode: ConnectionMode) -> DbResult<PostgresConnection> {
         let mut config = self.url.config();
         config.tcp_user_timeout(SILENCE).notice_callback(|_| {});
@@ -94,10 +120,13 @@ impl PostgresServer {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(self.patience);
         }
-        let mut client = config.connect(NoTls)?;
+        let mut client = match self.tls()? {
+            Some(tls) => config.connect(tls.clone())?,
+            None => config.connect(NoTls)?,
+        };
         if mode == ConnectionMode::Writing {
             // Who is stopped in the middle of writing must not hold up others for good.
-            let (wait, idle) = (self.patience.as_millis().max(1), REST.as_millis());
+            let (wait, idle) = (self.patience.as_millis().max(1), self.rest().as_millis());
             client.batch_execute(&format!(
                 "SET lock_timeout = {wait}; SET idle_in_transaction_session_timeout = {idle}"
             ))?;

@@ -1,16 +1,22 @@
 //! The address of a database on a PostgreSQL server. Its password is never shown.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
+use percent_encoding::percent_decode_str;
 use postgres::Config;
 use postgres::config::{Host, SslMode};
+
+use super::tls::{TlsMode, TlsWish};
 
 /// Where a PostgreSQL server has the store: `postgres://USER@HOST:PORT/DATABASE`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PostgresUrl {
+    /// What the client reads: all but what it says of certificates.
     text: String,
     password: Option<String>,
+    tls: TlsWish,
 }
 
 /// The text can't be the address of a database.
@@ -28,9 +34,12 @@ pub enum PostgresUrlError {
     /// It says of no database.
     #[error("it names no database")]
     NoDatabase,
-    /// It wants an encrypted connection.
-    #[error("it asks for TLS, which Recto does not speak to a database yet")]
-    Tls,
+    /// It says in an unknown way how the connection is to be encrypted.
+    #[error("its `sslmode` is none of `disable`, `require`, `verify-ca` and `verify-full`")]
+    TlsMode,
+    /// It wants to encrypt what does not leave the machine.
+    #[error("it asks for TLS over a socket of this machine, where there is none")]
+    TlsOverSocket,
 }
 
 impl PostgresUrl {
@@ -54,10 +63,19 @@ impl PostgresUrl {
         self
     }
 
+    /// How its connections are encrypted.
+    pub(super) fn tls(&self) -> &TlsWish {
+        &self.tls
+    }
+
     /// What the client needs to connect.
     pub(super) fn config(&self) -> Config {
         // It could be read when it was made.
         let mut config = self.text.parse().unwrap_or_else(|_| Config::new());
+        config.ssl_mode(match self.tls.mode {
+            TlsMode::Disable => SslMode::Disable,
+            TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => SslMode::Require,
+        });
         if let Some(password) = &self.password {
             config.password(password);
         }
@@ -72,6 +90,7 @@ impl FromStr for PostgresUrl {
         if !Self::is_meant(text) {
             return Err(PostgresUrlError::Scheme);
         }
+        let (text, tls) = take_tls(text)?;
         // What the parser says could quote the password.
         let config: Config = text.parse().map_err(|_| PostgresUrlError::Form)?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
@@ -80,11 +99,33 @@ impl FromStr for PostgresUrl {
         if config.get_dbname().is_none_or(str::is_empty) {
             return Err(PostgresUrlError::NoDatabase);
         }
-        if config.get_ssl_mode() == SslMode::Require {
-            return Err(PostgresUrlError::Tls);
+        let is_remote = |host: &Host| matches!(host, Host::Tcp(_));
+        if tls.mode > TlsMode::Disable && !config.get_hosts().iter().all(is_remote) {
+            return Err(PostgresUrlError::TlsOverSocket);
         }
-        Ok(PostgresUrl { text: text.to_owned(), password: None })
+        Ok(PostgresUrl { text, password: None, tls })
     }
+}
+
+/// Takes out of an address what the client's parser does not know, or not all of: how to encrypt.
+fn take_tls(text: &str) -> Result<(String, TlsWish), PostgresUrlError> {
+    let mut tls = TlsWish::default();
+    let Some((front, query)) = text.split_once('?') else { return Ok((text.to_owned(), tls)) };
+    let mut kept = Vec::new();
+    for pair in query.split('&') {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = percent_decode_str(value).decode_utf8().map_err(|_| PostgresUrlError::Form)?;
+        match name {
+            "sslmode" => {
+                tls.mode = TlsMode::find(&value).ok_or(PostgresUrlError::TlsMode)?;
+            }
+            "sslrootcert" => tls.roots = Some(PathBuf::from(value.as_ref())),
+            _ => kept.push(pair),
+        }
+    }
+    let kept = kept.join("&");
+    let mark = if kept.is_empty() { "" } else { "?" };
+    Ok((format!("{front}{mark}{kept}"), tls))
 }
 
 impl fmt::Display for PostgresUrl {
@@ -108,6 +149,9 @@ impl fmt::Display for PostgresUrl {
         write!(f, "/{}", config.get_dbname().unwrap_or_default())?;
         match folder {
             Some((path, port)) => write!(f, "?host={path}&port={port}"),
+            None if self.tls.mode > TlsMode::Disable => {
+                write!(f, "?sslmode={}", self.tls.mode.name())
+            }
             None => Ok(()),
         }
     }
@@ -145,12 +189,29 @@ mod tests {
     }
 
     #[test]
+    fn how_to_encrypt_is_read_and_told() {
+        let url: PostgresUrl = "postgres://ada@host/recto?sslmode=verify-full\
+                                &connect_timeout=7&sslrootcert=/etc/a%20b.pem"
+            .parse()
+            .unwrap();
+        let roots = Some(PathBuf::from("/etc/a b.pem"));
+        assert_eq!(*url.tls(), TlsWish { mode: TlsMode::VerifyFull, roots });
+        assert_eq!(url.to_string(), "postgres://ada@host:5432/recto?sslmode=verify-full");
+        assert_eq!(url.config().get_ssl_mode(), SslMode::Require);
+        assert_eq!(url.config().get_connect_timeout().map(|time| time.as_secs()), Some(7));
+        let plain: PostgresUrl = "postgres://host/recto".parse().unwrap();
+        assert_eq!(plain.config().get_ssl_mode(), SslMode::Disable);
+    }
+
+    #[test]
     fn what_is_no_address_is_refused_with_its_reason_and_without_its_text() {
         let refused = |text: &str| text.parse::<PostgresUrl>().unwrap_err();
         assert_eq!(refused("mysql://a/b"), PostgresUrlError::Scheme);
         assert_eq!(refused("postgres:///recto"), PostgresUrlError::NoHost);
         assert_eq!(refused("postgres://ada:zebra@host"), PostgresUrlError::NoDatabase);
-        assert_eq!(refused("postgres://host/recto?sslmode=require"), PostgresUrlError::Tls);
+        assert_eq!(refused("postgres://host/recto?sslmode=perhaps"), PostgresUrlError::TlsMode);
+        let over_socket = "postgres:///recto?host=/run/postgresql&sslmode=require";
+        assert_eq!(refused(over_socket), PostgresUrlError::TlsOverSocket);
         let error = refused("postgres://ada:zebra@host:zebra/recto");
         assert_eq!(error, PostgresUrlError::Form);
         assert!(!error.to_string().contains("zebra"));

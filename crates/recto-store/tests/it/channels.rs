@@ -129,8 +129,10 @@ async fn codes_end_few_wait_and_guesses_are_counted() {
     }
     let again = store.request_pairing(&bot, wish("0", "OTHER", 2)).await.unwrap();
     assert!(matches!(again, PairingRequest::Waiting(_)), "{again:?}");
-    let full = store.request_pairing(&bot, wish("6", "CODE6", 1)).await.unwrap();
-    assert_eq!(full, PairingRequest::Full);
+    for minute in [1, 9] {
+        let full = store.request_pairing(&bot, wish("6", "CODE6", minute)).await.unwrap();
+        assert_eq!(full, PairingRequest::Full);
+    }
     let guest = || PairingGrant::Guest(None);
     let paired = store.approve_pairing(" code0 ", guest(), at(60)).await.unwrap();
     assert_eq!(paired.standing, Some(PairedStanding::Guest));
@@ -159,9 +161,44 @@ async fn codes_end_few_wait_and_guesses_are_counted() {
     store.approve_pairing_by_number(nine.id, PairingGrant::Owner, at(3_662)).await.unwrap();
     let twice = store.approve_pairing_by_number(nine.id, guest(), at(3_663)).await;
     assert_eq!(twice, Err(StoreError::NotWaiting { pairing: nine.id }));
+    // Who is let in can be made something else, and is not told of being let in again.
+    let told = store.open_deliveries(&bot).await.unwrap().len();
+    let raised = store.approve_pairing_by_number(paired.id, PairingGrant::Owner, at(3_664));
+    let raised = raised.await.unwrap();
+    assert_eq!((raised.standing, raised.person.as_deref()), (Some(PairedStanding::Owner), None));
+    assert_eq!(raised.approved, paired.approved);
+    let anna = PairingGrant::Guest(Some("anna".into()));
+    let lowered = store.approve_pairing_by_number(paired.id, anna, at(3_665)).await.unwrap();
+    assert_eq!(lowered.describe(), "person anna");
+    assert_eq!(store.open_deliveries(&bot).await.unwrap().len(), told);
     let revoked = store.revoke_pairing(paired.id, at(7_260)).await.unwrap();
     assert!(revoked.revoked.is_some());
     assert_eq!(store.find_paired(&bot, "0").await.unwrap(), None);
+    let put_out = store.approve_pairing_by_number(paired.id, PairingGrant::Owner, at(7_261)).await;
+    assert_eq!(put_out, Err(StoreError::NotWaiting { pairing: paired.id }));
+}
+
+#[tokio::test]
+async fn who_has_waited_for_ten_minutes_makes_room() {
+    let bench = StoreBench::new();
+    let (store, bot) = (&bench.store, bot("one_bot"));
+    for id in 0..5 {
+        let wish = wish(&id.to_string(), &format!("CODE{id}"), id);
+        assert!(matches!(
+            store.request_pairing(&bot, wish).await.unwrap(),
+            PairingRequest::Begun(_)
+        ));
+    }
+    let full = store.request_pairing(&bot, wish("6", "CODE6", 9)).await.unwrap();
+    assert_eq!(full, PairingRequest::Full);
+    // The oldest leaves, and no other one.
+    let asked = store.request_pairing(&bot, wish("6", "CODE6", 10)).await.unwrap();
+    assert!(matches!(asked, PairingRequest::Begun(_)), "{asked:?}");
+    let full = store.request_pairing(&bot, wish("0", "AGAIN", 10)).await.unwrap();
+    assert_eq!(full, PairingRequest::Full);
+    let gone = store.approve_pairing("CODE0", PairingGrant::Owner, at(601)).await;
+    assert_eq!(gone, Err(StoreError::NoSuchCode { code: "CODE0".into() }));
+    store.approve_pairing("CODE1", PairingGrant::Guest(None), at(601)).await.unwrap();
 }
 
 #[tokio::test]

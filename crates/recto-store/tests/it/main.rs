@@ -23,6 +23,7 @@ mod searching;
 mod sessions;
 mod size;
 mod support;
+mod tls;
 mod tokens;
 mod turns;
 mod usage;
