@@ -9,9 +9,11 @@
 //! Which program is run with which arguments is decided elsewhere.
 
 mod capture;
+mod confined_peers;
 mod control_groups;
 mod group;
 mod keeper;
+mod open_files;
 mod watch;
 
 use std::ffi::OsString;
@@ -31,6 +33,7 @@ use tokio::time::{sleep, timeout};
 
 pub(crate) use capture::CapturedOutput;
 use capture::OutputCapture;
+pub use confined_peers::may_be_program;
 pub(crate) use control_groups::{CallGroup, memory_guard};
 pub(crate) use group::ProcessGroup;
 pub(crate) use keeper::Keeper;

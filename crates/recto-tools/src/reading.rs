@@ -56,9 +56,7 @@ impl Tool for ReadingTool {
 /// from the label.
 fn read_item(arguments: &CallArguments, context: &CallContext) -> ToolOutput {
     let asked = arguments.text("item").unwrap_or_default();
-    let CallContext { catalog, session_items, removed, .. } = context;
-    let items = ReadableItems { catalog, session: session_items, removed };
-    match items.find(asked) {
+    match readable_items(context).find(asked) {
         Ok(ReadableItem::Text { item, text }) => Ok(format!("{}\n{text}", item_label(&item))),
         Ok(ReadableItem::Tool(tool)) => Ok(offer(tool)),
         Err(ReadRefusal::Unknown { asked, nearest }) => {
@@ -67,6 +65,11 @@ fn read_item(arguments: &CallArguments, context: &CallContext) -> ToolOutput {
         }
         Err(refusal) => Err(ToolError::new(refusal.to_string())),
     }
+}
+
+fn readable_items(context: &CallContext) -> ReadableItems<'_> {
+    let CallContext { catalog, session_items, removed, .. } = context;
+    ReadableItems { catalog, session: session_items, removed }
 }
 
 fn offer(tool: &ToolSpec) -> String {
@@ -81,14 +84,14 @@ fn offer(tool: &ToolSpec) -> String {
 fn read_skill(arguments: &CallArguments, context: &CallContext) -> ToolOutput {
     let asked = bare_skill_name(arguments.text("skill_name").unwrap_or_default());
     let id = |skill: &Skill| ItemId::new(ItemKind::Skill, skill.name.clone());
-    let skills = &context.catalog.skills;
+    let (skills, items) = (&context.catalog.skills, readable_items(context));
     match skills.iter().find(|skill| *skill.name == *asked) {
-        Some(skill) if context.removed.contains(&id(skill)) => {
-            Err(ToolError::new(ReadRefusal::Removed(id(skill)).to_string()))
-        }
-        Some(skill) => Ok(skill.body.as_str().to_owned()),
+        Some(skill) => match items.check(&id(skill)) {
+            Ok(()) => Ok(skill.body.as_str().to_owned()),
+            Err(refusal) => Err(ToolError::new(refusal.to_string())),
+        },
         None => {
-            let there = skills.iter().filter(|skill| !context.removed.contains(&id(skill)));
+            let there = skills.iter().filter(|skill| items.check(&id(skill)).is_ok());
             Err(no_skill(asked, there.map(|skill| &*skill.name)))
         }
     }
@@ -133,8 +136,9 @@ mod tests {
     }
 
     fn context() -> CallContext {
-        let skills = ["notes", "weather"]
+        let mut skills = ["notes", "weather", "payments"]
             .map(|name| Skill::new(name, Some("Some."), format!("How to use {name}.\n").into()));
+        skills[2].include = IncludeMode::Manual;
         let rules = [("tone", IncludeMode::Agent), ("secret", IncludeMode::Manual)];
         let references = [("tone", IncludeMode::Manual), ("prices", IncludeMode::Agent)];
         let documents = |named: [(&str, IncludeMode); 2]| {
@@ -218,6 +222,9 @@ mod tests {
     #[test]
     fn what_the_session_may_not_have_is_refused() {
         assert_eq!(item("skill:weather"), "error: skill weather was removed from this session");
+        let by_hand = "error: skill payments is only there where a person adds it to the session";
+        assert_eq!(item("skill:payments"), by_hand);
+        assert_eq!(skill("payments"), by_hand);
         let dropped = "error: tool calendar.drop was removed from this session";
         assert_eq!(item("tool:calendar.drop"), dropped);
         let by_hand = "error: rule secret is only there where a person adds it to the session";

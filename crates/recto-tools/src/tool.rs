@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use recto_context::{
     Audience, CallId, Catalog, ContentHash, ItemId, MessageId, Reveal, SessionItem, ToolSpec,
-    reveal,
+    WantedCall, reveal,
 };
 use serde::{Deserialize, Serialize};
 
@@ -224,7 +224,7 @@ pub struct ToolCaller {
     pub sees_from: MessageId,
     /// What the person has just asked to have remembered, in their own words, where they did so
     /// plainly.
-    pub memory_wish: Option<Arc<str>>,
+    pub memory_wish: Option<WantedCall>,
 }
 
 /// The output of a tool: a text for the model, or what went wrong.
@@ -287,7 +287,9 @@ impl ToolOutcome {
         let begins = |words: &[&str]| words.iter().any(|words| told.starts_with(words));
         if begins(&[" failed: ", " broke off by a fault", " was stopped: ", " can't be run: "]) {
             ToolOutcome::Failed
-        } else if begins(&[" was not run: "]) || text.starts_with("there is no tool `") {
+        } else if begins(&[" was not run: "])
+            || ["not run: ", "there is no tool `"].iter().any(|words| text.starts_with(words))
+        {
             ToolOutcome::Refused
         } else {
             ToolOutcome::Done
@@ -304,6 +306,7 @@ mod tests {
         let outcome = |text: &str| ToolOutcome::from_result("read_file", text);
         assert_eq!(outcome("read_file failed: no such file"), ToolOutcome::Failed);
         assert_eq!(outcome("read_file was not run: nobody allowed it"), ToolOutcome::Refused);
+        assert_eq!(outcome("not run: the turn is over"), ToolOutcome::Refused);
         assert_eq!(outcome("there is no tool `read`; did you mean `x`?"), ToolOutcome::Refused);
         assert_eq!(outcome("it failed: so says the file"), ToolOutcome::Done);
     }

@@ -164,6 +164,11 @@ impl Toolbox {
         self.policy.asks(spec, class, approval) || is_unseen
     }
 
+    /// Whether a person has to be asked before a tool of this class runs, that is not in here.
+    pub fn asks_as(&self, spec: &ToolSpec, class: ToolClass, approval: ApprovalMode) -> bool {
+        self.policy.asks(spec, class, approval)
+    }
+
     /// The folders of skills that a person was shown for the first time, and allowed, with these
     /// permits.
     pub fn shown_skills(

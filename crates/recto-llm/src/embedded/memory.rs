@@ -83,7 +83,8 @@ pub(crate) fn fit(file: &ModelFile, available: Option<u64>) -> Result<MemoryFit,
     if least > has {
         return Err(MemoryShortage { needs: least, has });
     }
-    let free = has - reserve - fixed_bytes(file);
+    // A file may claim more than can be counted.
+    let free = has.saturating_sub(reserve).saturating_sub(fixed_bytes(file));
     let tokens = u32::try_from(free / bytes_per_cell(file)).unwrap_or(u32::MAX);
     Ok(MemoryFit { largest: tokens / STEP * STEP })
 }

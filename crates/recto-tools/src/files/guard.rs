@@ -23,7 +23,7 @@ const WHO_IT_IS: [&str; 5] = ["soul.md", "agents.md", "identity.md", "user.md", 
 
 /// Folders at the top of the workspace whose files join a session by themselves,
 /// or are read because a skill says so.
-const WHAT_IT_HOLDS_TO: [&str; 4] = ["rules", "references", SKILLS, MEMORY];
+const WHAT_IT_HOLDS_TO: [&str; 5] = ["rules", "references", SKILLS, MEMORY, AGENTS];
 
 /// What a skill is; written in lower case, as all names are compared.
 const SKILL: &str = "skill.md";
@@ -43,6 +43,9 @@ const SCRIPTS: &str = "scripts";
 /// What is remembered, and of each memory who may see it: marks that widen that are a person's
 /// alone. Models have tools of their own for it, which set none.
 const MEMORY: &str = "memory";
+
+/// Who sub-agents are, and what is remembered for all sessions of an agent.
+const AGENTS: &str = "agents";
 
 /// Where skills are kept, below the workspace or elsewhere.
 const SKILLS: &str = "skills";

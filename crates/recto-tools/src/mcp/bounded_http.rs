@@ -6,9 +6,10 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::io::Cursor;
 use std::sync::Arc;
 
-use futures_util::stream::{BoxStream, Stream, StreamExt};
+use futures_util::stream::{self, BoxStream, Stream, StreamExt};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode};
 use rmcp::model::{
@@ -221,28 +222,53 @@ async fn read_body(response: Response) -> HttpResult<Vec<u8>> {
     Ok(body)
 }
 
-/// The bytes of a stream of events, up to one that is longer than a message may be.
+/// The bytes of a stream of events, up to one that is longer than a message may be. No piece has
+/// more than one event: one that can't be read would take those before it with it.
 pub(super) fn bounded_events<B: AsRef<[u8]>>(
     pieces: impl Stream<Item = reqwest::Result<B>>,
-) -> impl Stream<Item = Result<B, StreamableHttpError<reqwest::Error>>> {
-    // Of the event so far, and of its last line.
-    let (mut event, mut line) = (0_usize, 0_usize);
-    pieces.map(move |piece| {
-        let piece = piece?;
-        for byte in piece.as_ref() {
-            event += 1;
+) -> impl Stream<Item = HttpResult<Cursor<Vec<u8>>>> {
+    let mut bound = EventBound::default();
+    let split = pieces.map(move |piece| match piece {
+        Ok(piece) => bound.split(piece.as_ref()),
+        Err(error) => vec![Err(error.into())],
+    });
+    split.flat_map(stream::iter)
+}
+
+/// How long the event is of which a stream has sent a part, and its last line.
+#[derive(Debug, Default)]
+struct EventBound {
+    event: usize,
+    line: usize,
+}
+
+impl EventBound {
+    /// Splits bytes behind each event that ends in them.
+    fn split(&mut self, bytes: &[u8]) -> Vec<HttpResult<Cursor<Vec<u8>>>> {
+        let mut pieces = Vec::new();
+        let mut start = 0;
+        for (at, byte) in bytes.iter().enumerate() {
+            self.event += 1;
             match byte {
-                b'\n' if line == 0 => event = 0,
-                b'\n' => line = 0,
+                b'\n' if self.line == 0 => {
+                    self.event = 0;
+                    pieces.push(Ok(Cursor::new(bytes[start..=at].to_vec())));
+                    start = at + 1;
+                }
+                b'\n' => self.line = 0,
                 b'\r' => {}
-                _ => line += 1,
+                _ => self.line += 1,
             }
-            if event > MAX_MESSAGE {
-                return Err(too_long());
+            if self.event > MAX_MESSAGE {
+                pieces.push(Err(too_long()));
+                return pieces;
             }
         }
-        Ok(piece)
-    })
+        if start < bytes.len() {
+            pieces.push(Ok(Cursor::new(bytes[start..].to_vec())));
+        }
+        pieces
+    }
 }
 
 fn too_long() -> StreamableHttpError<reqwest::Error> {

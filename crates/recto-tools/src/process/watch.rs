@@ -6,7 +6,7 @@
 //!
 //! Memory is what processes have in use, in swap and for their page tables, and what may wait in
 //! their pipes and sockets. What the kernel shows nowhere (memory that is shared without a name,
-//! files in memory) is refused by seccomp instead.
+//! files in memory, buffers of a size that the program chose) is refused by seccomp instead.
 //!
 //! A fork bomb takes all the processor that it can get, so the watch is kept by
 //! a thread of its own that goes before others, where it may.
@@ -14,7 +14,6 @@
 use std::collections::HashSet;
 use std::fs;
 use std::future::pending;
-use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,6 +22,7 @@ use rustix::process::{Pid, Signal, kill_process_group, setpriority_process};
 use tokio::sync::oneshot;
 
 use super::ProgramEnd;
+use super::open_files::OpenFiles;
 use crate::sandbox::ResourceLimits;
 
 /// Processes of Recto's own in the group of a program, which it does not answer for.
@@ -175,66 +175,11 @@ fn memory_in(status: &str) -> u64 {
     status.lines().filter_map(amount).sum::<u64>() * 1024
 }
 
-/// What the open files of a group may hold in the kernel.
-#[derive(Debug, Default)]
-struct OpenFiles {
-    processes: Vec<u32>,
-}
-
-impl OpenFiles {
-    /// So many files of one process are passed over: what they hold is little.
-    const FEW: usize = 64;
-
-    /// What waits in a pipe at most: no program may make it larger.
-    const PIPE: u64 = 64 * 1024;
-
-    /// What waits in a socket at most, with what the kernel needs around it.
-    const SOCKET: u64 = 512 * 1024;
-
-    fn look_at(&mut self, id: u32) {
-        self.processes.push(id);
-    }
-
-    /// The bytes that may wait in all pipes and sockets together. Each is counted once, however
-    /// many processes have it open. A process that does not let itself be looked at is counted
-    /// as if it had many.
-    fn memory(&self) -> u64 {
-        let (mut pipes, mut sockets) = (HashSet::new(), HashSet::new());
-        let mut unknown = 0;
-        for id in &self.processes {
-            let names = match open_files(*id) {
-                Ok(names) if names.len() <= Self::FEW => continue,
-                Ok(names) => names,
-                // It has just ended.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(_) => {
-                    unknown += Self::FEW as u64;
-                    continue;
-                }
-            };
-            for name in names {
-                match name.split_once(':') {
-                    Some(("pipe", _)) => _ = pipes.insert(name),
-                    Some(("socket", _)) => _ = sockets.insert(name),
-                    _ => {}
-                }
-            }
-        }
-        pipes.len() as u64 * Self::PIPE + (sockets.len() as u64 + unknown) * Self::SOCKET
-    }
-}
-
-/// What the open files of a process are: paths, or such as `pipe:[42]`.
-fn open_files(id: u32) -> io::Result<Vec<String>> {
-    let entries = fs::read_dir(format!("/proc/{id}/fd"))?;
-    let links = entries.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
-    Ok(links.filter_map(|link| link.into_os_string().into_string().ok()).collect())
-}
-
 /// The fields of `/proc/…/stat` that count.
 #[derive(Debug, PartialEq, Eq)]
-struct Stat {
-    group: u32,
+pub(super) struct Stat {
+    pub(super) parent: u32,
+    pub(super) group: u32,
     threads: usize,
     pages: u64,
 }
@@ -242,14 +187,15 @@ struct Stat {
 impl Stat {
     /// The name in brackets may hold anything, brackets and blanks too; so the
     /// fields are counted from the last bracket on.
-    fn parse(line: &[u8]) -> Option<Self> {
+    pub(super) fn parse(line: &[u8]) -> Option<Self> {
         let end = line.iter().rposition(|byte| *byte == b')')?;
         let fields = std::str::from_utf8(line.get(end + 1..)?).ok()?;
         let mut fields = fields.split_ascii_whitespace();
-        let group = fields.nth(2)?.parse().ok()?;
+        let parent = fields.nth(1)?.parse().ok()?;
+        let group = fields.next()?.parse().ok()?;
         let threads = fields.nth(14)?.parse().ok()?;
         let pages = fields.nth(3)?.parse().ok()?;
-        Some(Stat { group, threads, pages })
+        Some(Stat { parent, group, threads, pages })
     }
 }
 
@@ -260,7 +206,7 @@ mod tests {
     #[test]
     fn a_name_does_not_confuse() {
         let line = b"42 (a) R 1 (x) S 7 41 40 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 9 0 555 1000 77 18";
-        assert_eq!(Stat::parse(line), Some(Stat { group: 41, threads: 9, pages: 77 }));
+        assert_eq!(Stat::parse(line), Some(Stat { parent: 7, group: 41, threads: 9, pages: 77 }));
         assert_eq!(Stat::parse(b"42 (a"), None);
         assert_eq!(Stat::parse(b"42 (a) S 1 2"), None);
     }
@@ -271,21 +217,6 @@ mod tests {
                       VmSwap:\t 3 kB\nThreads:\t1\n";
         assert_eq!(memory_in(status), 123 * 1024);
         assert_eq!(memory_in(""), 0);
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn pipes_and_sockets_count_once() {
-        use std::os::unix::net::UnixStream;
-        let pairs: Vec<_> = (0..OpenFiles::FEW).map(|_| UnixStream::pair().unwrap()).collect();
-        let mut files = OpenFiles::default();
-        files.look_at(std::process::id());
-        let once = files.memory();
-        assert!(once >= pairs.len() as u64 * 2 * OpenFiles::SOCKET, "{once}");
-        files.look_at(std::process::id());
-        assert!(files.memory() < 2 * once);
-        files.look_at(u32::MAX);
-        assert!(files.memory() < 2 * once);
     }
 
     #[test]

@@ -143,12 +143,15 @@ fn close_modes(rules: &mut SyscallRules) -> Result<(), BackendError> {
 }
 
 /// Refuses memory that no process is seen to have: shared without a name, of which pages stay when
-/// they are mapped no more, and pipes that hold more than usual.
+/// they are mapped no more, and pipes and sockets that hold more than usual.
 fn close_uncounted(rules: &mut SyscallRules) -> Result<(), BackendError> {
     let bits = |flags: c::c_int| u64::from(flags.unsigned_abs());
     rules.insert(c::SYS_mmap, vec![rule([has(3, bits(c::MAP_SHARED | c::MAP_ANONYMOUS))?])?]);
     rules.insert(c::SYS_fcntl, vec![rule([is(1, bits(c::F_SETPIPE_SZ))?])?]);
     rules.insert(c::SYS_vmsplice, vec![]);
+    let sizes = [c::SO_SNDBUF, c::SO_RCVBUF, c::SO_SNDBUFFORCE, c::SO_RCVBUFFORCE];
+    let sizes = sizes.map(|size| rule([is(1, bits(c::SOL_SOCKET))?, is(2, bits(size))?]));
+    rules.insert(c::SYS_setsockopt, sizes.into_iter().collect::<Result<_, _>>()?);
     Ok(())
 }
 

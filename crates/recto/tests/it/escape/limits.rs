@@ -69,6 +69,14 @@ fn memory_that_nobody_would_count_is_not_had() {
     let file =
         format!("$n = 'x'; syscall({call}, $n, 0) == -1 and die \"tried: $!\"; print 'made';");
     Attempt::perl(&file).prints("made").told("Function not implemented").is_stopped();
+    // A socket that holds more than others, in either direction.
+    for size in ["SO_SNDBUF", "SO_RCVBUF"] {
+        let socket = format!(
+            "use Socket; socketpair(A, B, AF_UNIX, SOCK_STREAM, PF_UNSPEC) or die; \
+             setsockopt(A, SOL_SOCKET, {size}, 1 << 22) or die \"tried: $!\"; print 'it holds more';"
+        );
+        Attempt::perl(&socket).prints("it holds more").told(NOT_PERMITTED).is_stopped();
+    }
 }
 
 /// Promise: `memory-is-counted-where-it-is-held`

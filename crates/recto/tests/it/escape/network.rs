@@ -5,6 +5,7 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 
 use super::*;
+use crate::real_clients::ServeProcess;
 
 /// Code that makes a socket and does something with it, and says how it went.
 fn socket(make: &str, then: &str) -> String {
@@ -123,4 +124,25 @@ fn the_network_has_to_be_asked_for_and_granted() {
     // Files are confined all the same.
     let read = Attempt::of(&["cat", "OUTSIDE/secret"]).declaring("network", json!(true));
     read.config(grant).prints(SECRET).told(NO_ACCESS).is_stopped();
+}
+
+/// Promise: `programs-are-not-their-owner`
+#[test]
+fn a_program_with_the_network_is_not_the_owner_at_the_gateway() {
+    let gateway = Home::scripted(&[]);
+    let served = ServeProcess::start(&gateway);
+    let port = served.url.trim_end_matches('/').rsplit(':').next().unwrap();
+    let request =
+        "GET /api/sessions HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n";
+    let code = format!(
+        "use Socket; socket(S, AF_INET, SOCK_STREAM, 0) && connect(S, {}) or die \"tried: $!\"; \
+         syswrite(S, \"{request}\"); print while <S>;",
+        to_port(port.parse().unwrap())
+    );
+    Attempt::perl(&code)
+        .declaring("network", json!(true))
+        .config("items.skill.harm.network = true\n")
+        .prints("200 OK")
+        .told("401 Unauthorized")
+        .is_stopped();
 }
