@@ -4,7 +4,8 @@
 //! sets      items, messages, which fit which                  sets
 //! vectors   embeddings, made once and kept beside the build    vectors
 //! correct   moves messages towards what they need           correct
-//! lists     each message with all items, and with random few   lists
+//! lists     each message with all items, and with random few,   lists
+//!           and what all groups together reach for it
 //! fit       the order, and what decides                       weigh, solve
 //! report    on worlds that were left out of the fit            report
 //! write     weights.rs, correction.bin and background.txt         write
@@ -68,6 +69,7 @@ pub(crate) fn run(root: &Path, target: &Path, scope: FitScope) -> Result<()> {
         FitScope::All => weigh::orders(&sets, &lists),
         FitScope::Decision => write::read_orders(&weights)?,
     };
+    lists::compare_groups(&sets, &mut lists, &orders);
     let fitted = weigh::decide(&sets, &lists, &orders, |_| true);
     report::print(&sets, &lists, &orders);
     std::fs::write(source.join("rank/correction.bin"), corrections.all.to_bytes())?;

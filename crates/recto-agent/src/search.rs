@@ -300,7 +300,7 @@ impl Searcher {
         let is_candidate: IsCandidate = Arc::new(move |id| all_sets.iter().any(|set| set(id)));
         let rank = move |index: &SearchIndex, query: &SearchQuery<'_>| {
             let rankings: Vec<RankedGroups> =
-                sets.iter().map(|set| groups(index, query, set)).collect();
+                sets.iter().map(|set| index.rank_groups(query, |id| set(id), usize::MAX)).collect();
             // An item may have changed since its vectors were there.
             let is_first_dense =
                 |(_, picks): &(ItemGroup, Vec<Pick>)| picks.first().is_none_or(is_dense);
@@ -470,15 +470,6 @@ impl Searcher {
 
 fn is_same(held: Option<&Arc<[SearchEntry]>>, entries: &Arc<[SearchEntry]>) -> bool {
     held.is_some_and(|held| Arc::ptr_eq(held, entries))
-}
-
-fn groups(index: &SearchIndex, query: &SearchQuery<'_>, is_in_set: &IsCandidate) -> RankedGroups {
-    let of_group = |group| {
-        let is_of_group = |id: &ItemId| ItemGroup::of_kind(id.kind) == group && is_in_set(id);
-        let ranked = index.rank(query, is_of_group);
-        (!ranked.is_empty()).then_some((group, ranked))
-    };
-    ItemGroup::ALL.into_iter().filter_map(of_group).collect()
 }
 
 pub(crate) fn is_dense(pick: &Pick) -> bool {

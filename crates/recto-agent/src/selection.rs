@@ -143,8 +143,10 @@ impl Searcher {
         let (rankings, how) =
             self.search_each(entries, query.message, sets, SearchPatience::OneSecond).await;
         let mut rankings = rankings.into_iter();
+        let with_before = query.message.leans_on_before();
         let mut found = SearchOutcome { how: Some(how), ..SearchOutcome::default() };
-        for (group, picks) in rankings.next().unwrap_or_default() {
+        for (group, mut picks) in rankings.next().unwrap_or_default() {
+            picks.iter_mut().for_each(|pick| pick.scores.with_before = with_before);
             let GroupChoice { taken, left } = GroupChoice::among(picks, options.for_group(group));
             found.picks.extend(taken);
             found.candidates.extend(left);

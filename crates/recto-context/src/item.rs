@@ -231,6 +231,10 @@ pub struct Scores {
     /// The least probability with which it would have been taken, where it has less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor: Option<f32>,
+    /// Whether the message was searched for together with the one before, because it can't stand
+    /// by itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub with_before: bool,
 }
 
 /// An item that search brought for this message.

@@ -36,6 +36,7 @@ use sha2::{Digest, Sha256};
 pub use embedding::{DIMENSIONS, Embedding};
 pub use error::EncoderError;
 use forward::EncoderBuffers;
+pub use tokenizer::WordKnowledge;
 use tokenizer::WordPieceTokenizer;
 use weights::EncoderWeights;
 
@@ -137,6 +138,12 @@ impl Encoder {
     /// How many word pieces of a text the model reads: all of them, or as many as it knows.
     pub fn count_pieces(&self, text: &str) -> usize {
         self.0.tokenizer.tokenize(text).len()
+    }
+
+    /// How many words a text has, and how many of them the model knows as words: what it knows
+    /// in pieces only, it was hardly trained on.
+    pub fn count_words(&self, text: &str) -> WordKnowledge {
+        self.0.tokenizer.count_words(text)
     }
 
     /// The embedding of a single text, as soon as can be.

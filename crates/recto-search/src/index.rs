@@ -23,12 +23,15 @@ use std::sync::Arc;
 
 use recto_context::{ContentHash, ItemId, Pick};
 
+use crate::choose::ItemGroup;
 use crate::correction::QueryCorrection;
 use crate::encoder::Embedding;
 use crate::entry::SearchEntry;
 use crate::lexical::Lexicon;
 use crate::message::QueryText;
-use crate::rank::{self, Candidate, Evidence, RankSignals, RankedCandidate, TextEvidence};
+use crate::rank::{
+    Candidate, Evidence, RankSignals, RankedCandidate, RivalEvidence, ScoredGroup, TextEvidence,
+};
 use crate::vectors::PackedVector;
 pub use duplicates::DuplicatePick;
 use item::IndexedItem;
@@ -67,6 +70,15 @@ pub struct IndexUpdate {
     pub changed: usize,
     /// Keys of chunks that no entry has any more, in no order.
     pub orphaned: Vec<ContentHash>,
+}
+
+/// The candidates of a search, and how near the query comes to them.
+struct GatheredCandidates {
+    slots: Vec<u32>,
+    candidates: Vec<Candidate>,
+    /// The cosines of each text of the query with all pieces of all candidates, where each has
+    /// its vector.
+    cosines: Option<Vec<Vec<f32>>>,
 }
 
 /// A chunk that has no vector yet.
@@ -253,7 +265,7 @@ impl SearchIndex {
         count: usize,
     ) -> Vec<Pick> {
         let found: Vec<u32> = self.candidates(is_candidate).map(|(slot, _)| slot).collect();
-        self.best_of(query, &found, count)
+        self.best_of(query, found, count)
     }
 
     /// Ranks like `rank_best`, among the items of the threads that `is_thread` names. It is asked
@@ -273,7 +285,7 @@ impl SearchIndex {
             is_in.get(thread as usize).copied().unwrap_or_default()
         };
         let found: Vec<u32> = self.order.iter().copied().filter(is_found).collect();
-        self.best_of(query, &found, count)
+        self.best_of(query, found, count)
     }
 
     /// What `rank` would rank by, with the candidates in the order of the signals: weights
@@ -286,13 +298,53 @@ impl SearchIndex {
         let candidates = self.candidates(is_candidate);
         let (found, ids): (Vec<u32>, Vec<ItemId>) =
             candidates.map(|(slot, item)| (slot, item.entry.item.clone())).unzip();
-        (ids, self.with_evidence(query, &found, RankSignals::from_evidence))
+        let gathered = self.gather(query, found);
+        (ids, RankSignals::from_evidence(&self.evidence(query, &gathered)))
     }
 
-    fn best_of(&self, query: &SearchQuery<'_>, found: &[u32], count: usize) -> Vec<Pick> {
-        let ranked = self.with_evidence(query, found, |evidence| rank::rank(evidence, count));
+    /// The candidates of each group, best first: of each as many as `rank_best` would give.
+    /// Whether an item is what the message needs depends on what the other groups reach, too. Only
+    /// memories are compared with each other alone: a turn looks for them elsewhere.
+    pub fn rank_groups(
+        &self,
+        query: &SearchQuery<'_>,
+        is_candidate: impl Fn(&ItemId) -> bool,
+        count: usize,
+    ) -> Vec<(ItemGroup, Vec<Pick>)> {
+        let mut found: HashMap<ItemGroup, Vec<u32>> = HashMap::new();
+        for (slot, item) in self.candidates(is_candidate) {
+            found.entry(ItemGroup::of_kind(item.entry.item.kind)).or_default().push(slot);
+        }
+        let gather = |group| Some((group, self.gather(query, found.remove(&group)?)));
+        let gathered: Vec<(ItemGroup, GatheredCandidates)> =
+            ItemGroup::ALL.into_iter().filter_map(gather).collect();
+        let mut scored: Vec<(ItemGroup, ScoredGroup<'_>, &GatheredCandidates)> = Vec::new();
+        for (group, gathered) in &gathered {
+            scored.extend(self.score(query, gathered).map(|scored| (*group, scored, gathered)));
+        }
+        let compared = scored.iter().filter(|(group, ..)| *group != ItemGroup::Memories);
+        let rivals: Vec<RivalEvidence> = compared.map(|(_, scored, _)| scored.rivals()).collect();
+        let rivals = RivalEvidence::join(&rivals);
+        let picks = |(group, scored, gathered): (_, ScoredGroup<'_>, &_)| {
+            let ranked = match group {
+                ItemGroup::Memories => scored.rank(&scored.rivals(), count),
+                _ => scored.rank(&rivals, count),
+            };
+            (group, self.picks(ranked, gathered))
+        };
+        scored.into_iter().map(picks).collect()
+    }
+
+    fn best_of(&self, query: &SearchQuery<'_>, found: Vec<u32>, count: usize) -> Vec<Pick> {
+        let gathered = self.gather(query, found);
+        let scored = self.score(query, &gathered);
+        let ranked = scored.map(|scored| scored.rank(&scored.rivals(), count));
+        self.picks(ranked.unwrap_or_default(), &gathered)
+    }
+
+    fn picks(&self, ranked: Vec<RankedCandidate>, gathered: &GatheredCandidates) -> Vec<Pick> {
         let pick = |(rank, ranked): (usize, RankedCandidate)| {
-            let item = self.item(*found.get(ranked.candidate)?)?;
+            let item = self.item(*gathered.slots.get(ranked.candidate)?)?;
             let shown = ranked.best_chunk.filter(|_| rank < SHOWN);
             let best_chunk = shown.and_then(|index| item.text_of(index));
             Some(Pick { item: item.entry.item.clone(), scores: ranked.scores, best_chunk })
@@ -300,21 +352,24 @@ impl SearchIndex {
         ranked.into_iter().enumerate().filter_map(pick).collect()
     }
 
-    /// Gathers what speaks for each candidate, and hands it on.
-    fn with_evidence<T>(
-        &self,
-        query: &SearchQuery<'_>,
-        found: &[u32],
-        judge: impl FnOnce(&Evidence<'_>) -> T,
-    ) -> T {
-        let rows = self.rows(found);
+    fn score<'a>(
+        &'a self,
+        query: &SearchQuery<'a>,
+        gathered: &'a GatheredCandidates,
+    ) -> Option<ScoredGroup<'a>> {
+        ScoredGroup::new(self.evidence(query, gathered))
+    }
+
+    /// Gathers candidates with their cosines.
+    fn gather(&self, query: &SearchQuery<'_>, slots: Vec<u32>) -> GatheredCandidates {
+        let rows = self.rows(&slots);
         let cosines = |text: QueryText<'_>| {
             self.chunks.cosines(&self.correction.apply(text.embedding?), &rows)
         };
-        let of_texts: Option<Vec<Vec<f32>>> = query.texts().map(cosines).collect();
-        let places = self.places(found);
+        let cosines = query.texts().map(cosines).collect();
+        let places = self.places(&slots);
         let mut end = 0;
-        let candidates = found.iter().map(|slot| {
+        let candidates = slots.iter().map(|slot| {
             let summary = &self.summaries[*slot as usize];
             let start = end;
             end += summary.pieces as usize;
@@ -327,25 +382,35 @@ impl SearchIndex {
             }
         });
         let candidates = candidates.collect();
+        GatheredCandidates { slots, candidates, cosines }
+    }
+
+    /// What speaks for each candidate.
+    fn evidence<'a>(
+        &'a self,
+        query: &SearchQuery<'a>,
+        gathered: &'a GatheredCandidates,
+    ) -> Evidence<'a> {
         let name = |place: usize| {
-            let item = found.get(place).and_then(|slot| self.item(*slot));
+            let item = gathered.slots.get(place).and_then(|slot| self.item(*slot));
             item.map_or("", |item| &*item.entry.item.name)
         };
-        let texts = query.texts().enumerate().map(|(place, text)| TextEvidence {
+        let text = |(place, text): (usize, QueryText<'a>)| TextEvidence {
             text: text.text,
-            cosines: of_texts.as_ref().map(|of_texts| &*of_texts[place]),
-        });
-        let texts: Vec<TextEvidence<'_>> = texts.collect();
-        let (before, parts) = texts[1..].split_at(usize::from(query.before.is_some()));
-        judge(&Evidence {
+            cosines: gathered.cosines.as_ref().map(|of_texts| &*of_texts[place]),
+        };
+        let mut texts = query.texts().enumerate().map(text);
+        let whole = TextEvidence { text: query.whole.text, cosines: None };
+        let whole = texts.next().unwrap_or(whole);
+        Evidence {
             lexicon: &self.lexicon,
             embedding: query.whole.embedding,
-            whole: texts[0],
-            before: before.first().copied(),
-            parts,
-            candidates,
-            name: &name,
-        })
+            whole,
+            before: query.before.and_then(|_| texts.next()),
+            parts: texts.collect(),
+            candidates: &gathered.candidates,
+            name: Box::new(name),
+        }
     }
 
     /// The chunks of all pieces of candidates.

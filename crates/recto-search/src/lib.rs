@@ -31,12 +31,13 @@ pub use choose::{
     ChoiceOptions, GroupChoice, ItemGroup, ListOptions, SearchOptions, SearchPreset, choose_listed,
 };
 pub use correction::QueryCorrection;
-pub use encoder::{DIMENSIONS, Embedding, Encoder, EncoderError, EncoderFiles};
+pub use encoder::{DIMENSIONS, Embedding, Encoder, EncoderError, EncoderFiles, WordKnowledge};
 pub use entry::SearchEntry;
 pub use index::{DuplicatePick, IndexUpdate, MissingVector, SearchIndex, SearchQuery};
 pub use lexical::words;
 pub use message::{QueryText, SearchMessage};
 pub use rank::{
     DENSE_EVIDENCE, DENSE_MESSAGE, EVIDENCE, ITEM, MESSAGE, NEED_PLACE, REQUEST_PLACE, RankSignals,
+    RivalEvidence,
 };
 pub use vectors::{PackedVector, VectorBlock};

@@ -4,8 +4,10 @@
 //! order. The probability has three factors, each a logistic model. The first says whether the
 //! message asks for anything at all: how near anything comes to it, and its form, which tells a
 //! request from talk that shares its words. The second says, by the same, whether it needs
-//! something of this group. The third says whether an item is what it needs: its score, how far it is ahead of the others, raw cosines and shares of words, which
-//! mean the same whether there are two candidates or a thousand. So the answer can be "none".
+//! something of this group. The third says whether an item is what it needs: its score, how far it
+//! is ahead of the others of its group and behind the best of all groups, raw cosines and shares of
+//! words, which mean the same whether there are two candidates or a thousand. So the answer can be
+//! "none".
 //!
 //! Weights come from `weights`, which `cargo xtask fit` writes. The order of memories has
 //! the weights of documents, and what it adds is given here with its reason.
@@ -27,6 +29,7 @@ use crate::lexical::Lexicon;
 use signals::{COSINE, HEADER, LEXICAL};
 pub use signals::{
     DENSE_EVIDENCE, DENSE_MESSAGE, EVIDENCE, ITEM, MESSAGE, NEED_PLACE, REQUEST_PLACE, RankSignals,
+    RivalEvidence,
 };
 use weights::{RankWeights, group_weights};
 
@@ -38,16 +41,16 @@ pub(crate) struct Evidence<'a> {
     pub(crate) whole: TextEvidence<'a>,
     /// What was said before, where it counts.
     pub(crate) before: Option<TextEvidence<'a>>,
-    pub(crate) parts: &'a [TextEvidence<'a>],
-    pub(crate) candidates: Vec<Candidate>,
+    pub(crate) parts: Vec<TextEvidence<'a>>,
+    pub(crate) candidates: &'a [Candidate],
     /// The names of the candidates, which matter only between equals.
-    pub(crate) name: &'a dyn Fn(usize) -> &'a str,
+    pub(crate) name: Box<dyn Fn(usize) -> &'a str + 'a>,
 }
 
 impl Evidence<'_> {
     /// Whether all texts have cosines with all candidates.
     fn is_dense(&self) -> bool {
-        let mut others = self.before.iter().chain(self.parts);
+        let mut others = self.before.iter().chain(&self.parts);
         self.whole.cosines.is_some() && others.all(|text| text.cosines.is_some())
     }
 }
@@ -117,35 +120,78 @@ const DOUBT: f32 = 2.0;
 const APART: f32 = 0.1;
 const NEAR: f32 = 0.3;
 
-/// The first `count` of all candidates, best first; equal ones by their names.
-pub(crate) fn rank(evidence: &Evidence<'_>, count: usize) -> Vec<RankedCandidate> {
-    let Some(first) = evidence.candidates.first() else { return Vec::new() };
-    let group = ItemGroup::of_kind(first.kind);
-    let signals = RankSignals::from_evidence(evidence);
-    let weights = group_weights(group, signals.is_dense());
-    let mut fused = signals.fused(&signal_weights(group, weights));
-    for (fused, found) in fused.iter_mut().zip(signals.matches()) {
-        *fused -= DENIED * found.denied_share;
+/// The candidates of a group with their scores: what can be said of them before it is known what
+/// other groups reach.
+pub(crate) struct ScoredGroup<'a> {
+    evidence: Evidence<'a>,
+    group: ItemGroup,
+    signals: RankSignals,
+    weights: &'static RankWeights,
+    fused: Vec<f32>,
+}
+
+impl<'a> ScoredGroup<'a> {
+    /// Scores candidates, which are all of one group; nothing where there are none.
+    pub(crate) fn new(evidence: Evidence<'a>) -> Option<ScoredGroup<'a>> {
+        let group = ItemGroup::of_kind(evidence.candidates.first()?.kind);
+        let signals = RankSignals::from_evidence(&evidence);
+        let weights = group_weights(group, signals.is_dense());
+        let mut fused = signals.fused(&signal_weights(group, weights));
+        for (fused, found) in fused.iter_mut().zip(signals.matches()) {
+            *fused -= DENIED * found.denied_share;
+        }
+        if group == ItemGroup::Memories {
+            fused = with_thread(&fused, &evidence, &signals);
+        }
+        Some(ScoredGroup { evidence, group, signals, weights, fused })
     }
-    if group == ItemGroup::Memories {
-        fused = with_thread(&fused, evidence, &signals);
+
+    /// What the candidates reach, for those of other groups to be compared with.
+    pub(crate) fn rivals(&self) -> RivalEvidence {
+        self.signals.rivals(&self.fused)
     }
-    // How far the best is ahead is told by the second, also where only one is wanted.
-    let order = best_first(&fused, evidence, count.max(2).saturating_add(FOLLOWERS));
-    let rows = signals.evidence(&fused, &order);
-    let message = signals.message(&fused, &order);
-    let asks = logistic(&message, &weights.message, weights.message_bias)
-        * logistic(&message, &weights.group, weights.group_bias);
-    let ranked = |(rank, (place, row)): (usize, (usize, [f32; EVIDENCE]))| {
+
+    /// The first `count` of all candidates, best first; equal ones by their names. `rivals` is
+    /// what all groups reach that are looked at together, this one among them.
+    pub(crate) fn rank(&self, rivals: &RivalEvidence, count: usize) -> Vec<RankedCandidate> {
+        let ScoredGroup { evidence, group, signals, weights, fused } = self;
+        // How far the best is ahead is told by the second, also where only one is wanted.
+        let order = best_first(fused, evidence, count.max(2).saturating_add(FOLLOWERS));
+        let rows = signals.evidence(fused, &order, rivals);
+        let message = signals.message(fused, &order, rivals);
+        let asks = logistic(&message, &weights.message, weights.message_bias)
+            * logistic(&message, &weights.group, weights.group_bias);
+        let ranked = |(rank, (place, row)): (usize, (usize, [f32; EVIDENCE]))| {
+            self.judge(rank, place, &row, asks)
+        };
+        let mut all: Vec<RankedCandidate> =
+            order.into_iter().zip(rows).enumerate().map(ranked).collect();
+        if *group == ItemGroup::Memories {
+            follow_order(&mut all);
+        }
+        all.truncate(count);
+        all
+    }
+
+    /// A candidate with its scores, where the message asks for something with a probability.
+    fn judge(
+        &self,
+        rank: usize,
+        place: usize,
+        row: &[f32; EVIDENCE],
+        asks: f32,
+    ) -> RankedCandidate {
+        let ScoredGroup { evidence, group, signals, weights, fused } = self;
         let found = &signals.matches()[place];
         let best = best_chunk(evidence, &evidence.candidates[place]);
         let (best_chunk, cosine) = best.filter(|_| signals.is_dense()).unzip();
         // Without a word in common, words say nothing for an item.
         let is_met = signals.is_dense() || row[LEXICAL] > 0.0;
         let nearness = Some(row[COSINE]).filter(|_| signals.is_dense());
-        let nearness = nearness.filter(|_| group == ItemGroup::Documents).map_or(1.0, nearness_of);
+        let nearness = nearness.filter(|_| *group == ItemGroup::Documents);
+        let nearness = nearness.map_or(1.0, nearness_of);
         let doubt = (1.0 - DOUBT * found.denied_share).max(0.0);
-        let fits = asks * logistic(&row, &weights.evidence, weights.bias);
+        let fits = asks * logistic(row, &weights.evidence, weights.bias);
         let probability = if is_met { fits * doubt * nearness } else { 0.0 };
         RankedCandidate {
             candidate: place,
@@ -159,14 +205,7 @@ pub(crate) fn rank(evidence: &Evidence<'_>, count: usize) -> Vec<RankedCandidate
             },
             best_chunk,
         }
-    };
-    let mut all: Vec<RankedCandidate> =
-        order.into_iter().zip(rows).enumerate().map(ranked).collect();
-    if group == ItemGroup::Memories {
-        follow_order(&mut all);
     }
-    all.truncate(count);
-    all
 }
 
 /// Makes each memory at least as probable as the next ones behind it: who answers a question need
@@ -201,7 +240,7 @@ fn signal_weights(group: ItemGroup, weights: &RankWeights) -> [f32; ITEM] {
 
 /// The places of the first `count`.
 fn best_first(fused: &[f32], evidence: &Evidence<'_>, count: usize) -> Vec<usize> {
-    let name = evidence.name;
+    let name = &evidence.name;
     let by_score = |a: &usize, b: &usize| {
         let of_equals = || name(*a).cmp(name(*b)).then(a.cmp(b));
         fused[*b].total_cmp(&fused[*a]).then_with(of_equals)

@@ -3,13 +3,15 @@
 //! weights serve both.
 
 use recto_context::ItemId;
-use recto_search::{Embedding, RankSignals, SearchIndex, SearchMessage};
-use std::collections::HashSet;
+use recto_search::{
+    Embedding, ITEM, ItemGroup, RankSignals, RivalEvidence, SearchIndex, SearchMessage,
+};
+use std::collections::{HashMap, HashSet};
 
 use super::correct::FittedCorrections;
 use super::sets::LabelledSet;
 use super::vectors::FitVectors;
-use super::weigh::FittedDirections;
+use super::weigh::{FittedDirections, GROUPS, order_of};
 use crate::Result;
 
 /// The numbers of candidates beside all of them.
@@ -37,6 +39,8 @@ pub(super) struct CandidateList {
     /// group, by directions that were found without it.
     pub(super) request: f32,
     pub(super) need: f32,
+    /// What all groups reach that are looked at together, by words alone and with cosines.
+    pub(super) rivals: [RivalEvidence; 2],
 }
 
 impl CandidateList {
@@ -90,6 +94,7 @@ pub(super) fn candidate_lists(
                 near_misses,
                 request,
                 need,
+                rivals: Default::default(),
             });
         };
         add(0, None);
@@ -117,6 +122,43 @@ pub(super) fn candidate_lists(
         }
     }
     Ok(lists)
+}
+
+/// Tells each list what all groups of its workspace reach for its message, by the order that they
+/// have. Memories are compared with each other alone, because a turn looks for them elsewhere;
+/// where only some candidates were drawn, they are all that there is.
+pub(super) fn compare_groups(
+    sets: &[LabelledSet],
+    lists: &mut [CandidateList],
+    orders: &[[[f32; ITEM]; 2]],
+) {
+    for is_dense in [false, true] {
+        let own = |list: &CandidateList| {
+            let group = sets[list.set].group;
+            let place = GROUPS.iter().position(|of| *of == group).unwrap_or(0);
+            let order = order_of(group, &orders[place][usize::from(is_dense)]);
+            list.signals.rivals(&list.signals.fused(&order))
+        };
+        let together = |list: &CandidateList| {
+            let world = sets[list.set].world.filter(|_| list.few == 0);
+            let world = world.filter(|_| sets[list.set].group != ItemGroup::Memories);
+            world.map(|world| (world, list.message))
+        };
+        let of_lists: Vec<RivalEvidence> = lists.iter().map(own).collect();
+        let mut of_messages: HashMap<(usize, usize), Vec<&RivalEvidence>> = HashMap::new();
+        for (list, own) in lists.iter().zip(&of_lists) {
+            if let Some(message) = together(list) {
+                of_messages.entry(message).or_default().push(own);
+            }
+        }
+        for (list, own) in lists.iter_mut().zip(&of_lists) {
+            let all = together(list).and_then(|message| of_messages.get(&message));
+            list.rivals[usize::from(is_dense)] = match all {
+                Some(all) => RivalEvidence::join(all.iter().copied()),
+                None => own.clone(),
+            };
+        }
+    }
 }
 
 /// Numbers that look random and are the same in every run.

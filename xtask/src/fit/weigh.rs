@@ -327,7 +327,8 @@ pub(super) fn message_values(
     order: &[usize],
     is_dense: bool,
 ) -> [f32; MESSAGE] {
-    let mut values = list.signals.message(fused, order);
+    let rivals = &list.rivals[usize::from(is_dense)];
+    let mut values = list.signals.message(fused, order, rivals);
     if is_dense {
         values[REQUEST_PLACE] = list.request;
         values[NEED_PLACE] = list.need;
@@ -344,7 +345,8 @@ pub(super) fn item_values(
     order: &[usize],
     is_dense: bool,
 ) -> Vec<[f32; EVIDENCE]> {
-    let mut rows = list.signals.evidence(fused, order);
+    let rivals = &list.rivals[usize::from(is_dense)];
+    let mut rows = list.signals.evidence(fused, order, rivals);
     if !is_dense {
         rows.iter_mut().for_each(|row| DENSE_EVIDENCE.iter().for_each(|at| row[*at] = 0.0));
     }

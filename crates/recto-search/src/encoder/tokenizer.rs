@@ -16,6 +16,37 @@ const FIRST_LOOK: usize = 4 << 10;
 /// How many bytes of a text are read at most.
 const LAST_LOOK: usize = 64 << 10;
 
+/// The piece for what the vocabulary has no pieces for.
+const UNKNOWN: &str = "[UNK]";
+
+/// From which share of strange words on a text is in a language that the model does not know. Of
+/// English messages one word in twelve is strange, of German, French or Spanish ones every second.
+const STRANGE: f32 = 0.34;
+
+/// How many words it takes to tell: a name or a typo is strange in every language.
+const ENOUGH_WORDS: usize = 4;
+
+/// The words of a text, and how many of them an encoder knows in pieces only, or not at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WordKnowledge {
+    /// How many words there are.
+    pub words: usize,
+    /// How many of them the encoder does not know as words.
+    pub strange: usize,
+}
+
+impl WordKnowledge {
+    /// Whether there are enough words to tell the language by.
+    pub fn is_telling(self) -> bool {
+        self.words >= ENOUGH_WORDS
+    }
+
+    /// Whether the text is in a language that the encoder does not know, as far as words tell.
+    pub fn is_foreign(self) -> bool {
+        self.is_telling() && self.strange as f32 >= STRANGE * self.words as f32
+    }
+}
+
 /// Cuts texts into word pieces.
 pub(super) struct WordPieceTokenizer {
     tokenizer: Tokenizer,
@@ -69,6 +100,32 @@ impl WordPieceTokenizer {
         pieces.insert(0, self.first);
         pieces.push(self.last);
         pieces
+    }
+
+    /// How many words a text has, and how many of them the model does not know as words. Only
+    /// its beginning is looked at.
+    pub(super) fn count_words(&self, text: &str) -> WordKnowledge {
+        let text = beginning(text.trim_start(), FIRST_LOOK);
+        let Ok(encoding) = self.tokenizer.encode(text, false) else {
+            return WordKnowledge::default();
+        };
+        let pieces = encoding.get_tokens().iter().zip(encoding.get_word_ids());
+        let pieces: Vec<(&String, &Option<u32>)> = pieces.collect();
+        let mut counted = WordKnowledge::default();
+        for word in pieces.chunk_by(|(_, word), (_, next)| word == next) {
+            let own = |piece: &str| piece.trim_start_matches("##").to_owned();
+            let letters: Vec<String> = word.iter().map(|(piece, _)| own(piece)).collect();
+            if !letters.iter().any(|piece| piece.chars().any(char::is_alphabetic)) {
+                continue;
+            }
+            counted.words += 1;
+            counted.strange += usize::from(match &letters[..] {
+                // Scripts without spaces are known sign by sign, and not word by word.
+                [one] => one == UNKNOWN || (!one.is_ascii() && one.chars().count() == 1),
+                _ => true,
+            });
+        }
+        counted
     }
 
     fn pieces(&self, text: &str) -> Vec<u32> {

@@ -293,3 +293,36 @@ fn fifty_thousand_items_take_little_more_than_their_vectors() {
     let updated = index.update((0..50_000).filter(|number| *number != 7).map(item).collect());
     assert_eq!((updated.changed, updated.orphaned.len()), (1, 2));
 }
+
+#[test]
+fn an_item_is_judged_by_what_other_groups_reach_and_a_memory_is_not() {
+    let weak = rule("payments", "when customers want their money back");
+    let note = remembered("notes", "m1", "customers asked for refunds");
+    let strong = entry(ItemKind::Skill, "refunds", "book refunds for customers", "book refunds");
+    let text = "book refunds for customers";
+    let embedding = embed(text);
+    let probabilities = |entries: Vec<SearchEntry>| -> HashMap<ItemGroup, f32> {
+        let index = built(entries);
+        let query = SearchQuery::new(text, Some(&embedding));
+        let ranked = index.rank_groups(&query, |_| true, usize::MAX).into_iter();
+        ranked.map(|(group, picks)| (group, picks[0].scores.probability.unwrap())).collect()
+    };
+    let apart = probabilities(vec![weak.clone(), note.clone()]);
+    let together = probabilities(vec![weak, note, strong]);
+    assert_eq!(together.len(), 3);
+    let (documents, memories) = (ItemGroup::Documents, ItemGroup::Memories);
+    assert!(together[&documents] < apart[&documents], "{together:?} and {apart:?}");
+    assert_eq!(together[&memories], apart[&memories]);
+}
+
+#[test]
+fn groups_that_have_no_candidates_are_not_ranked() {
+    let index = built(vec![rule("tone", "be kind"), rule("length", "be brief")]);
+    let embedding = embed("be brief");
+    let query = SearchQuery::new("be brief", Some(&embedding));
+    let ranked = index.rank_groups(&query, |id| &*id.name != "tone", usize::MAX);
+    assert_eq!(ranked.len(), 1);
+    assert_eq!((ranked[0].0, names(&ranked[0].1)), (ItemGroup::Documents, vec!["length"]));
+    // Alone, a group is what it is ranked by itself.
+    assert_eq!(ranked[0].1, index.rank(&query, |id| &*id.name != "tone"));
+}

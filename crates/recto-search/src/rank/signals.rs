@@ -14,7 +14,7 @@ pub const ITEM: usize = 4;
 pub(super) const HEADER: usize = 2;
 
 /// How many numbers say whether a message asks for anything that is here.
-pub const MESSAGE: usize = 17;
+pub const MESSAGE: usize = 20;
 
 /// Which of them is how much the message is like a request, to the encoder.
 pub const REQUEST_PLACE: usize = 9;
@@ -23,13 +23,13 @@ pub const REQUEST_PLACE: usize = 9;
 pub const NEED_PLACE: usize = 16;
 
 /// Which of them rest on the encoder: the others are there also by words alone.
-pub const DENSE_MESSAGE: [usize; 5] = [0, 5, 6, REQUEST_PLACE, NEED_PLACE];
+pub const DENSE_MESSAGE: [usize; 6] = [0, 5, 6, REQUEST_PLACE, NEED_PLACE, 17];
 
 /// How many numbers say whether an item is what a message asks for.
-pub const EVIDENCE: usize = 16;
+pub const EVIDENCE: usize = 20;
 
 /// Which of them rest on cosines.
-pub const DENSE_EVIDENCE: [usize; 5] = [COSINE, 4, 5, 11, 12];
+pub const DENSE_EVIDENCE: [usize; 7] = [COSINE, 4, 5, 11, 12, 16, 17];
 
 /// Which of them are the best cosine and the score by words.
 pub(super) const COSINE: usize = 3;
@@ -41,6 +41,9 @@ const BEST_CHUNKS: usize = 3;
 
 /// How many of the best cosines show how the message stands to the candidates.
 const BEST_ITEMS: usize = 5;
+
+/// How many of the best of all groups are told apart: further behind, a place says nothing.
+const RIVALS: usize = 50;
 
 /// What each signal of an item is like among many items of all kinds, as mean and
 /// standard deviation. Among few candidates their own would mean nothing.
@@ -211,9 +214,14 @@ impl RankSignals {
     }
 
     /// What says whether the message asks for anything, and whether for something of this
-    /// group. `order` is that of the
-    /// candidates by their scores, as far as it is known.
-    pub fn message(&self, fused: &[f32], order: &[usize]) -> [f32; MESSAGE] {
+    /// group. `order` is that of the candidates by their scores, as far as it is known;
+    /// `rivals` is what all groups together reach.
+    pub fn message(
+        &self,
+        fused: &[f32],
+        order: &[usize],
+        rivals: &RivalEvidence,
+    ) -> [f32; MESSAGE] {
         let Some(first) = order.first() else { return [0.0; MESSAGE] };
         let best = fused[*first];
         let second = order.get(1).map_or(best - MARGIN, |second| fused[*second]);
@@ -236,6 +244,9 @@ impl RankSignals {
             self.form.code,
             self.form.question,
             self.need,
+            rivals.best_cosine(),
+            rivals.best_fused(),
+            rivals.share,
         ];
         if !self.is_dense {
             DENSE_MESSAGE.iter().for_each(|at| row[*at] = 0.0);
@@ -244,8 +255,13 @@ impl RankSignals {
     }
 
     /// What says of each of the candidates in `order` whether it is what the message asks for,
-    /// if that asks for anything.
-    pub fn evidence(&self, fused: &[f32], order: &[usize]) -> Vec<[f32; EVIDENCE]> {
+    /// if that asks for anything. `rivals` is what all groups together reach.
+    pub fn evidence(
+        &self,
+        fused: &[f32],
+        order: &[usize],
+        rivals: &RivalEvidence,
+    ) -> Vec<[f32; EVIDENCE]> {
         let Some(first) = order.first() else { return Vec::new() };
         let best = fused[*first];
         let second = order.get(1).map_or(best - MARGIN, |second| fused[*second]);
@@ -270,6 +286,10 @@ impl RankSignals {
                 (rank as f32).ln_1p(),
                 group.share,
                 group.count,
+                raw.cosine - rivals.best_cosine(),
+                rank_among(&rivals.cosines, raw.cosine),
+                (fused[*place] - rivals.best_fused()).max(-2.0 * MARGIN),
+                rank_among(&rivals.fused, fused[*place]),
             ];
             if !self.is_dense {
                 DENSE_EVIDENCE.iter().for_each(|at| row[*at] = 0.0);
@@ -277,6 +297,16 @@ impl RankSignals {
             row
         };
         order.iter().enumerate().map(row).collect()
+    }
+
+    /// What the candidates of this group reach, for those of other groups to be compared with.
+    pub fn rivals(&self, fused: &[f32]) -> RivalEvidence {
+        let raw = || (0..fused.len()).map(|place| self.raw(place));
+        RivalEvidence {
+            cosines: best_of(raw().map(|raw| raw.cosine).collect()),
+            fused: best_of(fused.to_vec()),
+            share: raw().map(|raw| raw.share).fold(0.0, f32::max),
+        }
     }
 
     /// What the message has in common with the candidates at large.
@@ -330,6 +360,57 @@ struct GroupEvidence {
     share: f32,
     header_share: f32,
     count: f32,
+}
+
+/// What the best candidates of all groups reach for a message: an item that is the best of its
+/// group may be far behind those of another one.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RivalEvidence {
+    /// The best cosines, best first.
+    cosines: Vec<f32>,
+    /// The best scores, best first.
+    fused: Vec<f32>,
+    /// The most words that any candidate has in common with the message.
+    share: f32,
+}
+
+impl RivalEvidence {
+    /// What all of these reach together.
+    pub fn join<'a>(all: impl IntoIterator<Item = &'a RivalEvidence>) -> RivalEvidence {
+        let mut joined = RivalEvidence::default();
+        for one in all {
+            joined.cosines.extend(&one.cosines);
+            joined.fused.extend(&one.fused);
+            joined.share = joined.share.max(one.share);
+        }
+        joined.cosines = best_of(joined.cosines);
+        joined.fused = best_of(joined.fused);
+        joined
+    }
+
+    fn best_cosine(&self) -> f32 {
+        self.cosines.first().copied().unwrap_or(0.0)
+    }
+
+    fn best_fused(&self) -> f32 {
+        self.fused.first().copied().unwrap_or(0.0)
+    }
+}
+
+/// The best of these values, best first.
+fn best_of(mut values: Vec<f32>) -> Vec<f32> {
+    let best_first = |a: &f32, b: &f32| b.total_cmp(a);
+    if values.len() > RIVALS {
+        values.select_nth_unstable_by(RIVALS, best_first);
+        values.truncate(RIVALS);
+    }
+    values.sort_unstable_by(best_first);
+    values
+}
+
+/// How many of the best are better than a value, as the logarithm that ranks are told by.
+fn rank_among(best: &[f32], value: f32) -> f32 {
+    (best.partition_point(|other| *other > value) as f32).ln_1p()
 }
 
 /// The mean of the best few, or of all where there are fewer.

@@ -32,7 +32,7 @@ fn ranked(kind: ItemKind, query: &str, items: &[Item<'_>]) -> Vec<RankedCandidat
             next: Some(slot + 1).filter(|next| *next < items.len()),
         }
     });
-    let candidates = candidates.collect();
+    let candidates: Vec<Candidate> = candidates.collect();
     let has_all = items.iter().all(|(_, _, cosines)| !cosines.is_empty());
     let whole = TextEvidence { text: query, cosines: has_all.then_some(&*all_cosines) };
     let evidence = Evidence {
@@ -40,11 +40,17 @@ fn ranked(kind: ItemKind, query: &str, items: &[Item<'_>]) -> Vec<RankedCandidat
         embedding: None,
         whole,
         before: None,
-        parts: &[],
-        candidates,
-        name: &|place| items[place].0,
+        parts: Vec::new(),
+        candidates: &candidates,
+        name: Box::new(|place| items[place].0),
     };
-    rank(&evidence, usize::MAX)
+    alone(evidence, usize::MAX)
+}
+
+/// The candidates ranked as the only group that there is.
+fn alone(evidence: Evidence<'_>, count: usize) -> Vec<RankedCandidate> {
+    let scored = ScoredGroup::new(evidence);
+    scored.map(|scored| scored.rank(&scored.rivals(), count)).unwrap_or_default()
 }
 
 fn order(ranked: &[RankedCandidate]) -> Vec<usize> {
@@ -167,11 +173,11 @@ fn what_an_item_says_it_is_not_for_speaks_against_it() {
             embedding: None,
             whole,
             before: None,
-            parts: &[],
-            candidates,
-            name: &|_| "shots",
+            parts: Vec::new(),
+            candidates: &candidates,
+            name: Box::new(|_| "shots"),
         };
-        probability(&rank(&evidence, 1)[0])
+        probability(&alone(evidence, 1)[0])
     };
     let plain = score("Screenshots of sites.");
     assert!(score("Screenshots of sites. Not for the simulator.") < plain / 2.0);

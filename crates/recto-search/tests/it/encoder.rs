@@ -119,3 +119,23 @@ fn like_texts_have_like_vectors() {
     let far = question.cosine(&of("a recipe for apple pie"));
     assert!(near > far + 0.2, "{near} and {far}");
 }
+
+#[test]
+fn words_of_other_languages_are_strange_to_it() {
+    let count = |text: &str| encoder().count_words(text);
+    let english = count("please move the 3 meetings with the customers to friday, thanks!");
+    assert_eq!((english.words, english.strange), (10, 0));
+    for foreign in [
+        "Verschieb bitte die Besprechung mit den Kunden auf Freitag",
+        "Déplace la réunion avec les clients à vendredi et préviens-les",
+        "Перенеси встречу с клиентами на пятницу",
+        "把和客户的会议改到星期五",
+        "고객과의 회의를 금요일로 옮겨 주세요",
+    ] {
+        assert!(count(foreign).is_foreign(), "{foreign}: {:?}", count(foreign));
+    }
+    for known in ["where do we keep the Kubernetes manifests", "Besprechung Freitag?", "", "42 !!"]
+    {
+        assert!(!count(known).is_foreign(), "{known}: {:?}", count(known));
+    }
+}

@@ -17,8 +17,8 @@ use recto_context::{
     write_list,
 };
 use recto_search::{
-    Embedding, Encoder, EncoderError, GroupChoice, ItemGroup, MissingVector, PackedVector,
-    SearchEntry, SearchIndex, SearchMessage, SearchOptions, choose_listed,
+    Embedding, Encoder, EncoderError, GroupChoice, MissingVector, PackedVector, SearchEntry,
+    SearchIndex, SearchMessage, SearchOptions, choose_listed,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -185,7 +185,7 @@ impl SelectBench {
         SelectBench { index, encoder, options, list_tokens, items }
     }
 
-    /// Ranks as a turn does: each group by itself.
+    /// Ranks as a turn does.
     fn ask(&self, query: &QueryLine, among: CandidateSet) -> AnswerLine<'_> {
         let begun = Instant::now();
         let message = SearchMessage::new(&query.query, query.before.as_deref());
@@ -198,9 +198,7 @@ impl SelectBench {
             CandidateSet::Scope => self.items.get(id).is_some_and(|item| item.scope == query.scope),
         };
         let (mut groups, mut taken, mut left) = (Vec::new(), Vec::new(), Vec::new());
-        for group in ItemGroup::ALL {
-            let picks =
-                self.index.rank(&asked, |id| ItemGroup::of_kind(id.kind) == group && in_scope(id));
+        for (group, picks) in self.index.rank_groups(&asked, in_scope, usize::MAX) {
             let choice = GroupChoice::among(picks.iter().cloned(), self.options.for_group(group));
             taken.extend(choice.taken);
             left.extend(choice.left);
