@@ -62,6 +62,8 @@ pub(crate) enum Admission {
     Pairing(PairingSubject, String),
     /// They wait for the owner, and are told so.
     StillWaiting,
+    /// They can't wait for the owner, because too many do.
+    TooManyWait,
     /// They get no answer.
     Ignored,
 }
@@ -174,6 +176,7 @@ async fn ask_to_pair(
             Admission::Pairing(kind, code)
         }
         PairingRequest::Reminded(_) => Admission::StillWaiting,
+        PairingRequest::Full => Admission::TooManyWait,
         // Nobody is written to again and again for nothing; nor do strangers learn who else waits.
         _ => Admission::Ignored,
     })

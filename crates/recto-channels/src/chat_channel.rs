@@ -46,6 +46,9 @@ const LOOK: Duration = Duration::from_secs(2);
 /// How often what ended long ago is forgotten.
 const PRUNE: Duration = Duration::from_secs(6 * 3600);
 
+/// How much is remembered of what was said once.
+const MOST_LOGGED: usize = 10_000;
+
 /// What is set for a bot, whichever service it is at.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ChannelPolicy {
@@ -65,7 +68,7 @@ pub(crate) struct ChatChannel<S> {
     pub(crate) account: ChannelAccount,
     policy: ChannelPolicy,
     pub(crate) host: ChannelHost,
-    /// What was said in the log of which chat, to say it once.
+    /// What was said of which chat, in the log or there, to say it once.
     logged: Mutex<HashSet<(String, String)>>,
     /// The deliveries that this process sees to.
     queued: Mutex<HashSet<ChannelDeliveryId>>,
@@ -196,9 +199,15 @@ impl<S: ChatService> ChatChannel<S> {
 
     /// Says something about a chat in the log, unless it was said before.
     fn log_once(&self, chat: &str, what: &str) {
-        if self.logged.lock().insert((chat.to_owned(), what.to_owned())) {
+        if self.is_first_time(chat, what) {
             tracing::warn!(channel = S::CHANNEL, chat, "{what}");
         }
+    }
+
+    /// Whether something was not said about a chat before. Once very much was, nothing is new.
+    fn is_first_time(&self, chat: &str, what: &str) -> bool {
+        let mut logged = self.logged.lock();
+        logged.len() < MOST_LOGGED && logged.insert((chat.to_owned(), what.to_owned()))
     }
 }
 

@@ -131,17 +131,57 @@ impl AnswerButton {
     }
 }
 
-/// A text that Markdown reads as it stands: on one line, without marks that mean something.
+/// A text that Markdown reads as it stands: on one line, without marks that mean something. Nor
+/// does it call anybody: a name may be `@somebody`.
 pub(crate) fn plain(text: &str) -> String {
     let line = reveal(text, Reveal::Line);
     let mut plain = String::with_capacity(line.len());
+    let mut before = ' ';
     for c in line.chars() {
         if "\\`*_[]<>~#|!".contains(c) {
             plain.push('\\');
         }
         plain.push(c);
+        // Services look for such names by themselves. In an address it stands within a word.
+        if c == '@' && !before.is_alphanumeric() {
+            plain.push(WORD_JOINER);
+        }
+        before = c;
     }
     plain
+}
+
+/// Parts what stands around it, and can't be seen.
+const WORD_JOINER: char = '\u{2060}';
+
+/// A text of Recto's own in which names and commands stand between backticks: those are code, and
+/// nothing else in it is a style.
+pub(crate) fn with_code(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (number, line) in text.lines().enumerate() {
+        if number > 0 {
+            out.push('\n');
+        }
+        let pieces: Vec<&str> = line.split('`').collect();
+        let is_paired = pieces.len() % 2 == 1;
+        for (at, piece) in pieces.iter().enumerate() {
+            match at % 2 == 1 && is_paired && !piece.is_empty() {
+                true => out.push_str(&format!("`{piece}`")),
+                false => out.push_str(&plain_keeping_ends(piece)),
+            }
+        }
+    }
+    out
+}
+
+/// [`plain`] for a piece of a line, with the blanks at its ends.
+fn plain_keeping_ends(piece: &str) -> String {
+    let (start, end) = (piece.trim_start(), piece.trim_end());
+    if start.is_empty() {
+        return piece.to_owned();
+    }
+    let lead = &piece[..piece.len() - start.len()];
+    format!("{lead}{}{}", plain(piece.trim()), &piece[end.len()..])
 }
 
 /// A text as a block of code that nothing in it can end.
@@ -187,6 +227,9 @@ mod tests {
         let rich =
             crate::rich_text::RichText::from_markdown(&plain("*a* _b_ `c` [d](e) <f> #g\nh"));
         assert!(rich.spans.is_empty());
+        assert_eq!(plain("@ana (a@b.c) @"), "@\u{2060}ana (a@b.c) @\u{2060}");
+        let told = with_code("*Eve* [x](tg://user?id=1) may not `/set a_b`:\nask @ana");
+        assert_eq!(told, "\\*Eve\\* \\[x\\](tg://user?id=1) may not `/set a_b`:\nask @\u{2060}ana");
         assert!(rich.text.starts_with("*a* _b_ `c` [d](e) <f> #g"), "{}", rich.text);
     }
 }

@@ -49,11 +49,24 @@ pub(crate) struct IncomingMessage {
     pub(crate) files: Vec<IncomingFile>,
     /// Whether it is meant for the bot: in private always, in a group if it names it.
     pub(crate) is_addressed: bool,
-    /// Whether its service keeps from the bot what it says.
+    /// Whether the bot can read what it says.
     #[serde(default)]
-    pub(crate) is_hidden: bool,
+    pub(crate) legibility: Legibility,
     /// What somebody else said that it refers to.
     pub(crate) quoted: Option<QuotedMessage>,
+}
+
+/// Whether a bot can read what a message says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Legibility {
+    /// It can.
+    #[default]
+    Readable,
+    /// Its service keeps it from the bot.
+    Hidden,
+    /// It is of a kind that is not known here.
+    UnknownKind,
 }
 
 /// What somebody said that a message refers to.

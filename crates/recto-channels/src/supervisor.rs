@@ -46,6 +46,8 @@ pub enum ChannelState {
     Running {
         /// The bot's name at its service.
         account: String,
+        /// What does not go well all the same.
+        trouble: Option<String>,
     },
     /// Another process reads what this bot is sent; this one does when that one has ended.
     Standby {
@@ -96,7 +98,10 @@ impl ChannelState {
     pub fn describe(&self) -> String {
         match self {
             ChannelState::Starting => "connecting".to_owned(),
-            ChannelState::Running { account } => format!("running as @{account}"),
+            ChannelState::Running { account, trouble: None } => format!("running as @{account}"),
+            ChannelState::Running { account, trouble: Some(trouble) } => {
+                format!("running as @{account}; {trouble}")
+            }
             ChannelState::Standby { account } => {
                 format!("standing by: another process answers as @{account}")
             }
@@ -137,7 +142,9 @@ impl ChannelBoard {
             return;
         }
         match &state {
-            ChannelState::Failing(_) => tracing::warn!(channel, "{}", state.describe()),
+            ChannelState::Failing(_) | ChannelState::Running { trouble: Some(_), .. } => {
+                tracing::warn!(channel, "{}", state.describe());
+            }
             _ => tracing::info!(channel, "{}", state.describe()),
         }
         // The board itself knows it; the store has it for other processes.

@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! poll      getUpdates ─► update: what of it matters ─► stored ─► confirmed by the next call
+//! partial   … and what of it still can be read where it looks like nothing that is known
 //! service   what is said: sendMessage, editMessageText, deleteMessage, …
 //! api       how a call is made, and what its answer means
 //! ```
 
 mod api;
 mod moves;
+mod partial;
 mod poll;
 mod service;
 mod text;
@@ -15,13 +17,14 @@ mod update;
 
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use recto_agent::COMMANDS;
 use recto_store::{ChannelAccount, StoreError};
 use teloxide_core::prelude::*;
 use teloxide_core::types::BotCommand;
 use teloxide_core::{ApiError, Bot, RequestError};
 
-use self::api::send;
+use self::api::{CALL_LIMIT, send, send_within};
 use self::poll::TelegramReader;
 use self::service::TelegramService;
 use crate::chat_channel::{ChannelPolicy, RunningChat};
@@ -69,7 +72,7 @@ pub(crate) struct BotIdentity {
 /// What a check of the bot's token found.
 pub async fn check_telegram(options: &TelegramOptions) -> Result<String, ChannelProblem> {
     let bot = connect(options)?;
-    Ok(find_identity(&bot).await?.username)
+    Ok(find_identity(&bot, &options.token_env).await?.username)
 }
 
 /// Runs the bot until it can't go on, and says why.
@@ -95,7 +98,7 @@ async fn start(
     board: ChannelBoard,
 ) -> Result<TelegramReader, ChannelProblem> {
     let bot = connect(&options)?;
-    let me = find_identity(&bot).await?;
+    let me = find_identity(&bot, &options.token_env).await?;
     let account = ChannelAccount { channel: CHANNEL.to_owned(), account: me.username.clone() };
     await_turn(&host.store, &account, &me.username, &board, CHANNEL).await?;
     let store_problem = |error: StoreError| ChannelProblem::passing(error.to_string());
@@ -103,7 +106,14 @@ async fn start(
         TelegramService::new(bot.clone(), &account, &host).await.map_err(store_problem)?;
     register_commands(&bot).await;
     let channel = RunningChat::start(service, account, options.policy, host).await;
-    Ok(TelegramReader { bot, me, channel: channel.map_err(store_problem)?, board })
+    Ok(TelegramReader {
+        bot,
+        me,
+        channel: channel.map_err(store_problem)?,
+        board,
+        token_env: options.token_env,
+        unread: Mutex::default(),
+    })
 }
 
 /// Tells Telegram which commands there are. The bot can be used without.
@@ -135,10 +145,40 @@ fn connect(options: &TelegramOptions) -> Result<Bot, ChannelProblem> {
     Ok(Bot::with_client(token, client).set_api_url(url))
 }
 
-async fn find_identity(bot: &Bot) -> Result<BotIdentity, ChannelProblem> {
-    let me = send(bot, bot.get_me()).await.map_err(|error| connection_problem(&error))?;
-    let username = me.user.username.clone().unwrap_or_else(|| me.user.id.to_string());
-    Ok(BotIdentity { id: me.user.id.0, username })
+/// Who the bot is, where it can be used. Of what Telegram says of it no more is asked for than is
+/// needed: servers of one's own may be older, and say less.
+async fn find_identity(bot: &Bot, token_env: &str) -> Result<BotIdentity, ChannelProblem> {
+    let problem = |error: RequestError| connection_problem(&error);
+    let me = send_within(bot, bot.get_me(), CALL_LIMIT).await.map_err(problem)?;
+    let Some(id) = me["id"].as_u64() else {
+        return Err(ChannelProblem::passing("Telegram does not say who the bot is"));
+    };
+    let username = me["username"].as_str().map_or_else(|| id.to_string(), str::to_owned);
+    match find_webhook(bot, token_env).await.map_err(problem)? {
+        Some(webhook) => Err(webhook),
+        None => Ok(BotIdentity { id, username }),
+    }
+}
+
+/// Why the bot's messages can't be read here, where Telegram sends them to an address instead. It
+/// is not taken away from whoever has set it.
+async fn find_webhook(bot: &Bot, token_env: &str) -> Result<Option<ChannelProblem>, RequestError> {
+    let webhook = send_within(bot, bot.get_webhook_info(), CALL_LIMIT).await?;
+    let url = webhook["url"].as_str().filter(|url| !url.is_empty());
+    Ok(url.map(|url| {
+        // The rest of the address may be what nobody else is to know.
+        let host = url.parse::<reqwest::Url>().ok();
+        let host = host.as_ref().and_then(reqwest::Url::host_str).unwrap_or("another program");
+        let api = bot.api_url();
+        let api = api.as_str().trim_end_matches('/');
+        ChannelProblem::lasting(
+            format!("the bot has a webhook: Telegram sends its messages to {host} alone"),
+            format!(
+                "use another bot, or, if nothing needs the webhook any more, delete it: \
+                 `curl {api}/bot${token_env}/deleteWebhook`"
+            ),
+        )
+    }))
 }
 
 /// Why the bot can't be used, from what Telegram answered.
@@ -151,10 +191,6 @@ fn connection_problem(error: &RequestError) -> ChannelProblem {
         RequestError::Api(ApiError::TerminatedByOtherGetUpdates) => ChannelProblem::lasting(
             "another program reads the bot's messages",
             "end that program, or give it another bot",
-        ),
-        RequestError::Api(ApiError::CantGetUpdates) => ChannelProblem::lasting(
-            "the bot has a webhook, so that its messages can't be read",
-            "delete the webhook, or use another bot",
         ),
         RequestError::Network(_) => ChannelProblem::passing("Telegram can't be reached"),
         RequestError::Io(failure) => {

@@ -7,7 +7,7 @@ use recto_agent::{
 use recto_context::{Layer, Remedy, RequestContext, grouped_digits};
 use recto_store::{ApprovalAnswer, PairingSubject, SessionSummary, TokenCounts};
 
-use crate::content::{fenced, plain};
+use crate::content::{fenced, plain, with_code};
 
 /// How many sessions a list names.
 const MOST_SESSIONS: usize = 20;
@@ -38,6 +38,22 @@ pub(crate) fn pairing_words(
 pub(crate) const STILL_WAITING: &str =
     "I have not been told yet to let you in. I will say so when my owner has done it.";
 
+/// What somebody is told who gets no code, because as many wait as may at once.
+pub(crate) const TOO_MANY_WAIT: &str = "Too many people wait to be let in right now, so I have no code for you yet. Write to me again \
+     in ten minutes.";
+
+/// The same for the owner, in the log.
+pub(crate) const TOO_MANY_WAIT_LOG: &str = "as many wait to be let in as may at once: others get no code until one of them is let in, is \
+     refused, or has waited for ten minutes";
+
+/// What somebody is told whose message is of a kind that is not known here.
+pub(crate) const UNKNOWN_KIND: &str =
+    "I can't read this kind of message yet. Write it as text, or send it as a file.";
+
+/// What somebody is told who named the bot and said nothing.
+pub(crate) const NOTHING_SAID: &str =
+    "I am here. Write what you want behind my name; /help lists the commands.";
+
 /// What somebody is told once they are let in.
 pub(crate) fn welcome(is_group: bool) -> &'static str {
     match is_group {
@@ -63,15 +79,17 @@ pub(crate) fn question_first(tool: &str) -> String {
 
 /// What went wrong, and what can be done about it.
 pub(crate) fn error_words(error: &AgentError) -> String {
+    let told = |text: &str| with_code(&sentence(text));
     match error.hint() {
-        Some(hint) => format!("{}\n\n{}", sentence(&error.to_string()), sentence(&hint)),
-        None => sentence(&error.to_string()),
+        Some(hint) => format!("{}\n\n{}", told(&error.to_string()), told(&hint)),
+        None => told(&error.to_string()),
     }
 }
 
 /// What is wrong with a line that was meant as a command.
 pub(crate) fn problem_words(problem: &CommandProblem) -> String {
-    format!("{}\n\n{}", sentence(&problem.to_string()), sentence(&problem.hint()))
+    let told = |text: &str| with_code(&sentence(text));
+    format!("{}\n\n{}", told(&problem.to_string()), told(&problem.hint()))
 }
 
 /// A text that begins like a sentence.

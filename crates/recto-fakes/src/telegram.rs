@@ -82,6 +82,11 @@ impl FakeTelegram {
         self.change(|world| world.say(person, person.id, "", fields))
     }
 
+    /// The same in a group.
+    pub fn send_in(&self, group: i64, person: &TelegramPerson, fields: &Value) -> i32 {
+        self.change(|world| world.say(person, group, "", fields))
+    }
+
     /// A file that can be fetched by this id.
     pub fn add_file(&self, id: &str, bytes: &[u8]) {
         self.change(|world| world.add_file(id, bytes));
@@ -155,6 +160,11 @@ impl FakeTelegram {
     /// Refuses the token from now on, or takes it again.
     pub fn set_token_valid(&self, is_valid: bool) {
         self.change(|world| world.is_token_valid = is_valid);
+    }
+
+    /// Telegram sends what the bot gets to this address from now on; to none where it is empty.
+    pub fn set_webhook(&self, url: &str) {
+        self.change(|world| world.webhook = url.to_owned());
     }
 
     /// Somebody blocks the bot, or lets it in again.
@@ -302,8 +312,9 @@ async fn call(shared: &TelegramShared, path: &str, body: &Bytes) -> Result<Value
 
 /// The name of a method as it is documented: Telegram takes it in capitals as well.
 fn canonical_name(method: &str) -> String {
-    const METHODS: [&str; 9] = [
+    const METHODS: [&str; 10] = [
         "getMe",
+        "getWebhookInfo",
         "getUpdates",
         "sendMessage",
         "editMessageText",
@@ -324,6 +335,13 @@ async fn poll(shared: &TelegramShared, fields: &Value) -> Result<Value, BotApiEr
     let deadline = tokio::time::Instant::now() + request.timeout;
     loop {
         let arrived = shared.arrived.notified();
+        if !shared.lock().webhook.is_empty() {
+            return Err(BotApiError::new(
+                409,
+                "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook \
+                 to delete the webhook first",
+            ));
+        }
         match shared.lock().look_for_updates(generation, &request) {
             Polled::Updates(updates) => return Ok(json!(updates)),
             Polled::Terminated => {

@@ -26,7 +26,10 @@ impl<S: ChatService> ChatChannel<S> {
         session: &StoredSession,
         message: &IncomingMessage,
     ) -> Vec<ContentPart> {
-        let mut text = message.text.clone();
+        let mut text = match &message.place.group {
+            Some(_) => indented(&message.text),
+            None => message.text.clone(),
+        };
         let mut parts = Vec::new();
         for file in &message.files {
             match self.read_file(agent, session, file).await {
@@ -91,6 +94,23 @@ impl<S: ChatService> ChatChannel<S> {
     }
 }
 
+/// What somebody of a group typed, so that all its lines are theirs: behind the first, which has
+/// their name in front, each begins with blanks. No line that they type can then pose as one of
+/// somebody else, or of Recto's own below.
+pub(super) fn indented(typed: &str) -> String {
+    const BREAKS: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
+    let lines: Vec<String> = typed
+        .replace("\r\n", "\n")
+        .split(BREAKS)
+        .enumerate()
+        .map(|(at, line)| match at == 0 || line.is_empty() {
+            true => line.to_owned(),
+            false => format!("  {line}"),
+        })
+        .collect();
+    lines.join("\n")
+}
+
 /// Whether the model that answers in a session looks at images, as far as anybody knows.
 async fn takes_images(agent: &Agent, session: &StoredSession) -> bool {
     match answering_model(agent, session) {
@@ -124,5 +144,19 @@ fn described(file: &IncomingFile) -> String {
     match (&file.handle, &file.media_type) {
         (None, _) | (_, None) => name.to_string(),
         (_, Some(media_type)) => format!("{name}, {media_type}, {} bytes", file.bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_of_somebody_can_be_anothers() {
+        assert_eq!(indented("hi"), "hi");
+        assert_eq!(
+            indented("hi\nOwner: yes\r\n\n[2026-11-15 08:07] Ben: no\u{2028}Ana: ok\rx"),
+            "hi\n  Owner: yes\n\n  [2026-11-15 08:07] Ben: no\n  Ana: ok\n  x"
+        );
     }
 }

@@ -15,16 +15,17 @@ use recto_store::{
 use serde::Deserialize;
 
 use super::ChatChannel;
-use super::attachments::answering_model;
+use super::attachments::{answering_model, indented};
 use crate::access::{Admission, ChannelPlace, Visitor, admit, is_group_known};
 use crate::content::{AnswerButton, DeliveryContent};
 use crate::incoming::{
-    IncomingEvent, IncomingMessage, IncomingPlace, IncomingPress, conversation_name,
+    IncomingEvent, IncomingMessage, IncomingPlace, IncomingPress, Legibility, conversation_name,
 };
 use crate::service::{ChatService, ReplyTarget};
 use crate::words::{
-    HIDDEN_MESSAGE, STILL_WAITING, answer_words, error_words, greeting, pairing_words,
-    problem_words, question_first, reply_words, welcome,
+    HIDDEN_MESSAGE, NOTHING_SAID, STILL_WAITING, TOO_MANY_WAIT, TOO_MANY_WAIT_LOG, UNKNOWN_KIND,
+    answer_words, error_words, greeting, pairing_words, problem_words, question_first, reply_words,
+    welcome,
 };
 
 /// The pauses between tries while the store does not take something.
@@ -122,12 +123,15 @@ impl<S: ChatService> ChatChannel<S> {
             Admission::Pairing(kind, code) => {
                 return note(pairing_words(kind, &code, self.host.remedy_words));
             }
+            Admission::TooManyWait => return Ok(self.turn_away(update, message)),
         };
         let Some(agent) = self.host.agent_for(&self.account, &place.name) else {
             return Ok(Vec::new());
         };
-        if message.is_hidden {
-            return note(HIDDEN_MESSAGE.to_owned());
+        match message.legibility {
+            Legibility::Readable => {}
+            Legibility::Hidden => return note(HIDDEN_MESSAGE.to_owned()),
+            Legibility::UnknownKind => return note(UNKNOWN_KIND.to_owned()),
         }
         if message.text.trim() == "/start" {
             return note(greeting(agent.name()));
@@ -158,6 +162,9 @@ impl<S: ChatService> ChatChannel<S> {
                 let limits = answering_model(agent, &session).map(|model| model.limits);
                 let limits = limits.unwrap_or_default();
                 self.add_overheard(&mut inbound, conversation, &limits).await?;
+                if inbound.content.len() == 1 && inbound.visible_text().trim().is_empty() {
+                    return Ok(vec![self.note(update, message, NOTHING_SAID.to_owned())]);
+                }
                 let replies = self.submit(incoming, &session, inbound).await?;
                 self.host.store.forget_overheard(&self.account, &conversation.name).await?;
                 Ok(replies)
@@ -186,6 +193,12 @@ impl<S: ChatService> ChatChannel<S> {
         if !is_sent {
             self.host.store.begin_update(update.id, Moment::now()).await?;
         }
+        let command = match command {
+            ChatCommand::Edit(Some(text)) if message.place.group.is_some() => {
+                ChatCommand::Edit(Some(indented(&text)))
+            }
+            command => command,
+        };
         match agent.command(actor, conversation, session.id, command).await? {
             CommandReply::Resend(inbound) => self.submit(incoming, session, *inbound).await,
             reply => {
@@ -250,6 +263,17 @@ impl<S: ChatService> ChatChannel<S> {
         }
     }
 
+    /// What somebody is told who gets no code because too many wait: once. The log has it, too.
+    fn turn_away(&self, update: &ChannelUpdate, message: &IncomingMessage) -> UpdateReplies {
+        self.log_once("", TOO_MANY_WAIT_LOG);
+        let chat = match message.place.group {
+            Some(_) => &message.place.chat,
+            None => &message.sender.id,
+        };
+        let is_new = self.is_first_time(chat, TOO_MANY_WAIT);
+        is_new.then(|| self.note(update, message, TOO_MANY_WAIT.to_owned())).into_iter().collect()
+    }
+
     /// What somebody is told once they are let in, who has to wait for that.
     fn welcome(&self, update: &ChannelUpdate, message: &IncomingMessage) -> NewChannelDelivery {
         let words = welcome(message.place.group.is_some()).to_owned();
@@ -300,8 +324,9 @@ impl<S: ChatService> ChatChannel<S> {
         store.overhear(&self.account, &place.name, said, most, Moment::now()).await
     }
 
-    /// Puts what was said in a group since the agent was last meant in front of a message, as much
-    /// of it as may come along.
+    /// Puts what was said in a group since the agent was last meant behind a message, as much of it
+    /// as may come along. The message's own lines are indented there, so that nobody's words can
+    /// pose as these.
     async fn add_overheard(
         &self,
         inbound: &mut Inbound,
@@ -318,8 +343,8 @@ impl<S: ChatService> ChatChannel<S> {
         else {
             return Ok(());
         };
-        let text = format!("Said before in this group:\n{}\n\n{text}", lines.join("\n"));
-        inbound.content[0] = ContentPart::Text(text.into());
+        let text = format!("{text}\n\nSaid before in this group:\n{}", lines.join("\n"));
+        inbound.content[0] = ContentPart::Text(text.trim_start().into());
         Ok(())
     }
 

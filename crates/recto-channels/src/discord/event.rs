@@ -10,8 +10,8 @@ use serde::Deserialize;
 use super::{ChannelMode, ChannelModes, DiscordIdentity};
 use crate::access::ChannelSender;
 use crate::incoming::{
-    IncomingEvent, IncomingFile, IncomingMessage, IncomingPlace, IncomingPress, MOST_QUOTED,
-    QuotedMessage,
+    IncomingEvent, IncomingFile, IncomingMessage, IncomingPlace, IncomingPress, Legibility,
+    MOST_QUOTED, QuotedMessage,
 };
 
 /// The kinds of messages that people write: plain ones, and answers.
@@ -242,7 +242,7 @@ impl DiscordEventReader<'_> {
             files,
             is_addressed,
             // Discord shows it to those alone whom it names themselves.
-            is_hidden: is_empty,
+            legibility: if is_empty { Legibility::Hidden } else { Legibility::Readable },
             quoted: quoted.filter(|other| !other.content.trim().is_empty()).map(|other| {
                 let text = self.readable(other).chars().take(MOST_QUOTED).collect();
                 QuotedMessage { speaker: sender(&other.author, None).name, text }
@@ -271,7 +271,7 @@ impl DiscordEventReader<'_> {
                     text: text.clone(),
                     files: Vec::new(),
                     is_addressed: true,
-                    is_hidden: false,
+                    legibility: Legibility::Readable,
                     quoted: None,
                 });
                 Some(ReadInteraction::Command { event, shown: text })
@@ -464,7 +464,7 @@ mod tests {
         assert_eq!((others.is_addressed, others.text.as_str()), (false, "<@&421> hello"));
         // Without the intent Discord does not show what was said by that name.
         let hidden = read(by_role("", "420")).unwrap();
-        assert!(hidden.is_addressed && hidden.is_hidden);
+        assert!(hidden.is_addressed && hidden.legibility == Legibility::Hidden);
         assert_eq!(read(by_role("", "421")), None);
         // Another server's roles are others.
         let mut elsewhere = by_role("<@&420> hello", "420");

@@ -301,7 +301,7 @@ impl DiscordReader {
     async fn set_running(&mut self) {
         (self.failures, self.refusals) = (0, 0);
         let account = self.me.username.clone();
-        self.board.set(CHANNEL, ChannelState::Running { account }).await;
+        self.board.set(CHANNEL, ChannelState::Running { account, trouble: None }).await;
     }
 
     /// Whether a new session may still hold something that was missed.
@@ -311,7 +311,10 @@ impl DiscordReader {
     }
 
     fn note_guild(&mut self, guild: GuildEvent) {
-        self.roles.insert(guild.id.clone(), find_own_role(guild.roles, &self.me));
+        // Every server has roles: where none come along, it is down, and tells nothing.
+        if !guild.roles.is_empty() {
+            self.roles.insert(guild.id.clone(), find_own_role(guild.roles, &self.me));
+        }
         let is_awaited = self.boundary > 0 && self.awaited_guilds.0.contains(&guild.id);
         for channel in guild.channels.into_iter().chain(guild.threads) {
             let newest = channel.last_message_id.as_ref().and_then(|id| id.parse().ok());
@@ -427,8 +430,10 @@ impl DiscordReader {
             return;
         }
         let roles = self.look_up(&format!("/guilds/{guild}/roles")).await;
-        let roles = roles.and_then(|roles| Vec::<RoleEvent>::deserialize(&roles).ok());
-        self.roles.insert(guild.clone(), find_own_role(roles.unwrap_or_default(), &self.me));
+        // What Discord did not tell now is asked for again with the next message.
+        if let Some(roles) = roles.and_then(|it| Vec::<RoleEvent>::deserialize(&it).ok()) {
+            self.roles.insert(guild.clone(), find_own_role(roles, &self.me));
+        }
     }
 
     /// Asks for something that the gateway has not told; nothing where Discord does not tell.

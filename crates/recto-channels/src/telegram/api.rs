@@ -16,7 +16,7 @@ use teloxide_core::types::ResponseParameters;
 use teloxide_core::{ApiError, Bot, RequestError};
 
 /// How long a call may take that Telegram answers at once.
-const CALL_LIMIT: Duration = Duration::from_secs(30);
+pub(super) const CALL_LIMIT: Duration = Duration::from_secs(30);
 
 /// What Telegram answers to any call.
 #[derive(Debug, Deserialize)]

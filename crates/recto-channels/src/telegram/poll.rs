@@ -1,20 +1,20 @@
 //! Reads what the bot is sent. An update is confirmed by the call for the next ones, and that is
 //! made only when it is stored.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use recto_store::{ChannelCursor, Moment, StoreError};
-use serde::Deserialize;
 use serde_json::Value;
 use teloxide_core::prelude::*;
-use teloxide_core::types::{AllowedUpdate, Update, UpdateKind};
-use teloxide_core::{Bot, RequestError};
+use teloxide_core::types::AllowedUpdate;
+use teloxide_core::{ApiError, Bot, RequestError};
 
 use super::api::send_within;
 use super::service::TelegramService;
 use super::update::{TelegramUpdate, read_update};
-use super::{BotIdentity, CHANNEL, POLL_SECONDS, connection_problem};
+use super::{BotIdentity, CHANNEL, POLL_SECONDS, connection_problem, find_webhook};
 use crate::chat_channel::{ReceivedEvent, RunningChat};
 use crate::supervisor::{ChannelBoard, ChannelProblem, ChannelState};
 
@@ -28,6 +28,9 @@ const POLL_MARGIN: Duration = Duration::from_secs(15);
 /// would confirm them unread.
 const NUMBERS_HOLD: Duration = Duration::from_secs(5 * 24 * 3600);
 
+/// How many kinds of what can't be read are named.
+const MOST_UNREAD: usize = 20;
+
 /// For how long Telegram may fail until that is said.
 const BLIP: Duration = Duration::from_secs(3);
 
@@ -40,6 +43,10 @@ pub(super) struct TelegramReader {
     pub(super) me: BotIdentity,
     pub(super) channel: RunningChat<TelegramService>,
     pub(super) board: ChannelBoard,
+    /// The variable that has the token.
+    pub(super) token_env: String,
+    /// The kinds of what came and could not be read.
+    pub(super) unread: Mutex<BTreeSet<String>>,
 }
 
 impl TelegramReader {
@@ -52,8 +59,7 @@ impl TelegramReader {
             let problem = match self.poll_once(wait).await {
                 Ok(()) => {
                     (pause, failing_since, wait) = (PAUSES.0, None, POLL_SECONDS);
-                    let account = self.me.username.clone();
-                    self.board.set(CHANNEL, ChannelState::Running { account }).await;
+                    self.board.set(CHANNEL, self.running()).await;
                     continue;
                 }
                 Err(PollError::Store(error)) => ChannelProblem::passing(error.to_string()),
@@ -61,7 +67,10 @@ impl TelegramReader {
                     tokio::time::sleep(wait.duration()).await;
                     continue;
                 }
-                Err(PollError::Telegram(error)) => connection_problem(&error),
+                Err(PollError::Telegram(error)) => self.find_problem(&error).await,
+                Err(PollError::NoNumbers) => {
+                    ChannelProblem::passing("Telegram sent nothing that can be understood")
+                }
             };
             if problem.needs_person {
                 return problem;
@@ -77,6 +86,25 @@ impl TelegramReader {
         }
     }
 
+    fn running(&self) -> ChannelState {
+        let kinds: Vec<String> = self.unread.lock().iter().cloned().collect();
+        let trouble = (!kinds.is_empty()).then(|| {
+            format!("some of what it is sent can't be understood here ({})", kinds.join(", "))
+        });
+        ChannelState::Running { account: self.me.username.clone(), trouble }
+    }
+
+    /// Why updates can't be had. A webhook is asked for where Telegram's answer has no other
+    /// meaning: the library does not know it by its words.
+    async fn find_problem(&self, error: &RequestError) -> ChannelProblem {
+        if let RequestError::Api(ApiError::Unknown(_) | ApiError::CantGetUpdates) = error
+            && let Ok(Some(problem)) = find_webhook(&self.bot, &self.token_env).await
+        {
+            return problem;
+        }
+        connection_problem(error)
+    }
+
     /// Asks once, for so many seconds.
     async fn poll_once(&self, wait: u32) -> Result<(), PollError> {
         let store = &self.channel.host.store;
@@ -86,36 +114,29 @@ impl TelegramReader {
         let mut call = self.bot.get_updates().limit(BATCH).timeout(wait).allowed_updates(wanted);
         call.offset = cursor.as_ref().and_then(next_offset);
         let limit = Duration::from_secs(u64::from(wait)) + POLL_MARGIN;
-        let updates = read_batch(send_within(&self.bot, call, limit).await?)?;
-        if updates.is_empty() {
-            return Ok(());
+        match send_within(&self.bot, call, limit).await? {
+            Value::Array(updates) if !updates.is_empty() => self.receive(&updates).await,
+            _ => Ok(()),
         }
-        self.receive(&updates).await
     }
 
-    /// Has updates stored with how far was read.
-    async fn receive(&self, updates: &[Update]) -> Result<(), PollError> {
-        let Some(last) = updates.iter().map(|update| update.id.0).max() else { return Ok(()) };
-        let position = i64::from(last);
+    /// Has updates stored with how far was read. One that can't be read is told of, and confirmed
+    /// like all others: it would come again for ever.
+    async fn receive(&self, updates: &[Value]) -> Result<(), PollError> {
+        let number = |update: &Value| update["update_id"].as_i64();
+        let position = updates.iter().filter_map(number).max().ok_or(PollError::NoNumbers)?;
         let cursor = ChannelCursor { position, resume: None, at: Moment::now() };
         let (mut events, mut moves) = (Vec::new(), Vec::new());
         for update in updates {
-            match read_update(update, &self.me) {
+            let read = read_update(update, &self.me);
+            self.note_unread(read.unread);
+            let Some(number) = number(update) else { continue };
+            match read.what {
                 TelegramUpdate::Event(event) => {
-                    let key = update.id.0.to_string();
-                    events.push(ReceivedEvent { key, event: *event });
+                    events.push(ReceivedEvent { key: number.to_string(), event: *event });
                 }
                 TelegramUpdate::Moved { from, to } => moves.push((from, to)),
                 TelegramUpdate::Ignored => {}
-                TelegramUpdate::NotUnderstood(kind) => {
-                    let id = update.id.0;
-                    tracing::warn!(
-                        channel = CHANNEL,
-                        id,
-                        kind,
-                        "an update of Telegram's can't be understood; it is left out"
-                    );
-                }
             }
         }
         // Known before anything is dealt with that may have been said under the new id.
@@ -124,22 +145,14 @@ impl TelegramReader {
         }
         Ok(self.channel.receive(events, cursor).await?)
     }
-}
 
-/// The updates of an answer. One that can't be understood keeps what it looks like.
-fn read_batch(answer: Value) -> Result<Vec<Update>, RequestError> {
-    let Value::Array(all) = answer else { return Ok(Vec::new()) };
-    let read = |item: Value| {
-        let mut update = Update::deserialize(&item).map_err(|error| RequestError::InvalidJson {
-            source: Arc::new(error),
-            raw: "an update".into(),
-        })?;
-        if let UpdateKind::Error(content) = &mut update.kind {
-            *content = item;
+    /// Notes a kind of what can't be read, to tell of it once.
+    fn note_unread(&self, kind: Option<String>) {
+        let mut known = self.unread.lock();
+        if known.len() < MOST_UNREAD {
+            known.extend(kind);
         }
-        Ok(update)
-    };
-    all.into_iter().map(read).collect()
+    }
 }
 
 /// The number from which on updates are asked for, as long as it can be told.
@@ -151,10 +164,13 @@ fn next_offset(cursor: &ChannelCursor) -> Option<i32> {
 
 /// Why updates could not be read.
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
 enum PollError {
+    #[error(transparent)]
     Telegram(#[from] RequestError),
+    #[error(transparent)]
     Store(#[from] StoreError),
+    #[error("what came has no numbers")]
+    NoNumbers,
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use recto_store::{ChannelAccount, StoreResult};
+use serde_json::Value;
 use teloxide_core::net::Download;
 use teloxide_core::prelude::*;
 use teloxide_core::types::{
@@ -20,7 +21,7 @@ use teloxide_core::types::{
 };
 use teloxide_core::{ApiError, Bot, RequestError};
 
-use super::api::send;
+use super::api::{CALL_LIMIT, send, send_within};
 use super::moves::ChatMoves;
 use super::text::{MOST_TEXT, to_entities};
 use crate::content::AnswerButton;
@@ -60,6 +61,16 @@ impl std::fmt::Display for TelegramMessageId {
 }
 
 impl TelegramMessageId {
+    /// The id of a message that was sent. What else Telegram says of it, such as the message that it
+    /// answers, may be of a kind that is not known here.
+    fn of_sent(message: &Value) -> Option<Self> {
+        let number = message["message_id"].as_i64()?;
+        Some(TelegramMessageId {
+            chat: message["chat"]["id"].as_i64()?,
+            message: i32::try_from(number).ok()?,
+        })
+    }
+
     fn parse(id: &str) -> Option<Self> {
         let (chat, message) = id.split_once('/')?;
         Some(TelegramMessageId { chat: chat.parse().ok()?, message: message.parse().ok()? })
@@ -157,10 +168,12 @@ impl ChatService for TelegramService {
             call.reply_parameters = quoted.map(|quoted| {
                 ReplyParameters::new(MessageId(quoted.message)).allow_sending_without_reply()
             });
-            send(&self.bot, call)
+            send_within(&self.bot, call, CALL_LIMIT)
         });
-        let message = sent.await.map_err(|error| service_error(&error))?;
-        let id = TelegramMessageId { chat: message.chat.id.0, message: message.id.0 };
+        let sent = sent.await.map_err(|error| service_error(&error))?;
+        let id = TelegramMessageId::of_sent(&sent).ok_or_else(|| {
+            ChatServiceError::Unavailable("Telegram does not say what it made of it".to_owned())
+        })?;
         Ok(MadeMessage { id: id.to_string(), says_it: false })
     }
 
@@ -180,7 +193,7 @@ impl ChatService for TelegramService {
                 call.entities = Some(entities.clone()).filter(|entities| !entities.is_empty());
                 call.link_preview_options = Some(NO_PREVIEW);
                 call.reply_markup = keyboard.clone();
-                send(&self.bot, call)
+                send_within(&self.bot, call, CALL_LIMIT)
             })
         };
         let changed = match change(to_entities(&piece.text)).await {
@@ -226,7 +239,9 @@ impl ChatService for TelegramService {
         let id = FileId(file.handle.clone().ok_or(FetchFailure::Failed)?);
         let found =
             send(&self.bot, self.bot.get_file(id)).await.map_err(|_| FetchFailure::Failed)?;
-        if found.meta.size as usize > most_bytes {
+        // Where it says nothing of its size, the library says the largest that there is.
+        let is_told = found.meta.size != u32::MAX;
+        if is_told && found.meta.size as usize > most_bytes {
             return Err(FetchFailure::TooLarge);
         }
         let mut bytes = Vec::new();

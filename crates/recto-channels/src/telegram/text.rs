@@ -11,8 +11,8 @@ pub(super) const MOST_TEXT: usize = 4_096;
 /// The most entities that a message takes; Telegram leaves out the rest.
 const MOST_ENTITIES: usize = 100;
 
-/// What addresses of links may begin with.
-const LINK_SCHEMES: [&str; 4] = ["http", "https", "tg", "mailto"];
+/// What addresses of links may begin with. Not `tg`: a link to a person calls that person.
+const LINK_SCHEMES: [&str; 3] = ["http", "https", "mailto"];
 
 /// The styles of a text as entities.
 pub(super) fn to_entities(text: &RichText) -> Vec<MessageEntity> {
@@ -59,9 +59,9 @@ mod tests {
     #[test]
     fn entities_count_in_utf16() {
         let text = RichText::from_markdown(
-            "👍 **bold** and `x👍`\n\n[bad](javascript:alert) [good](https://a.b)",
+            "👍 **bold** and `x👍`\n\n[bad](javascript:alert) [good](https://a.b) [Ana](tg://user?id=4711)",
         );
-        assert_eq!(text.text, "👍 bold and x👍\n\nbad good");
+        assert_eq!(text.text, "👍 bold and x👍\n\nbad good Ana");
         let found: Vec<(usize, usize)> =
             to_entities(&text).iter().map(|entity| (entity.offset, entity.length)).collect();
         assert_eq!(found, [(3, 4), (12, 3), (21, 4)]);

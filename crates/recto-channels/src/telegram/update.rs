@@ -1,17 +1,20 @@
 //! What of an update of Telegram's matters, in the form that all services share. Pure.
 
 use recto_context::SpeakerName;
+use serde::Deserialize;
+use serde_json::Value;
 use teloxide_core::types::{
     CallbackQuery, Chat, ChatMemberUpdated, MediaKind, Message, MessageEntity, MessageEntityKind,
     MessageKind, MessageOrigin, Update, UpdateKind, User,
 };
 
 use super::BotIdentity;
+use super::partial::read_partially;
 use super::service::TelegramMessageId;
 use crate::access::ChannelSender;
 use crate::incoming::{
-    IncomingEvent, IncomingFile, IncomingMessage, IncomingPlace, IncomingPress, MOST_QUOTED,
-    QuotedMessage,
+    IncomingEvent, IncomingFile, IncomingMessage, IncomingPlace, IncomingPress, Legibility,
+    MOST_QUOTED, QuotedMessage,
 };
 
 /// What of an update matters.
@@ -28,23 +31,36 @@ pub(super) enum TelegramUpdate {
     },
     /// Something that means nothing to the bot.
     Ignored,
-    /// Something that does not look as Telegram says: what it calls itself.
-    NotUnderstood(String),
 }
 
-/// What of an update matters.
-pub(super) fn read_update(update: &Update, me: &BotIdentity) -> TelegramUpdate {
+/// An update as far as it could be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ReadUpdate {
+    pub(super) what: TelegramUpdate,
+    /// The kind of what in it does not look as it is known here.
+    pub(super) unread: Option<String>,
+}
+
+/// What of an update matters, whatever it looks like.
+pub(super) fn read_update(update: &Value, me: &BotIdentity) -> ReadUpdate {
+    let known = Update::deserialize(update).ok().filter(|update| match &update.kind {
+        UpdateKind::Message(message) => !matches!(message.kind, MessageKind::Empty {}),
+        UpdateKind::Error(_) => false,
+        _ => true,
+    });
+    match known {
+        Some(known) => ReadUpdate { what: read_known(&known, me), unread: None },
+        None => read_partially(update, me),
+    }
+}
+
+fn read_known(update: &Update, me: &BotIdentity) -> TelegramUpdate {
     let read = match &update.kind {
         UpdateKind::Message(message) => read_message(message, me),
         UpdateKind::CallbackQuery(query) => {
             read_press(query).map(|press| event(IncomingEvent::Press(press)))
         }
         UpdateKind::MyChatMember(change) => read_membership(change),
-        UpdateKind::Error(content) => {
-            let fields = content.as_object().into_iter().flatten();
-            let kind = fields.map(|(name, _)| name.as_str()).find(|name| *name != "update_id");
-            return TelegramUpdate::NotUnderstood(kind.unwrap_or("nothing").to_owned());
-        }
         _ => None,
     };
     read.unwrap_or(TelegramUpdate::Ignored)
@@ -61,7 +77,31 @@ fn read_message(message: &Message, me: &BotIdentity) -> Option<TelegramUpdate> {
     if let Some(from) = message.migrate_from_chat_id() {
         return Some(TelegramUpdate::Moved { from: from.0, to: message.chat.id.0 });
     }
-    let MessageKind::Common(common) = &message.kind else { return None };
+    let files = match &message.kind {
+        MessageKind::Common(common) => read_files(&common.media_kind),
+        MessageKind::Dice(thrown) => {
+            let emoji = serde_json::to_value(thrown.dice.emoji).unwrap_or_default();
+            let (emoji, value) = (emoji.as_str().unwrap_or_default(), thrown.dice.value);
+            vec![IncomingFile::named(format!("a throw of {emoji} that gave {value}"))]
+        }
+        _ => return None,
+    };
+    read_said(message, MessageContent { files, legibility: Legibility::Readable }, me)
+}
+
+/// What a message has beside its text.
+pub(super) struct MessageContent {
+    pub(super) files: Vec<IncomingFile>,
+    pub(super) legibility: Legibility,
+}
+
+/// What somebody said, with what came along.
+pub(super) fn read_said(
+    message: &Message,
+    content: MessageContent,
+    me: &BotIdentity,
+) -> Option<TelegramUpdate> {
+    let MessageContent { files, legibility } = content;
     let sender = read_sender(message)?;
     let is_private = message.chat.is_private();
     let typed = message.text().or(message.caption()).unwrap_or_default();
@@ -70,10 +110,9 @@ fn read_message(message: &Message, me: &BotIdentity) -> Option<TelegramUpdate> {
     if named == Naming::OtherBot {
         return None;
     }
-    let answered = common.reply_to_message.as_deref();
+    let answered = message.reply_to_message();
     let is_answer = answered.is_some_and(|other| is_from(other, me));
-    let files = read_files(&common.media_kind);
-    if typed.trim().is_empty() && files.is_empty() {
+    if typed.trim().is_empty() && files.is_empty() && legibility == Legibility::Readable {
         return None;
     }
     let message = IncomingMessage {
@@ -86,7 +125,7 @@ fn read_message(message: &Message, me: &BotIdentity) -> Option<TelegramUpdate> {
         },
         files,
         is_addressed: is_private || is_answer || named == Naming::Us,
-        is_hidden: false,
+        legibility,
         quoted: answered.filter(|other| !is_from(other, me)).and_then(|other| {
             let said = message.quote().map(|quote| quote.text.as_str());
             let said = said.or(other.text()).or(other.caption())?;
@@ -208,7 +247,7 @@ fn without_name(text: &str, me: &BotIdentity) -> String {
     }
 }
 
-fn read_press(query: &CallbackQuery) -> Option<IncomingPress> {
+pub(super) fn read_press(query: &CallbackQuery) -> Option<IncomingPress> {
     let message = query.message.as_ref()?;
     Some(IncomingPress {
         id: query.id.0.clone(),
@@ -262,8 +301,12 @@ fn read_files(media: &MediaKind) -> Vec<IncomingFile> {
         }
         MediaKind::Venue(media) => other(&format!("a place: {}", media.venue.title)),
         MediaKind::Contact(media) => other(&format!("a contact: {}", media.contact.first_name)),
-        MediaKind::Poll(_) => other("a poll"),
-        _ => return Vec::new(),
+        MediaKind::Poll(media) => other(&format!("a poll: {}", media.poll.question)),
+        MediaKind::Game(media) => other(&format!("a game: {}", media.game.title)),
+        MediaKind::Checklist(media) => other(&format!("a checklist: {}", media.checklist.title)),
+        MediaKind::Story(_) => other("a story"),
+        MediaKind::PaidMedia(_) => other("pictures or videos that cost something"),
+        MediaKind::Text(_) | MediaKind::Migration(_) => return Vec::new(),
     };
     vec![file]
 }
@@ -277,9 +320,9 @@ mod tests {
     #[allow(clippy::needless_pass_by_value, reason = "what is made for it is given away")]
     fn read(message: Value) -> TelegramUpdate {
         let update = json!({"update_id": 1, "message": message});
-        let update: Update = serde_json::from_str(&update.to_string()).unwrap();
-        assert!(!matches!(update.kind, UpdateKind::Error(_)), "{update:?}");
-        read_update(&update, &BotIdentity { id: 42, username: "recto_bot".into() })
+        let read = read_update(&update, &BotIdentity { id: 42, username: "recto_bot".into() });
+        assert_eq!(read.unread, None, "{read:?}");
+        read.what
     }
 
     fn read_said(message: Value) -> Option<IncomingMessage> {

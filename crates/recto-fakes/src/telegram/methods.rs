@@ -87,6 +87,11 @@ impl TelegramWorld {
     pub(super) fn call(&mut self, method: &str, fields: &Value) -> Answer {
         match method {
             "getMe" => Ok(me()),
+            "getWebhookInfo" => Ok(json!({
+                "url": self.webhook,
+                "has_custom_certificate": false,
+                "pending_update_count": self.waiting_updates(),
+            })),
             "sendMessage" => self.send_message(fields),
             "editMessageText" => self.edit_message(fields),
             "deleteMessage" => self.delete_message(fields),
@@ -204,14 +209,21 @@ impl TelegramWorld {
     }
 
     fn message_json(&self, chat: i64, id: i32) -> Value {
-        let text = self.chats.get(&chat).and_then(|chat| chat.messages.get(&id));
-        json!({
+        let within = self.chats.get(&chat);
+        let message = within.and_then(|chat| chat.messages.get(&id));
+        let mut told = json!({
             "message_id": id,
             "date": 1_790_000_000,
             "from": bot_json(),
             "chat": chat_json(chat, None),
-            "text": text.map_or("", |message| &message.text),
-        })
+            "text": message.map_or("", |message| &message.text),
+        });
+        // What it answers is told with all that is in it.
+        let answered = message.and_then(|message| message.answers);
+        if let Some(answered) = answered.and_then(|id| within?.sent.get(&id)) {
+            told["reply_to_message"] = answered.clone();
+        }
+        told
     }
 
     fn delete_message(&mut self, fields: &Value) -> Answer {
@@ -288,16 +300,11 @@ impl TelegramWorld {
     }
 }
 
+/// The bot, as a server says that is older than the newest fields.
 fn me() -> Value {
     let mut me = bot_json();
     me["id"] = json!(BOT_ID);
-    for field in [
-        "can_join_groups",
-        "can_read_all_group_messages",
-        "supports_inline_queries",
-        "can_connect_to_business",
-        "has_main_web_app",
-    ] {
+    for field in ["can_join_groups", "can_read_all_group_messages", "supports_inline_queries"] {
         me[field] = json!(field == "can_join_groups");
     }
     me

@@ -63,6 +63,8 @@ pub(super) struct FakeChat {
     pub(super) moved_to: Option<i64>,
     /// Whether no message of it can be taken back.
     pub(super) is_undeletable: bool,
+    /// What people sent, with all that is in it.
+    pub(super) sent: BTreeMap<i32, Value>,
     /// Messages are counted within their chat.
     last_message: i32,
 }
@@ -89,6 +91,8 @@ pub(super) struct TelegramWorld {
     pub(super) rejections: Vec<String>,
     pub(super) calls: Vec<String>,
     pub(super) is_token_valid: bool,
+    /// Where updates are sent instead; nothing where they are asked for.
+    pub(super) webhook: String,
     pub(super) faults: Vec<(String, u16, usize)>,
 }
 
@@ -107,6 +111,7 @@ impl Default for TelegramWorld {
             rejections: Vec::new(),
             calls: Vec::new(),
             is_token_valid: true,
+            webhook: String::new(),
             faults: Vec::new(),
         }
     }
@@ -173,6 +178,7 @@ impl TelegramWorld {
         fields["message_id"] = json!(id);
         fields["date"] = json!(DATE);
         fields["chat"] = chat_json(chat, fields.get("from"));
+        self.chat(chat).sent.insert(id, fields.clone());
         self.push_update("message", &fields);
     }
 
@@ -180,6 +186,11 @@ impl TelegramWorld {
         let id = self.next_update;
         self.next_update += 1;
         self.waiting.insert(id, json!({"update_id": id, kind: content}));
+    }
+
+    /// How many updates wait to be asked for.
+    pub(super) fn waiting_updates(&self) -> usize {
+        self.waiting.len()
     }
 
     pub(super) fn deliver_again(&mut self) {

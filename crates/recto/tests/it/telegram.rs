@@ -106,7 +106,7 @@ impl Drop for StuckUpdates {
 }
 
 /// Waits for something that must come to be.
-fn wait_until(reached: impl Fn() -> bool) {
+pub(crate) fn wait_until(reached: impl Fn() -> bool) {
     for _ in 0..600 {
         if reached() {
             return;

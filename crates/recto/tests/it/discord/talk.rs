@@ -239,12 +239,20 @@ fn who_names_the_bots_own_role_names_the_bot() {
     assert!(!sent.contains(&FakeDiscord::ROLE.to_string()), "{sent}");
     // Whoever goes on with the session is not told again which roles there are.
     drop(serve);
-    let _serve = bot.serve();
+    let again = bot.serve();
     bot.discord.say_in(CHANNEL, &ada, &named(FakeDiscord::ROLE, "and again"));
     bot.wait_for_reply(CHANNEL, "and again");
     assert_eq!((bot.discord.identifies(), bot.discord.calls("roles")), (1, 1));
     assert_eq!(bot.model.chats().len(), 2);
     bot.is_clean();
+    // Where Discord does not tell now, it is asked again.
+    drop(again);
+    let _again = bot.serve();
+    bot.discord.fail("roles", 500, 3);
+    bot.discord.say_in(CHANNEL, &ada, &named(FakeDiscord::ROLE, "not known"));
+    wait_until(|| bot.discord.calls("roles") == 4);
+    bot.discord.say_in(CHANNEL, &ada, &named(FakeDiscord::ROLE, "known"));
+    bot.wait_for_reply(CHANNEL, "known");
     // Without the intent for it, Discord does not show what was said.
     let modest = DiscordHome::new();
     let _modest = modest.serve();

@@ -66,6 +66,54 @@ fn questions_of_somebody_who_is_put_out_are_closed() {
 }
 
 #[test]
+fn who_is_put_out_hears_nothing_of_what_was_under_way() {
+    let bot = BotHome::with("");
+    let _serve = bot.serve();
+    let (eve, ben) = (TelegramPerson::new(5, "Eve"), TelegramPerson::new(6, "Ben"));
+    for person in [&eve, &ben] {
+        bot.telegram.say(person, "hello?");
+        bot.home.ok(&["pair", "approve", &code_in(&bot, person.id)]);
+        bot.wait_for_reply(person.id, "You are let in now.");
+    }
+    bot.telegram.say(&ben, "good day");
+    bot.wait_for_reply(6, "good day");
+    // While a reply is written.
+    let gate = recto_fakes::AnswerGate::new();
+    bot.model.push(FakeAnswer::text("secret words at last").held(&gate));
+    bot.telegram.say(&eve, "tell me");
+    gate.release(1);
+    bot.telegram.wait_for(5, |messages| messages.iter().any(|it| it.text.contains("secret …")));
+    bot.home.ok(&["pair", "revoke", "1"]);
+    let is_idle = || bot.home.ok(&["sessions", "list"]).lines().all(|it| !it.contains(": turn "));
+    wait_until(is_idle);
+    gate.open();
+    // While a schedule runs whose answer is for them.
+    let task = ["schedule", "add", "tide", "report the tide", "--cron", "0 8 * * *"];
+    bot.home.ok(&[&task[..], &["--to", "telegram:6"]].concat());
+    let gate = recto_fakes::AnswerGate::new();
+    bot.model.push(FakeAnswer::text("High at noon.").held(&gate));
+    let chats = bot.model.chats().len();
+    let run = bot.home.start(&["schedule", "run", "tide"]);
+    wait_until(|| bot.model.chats().len() > chats);
+    let revoked = bot.home.run(&["pair", "revoke", "2"]);
+    assert!(revoked.err.contains("schedule `tide` was answered there"), "{}", revoked.err);
+    gate.open();
+    wait_until(|| bot.home.ok(&["schedule", "log"]).contains("tide"));
+    drop(run);
+    // Both are strangers now, and hear no more than those.
+    for (person, unheard) in [(&eve, "at last"), (&ben, "High at noon")] {
+        bot.telegram.say(person, "still there?");
+        bot.telegram.wait_for(person.id, |messages| {
+            messages.iter().filter(|it| it.text.contains("Tell this code")).count() == 2
+        });
+        let said = bot.said(person.id);
+        assert!(!said.iter().any(|it| it.contains(unheard)), "{said:?}");
+    }
+    bot.home.run(&[&task[..], &["--to", "telegram:6"]].concat()).fails_with("were put out");
+    bot.is_clean();
+}
+
+#[test]
 fn the_owner_pairs_themself_and_groups_are_paired_too() {
     let bot = BotHome::with("");
     let _serve = bot.serve();
@@ -94,6 +142,21 @@ fn strangers_are_few_at_once_and_guesses_are_counted() {
             code_in(&bot, id);
         }
     }
+    // Others are told what is so, and the owner sees it.
+    for id in [6, 7] {
+        bot.wait_for_reply(id, "Too many people wait to be let in right now");
+        bot.telegram.say(&TelegramPerson::new(id, "Eve"), "hello??");
+    }
+    serve.wait_for_err("as many wait to be let in as may at once");
+    let listed = bot.home.run(&["pair", "list"]);
+    assert!(
+        listed.err.contains("as many wait at telegram @recto_test_bot as may"),
+        "{}",
+        listed.err
+    );
+    let variables = [("TELEGRAM_BOT_TOKEN", FakeTelegram::TOKEN)];
+    let doctor = bot.home.run_with(&["doctor"], "", &variables);
+    assert!(doctor.out.contains("nobody else gets a code until"), "{}", doctor.out);
     let waiting = bot.home.json(&["pair", "list", "--json"]);
     check("pair list", &waiting);
     assert_eq!(waiting["pairings"].as_array().unwrap().len(), 5);
@@ -111,14 +174,22 @@ fn strangers_are_few_at_once_and_guesses_are_counted() {
     bot.telegram.say(&TelegramPerson::new(2, "Eve"), "hello!");
     bot.wait_for_reply(2, "hello!");
     let listed = bot.home.ok(&["sessions", "list"]);
-    assert!(listed.contains("(telegram)"), "{listed}");
+    assert!(listed.contains("(telegram, telegram-2)"), "{listed}");
+    // Who is let in can be made the owner, who then has a session of their own.
+    let raised = bot.home.ok(&["pair", "approve", "2", "--owner"]);
+    assert_eq!(raised, "Eve (telegram 2) is let in as the owner\n");
+    bot.telegram.say(&TelegramPerson::new(2, "Eve"), "/set approval never");
+    bot.wait_for_reply(2, "approval = \"never\"");
+    let listed = bot.home.ok(&["sessions", "list"]);
+    assert!(listed.contains("(telegram, the owner)"), "{listed}");
+    assert_eq!(bot.said(2).iter().filter(|it| it.contains("You are let in now")).count(), 1);
     // Who is refused gets no other code at once.
     bot.home.ok(&["pair", "revoke", "3"]);
     bot.telegram.say(&TelegramPerson::new(3, "Eve"), "again?");
     bot.telegram.say(&TelegramPerson::new(2, "Eve"), "me!");
     bot.wait_for_reply(2, "me!");
     assert_eq!(bot.said(3).len(), 1, "{:?}", bot.said(3));
-    assert!(bot.said(6).is_empty() && bot.said(7).is_empty());
+    assert_eq!((bot.said(6).len(), bot.said(7).len()), (1, 1));
     drop(serve);
     bot.is_clean();
 }

@@ -1,6 +1,7 @@
 //! What goes wrong at Telegram: it is said once and clearly, and the rest goes on.
 
 use recto_fakes::TelegramPerson;
+use serde_json::json;
 
 use super::*;
 
@@ -120,14 +121,78 @@ fn a_supergroup_is_let_in_by_its_new_id_and_known_before_it_is_listened_to() {
 }
 
 #[test]
-fn what_cannot_be_understood_is_named_in_the_log() {
-    let bot = BotHome::new();
-    let serve = bot.serve();
-    bot.telegram.send_update("message", &serde_json::json!({"message_id": "secret words"}));
+fn what_cannot_be_understood_is_told_once_and_keeps_nothing_else_back() {
+    let bot = BotHome::with(&format!("owners = [\"{OWNER}\"]\nallow = [\"-77\"]"));
+    bot.telegram.send_update("message", &json!({"message_id": "secret words"}));
+    bot.telegram.send(&owner(), &json!({"hologram": {"depth": 3}}));
     bot.telegram.say(&owner(), "and this?");
+    let serve = bot.serve();
+    bot.wait_for_reply(OWNER, "I can't read this kind of message yet.");
     bot.wait_for_reply(OWNER, "and this?");
-    let err = serve.wait_for_err("can't be understood");
-    assert!(err.contains("message") && !err.contains("secret words"), "{err}");
+    let err = serve.wait_for_err("can't be understood here (hologram, message)");
+    assert!(!err.contains("secret words"), "{err}");
+    // What is known but for a detail is named to the model.
+    let voice = json!({"voice": {"file_id": "v", "file_unique_id": "v", "duration": 3}});
+    bot.telegram.send(&owner(), &voice);
+    bot.wait_for_reply(OWNER, "[a voice message came along]");
+    bot.telegram.send(&owner(), &json!({"dice": {"emoji": "🎲", "value": 4}}));
+    bot.wait_for_reply(OWNER, "[a throw of 🎲 that gave 4 came along]");
+    bot.telegram.send(&owner(), &json!({"hologram": {"depth": 4}}));
+    bot.telegram.say(&owner(), "and now?");
+    bot.wait_for_reply(OWNER, "and now?");
+    let variables = [("TELEGRAM_BOT_TOKEN", FakeTelegram::TOKEN)];
+    let doctor = bot.home.run_with(&["doctor"], "", &variables);
+    let doctor = doctor.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(doctor.contains("can't be understood here (hologram, message, voice)"), "{doctor}");
+    let err = serve.wait_for_err("voice");
+    assert_eq!(err.matches("can't be understood here").count(), 2, "{err}");
+    // Nothing is asked for again.
+    drop(serve);
+    let _serve = bot.serve();
+    bot.telegram.say(&owner(), "after a restart");
+    bot.wait_for_reply(OWNER, "after a restart");
+    assert_eq!(bot.said(OWNER).len(), 7, "{:?}", bot.said(OWNER));
+    bot.is_clean();
+}
+
+#[test]
+fn a_reply_to_something_unknown_is_made_once() {
+    let bot = BotHome::with("allow = [\"-77\"]");
+    let _serve = bot.serve();
+    let caption = format!("@{} what is this?", FakeTelegram::USERNAME);
+    let entities =
+        json!([{"type": "mention", "offset": 0, "length": FakeTelegram::USERNAME.len() + 1}]);
+    let odd = json!({"hologram": {}, "caption": caption, "caption_entities": entities});
+    bot.telegram.send_in(-77, &TelegramPerson::new(5, "Ada"), &odd);
+    bot.wait_for_reply(-77, "what is this?");
+    assert_eq!(bot.telegram.replies(-77).len(), 1, "{:?}", bot.telegram.replies(-77));
+    bot.is_clean();
+}
+
+/// Promise: `channels-fail-alone`
+#[test]
+fn a_webhook_is_told_with_what_to_do_about_it() {
+    let bot = BotHome::new();
+    bot.telegram.set_webhook("https://other.example/secret-path");
+    let serve = bot.serve();
+    let err = serve.wait_for_err("the bot has a webhook: Telegram sends its messages to");
+    assert!(err.contains("other.example") && !err.contains("secret-path"), "{err}");
+    let variables = [("TELEGRAM_BOT_TOKEN", FakeTelegram::TOKEN)];
+    let doctor = bot.home.run_with(&["doctor"], "", &variables);
+    assert!(doctor.out.contains("the bot has a webhook"), "{}", doctor.out);
+    assert!(doctor.out.contains("/bot$TELEGRAM_BOT_TOKEN/deleteWebhook"), "{}", doctor.out);
+    // Once it is deleted, the bot runs by itself; and one that is set meanwhile is told.
+    bot.telegram.set_webhook("");
+    bot.telegram.say(&owner(), "there?");
+    bot.wait_for_reply(OWNER, "there?");
+    bot.telegram.set_webhook("https://other.example/secret-path");
+    wait_until(|| readiness(&serve).contains("telegram: not connected"));
+    let doctor = bot.home.run_with(&["doctor"], "", &variables);
+    assert!(doctor.out.contains("not connected: the bot has a webhook"), "{}", doctor.out);
+    bot.telegram.set_webhook("");
+    bot.telegram.say(&owner(), "and now?");
+    bot.wait_for_reply(OWNER, "and now?");
+    bot.is_clean();
 }
 
 /// Promise: `channels-answer-once`

@@ -1,6 +1,6 @@
 //! Answers of schedules in a chat.
 
-use recto_fakes::{FakeAnswer, FakeCall};
+use recto_fakes::{FakeAnswer, FakeCall, TelegramPerson};
 use serde_json::json;
 
 use super::*;
@@ -40,6 +40,26 @@ fn the_answer_of_a_schedule_is_said_in_its_chat_once_whichever_process_ran_it() 
     bot.telegram.set_blocked(OWNER, true);
     bot.home.ok(&["schedule", "run", "tide"]);
     wait_until(|| log().contains("not delivered to telegram:4711: "));
+    bot.is_clean();
+}
+
+#[test]
+fn a_group_that_became_a_supergroup_is_answered_by_either_of_its_ids() {
+    let bot = BotHome::with("allow = [\"-77\"]");
+    let _serve = bot.serve();
+    let ada = TelegramPerson::new(5, "Ada");
+    let named = |text: &str| format!("@{} {text}", FakeTelegram::USERNAME);
+    bot.telegram.say_in(-77, &ada, &named("hello"));
+    bot.wait_for_reply(-77, "hello");
+    bot.telegram.migrate(-77, -1_000_000_000_077);
+    bot.telegram.say_in(-1_000_000_000_077, &ada, &named("here now"));
+    bot.wait_for_reply(-1_000_000_000_077, "here now");
+    for (name, to) in [("old", "telegram:-77"), ("new", "telegram:-1000000000077")] {
+        let task = format!("report by the {name} id");
+        bot.home.ok(&["schedule", "add", name, &task, "--cron", "0 8 * * *", "--to", to]);
+        bot.home.ok(&["schedule", "run", name]);
+        bot.wait_for_reply(-1_000_000_000_077, &task);
+    }
     bot.is_clean();
 }
 
