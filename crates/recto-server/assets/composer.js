@@ -26,6 +26,7 @@ export function liveComposer(onCommand) {
   const [box, text] = [form(), field()];
   if (!box || !text) return;
   if (!text.value) text.value = localStorage.getItem(draftKey()) ?? "";
+  focusAtFirst(text);
   const completion = completeWhileTyping(text);
   text.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || completion.isOpen()) return;
@@ -47,6 +48,18 @@ export function liveComposer(onCommand) {
     send(box, text, onCommand);
   });
   previewSoon();
+}
+
+/**
+ * What is typed on a page that was just opened is a message. Not where that brings a keyboard onto
+ * the screen, nor where somebody came to see a certain place.
+ * @param {HTMLTextAreaElement} text
+ */
+function focusAtFirst(text) {
+  const isElsewhere = document.activeElement && document.activeElement !== document.body;
+  if (isElsewhere || location.hash || !matchMedia("(pointer: fine)").matches) return;
+  text.focus({ preventScroll: true });
+  text.setSelectionRange(text.value.length, text.value.length);
 }
 
 /**

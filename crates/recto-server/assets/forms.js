@@ -101,7 +101,7 @@ export function catchForms(done) {
       showOutcome(outcome);
       done(form, outcome);
     } catch (problem) {
-      const field = form.querySelector("[data-changed]");
+      const field = form.querySelector("[data-changed], input[name=add]");
       if (field instanceof HTMLElement) showFieldProblem(field, problem);
       else showProblem(problem);
       done(form, null);

@@ -40,9 +40,10 @@ function step(by) {
   const focused = document.activeElement?.closest("article.turn");
   const at = focused ? turns.indexOf(focused) + by : firstOnScreen(turns);
   const next = turns[Math.max(0, Math.min(turns.length - 1, at))];
-  if (next instanceof HTMLElement) {
-    next.focus({ preventScroll: true });
-    next.scrollIntoView({ block: "nearest" });
+  const target = next?.querySelector(".ask") ?? next;
+  if (target instanceof HTMLElement) {
+    target.focus({ preventScroll: true });
+    target.scrollIntoView({ block: "nearest" });
   }
 }
 
@@ -60,20 +61,13 @@ function firstOnScreen(turns) {
   return at >= 0 ? at : turns.length - 1;
 }
 
-/** The question that a key answers: the one that has the focus, else that of its turn, else the only one. */
-function openQuestion() {
-  const active = document.activeElement;
-  const near = active?.closest(".ask") ?? active?.closest("article.turn")?.querySelector(".ask");
-  const all = document.querySelectorAll(".ask");
-  return near ?? (all.length === 1 ? all[0] : null);
-}
-
 /**
- * The answer to a question, by its key.
+ * The answer to the question that has the focus, by its key. Whoever types without looking where
+ * must not allow anything.
  * @param {string} key
  */
 function answer(key) {
-  const question = openQuestion();
+  const question = document.activeElement?.closest(".ask");
   const button = question?.querySelector(`button[data-key="${CSS.escape(key)}"]`);
   return button ? () => press(button) : undefined;
 }
@@ -85,10 +79,15 @@ function press(button) {
   return true;
 }
 
-/** Esc closes what is open by itself; where nothing is, it stops the turn that runs. @param {KeyboardEvent} event */
+/**
+ * Esc closes what is open by itself; where nothing is, it stops the turn that runs; and where none
+ * does, it leaves the field, so that single keys work.
+ * @param {KeyboardEvent} event
+ */
 function escape(event) {
-  if (document.querySelector("dialog[open], :popover-open")) return;
+  if (event.isComposing || document.querySelector("dialog[open], :popover-open")) return;
   const running = openTurns().filter((turn) => turn instanceof HTMLElement && turn.dataset.state !== "queued");
   const stop = running.map((turn) => turn.querySelector("button.stop")).find(Boolean);
   if (stop && press(stop)) event.preventDefault();
+  else if (isField(event.target) && event.target instanceof HTMLElement) event.target.blur();
 }

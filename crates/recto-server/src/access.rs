@@ -58,6 +58,7 @@ use recto_agent::Actor;
 use crate::gateway::Gateway;
 use crate::problem::ApiProblem;
 
+pub(crate) use arrival::CallerProcess;
 pub use arrival::{AllowedHost, ConnectionAddress, ParseHostError};
 pub use control::{AccessControl, AccessOptions, OwnerAccess};
 pub use forgery::FormKey;

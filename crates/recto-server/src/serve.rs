@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tower::ServiceExt;
 
-use crate::access::ConnectionAddress;
+use crate::access::{CallerProcess, ConnectionAddress};
 use crate::connections::{BusyConnection, ConnectionLimits, ConnectionSlot, ConnectionTable};
 use crate::gateway::Gateway;
 use crate::router::router;
@@ -138,8 +138,9 @@ async fn connect(
     let Ok(local) = stream.local_addr() else { return };
     // Events are small and should not wait for more.
     let _ = stream.set_nodelay(true);
-    let address = ConnectionAddress { peer, local };
-    let service = service_fn(|request| answer(request, address, slot.begin_request(), app.clone()));
+    let ends = (ConnectionAddress { peer, local }, CallerProcess::default());
+    let service =
+        service_fn(|request| answer(request, ends.clone(), slot.begin_request(), app.clone()));
     let mut connection = pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())
@@ -163,12 +164,13 @@ async fn connect(
 /// Answers one request. Its connection is busy until all of the answer is sent.
 async fn answer(
     request: hyper::Request<Incoming>,
-    address: ConnectionAddress,
+    (address, caller): (ConnectionAddress, CallerProcess),
     busy: BusyConnection,
     app: Router,
 ) -> Result<Response, std::convert::Infallible> {
     let mut request: Request = request.map(Body::new);
     request.extensions_mut().insert(address);
+    request.extensions_mut().insert(caller);
     let answer = app.oneshot(request).await?;
     Ok(answer.map(|body| {
         Body::new(body.map_err(move |error| {

@@ -7,10 +7,12 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
+use std::sync::{Arc, OnceLock};
 
 use axum::extract::Request;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
+use recto_tools::may_be_program;
 
 use super::permits::CallerKey;
 use super::route_class::RouteClass;
@@ -45,6 +47,18 @@ pub(crate) struct RequestArrival {
     standing: HostStanding,
     pub(super) origin: RequestOrigin,
     forwarding: Forwarding,
+    caller: CallerProcess,
+}
+
+/// What is known of the process at the other end of a connection; looked up once, where it counts.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CallerProcess(Arc<OnceLock<bool>>);
+
+impl CallerProcess {
+    /// Whether it may be a program that Recto runs for a model.
+    fn may_be_program(&self, address: ConnectionAddress) -> bool {
+        *self.0.get_or_init(|| may_be_program(address.peer, address.local))
+    }
 }
 
 /// Whether a proxy has passed a request on.
@@ -98,7 +112,8 @@ impl RequestArrival {
             .ok_or_else(|| wrong_host(&format!("`{host}` is not a name of this server")))?;
         let origin = read_origin(request.headers(), &host, standing)?;
         let forwarding = read_forwarding(request.headers());
-        Ok(RequestArrival { address, standing, origin, forwarding })
+        let caller = request.extensions().get::<CallerProcess>().cloned().unwrap_or_default();
+        Ok(RequestArrival { address, standing, origin, forwarding, caller })
     }
 
     /// Refuses what another site made the browser send, but for the opening of a page.
@@ -145,11 +160,13 @@ impl RequestArrival {
         self.address.local.port()
     }
 
-    /// Whether whoever called sits at this machine, as far as can be told.
+    /// Whether whoever called sits at this machine, as far as can be told: a person does, with
+    /// programs of their own, and not what Recto confines.
     pub(super) fn is_local(&self) -> bool {
         self.peer().is_loopback()
             && self.standing == HostStanding::Loopback
             && self.forwarding == Forwarding::Direct
+            && !self.caller.may_be_program(self.address)
     }
 
     /// Whether the browser reached us by TLS, which then somebody in front of us speaks: only

@@ -21,6 +21,9 @@ pub(super) enum RouteClass {
     Door,
 }
 
+/// Where the text of a reply that comes is made into a page's.
+const DRAWN: &str = "/drawn";
+
 /// Paths that take nothing from anybody.
 const OPEN: [&str; 4] = ["/healthz", "/readyz", "/favicon.ico", "/favicon.svg"];
 
@@ -45,12 +48,12 @@ impl RouteClass {
 }
 
 /// Whether a request could begin something new, which a server that ends has no time for. What runs
-/// can still be answered and stopped, and people can log out.
+/// can still be seen as it comes, be answered and stopped, and people can log out.
 pub(super) fn begins_work(method: &Method, path: &str) -> bool {
     let looks = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
     let is_answer = ["/approvals/", "/api/approvals/"].iter().any(|it| path.starts_with(it));
     let is_end = path.ends_with("/stop") || matches!(path, "/login" | "/logout");
-    !looks && !is_answer && !is_end
+    !looks && !is_answer && !is_end && path != DRAWN
 }
 
 /// Refuses a path that tries to climb, plainly or encoded, and one with control characters.
@@ -102,7 +105,9 @@ mod tests {
             assert!(begins_work(&Method::POST, path), "{path}");
             assert!(!begins_work(&Method::GET, path), "{path}");
         }
-        for path in ["/approvals/3", "/api/approvals/3", "/api/sessions/4/stop", "/logout"] {
+        for path in
+            ["/approvals/3", "/api/approvals/3", "/api/sessions/4/stop", "/logout", "/drawn"]
+        {
             assert!(!begins_work(&Method::POST, path), "{path}");
         }
     }

@@ -133,9 +133,9 @@ impl SessionPanel<'_> {
                 })
             }
             ItemKind::Tool => {
-                let mut tools = self.catalog.all_tools().enumerate();
-                tools.find(|(_, tool)| tool.id == id).map(|(place, tool)| {
-                    let tokens = self.counter.tool_at(tool, place);
+                let found = self.catalog.all_tools().find(|tool| tool.id == id);
+                found.map(|tool| {
+                    let tokens = self.counter.tool_beside_others(tool);
                     (None, said(tool.description.as_deref()), tokens)
                 })
             }

@@ -21,8 +21,12 @@ export async function story(stage) {
   await page.waitForFunction(() => document.querySelectorAll("#pages .mark, #sessions .mark").length === 0);
   await say(page, "Then write it now.");
   await page.waitForSelector(".ask");
-  // By the keyboard alone: the turn is focused, and `a` allows.
+  // By the keyboard alone: `a` allows, once the question was gone to. Typed elsewhere it does not.
   await page.locator("article.turn").last().focus();
+  await page.keyboard.type("stop, wait");
+  await page.waitForTimeout(300);
+  assert.equal(await page.locator(".ask").count(), 1);
+  await page.keyboard.press("j");
   await page.keyboard.press("a");
   turn = await lastTurn(page);
   assert.match(await turn.locator(".call summary").innerText(), /allowed/);

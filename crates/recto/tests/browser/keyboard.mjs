@@ -5,15 +5,22 @@ import { assert, lastTurn, say } from "./support.mjs";
 export async function story(stage) {
   const page = await stage.tab();
   await stage.go(page, "/");
-  // Tab leads past everything to the composer.
+  // What is typed at once is a message. Tab leads back past everything to the link over it all, which
+  // leads to the conversation.
+  const focused = () => page.evaluate(() => document.activeElement.id || document.activeElement.className);
+  assert.equal(await focused(), "draft");
   const visited = [];
-  for (let step = 0; step < 40; step += 1) {
-    await page.keyboard.press("Tab");
-    visited.push(await page.evaluate(() => document.activeElement.id || document.activeElement.className));
-    if (visited.at(-1) === "draft") break;
+  for (let step = 0; step < 40 && visited.at(-1) !== "skip"; step += 1) {
+    await page.keyboard.press("Shift+Tab");
+    visited.push(await focused());
   }
-  assert.equal(visited[0], "skip");
-  assert.equal(visited.at(-1), "draft", visited.join(", "));
+  assert.equal(visited.at(-1), "skip", visited.join(", "));
+  // A single key, outside of fields, leads to the composer again; Esc leaves it.
+  await page.keyboard.press("/");
+  assert.equal(await focused(), "draft");
+  await page.keyboard.press("Escape");
+  assert.notEqual(await focused(), "draft");
+  await page.keyboard.press("/");
   await page.keyboard.type("First");
   await page.keyboard.press("Shift+Enter");
   await page.keyboard.type("message");

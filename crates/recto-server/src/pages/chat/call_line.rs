@@ -3,7 +3,9 @@
 
 use maud::{Markup, html};
 use recto_context::{ToolCall, visible_text};
-use recto_store::{ApprovalAnswer, StoredDelegation, StoredMessage, TurnId};
+use recto_store::{
+    ApprovalAnswer, StoredDelegation, StoredMessage, TurnEnding, TurnId, TurnStatus,
+};
 use recto_tools::ToolOutcome;
 
 use super::talk_page::TurnView;
@@ -42,8 +44,11 @@ fn call_line(
     answered: Option<ApprovalAnswer>,
 ) -> Markup {
     let outcome = result.map(|text| ToolOutcome::from_result(&call.name, text));
+    let ending = view.turn.as_ref().map(|turn| turn.status);
+    let is_handed_out = ending == Some(TurnStatus::Ended(TurnEnding::HandedOut));
     let (sign, class, word) = match (outcome, answered) {
         (_, Some(ApprovalAnswer::Denied)) => ("✗", "no-ok", "denied"),
+        (None, _) if is_handed_out => ("→", "q", "its client runs it"),
         (Some(ToolOutcome::Done), _) => ("✓", "ok", "done"),
         (Some(ToolOutcome::Failed), _) => ("✗", "no-ok", "failed"),
         (Some(_), _) => ("✗", "no-ok", "not run"),
@@ -69,6 +74,21 @@ fn call_line(
                 }
             }
             @if let Some(text) = result { pre.code tabindex="0" { (show_controls(text)) } }
+        }
+    }
+}
+
+/// What a client brings back from a call of the turn before.
+pub(crate) fn client_result(name: &str, text: &str) -> Markup {
+    html! {
+        details.call {
+            summary {
+                span.q role="img" aria-label="brought by its client" { "←" }
+                code { (show_controls(name)) }
+                span.args.cut { (show_controls(text)) }
+                span.q { (size_words(text)) }
+            }
+            pre.code tabindex="0" { (show_controls(text)) }
         }
     }
 }

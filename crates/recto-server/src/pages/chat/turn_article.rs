@@ -6,13 +6,13 @@
 use maud::{Markup, html};
 use recto_agent::{Actor, OpenTurnStanding, PromptCost, Right, outline_request};
 use recto_context::{
-    ContentPart, DropReason, Layer, MessageBody, ToolCall, grouped_digits, visible_text,
+    CallId, ContentPart, DropReason, Layer, MessageBody, ToolCall, grouped_digits, visible_text,
 };
 use recto_store::{
     Moment, RequestRecord, RetractionReason, StoredRetraction, StoredTurn, TurnEnding, TurnStatus,
 };
 
-use super::call_line::call_list;
+use super::call_line::{call_list, client_result};
 use super::question::question_block;
 use super::talk_page::TurnView;
 use crate::pages::layer_bar::LayerBar;
@@ -87,11 +87,21 @@ fn said_heading(view: &TurnView, id: &str) -> Markup {
     html! {
         h2.said id=(id) {
             @if let Some(speaker) = speaker { span.speaker { (speaker) ": " } }
-            span.words { (visible_text(content)) }
+            @if first.is_none() && brings_results(view) {
+                span.q { "Its client has run what was called." }
+            } @else {
+                span.words { (visible_text(content)) }
+            }
             @for name in attached { " " span.badge { (name) } }
             @if let Some(at) = at { " " (times::said_at(at)) }
         }
     }
+}
+
+/// Whether a turn goes on from calls that the turn before handed to its client.
+fn brings_results(view: &TurnView) -> bool {
+    let first = view.messages.first();
+    first.is_some_and(|stored| stored.message.answered_call().is_some())
 }
 
 /// What came along with a message, in a few words.
@@ -178,10 +188,19 @@ fn answer_parts(view: &TurnView) -> Markup {
                 MessageBody::Approval(text) if view.turn.is_none() => {
                     p.notice { (text.as_str()) }
                 }
+                MessageBody::Tool { call, name, content } if !is_called_here(view, call) => {
+                    (client_result(name, &visible_text(content)))
+                }
                 MessageBody::Tool { .. } | MessageBody::User(_) | MessageBody::Approval(_) => {}
             }
         }
     }
+}
+
+/// Whether a call is of this turn, and its result stands with it.
+fn is_called_here(view: &TurnView, call: &CallId) -> bool {
+    let calls = view.messages.iter().flat_map(|stored| stored.message.calls());
+    calls.into_iter().any(|made| made.id == *call)
 }
 
 fn was_stopped(view: &TurnView) -> bool {
@@ -206,7 +225,7 @@ fn error_block(text: &str) -> Markup {
 /// Where the reply grows while it comes; scripts fill it.
 fn live_reply(view: &TurnView) -> Markup {
     html! {
-        @if view.standing == Some(OpenTurnStanding::RunsHere) {
+        @if let Some(OpenTurnStanding::RunsHere | OpenTurnStanding::RunsElsewhere) = view.standing {
             details.fold.thinking hidden { summary { "Thinking" } pre.code {} }
             div.reply.live.caret aria-busy="true" { p {} }
         }
@@ -345,7 +364,7 @@ fn last_exchange_buttons(view: &TurnView, turn: &StoredTurn, audience: TurnAudie
     html! {
         span.again {
             (button("/retry", if failed { "Try again" } else { "Retry" }))
-            (button("/edit", "Edit"))
+            @if !brings_results(view) { (button("/edit", "Edit")) }
             (button("/undo", "Take back"))
         }
     }

@@ -228,7 +228,7 @@ fn count_name(counted: CountKind) -> &'static str {
         CountKind::Estimated => "estimated",
         CountKind::Calibrated => "calibrated",
         CountKind::Mixed => "mixed",
-        CountKind::Exact => "exact",
+        CountKind::Tokenizer => "by the model's tokenizer, part by part",
     }
 }
 
