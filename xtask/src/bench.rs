@@ -37,6 +37,8 @@ use crate::project::{Project, cargo};
 use machine::MachineFacts;
 use report::BenchReport;
 
+pub(crate) use turns::TurnsArgs;
+
 /// What can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BenchName {
@@ -119,7 +121,13 @@ impl BenchName {
     }
 
     /// Measures. `folder` is for what it leaves behind.
-    fn measure(self, project: &Project, folder: &Path, files: KeptFiles) -> Result<BenchReport> {
+    fn measure(
+        self,
+        project: &Project,
+        folder: &Path,
+        files: KeptFiles,
+        turns: &TurnsArgs,
+    ) -> Result<BenchReport> {
         match self {
             BenchName::Context => context::run(),
             BenchName::Embed => embed::run(folder),
@@ -127,7 +135,7 @@ impl BenchName {
             BenchName::Memory => memory::run(folder, files),
             BenchName::Stats => usage::run(),
             BenchName::Tools => tools::run(),
-            BenchName::Turns => turns::run(),
+            BenchName::Turns => turns::run(turns),
             BenchName::Daemon => daemon::run(),
             BenchName::Prefix => prefix::run(&model::find()?),
             BenchName::Embedded => embedded::run(&model::find()?, folder),
@@ -139,19 +147,25 @@ impl BenchName {
 
 /// Runs a benchmark. A missed goal is shown, but is no failure: what a busy
 /// machine measures must not turn a change away.
-pub(crate) fn run(project: &Project, bench: BenchName, files: KeptFiles) -> Result<ExitCode> {
+pub(crate) fn run(
+    project: &Project,
+    bench: BenchName,
+    files: KeptFiles,
+    turns: &TurnsArgs,
+) -> Result<ExitCode> {
+    turns.check(bench)?;
     if bench.needs() == BenchNeeds::Model {
         // Told before anything is built, which takes minutes.
         model::find()?;
     }
     let lacks_engine = bench.needs() == BenchNeeds::Model && !recto_llm::IS_BUILT_IN;
-    if cfg!(debug_assertions) || lacks_engine {
-        return run_in_release(bench, files);
+    if (cfg!(debug_assertions) && turns.binary.is_none()) || lacks_engine {
+        return run_in_release(bench, files, turns);
     }
     let folder = project.target.join("bench");
     fs::create_dir_all(&folder)?;
     let machine = MachineFacts::detect();
-    let report = bench.measure(project, &folder, files)?;
+    let report = bench.measure(project, &folder, files, turns)?;
     println!("bench {}: {machine}\n{report}", bench.name());
 
     let file = folder.join(bench.name()).with_extension("json");
@@ -172,7 +186,7 @@ pub(crate) fn run(project: &Project, bench: BenchName, files: KeptFiles) -> Resu
 
 /// Starts this program again, optimised: figures of a debug build are worthless.
 /// The engine is built in only where it is measured, since that takes minutes.
-fn run_in_release(bench: BenchName, files: KeptFiles) -> Result<ExitCode> {
+fn run_in_release(bench: BenchName, files: KeptFiles, turns: &TurnsArgs) -> Result<ExitCode> {
     let features: &[&str] = match bench.needs() {
         BenchNeeds::Nothing => &[],
         BenchNeeds::Model => &["--features", "embedded"],
@@ -188,6 +202,7 @@ fn run_in_release(bench: BenchName, files: KeptFiles) -> Result<ExitCode> {
         .args(features)
         .args(["--", "bench", bench.name()])
         .args((files == KeptFiles::Fresh).then_some("--fresh"))
+        .args(turns.to_args())
         .status()?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

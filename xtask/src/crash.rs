@@ -1,5 +1,5 @@
 //! `cargo xtask crash`: gateways under load that are killed, stopped, cut off from their database and
-//! robbed of it, and a checker that compares what every client was told with what the store holds.
+//! robbed of it, whose disk is full and whose clock is moved, and a checker that compares what every client was told with what the store holds.
 //!
 //! Real `recto serve` processes answer real HTTP clients, with a model that takes its time
 //! (`model.rs`). Meanwhile `faults.rs` does to them what a bad year does. In the end all of them run
@@ -14,6 +14,8 @@ mod faults;
 mod model;
 mod proxy;
 mod report;
+mod shifted_clock;
+mod small_disk;
 mod stored;
 
 use std::path::PathBuf;
@@ -25,10 +27,11 @@ use clap::Args;
 
 use crate::Result;
 use crate::project::{Project, build_recto};
-use cluster::Cluster;
-use database::TestedDatabase;
+use cluster::{Cluster, ClusterSetup};
+use database::{DiskKind, TestedDatabase};
 use faults::FaultPlan;
 use report::CrashReport;
+use shifted_clock::ClockShifter;
 
 /// How long clients may take to hear of all that they were promised, once nothing is broken any
 /// more.
@@ -58,6 +61,15 @@ pub(crate) struct CrashArgs {
     /// How often the database is restarted, every second time as by a crash.
     #[arg(long, default_value_t = 0)]
     restarts: usize,
+    /// How often the disk of the database is full for a while. Only root can do that.
+    #[arg(long, default_value_t = 0)]
+    fills: usize,
+    /// How often the clock of a gateway is set to another time. Needs libfaketime.
+    #[arg(long, default_value_t = 0)]
+    clock_jumps: usize,
+    /// The least time between two faults, in milliseconds.
+    #[arg(long, default_value_t = 150)]
+    between: u64,
     /// The lease of the gateways, in seconds.
     #[arg(long, default_value_t = 2)]
     lease: u32,
@@ -76,6 +88,9 @@ impl CrashArgs {
             pauses: self.pauses,
             cuts: self.cuts,
             restarts: self.restarts,
+            fills: self.fills,
+            clock_jumps: self.clock_jumps,
+            between: self.between,
             lease: Duration::from_secs(u64::from(self.lease)),
             seed: self.seed,
         }
@@ -88,6 +103,9 @@ impl CrashArgs {
         }
         if self.restarts > 0 && self.store != "postgres" {
             return Err("only a cluster of its own is restarted: --store postgres".into());
+        }
+        if self.fills > 0 && !matches!(self.store.as_str(), "sqlite" | "postgres") {
+            return Err("only the disk of a database of its own is filled".into());
         }
         if self.nodes == 0 || self.clients == 0 {
             return Err("at least one gateway and one client are needed".into());
@@ -110,9 +128,18 @@ pub(crate) fn run(project: &Project, args: &CrashArgs) -> Result<ExitCode> {
 }
 
 async fn crash(project: &Project, args: &CrashArgs, binary: PathBuf) -> Result<CrashReport> {
-    let database = TestedDatabase::start(&project.root, &args.store).await?;
+    let disk = if args.fills > 0 { DiskKind::Small } else { DiskKind::Usual };
+    let database = TestedDatabase::start(&project.root, &args.store, disk).await?;
     let model = model::serve().await?;
-    let cluster = Cluster::start(binary, &database, model, args.nodes, args.lease).await?;
+    let setup = ClusterSetup {
+        binary,
+        model,
+        nodes: args.nodes,
+        lease: args.lease,
+        disk,
+        clock: (args.clock_jumps > 0).then(ClockShifter::find).transpose()?,
+    };
+    let cluster = Cluster::start(setup, &database).await?;
     let cluster = Arc::new(cluster);
     let begun = Instant::now();
     let load = clients::start(&cluster, args.clients).await?;

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::bench::{BenchName, KeptFiles};
+use crate::bench::{BenchName, KeptFiles, TurnsArgs};
 use crate::project::Project;
 
 #[global_allocator]
@@ -52,6 +52,8 @@ enum Chore {
         /// Make anew what a benchmark keeps between its runs.
         #[arg(long)]
         fresh: bool,
+        #[command(flatten)]
+        turns: TurnsArgs,
     },
     /// Fit the weights of search on the labelled sets and write them into recto-search.
     Fit {
@@ -84,9 +86,9 @@ fn run(chore: &Chore) -> Result<ExitCode> {
     match chore {
         Chore::Tidy => tidy::run(&project),
         Chore::Docs => docs::write(&project),
-        Chore::Bench { name, fresh } => {
+        Chore::Bench { name, fresh, turns } => {
             let files = if *fresh { KeptFiles::Fresh } else { KeptFiles::Used };
-            bench::run(&project, *name, files)
+            bench::run(&project, *name, files, turns)
         }
         Chore::Fit { scope } => {
             fit::run(&project.root, &project.target, *scope).map(|()| ExitCode::SUCCESS)

@@ -4,14 +4,19 @@
 //! over. First every session sends its next message as soon as it has its reply: that is what the
 //! server can do. Then messages come at a set rate, whether or not the earlier ones are answered:
 //! that is how long people wait at that rate.
+//!
+//! With `--store`, gateways that share a database on a server are measured instead: what all of them
+//! can do together, with the sessions spread over them.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use futures_util::future::try_join_all;
 use tokio::time::{sleep_until, timeout};
 
+use super::BenchName;
 use super::http::{Connection, EventReader};
 use super::report::{BenchReport, Figure, FigureGoal, FigureRow, FigureUnit};
 use super::served::ServedHome;
@@ -32,11 +37,78 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const MESSAGE: &str =
     r#"{"text": "Which of the lamps at the harbour has to be lit first tonight?"}"#;
 
-/// Measures both parts on one server.
-pub(super) fn run() -> Result<BenchReport> {
-    let recto = build_recto()?;
+/// The gateways that `turns` is measured on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub(crate) struct TurnsArgs {
+    /// `turns`: the address of a database on a server that all gateways share, instead of a file.
+    #[arg(long)]
+    store: Option<String>,
+    /// `turns`: how many gateways share it.
+    #[arg(long, default_value_t = 1)]
+    nodes: usize,
+    /// `turns`: the gateway to run, instead of one that is built for it. The client is then this
+    /// program as it is.
+    #[arg(long)]
+    pub(super) binary: Option<PathBuf>,
+}
+
+impl TurnsArgs {
+    /// Fails where they can't be meant.
+    pub(super) fn check(&self, bench: BenchName) -> Result<()> {
+        let usual = TurnsArgs { nodes: 1, ..TurnsArgs::default() };
+        if bench != BenchName::Turns && *self != usual {
+            return Err("--store, --nodes and --binary are for `turns`".into());
+        }
+        match (&self.store, self.nodes) {
+            (_, 0) => Err("at least one gateway is needed".into()),
+            (None, 2..) => Err("several gateways need a server: --store URL".into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same for another start of this program.
+    pub(super) fn to_args(&self) -> Vec<String> {
+        let store = self.store.iter().flat_map(|url| ["--store".to_owned(), url.clone()]);
+        let nodes = (self.nodes != 1).then(|| ["--nodes".to_owned(), self.nodes.to_string()]);
+        store.chain(nodes.into_iter().flatten()).collect()
+    }
+}
+
+/// Measures both parts on one server, or what several can do on one database.
+pub(super) fn run(args: &TurnsArgs) -> Result<BenchReport> {
+    let recto = match &args.binary {
+        Some(binary) => binary.clone(),
+        None => build_recto()?,
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(measure(&recto))
+    match &args.store {
+        Some(store) => runtime.block_on(measure_nodes(&recto, store, args.nodes)),
+        None => runtime.block_on(measure(&recto)),
+    }
+}
+
+async fn measure_nodes(recto: &Path, store: &str, count: usize) -> Result<BenchReport> {
+    let settings = format!("[store]\nurl = '{store}'\n");
+    let mut nodes = Vec::new();
+    for _ in 0..count {
+        nodes.push(ServedHome::start_with(recto, &settings, &[]).await?);
+    }
+    let begin = |number: usize| Talker::begin(nodes[number % count].address, number);
+    let mut talkers = try_join_all((0..SESSIONS).map(begin)).await?;
+    try_join_all(talkers.iter_mut().map(Talker::take_turn)).await?;
+    let used = || nodes.iter().map(ServedHome::processor_seconds).sum::<Result<f64>>();
+    let before = used()?;
+    let (busy, rate) = run_part(&mut talkers, MessagePace::AtOnce).await?;
+    let processor = (used()? - before) * 1_000.0 / busy.count() as f64;
+    let setup = format!(
+        "{SESSIONS} sessions spread over {count} of `recto serve` on one database, with the scripted \
+         model, {} s; client and database run on the same machine.",
+        SPAN.as_secs()
+    );
+    let rows = vec![row("each as soon as it has its reply", &busy, rate)];
+    let mut report = BenchReport::new(setup, rows, Vec::new());
+    report.remarks.push(format!("The gateways' processor time for a turn: {processor:.2} ms."));
+    Ok(report)
 }
 
 async fn measure(recto: &Path) -> Result<BenchReport> {
@@ -123,7 +195,8 @@ impl Talker {
     /// Begins a session, and follows its events.
     pub(super) async fn begin(address: SocketAddr, number: usize) -> Result<Self> {
         let mut posts = Connection::open(address).await?;
-        let named = format!(r#"{{"name": "talk-{number}"}}"#);
+        // A database on a server may have those of an earlier run.
+        let named = format!(r#"{{"name": "talk-{}-{number}"}}"#, std::process::id());
         let session = posts.post("/api/sessions", &named).await?;
         let session = session["id"].as_i64().ok_or("a session without a number")?;
         let events = Connection::open(address).await?;

@@ -12,8 +12,10 @@ use tempfile::TempDir;
 use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
-use super::database::{SOCKET, TestedDatabase};
+use super::database::{DiskKind, SMALL_DISK, SOCKET, TestedDatabase};
 use super::proxy::SocketProxy;
+use super::shifted_clock::{ClockShifter, set_clock};
+use super::small_disk::SmallDisk;
 use crate::Result;
 use crate::bench::http::Connection;
 
@@ -21,9 +23,23 @@ use crate::bench::http::Connection;
 const START: Duration = Duration::from_secs(60);
 const MOST_TRIES: usize = 5;
 
+/// How the gateways are run.
+pub(super) struct ClusterSetup {
+    pub(super) binary: PathBuf,
+    pub(super) model: SocketAddr,
+    pub(super) nodes: usize,
+    pub(super) lease: u32,
+    pub(super) disk: DiskKind,
+    /// What stands between them and their clock, if that is to be moved.
+    pub(super) clock: Option<ClockShifter>,
+}
+
 /// The gateways.
 pub(super) struct Cluster {
     binary: PathBuf,
+    clock: Option<ClockShifter>,
+    /// The disk of a database that is a file, if it can be filled up.
+    disk: Option<SmallDisk>,
     folder: Option<TempDir>,
     nodes: Vec<Mutex<ClusterNode>>,
     /// Where each answers now; none while it is dead.
@@ -56,23 +72,24 @@ impl AddressCell {
 
 impl Cluster {
     /// Starts all gateways, and waits until they are ready.
-    pub(super) async fn start(
-        binary: PathBuf,
-        database: &TestedDatabase,
-        model: SocketAddr,
-        nodes: usize,
-        lease: u32,
-    ) -> Result<Self> {
+    pub(super) async fn start(setup: ClusterSetup, database: &TestedDatabase) -> Result<Self> {
+        let ClusterSetup { binary, model, nodes, lease, disk, clock } = setup;
         let folder = tempfile::tempdir()?;
         let mut cluster = Cluster {
             binary,
+            clock,
+            disk: None,
             nodes: Vec::new(),
             addresses: (0..nodes).map(|_| AddressCell::default()).collect(),
             folder: None,
         };
         for number in 0..nodes {
             let home = folder.path().join(format!("node-{number}"));
-            fs::create_dir_all(&home)?;
+            fs::create_dir_all(home.join("data"))?;
+            set_clock(&home, 0)?;
+            if disk == DiskKind::Small && database.url().is_none() {
+                cluster.disk = Some(SmallDisk::mount(&home.join("data"), SMALL_DISK)?);
+            }
             let proxy = match database.socket() {
                 Some(socket) => Some(SocketProxy::start(home.join(SOCKET), socket)?),
                 None => None,
@@ -115,7 +132,7 @@ impl Cluster {
         let mut tries = 0;
         let address = loop {
             tries += 1;
-            match timeout(START, state.spawn(&self.binary)).await? {
+            match timeout(START, state.spawn(&self.binary, self.clock.as_ref())).await? {
                 // Its database may be away for longer than it waits.
                 Err(error) if tries < MOST_TRIES => {
                     eprintln!("{error}; it is tried again");
@@ -160,6 +177,16 @@ impl Cluster {
         Ok(())
     }
 
+    /// Sets the clock of a gateway so many seconds forward, or back.
+    pub(super) async fn move_clock(&self, node: usize, seconds: i64) -> Result<()> {
+        set_clock(&self.nodes[node].lock().await.home, seconds)
+    }
+
+    /// The disk of a database that is a file, if it can be filled up.
+    pub(super) fn disk(&self) -> Option<&SmallDisk> {
+        self.disk.as_ref()
+    }
+
     /// Puts everything right: all gateways run.
     pub(super) async fn mend(&self) -> Result<()> {
         for node in 0..self.count() {
@@ -181,9 +208,13 @@ impl Cluster {
 }
 
 impl ClusterNode {
-    async fn spawn(&mut self, binary: &Path) -> Result<SocketAddr> {
+    async fn spawn(&mut self, binary: &Path, clock: Option<&ClockShifter>) -> Result<SocketAddr> {
         let log = File::options().create(true).append(true).open(self.home.join("stderr.log"))?;
-        let mut child = Command::new(binary)
+        let mut command = Command::new(binary);
+        if let Some(clock) = clock {
+            clock.stand_before(&mut command, &self.home);
+        }
+        let mut child = command
             .args(["serve", "--listen", "127.0.0.1:0"])
             .env("RECTO_HOME", &self.home)
             .stdin(Stdio::null())

@@ -7,10 +7,23 @@ use std::process::Command;
 use recto_store::StoreOptions;
 use tempfile::TempDir;
 
+use super::small_disk::SmallDisk;
 use crate::Result;
 
 /// What a cluster is to do other than for tests: what it has acknowledged survives its own crash.
 const DURABLE: [&str; 2] = ["synchronous_commit=on", "fsync=on"];
+
+/// The size of a small disk, in megabytes: enough for what a run stores.
+pub(super) const SMALL_DISK: u32 = 640;
+
+/// What the database is kept on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DiskKind {
+    /// The disk of the machine.
+    Usual,
+    /// One of its own, which can be filled up.
+    Small,
+}
 
 /// The database of a run.
 pub(super) enum TestedDatabase {
@@ -22,8 +35,9 @@ pub(super) enum TestedDatabase {
 /// A cluster of its own, which ends with it.
 pub(super) struct TestCluster {
     script: PathBuf,
-    folder: TempDir,
     url: String,
+    disk: Option<SmallDisk>,
+    folder: TempDir,
 }
 
 /// How a server is ended.
@@ -36,10 +50,10 @@ pub(super) enum ServerEnd {
 }
 
 impl TestedDatabase {
-    pub(super) async fn start(root: &Path, store: &str) -> Result<Self> {
+    pub(super) async fn start(root: &Path, store: &str, disk: DiskKind) -> Result<Self> {
         Ok(match store {
             "sqlite" => TestedDatabase::File,
-            "postgres" => TestedDatabase::Cluster(TestCluster::start(root)?),
+            "postgres" => TestedDatabase::Cluster(TestCluster::start(root, disk)?),
             url => TestedDatabase::Server(url.to_owned()),
         })
     }
@@ -69,6 +83,24 @@ impl TestedDatabase {
         })
     }
 
+    /// The disk that can be filled up, where the database is a cluster that has one.
+    pub(super) fn disk(&self) -> Option<&SmallDisk> {
+        match self {
+            TestedDatabase::Cluster(cluster) => cluster.disk.as_ref(),
+            TestedDatabase::File | TestedDatabase::Server(_) => None,
+        }
+    }
+
+    /// Starts a cluster that has given up.
+    pub(super) fn revive(&self) -> Result<()> {
+        match self {
+            TestedDatabase::Cluster(cluster) if !cluster.is_running() => {
+                cluster.restart(ServerEnd::Immediate)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Restarts a cluster, and waits until it answers.
     pub(super) fn restart(&self, how: ServerEnd) -> Result<()> {
         match self {
@@ -82,15 +114,27 @@ impl TestedDatabase {
 pub(super) const SOCKET: &str = ".s.PGSQL.5432";
 
 impl TestCluster {
-    fn start(root: &Path) -> Result<Self> {
+    fn start(root: &Path, disk: DiskKind) -> Result<Self> {
         let (script, folder) = (root.join("scripts/test-postgres"), tempfile::tempdir()?);
+        let disk = match disk {
+            DiskKind::Usual => None,
+            DiskKind::Small => Some(SmallDisk::mount(folder.path(), SMALL_DISK)?),
+        };
         let started =
             Command::new(&script).arg("start").arg(folder.path()).args(DURABLE).output()?;
         if !started.status.success() {
             return Err(String::from_utf8_lossy(&started.stderr).into_owned().into());
         }
         let url = String::from_utf8(started.stdout)?.trim().to_owned();
-        Ok(TestCluster { script, folder, url })
+        Ok(TestCluster { script, url, disk, folder })
+    }
+
+    /// Whether its first process is there. One that finds no room for its log ends.
+    fn is_running(&self) -> bool {
+        let file = self.folder.path().join("data/postmaster.pid");
+        let process = std::fs::read_to_string(file).ok();
+        let process = process.as_deref().and_then(|text| text.lines().next()).map(str::trim);
+        process.is_some_and(|process| Path::new("/proc").join(process).exists())
     }
 
     fn restart(&self, how: ServerEnd) -> Result<()> {

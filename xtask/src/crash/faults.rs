@@ -17,6 +17,10 @@ pub(super) struct FaultPlan {
     pub(super) pauses: usize,
     pub(super) cuts: usize,
     pub(super) restarts: usize,
+    pub(super) fills: usize,
+    pub(super) clock_jumps: usize,
+    /// The least time between two of them, in milliseconds.
+    pub(super) between: u64,
     pub(super) lease: Duration,
     pub(super) seed: u64,
 }
@@ -28,6 +32,10 @@ pub(super) struct FaultsDone {
     pub(super) pauses: usize,
     pub(super) cuts: usize,
     pub(super) restarts: usize,
+    pub(super) fills: usize,
+    pub(super) clock_jumps: usize,
+    /// When each fault of whichever kind began, in order.
+    pub(super) begun: Vec<SystemTime>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,15 +44,21 @@ enum FaultKind {
     Pause,
     Cut,
     Restart,
+    Fill,
+    ClockJump,
 }
 
-/// The pauses between two faults, in milliseconds: long enough for turns to end in between, and
-/// short enough to hit some.
-const BETWEEN: (u64, u64) = (150, 700);
+/// How much longer than the least a pause between two faults may be, in milliseconds: long enough for turns to
+/// end in between, and short enough to hit some.
+const LONGER: u64 = 550;
+/// How long a disk is full.
+const FULL: (u64, u64) = (500, 3_000);
+/// By how many seconds a clock is wrong at most, forward or back: three days.
+const WRONG: u64 = 3 * 24 * 3_600;
 /// How long a killed gateway stays dead.
 const DEAD: (u64, u64) = (0, 400);
 /// How much longer than a lease something is silent.
-const BEYOND_LEASE: (u64, u64) = (300, 1_500);
+pub(super) const BEYOND_LEASE: (u64, u64) = (300, 1_500);
 /// How often it is said how far it is.
 const PROGRESS: Duration = Duration::from_secs(20);
 
@@ -59,10 +73,20 @@ pub(super) async fn inflict(
     let (mut done, mut silent) = (FaultsDone::default(), JoinSet::new());
     let mut told = Instant::now();
     while let Some(fault) = left.pop() {
-        random.pause(BETWEEN).await;
+        random.pause((plan.between, plan.between + LONGER)).await;
         let node = random.below(cluster.count());
         let silence = plan.lease + random.span(BEYOND_LEASE);
+        done.begun.push(SystemTime::now());
         match fault {
+            FaultKind::Fill => {
+                fill_disk(cluster, database, random.span(FULL)).await?;
+                done.fills += 1;
+            }
+            FaultKind::ClockJump => {
+                let seconds = random.next() % (2 * WRONG);
+                cluster.move_clock(node, seconds.cast_signed() - WRONG.cast_signed()).await?;
+                done.clock_jumps += 1;
+            }
             FaultKind::Kill => {
                 let at = SystemTime::now();
                 cluster.kill(node).await?;
@@ -105,6 +129,15 @@ pub(super) async fn inflict(
     Ok(done)
 }
 
+/// Leaves the database no room for a while.
+async fn fill_disk(cluster: &Cluster, database: &TestedDatabase, span: Duration) -> Result<()> {
+    let disk = database.disk().or(cluster.disk()).ok_or("there is no disk to fill")?;
+    disk.fill()?;
+    sleep(span).await;
+    disk.clear()?;
+    tokio::task::block_in_place(|| database.revive())
+}
+
 /// All faults of a plan in the order in which they come.
 fn shuffle(plan: FaultPlan, random: &mut RandomDraw) -> Vec<FaultKind> {
     let counts = [
@@ -112,6 +145,8 @@ fn shuffle(plan: FaultPlan, random: &mut RandomDraw) -> Vec<FaultKind> {
         (FaultKind::Pause, plan.pauses),
         (FaultKind::Cut, plan.cuts),
         (FaultKind::Restart, plan.restarts),
+        (FaultKind::Fill, plan.fills),
+        (FaultKind::ClockJump, plan.clock_jumps),
     ];
     let mut all: Vec<FaultKind> =
         counts.iter().flat_map(|(kind, count)| std::iter::repeat_n(*kind, *count)).collect();

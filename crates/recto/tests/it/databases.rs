@@ -1,6 +1,7 @@
 //! Sessions in another database: copied there, and kept on a server.
 
 mod on_postgres;
+mod two_gateways;
 
 use crate::support::*;
 
@@ -40,8 +41,8 @@ fn a_password_never_stands_in_the_config() {
     let run = with("postgres://ada:zebra-4711@127.0.0.1:1/recto");
     run.fails_with("must not hold a password");
     assert!(!(run.out + &run.err).contains("zebra-4711"));
-    let run = with("postgres://127.0.0.1:1/recto?sslmode=require");
-    run.fails_with("TLS");
+    let run = with("postgres://127.0.0.1:1/recto?sslmode=perhaps");
+    run.fails_with("verify-full");
     // What can't be reached is told where it is looked at.
     with("postgres://ada@127.0.0.1:1/recto");
     let doctor = home.run(&["doctor"]);

@@ -3,11 +3,11 @@
 use crate::support::*;
 
 /// A schema of the server that no other test has, by its address.
-fn new_schema() -> String {
+pub(super) fn new_schema(name: &str) -> String {
     let server = std::env::var("RECTO_TEST_POSTGRES");
     let server =
         server.expect("RECTO_TEST_POSTGRES names the server that scripts/test-postgres starts");
-    let schema = format!("binary_{}", std::process::id());
+    let schema = format!("{name}_{}", std::process::id());
     let mut client = postgres::Client::connect(&server, postgres::NoTls).unwrap();
     client.batch_execute(&format!("CREATE SCHEMA {schema}")).unwrap();
     let sign = if server.contains('?') { '&' } else { '?' };
@@ -16,7 +16,7 @@ fn new_schema() -> String {
 
 #[test]
 fn a_conversation_is_taken_to_a_server_and_goes_on_there() {
-    let url = new_schema();
+    let url = new_schema("binary");
     let home = Home::scripted(&[r#"{"content":"Good day."}"#]);
     home.ok(&["chat", "-m", "hello"]);
     let file = home.path("data/recto.db");
