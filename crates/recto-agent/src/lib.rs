@@ -134,7 +134,7 @@ pub use search::{
     SearchParts, SearchPatience, Searcher, WordsOnlyReason,
 };
 pub use selection::{ItemQuery, SearchOutcome, SearchSetting};
-pub use session_files::delete_session_files;
+pub use session_files::{delete_session_files, path_without_topic};
 pub use shared::model_window;
 pub use shutdown::{TakeUpReport, TakeUpScope};
 pub use skill_trust::{SkillIdentity, SkillOrigin, SkillStanding, TrustRecords, TrustRows};

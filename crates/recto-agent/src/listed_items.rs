@@ -108,9 +108,6 @@ pub fn tool_text(tool: &ToolSpec) -> String {
     }
 }
 
-/// The place of a tool that is not the first on its page, which costs more than itself.
-const LATER_PLACE: usize = 1;
-
 /// The entry of a tool, which costs what its schema costs: a model sees no more of it.
 fn tool_item<'a>(tool: &'a ToolSpec, includes: &HashMap<ItemId, IncludeMode>) -> ListedItem<'a> {
     ListedItem {
@@ -118,7 +115,7 @@ fn tool_item<'a>(tool: &'a ToolSpec, includes: &HashMap<ItemId, IncludeMode>) ->
         description: tool.description.as_deref(),
         include: includes.get(&tool.id).copied().unwrap_or(tool.include),
         priority: None,
-        tokens: TokenCounter::estimated().tool_at(tool, LATER_PLACE),
+        tokens: TokenCounter::estimated().tool_beside_others(tool),
         text: Cow::Owned(tool_text(tool)),
         source: &tool.source,
         tools: Vec::new(),

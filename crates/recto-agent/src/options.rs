@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use recto_context::mode::{ModeSetting, UncertainMode};
 use recto_context::{
-    Audience, AudienceKind, ContentPart, ContextLimits, ContextMode, PageLayout, SummaryBy, Tokens,
-    ToolSpec,
+    Audience, AudienceKind, CallDemand, ContentPart, ContextLimits, ContextMode, PageLayout,
+    SummaryBy, Tokens, ToolSpec,
 };
 use recto_llm::{CallOptions, FeatureSupport, ModelClient, ReplyRules};
 use recto_store::{SettingsMap, Store};
@@ -121,6 +121,11 @@ impl ModelEntry {
             }),
             FeatureSupport::Yes | FeatureSupport::Unknown => Ok(()),
         }
+    }
+
+    /// What its wire can demand of a reply.
+    pub fn call_demand(&self) -> CallDemand {
+        self.client.wire().call_demand(self.layout.tool_calls)
     }
 
     /// Refuses rules for its replies that it can't keep to.

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use recto_context::{Audience, Message, MessageBody, MessageId, Text, UserMessage};
 use recto_store::{
-    Moment, NewMessage, RowId, SessionId, Store, StoreError, StoredTurn, TurnAttempts, TurnCommit,
-    TurnEnding, TurnId, TurnOutcome, TurnOwner, TurnStatus,
+    Moment, NewMessage, RowId, SessionId, Store, StoreError, StoredTurn, TurnCommit, TurnEnding,
+    TurnId, TurnOutcome, TurnOwner, TurnStatus,
 };
 
 use crate::actor::Actor;
@@ -24,12 +24,9 @@ use crate::step::{EndReason, STOPPED_UNALLOWED, StepEffect, StepInput, TurnClosi
 use crate::tally::tally_stored_turn;
 use crate::turn::{open_calls, stamp};
 
-/// How many begins of a turn may end with their process. It is begun and taken up once; a
-/// third time only a person begins it.
-const MOST_CUTS: u32 = 2;
-/// How often a turn is begun at most, also where its agent was shut down in order each time. That
-/// is not the turn's fault, but it would come back for ever.
-const MOST_BEGINS: u32 = 6;
+/// How often a turn is begun without a person. It is begun and taken up once, however its process
+/// ended: somebody who restarts Recto to be rid of a turn would otherwise get it back each time.
+const MOST_BEGINS: u32 = 2;
 
 /// The turns that processes left which are gone.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -198,8 +195,7 @@ async fn is_given_by_turn(store: &Store, turn: &StoredTurn) -> AgentResult<bool>
 /// Whether a turn was begun as often as it may be without a person. One that waits for a
 /// person's word goes on when it has that.
 fn is_worn_out(turn: &StoredTurn) -> bool {
-    let TurnAttempts { begins, .. } = turn.attempts;
-    let is_often = turn.attempts.cuts() >= MOST_CUTS || begins >= MOST_BEGINS;
+    let is_often = turn.attempts.begins >= MOST_BEGINS;
     turn.status == TurnStatus::Running && is_often && !is_asking(turn)
 }
 

@@ -355,6 +355,17 @@ fn file_name(session: &StoredSession, messages: &[StoredMessage]) -> String {
     format!("{FILE_PREFIX}{topic}{}", name_end(session))
 }
 
+/// Where a session's file belongs once its topic is to be told no more; nothing for another file.
+pub fn path_without_topic(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?.strip_prefix(FILE_PREFIX)?.strip_suffix(".md")?;
+    let parts: Vec<&str> = name.split('-').collect();
+    // Behind the moment there may be a number, where there are several files.
+    let is_numbered = parts.last()?.parse::<u32>().is_ok();
+    let end = parts.len().checked_sub(if is_numbered { 3 } else { 2 })?;
+    let end = parts.get(end..)?.join("-");
+    Some(path.with_file_name(format!("{FILE_PREFIX}redacted-{end}.md")))
+}
+
 /// What the names of all files of sessions begin with.
 const FILE_PREFIX: &str = "session-memory-";
 

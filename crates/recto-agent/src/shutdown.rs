@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use recto_store::{OwnedTurn, SessionId, StoreError, StoredTurn, TurnId, TurnOwner};
+use recto_store::{Moment, OwnedTurn, SessionId, StoreError, StoredTurn, TurnId, TurnOwner};
 use tokio::time::{sleep, timeout};
 
 use crate::access::must_work_in_its_folder;
@@ -28,6 +28,9 @@ const DROP_LIMIT: Duration = Duration::from_secs(2);
 pub enum TakeUpScope {
     /// All of the agent's.
     All,
+    /// All of the agent's, by one that runs while another process ends: whoever has asked that one
+    /// a short time ago still waits, and now for this one.
+    MissedNow,
     /// This one, in which somebody waits: its turns go before those of others.
     Session(SessionId),
 }
@@ -36,17 +39,28 @@ impl TakeUpScope {
     /// Whom the turn is finished for: whoever names a session waits there.
     fn work_kind(self, turn: &StoredTurn) -> WorkKind {
         match self {
-            TakeUpScope::All => WorkKind::TakenUp(turn.id),
+            TakeUpScope::MissedNow if is_awaited(turn) => WorkKind::Asked(turn.session),
+            TakeUpScope::All | TakeUpScope::MissedNow => WorkKind::TakenUp(turn.id),
             TakeUpScope::Session(session) => WorkKind::Asked(session),
         }
     }
 
     fn has(self, session: SessionId) -> bool {
         match self {
-            TakeUpScope::All => true,
+            TakeUpScope::All | TakeUpScope::MissedNow => true,
             TakeUpScope::Session(only) => only == session,
         }
     }
+}
+
+/// For so long somebody who has asked is taken to wait for the answer.
+const AWAITED: Duration = Duration::from_secs(300);
+
+/// Whether somebody is likely to wait for the answer of a turn that its process left. The clock of the
+/// machine that took the message in may differ from this one's.
+fn is_awaited(turn: &StoredTurn) -> bool {
+    let age = Moment::now().timestamp().duration_since(turn.accepted.timestamp());
+    age.unsigned_abs() <= AWAITED
 }
 
 /// What became of the turns that other processes left in an agent's sessions.
@@ -186,7 +200,7 @@ impl Agent {
         let open = self.store().open_turn_owners().await?;
         let next = left_turns(&open);
         if seen.wants_look(&next) {
-            self.take_up(TakeUpScope::All).await?;
+            self.take_up(TakeUpScope::MissedNow).await?;
             seen.gone = next;
             seen.looked = Some(Instant::now());
         }

@@ -33,7 +33,7 @@ pub fn assemble(inputs: &AssemblyInputs<'_>) -> Result<RequestContext, OverBudge
         descriptions: collect_descriptions(inputs, &parts),
         parts,
         tool_calls: inputs.layout.tool_calls,
-        tool_choice: tool_choice(&plan),
+        tool_choice: tool_choice(&plan).within(inputs.call_demand),
         available: plan.available(),
         removed: inputs.removed.to_vec(),
         found: inputs.picks.to_vec(),
@@ -47,8 +47,8 @@ pub fn assemble(inputs: &AssemblyInputs<'_>) -> Result<RequestContext, OverBudge
     })
 }
 
-/// Minimal mode asks for a call, and so does a message that plainly wants one, or a client, but
-/// only once: after the first round the model may answer.
+/// A message that plainly wants a call gets one, and so does work in minimal mode, or a client
+/// that asks for it, but only once: after the first round the model may answer.
 fn tool_choice(plan: &Plan<'_>) -> ToolChoice {
     if !plan.rounds.is_empty() {
         return ToolChoice::Auto;
@@ -74,7 +74,7 @@ fn tool_choice(plan: &Plan<'_>) -> ToolChoice {
         |tool: &&OfferedTool| wanted.as_ref() == Some(&tool.spec.id) && !tool.spec.is_client_tool();
     match plan.tools.iter().find(is_wanted) {
         Some(tool) => ToolChoice::Named(tool.spec.called.clone()),
-        None if mode.chosen.is_minimal() && !plan.tools.is_empty() => ToolChoice::Required,
+        None if mode.demands_call() && !plan.tools.is_empty() => ToolChoice::Required,
         None => ToolChoice::Auto,
     }
 }

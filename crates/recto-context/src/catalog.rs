@@ -37,6 +37,8 @@ pub struct Catalog {
     pub off_tools: Vec<OffTool>,
     /// Files that could not be used. The turn goes on without them.
     pub notices: Vec<FileNotice>,
+    /// Files that those who read along may not see.
+    pub withheld: Vec<WorkspaceFile>,
 }
 
 /// A tool that is switched off.

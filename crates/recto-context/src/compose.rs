@@ -222,7 +222,7 @@ impl<'a> Composer<'a> {
 /// The message of this turn with all that surrounds it, as it is stored.
 pub(crate) fn sent_message(plan: &Plan<'_>) -> Message {
     let inputs = plan.inputs;
-    let asks_for_calls = inputs.mode.chosen.is_minimal() && !plan.tools.is_empty();
+    let asks_for_calls = inputs.mode.demands_call() && !plan.tools.is_empty();
     let mut user = inputs.message.clone();
     user.framing = if asks_for_calls { Framing::CallTools } else { Framing::Plain };
     if inputs.layout.picks == PickPlacement::Kept {

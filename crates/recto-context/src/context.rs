@@ -123,7 +123,19 @@ pub struct OfferedTool {
     pub reason: PartReason,
 }
 
-/// Whether the model must call a tool, where the wire can say so.
+/// What a wire can demand of a reply, least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CallDemand {
+    /// Nothing: the model may always answer in words.
+    Nothing,
+    /// A call, of whichever tool.
+    AnyTool,
+    /// A call of one tool.
+    NamedTool,
+}
+
+/// Whether the model must call a tool, as the wire carries it: what is told of a request is what
+/// the model was told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
@@ -136,6 +148,15 @@ pub enum ToolChoice {
 }
 
 impl ToolChoice {
+    /// What is left of the choice on a wire that can demand this much.
+    pub(crate) fn within(self, demand: CallDemand) -> Self {
+        match (self, demand) {
+            (_, CallDemand::Nothing) => ToolChoice::Auto,
+            (ToolChoice::Named(_), CallDemand::AnyTool) => ToolChoice::Required,
+            (choice, _) => choice,
+        }
+    }
+
     /// What the model has to call, in words; nothing where it may answer without.
     pub fn describe(&self) -> Option<String> {
         match self {
@@ -233,6 +254,8 @@ pub enum DropReason {
     Shortened,
     /// An image for a model that looks at none: a line of text stands in its place.
     ImageAsText,
+    /// It is the owner's, and the turn is somebody else's.
+    Withheld,
 }
 
 impl DropReason {
@@ -264,6 +287,7 @@ impl DropReason {
             DropReason::ResultWithoutCall => "its call is not in the history".to_owned(),
             DropReason::CallWithoutResult => "its result is not in the history".to_owned(),
             DropReason::Shortened => "shortened in the middle to make room".to_owned(),
+            DropReason::Withheld => "only for what the owner asks for".to_owned(),
             DropReason::ImageAsText => {
                 "the model takes no images; a line of text stands in place".to_owned()
             }

@@ -80,8 +80,10 @@ pub enum CountKind {
     Calibrated,
     /// By the model's own tokenizer where it has counted, by estimate elsewhere.
     Mixed,
-    /// By the model's own tokenizer.
-    Exact,
+    /// By the model's own tokenizer, part by part: what the model reads in the end may differ by
+    /// a few tokens, where parts meet and where the template opens the reply.
+    #[serde(alias = "exact")]
+    Tokenizer,
 }
 
 impl<'a> TokenCounter<'a> {
@@ -107,7 +109,7 @@ impl<'a> TokenCounter<'a> {
                 && tools.iter().all(|tool| table.counts.contains_key(&tool.spec.schema.hash()))
         };
         match (self.exact, self.calibrated) {
-            (Some(table), _) if counted(table) => CountKind::Exact,
+            (Some(table), _) if counted(table) => CountKind::Tokenizer,
             (Some(_), _) => CountKind::Mixed,
             (None, true) => CountKind::Calibrated,
             (None, false) => CountKind::Estimated,
@@ -164,13 +166,14 @@ impl<'a> TokenCounter<'a> {
         self.line(&skill.heading, &skill.body)
     }
 
-    /// What a tool costs that is offered at this place, from 0: the first brings along what
-    /// templates say about tools.
-    pub fn tool_at(&self, tool: &ToolSpec, place: usize) -> Tokens {
+    /// What a tool costs beside others: what templates say about tools comes with the first, and
+    /// is the cost of none.
+    pub fn tool_beside_others(&self, tool: &ToolSpec) -> Tokens {
+        const LATER_PLACE: usize = 1;
         if self.exact.is_some() {
             return self.text(&tool.schema);
         }
-        self.profile(&tool_profile(&tool.schema, place))
+        self.profile(&tool_profile(&tool.schema, LATER_PLACE))
     }
 
     /// What something made like this costs.

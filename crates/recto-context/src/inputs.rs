@@ -8,7 +8,7 @@ use crate::budget::{OverBudget, Window};
 use crate::carry::Carry;
 use crate::catalog::{Catalog, ToolSpec};
 use crate::client::ClientToolChoice;
-use crate::context::RequestContext;
+use crate::context::{CallDemand, RequestContext};
 use crate::counter::TokenCounter;
 use crate::item::{ItemId, Pick, SessionItem};
 use crate::layout::PageLayout;
@@ -62,6 +62,7 @@ pub struct AssemblyInputs<'a> {
     pub(crate) client_system: &'a [Text],
     pub(crate) client_tools: &'a [ToolSpec],
     pub(crate) client_tool_choice: ClientToolChoice,
+    pub(crate) call_demand: CallDemand,
     pub(crate) history_owner: HistoryOwner,
 }
 
@@ -218,6 +219,7 @@ impl<'a> AssemblyInputs<'a> {
             client_system: &[],
             client_tools: &[],
             client_tool_choice: ClientToolChoice::Free,
+            call_demand: CallDemand::NamedTool,
             history_owner: HistoryOwner::Session,
         }
     }
@@ -376,6 +378,12 @@ impl<'a> AssemblyInputs<'a> {
     /// Sets what the client asks of the first reply.
     pub fn client_tool_choice(mut self, choice: &ClientToolChoice) -> Self {
         self.client_tool_choice = choice.clone();
+        self
+    }
+
+    /// Sets what the model's wire can demand of a reply.
+    pub fn call_demand(mut self, demand: CallDemand) -> Self {
+        self.call_demand = demand;
         self
     }
 

@@ -129,7 +129,7 @@ impl<'a> ReadableItems<'a> {
     }
 
     /// Whether an item that is there may be loaded.
-    fn check(&self, item: &ItemId) -> Result<(), ReadRefusal> {
+    pub fn check(&self, item: &ItemId) -> Result<(), ReadRefusal> {
         let skill = item.server.as_ref().map(|name| ItemId::new(ItemKind::Skill, name.clone()));
         let skill = skill.filter(|_| item.kind == ItemKind::Tool);
         if [Some(item), skill.as_ref()].into_iter().flatten().any(|id| self.removed.contains(id)) {

@@ -71,7 +71,7 @@ pub use compact::{
 };
 pub use compare::{ChangeCause, ChangeExcerpt, Comparison, PromptChange, compare_requests};
 pub use compose::{read_calls, spoken_text, text_before_calls};
-pub use context::{DropReason, DroppedEntry, OfferedTool, RequestContext, ToolChoice};
+pub use context::{CallDemand, DropReason, DroppedEntry, OfferedTool, RequestContext, ToolChoice};
 pub use counter::{CountKind, CountTable, TokenCounter};
 pub use description::ItemDescription;
 pub use inputs::{AssemblyInputs, Bootstrap, ContextLimits, HistoryOwner};

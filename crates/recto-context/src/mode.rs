@@ -237,6 +237,9 @@ pub struct WantedCall {
     /// What is to be remembered, in the person's own words.
     #[serde(default)]
     pub fact: Arc<str>,
+    /// What else the message says: that could be remembered, too. Records have it in the message.
+    #[serde(skip)]
+    pub beside: Arc<str>,
 }
 
 impl WantedCall {
@@ -245,8 +248,9 @@ impl WantedCall {
 
     /// The call that `message` asks for, if it asks for one plainly.
     pub fn from_message(message: &str) -> Option<Self> {
-        let words::MemoryWish { matched, fact } = words::find_memory_wish(message)?;
-        Some(WantedCall { tool: Self::REMEMBER.into(), matched, fact: fact.into() })
+        let words::MemoryWish { matched, fact, beside } = words::find_memory_wish(message)?;
+        let (tool, fact, beside) = (Self::REMEMBER.into(), fact.into(), beside.into());
+        Some(WantedCall { tool, matched, fact, beside })
     }
 }
 
@@ -316,8 +320,24 @@ impl ModeDecision {
             | (ModeReason::Configured, Some(ModeSource::Model(_))) => String::new(),
             (_, Some(source)) => format!("; {}", source.describe()),
         };
-        let alone = self.sure_tool.as_ref().map_or("", |_| ", which alone can be called first");
-        format!("{}{matched}{alone}{setting}", self.reason.describe())
+        format!("{}{matched}{setting}", self.reason.describe())
+    }
+
+    /// Whether the model has to call something, whatever it is. A person or the config can ask for
+    /// that, and so does a message that orders work. Where *auto* has only a question or a guess
+    /// to go by, the tools are there and nothing is forced: no tool may fit "what's the weather
+    /// like?", and a call that is forced all the same answers nobody.
+    pub(crate) fn demands_call(&self) -> bool {
+        let is_about_memory = |word: &String| ABOUT_MEMORY.contains(&&*word.to_lowercase());
+        let is_guess = match self.reason {
+            ModeReason::Uncertain | ModeReason::Words(words::MessageSign::StateQuestion) => true,
+            // "can you remember things?": a plain wish is known by more than the verb.
+            ModeReason::Words(words::MessageSign::Imperative) => {
+                self.matched.iter().any(is_about_memory)
+            }
+            _ => false,
+        };
+        self.chosen.is_minimal() && !is_guess
     }
 
     /// Full, because nothing can be called.
@@ -356,7 +376,7 @@ fn decide_by_evidence(question: &ModeQuestion<'_>) -> ModeDecision {
     if let Some(reading) = words::find_path(question.message) {
         return by_words(Mode::Minimal, reading);
     }
-    if let Some(found) = question.found {
+    if let Some(found) = question.found.filter(|found| !is_about_memory(found)) {
         let decision = ModeDecision::new(Mode::Minimal, ModeReason::Found(found.item.to_string()));
         return ModeDecision { sure_tool: find_sure_tool(found), ..decision };
     }
@@ -376,14 +396,17 @@ fn decide_by_evidence(question: &ModeQuestion<'_>) -> ModeDecision {
 /// How probable a tool has to be for the model to have no other choice.
 const SURE: f32 = 0.9;
 
-/// Tools whose names are in much that only talks about memory: a model has no other choice where
-/// a person plainly wishes it ([`WantedCall`]), and not by likeness.
-const NEVER_SURE: [&str; 2] = [WantedCall::REMEMBER, "forget"];
+/// Tools whose names are in much that only talks about memory ("can you remember things?"). Words
+/// decide about them: a plain wish ([`WantedCall`]) or an order, and not likeness.
+const ABOUT_MEMORY: [&str; 2] = [WantedCall::REMEMBER, "forget"];
+
+fn is_about_memory(found: &Pick) -> bool {
+    found.item.kind == ItemKind::Tool && ABOUT_MEMORY.contains(&&*found.item.name)
+}
 
 /// The tool that search found, if there is hardly a doubt that it is meant.
 fn find_sure_tool(found: &Pick) -> Option<ItemId> {
-    let is_sure = found.scores.probability.is_some_and(|probability| probability >= SURE)
-        && !NEVER_SURE.contains(&&*found.item.name);
+    let is_sure = found.scores.probability.is_some_and(|probability| probability >= SURE);
     (is_sure && found.item.kind == ItemKind::Tool).then(|| found.item.clone())
 }
 

@@ -194,9 +194,13 @@ impl<'a> Plan<'a> {
         catalog.items().filter(|(id, _)| is_missing(id)).collect()
     }
 
-    /// Files that the mode or the preset has no place for.
+    /// Files that the mode or the preset has no place for, or that are not for those who read along.
     fn note_hidden_files(&mut self) {
-        let AssemblyInputs { catalog, layout, mode, .. } = self.inputs;
+        let AssemblyInputs { catalog, layout, mode, counter, .. } = self.inputs;
+        for file in &catalog.withheld {
+            let tokens = counter.text(&file.text);
+            self.drop(file.source.name(), Layer::System, tokens, DropReason::Withheld);
+        }
         let system = &catalog.system;
         let tools = (Layer::Tools, &catalog.tools_doc);
         let in_system = [&system.soul, &system.identity, &system.user];

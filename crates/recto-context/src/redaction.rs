@@ -4,6 +4,7 @@
 //! names and words in which Recto writes things down. So whatever was redacted is still a message or
 //! a request like any other, and a request that is encoded anew gives a body without the text.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -19,10 +20,7 @@ use crate::text::Text;
 
 /// A text that is to be nowhere any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Redaction {
-    /// The text as it is, as JSON writes it, and as JSON writes JSON that has it.
-    forms: Vec<String>,
-}
+pub struct Redaction(String);
 
 /// The reason why a text can't be redacted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -51,30 +49,48 @@ impl Redaction {
         if Redaction::MARK.contains(text) {
             return Err(RedactionError::InMark);
         }
-        let mut forms = vec![text.to_owned()];
-        for _ in 0..2 {
-            let written = forms.last().map_or_else(String::new, |form| as_json(form));
-            if !forms.contains(&written) {
-                forms.push(written);
-            }
-        }
-        // What is longer first: it may hold what is shorter.
-        forms.reverse();
-        Ok(Redaction { forms })
+        Ok(Redaction(text.to_owned()))
     }
 
-    /// Whether the text stands here, in whichever form.
+    /// Whether the text stands here, as it is or as JSON may write it.
     pub fn is_in(&self, text: &str) -> bool {
-        self.forms.iter().any(|form| text.contains(form.as_str()))
+        self.find(text).is_some()
     }
 
     /// A text without it; nothing where it is not there.
     pub fn text(&self, text: &str) -> Option<String> {
-        if !self.is_in(text) {
-            return None;
+        let mut found = self.find(text)?;
+        let (mut redacted, mut rest) = (String::with_capacity(text.len()), text);
+        loop {
+            redacted.push_str(&rest[..found.start]);
+            redacted.push_str(Redaction::MARK);
+            rest = &rest[found.end..];
+            found = match self.find(rest) {
+                Some(found) => found,
+                None => return Some(redacted + rest),
+            };
         }
-        let take_out = |text: String, form: &String| text.replace(form.as_str(), Redaction::MARK);
-        Some(self.forms.iter().fold(text.to_owned(), take_out))
+    }
+
+    /// Where it stands first.
+    fn find(&self, text: &str) -> Option<Range<usize>> {
+        let first = self.0.chars().next()?;
+        let mut places = text.char_indices().filter(|(_, c)| *c == first || *c == '\\');
+        places.find_map(|(start, _)| {
+            let rest = self.rest_behind(&text[start..])?;
+            Some(start..text.len() - rest.len())
+        })
+    }
+
+    /// What follows it in a text that begins with it.
+    fn rest_behind<'a>(&self, text: &'a str) -> Option<&'a str> {
+        let mut before = None;
+        let mut rest = text;
+        for wanted in self.0.chars() {
+            rest = rest.strip_prefix(wanted).or_else(|| behind_escaped(rest, wanted, before))?;
+            before = Some(wanted);
+        }
+        Some(rest)
     }
 
     /// JSON without it in any of its texts; keys are left alone. Nothing where it is not there.
@@ -181,9 +197,13 @@ impl Redaction {
     fn content_part(&self, part: &ContentPart) -> ContentPart {
         match part {
             ContentPart::Text(text) => ContentPart::Text(self.shared(text)),
-            ContentPart::File(file) => match self.text(file.text()) {
-                Some(text) => ContentPart::File(AttachedFile::new(file.name(), text)),
-                None => part.clone(),
+            ContentPart::File(file) => match (self.text(file.name()), self.text(file.text())) {
+                (None, None) => part.clone(),
+                (name, text) => {
+                    let name = name.unwrap_or_else(|| file.name().to_string());
+                    let text = text.map_or_else(|| file.text().clone(), Text::from);
+                    ContentPart::File(AttachedFile::new(&name, text))
+                }
             },
             ContentPart::Opaque(opaque) => {
                 let json = self.shared(&opaque.json);
@@ -241,10 +261,42 @@ impl Redaction {
     }
 }
 
-/// A text as JSON writes it, without the quotes around it.
-fn as_json(text: &str) -> String {
-    let quoted = Value::from(text).to_string();
-    quoted[1..quoted.len() - 1].to_owned()
+/// What follows a character that a text begins with as JSON may write it: behind one backslash, or
+/// behind several where JSON is a text of JSON.
+fn behind_escaped(text: &str, wanted: char, before: Option<char>) -> Option<&str> {
+    let escape = behind_backslashes(text)?;
+    let letter = match wanted {
+        '"' | '/' => wanted,
+        '\n' => 'n',
+        '\r' => 'r',
+        '\t' => 't',
+        '\u{8}' => 'b',
+        '\u{c}' => 'f',
+        // The backslash that it follows is written as two.
+        _ if before == Some('\\') => wanted,
+        _ => return behind_units(escape, wanted),
+    };
+    escape.strip_prefix(letter).or_else(|| behind_units(escape, wanted))
+}
+
+fn behind_backslashes(text: &str) -> Option<&str> {
+    let rest = text.trim_start_matches('\\');
+    (rest.len() < text.len()).then_some(rest)
+}
+
+/// What follows a character that is written by its number, or by two.
+fn behind_units(escape: &str, wanted: char) -> Option<&str> {
+    let mut units = [0; 2];
+    let mut rest = escape;
+    for (place, unit) in wanted.encode_utf16(&mut units).iter().enumerate() {
+        rest = if place == 0 { rest } else { behind_backslashes(rest)? };
+        let digits = rest.strip_prefix('u')?.get(..4)?;
+        if u16::from_str_radix(digits, 16) != Ok(*unit) {
+            return None;
+        }
+        rest = &rest[5..];
+    }
+    Some(rest)
 }
 
 #[cfg(test)]
@@ -263,7 +315,8 @@ mod tests {
         let redaction = redaction("say \"zebra\"");
         let once = "{\"a\":\"say \\\"zebra\\\" now\"}";
         let twice = json!({ "arguments": once }).to_string();
-        for text in ["I say \"zebra\" now", once, &twice] {
+        let by_number = r#"{"a":"say \u0022\u007aebra\u0022"}"#;
+        for text in ["I say \"zebra\" now", once, &twice, by_number] {
             let redacted = redaction.text(text).unwrap();
             assert!(
                 redacted.contains(Redaction::MARK) && !redacted.contains("zebra"),
@@ -271,6 +324,37 @@ mod tests {
             );
         }
         assert_eq!(redaction.text("a zebra"), None);
+    }
+
+    #[test]
+    fn json_has_many_ways_to_write_a_text() {
+        for (text, written) in [
+            ("straße/7", r#"{"q":"stra\u00DFe\/7 now"}"#),
+            ("blue 🦓 stripes", r#"{"q":"blue \ud83e\udd93 stripes now"}"#),
+            (r"C:\zoo\new", r#"{"q":"C:\\zoo\\new now"}"#),
+            ("one\ntwo", r#"{"q":"one\ntwo now"}"#),
+        ] {
+            let redacted = redaction(text).text(written);
+            assert_eq!(redacted.as_deref(), Some(r#"{"q":"[redacted] now"}"#), "{text}");
+        }
+        assert_eq!(redaction("nothing").text(r#"{"q":"\nothing"}"#), None, "a line break");
+        assert_eq!(
+            redaction("zebra").text("zebrazebra, a zebr").unwrap(),
+            "[redacted][redacted], a zebr"
+        );
+    }
+
+    #[test]
+    fn the_name_of_a_file_goes_with_it() {
+        let file = |name: &str| ContentPart::File(AttachedFile::new(name, "of stripes"));
+        let told = |name: &str| MessageBody::Tool {
+            call: CallId("c".into()),
+            name: "read_file".into(),
+            content: vec![file(name)],
+        };
+        let message = Message { id: MessageId(3), body: told("zebra.txt") };
+        let redacted = redaction("zebra").message(&message).unwrap();
+        assert_eq!(redacted.body, told("[redacted].txt"));
     }
 
     #[test]

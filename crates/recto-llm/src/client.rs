@@ -100,7 +100,7 @@ pub(crate) enum Transport {
 
 impl ModelClient {
     /// Prepares a client, without connecting. A script is read here, and the
-    /// header of an embedded model's file; what is wrong with that is told when
+    /// header of an embedded model's file; what is wrong with either is told when
     /// the model is asked.
     pub fn new(options: ClientOptions) -> Result<Self, LlmError> {
         let ClientOptions { provider, base_url, api_key: key, script, file, limits, retry } =
@@ -112,7 +112,7 @@ impl ModelClient {
                 (Transport::Embedded(embedded), url)
             }
             (_, None) => {
-                let script = Script::load(script)?;
+                let script = Script::load(script);
                 let url = script.describe();
                 (Transport::Script(script), url)
             }
@@ -131,6 +131,14 @@ impl ModelClient {
     /// The kind of server that answers.
     pub fn provider(&self) -> Provider {
         self.0.provider
+    }
+
+    /// Whether the file of answers can be played, where that is what answers.
+    pub fn check_script(&self) -> Result<(), LlmError> {
+        match &self.0.transport {
+            Transport::Script(script) => script.check(),
+            Transport::Http(_) | Transport::Embedded(_) => Ok(()),
+        }
     }
 
     /// How bodies have to be written for it.

@@ -226,7 +226,10 @@ impl ModelClient {
     async fn features(&self, model: &str) -> Result<(ProbedWindow, FeatureSupport), LlmError> {
         let http = match &self.shared().transport {
             Transport::Http(http) => http,
-            Transport::Script(_) => return Ok((ProbedWindow::default(), FeatureSupport::Yes)),
+            Transport::Script(script) => {
+                script.check()?;
+                return Ok((ProbedWindow::default(), FeatureSupport::Yes));
+            }
             Transport::Embedded(model) => {
                 let source = Some("the model file and the memory of this machine");
                 let (window, trained) = (model.window()?, model.trained());

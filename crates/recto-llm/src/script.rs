@@ -34,7 +34,7 @@ use crate::wire::{Wire, requested_model};
 #[derive(Debug)]
 pub(crate) struct Script {
     path: Option<PathBuf>,
-    lines: Vec<ScriptLine>,
+    lines: Result<Vec<ScriptLine>, LlmError>,
     next: AtomicUsize,
 }
 
@@ -102,10 +102,16 @@ impl ScriptChunks {
 }
 
 impl Script {
-    /// Reads the file at `path`, if there is one.
-    pub(crate) fn load(path: Option<PathBuf>) -> Result<Self, LlmError> {
-        let lines = path.as_deref().map_or_else(|| Ok(Vec::new()), read_lines)?;
-        Ok(Script { path, lines, next: AtomicUsize::new(0) })
+    /// Reads the file at `path`, if there is one. What is wrong with it is told when the model
+    /// is asked: one that nobody asks is in nobody's way.
+    pub(crate) fn load(path: Option<PathBuf>) -> Self {
+        let lines = path.as_deref().map_or_else(|| Ok(Vec::new()), read_lines);
+        Script { path, lines, next: AtomicUsize::new(0) }
+    }
+
+    /// Whether the file can be played.
+    pub(crate) fn check(&self) -> Result<(), LlmError> {
+        self.lines.as_ref().map(drop).map_err(Clone::clone)
     }
 
     /// The script's path, for people.
@@ -117,7 +123,8 @@ impl Script {
     /// What the next line says to `body`.
     pub(crate) async fn answer(&self, body: &[u8]) -> Result<ScriptChunks, LlmError> {
         let request: ScriptRequest<'_> = serde_json::from_slice(body).unwrap_or_default();
-        let Some(line) = self.lines.get(self.next.fetch_add(1, Ordering::Relaxed)) else {
+        let lines = self.lines.as_ref().map_err(Clone::clone)?;
+        let Some(line) = lines.get(self.next.fetch_add(1, Ordering::Relaxed)) else {
             let echo = format!("You said: {}", spoken_text(&request.last_user_text()));
             let line = ScriptLine { content: Some(echo), ..ScriptLine::default() };
             return Ok(chunks(&line, &request.stop));

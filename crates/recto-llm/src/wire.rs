@@ -18,8 +18,8 @@ mod tests;
 use std::sync::Arc;
 
 use recto_context::{
-    ChatMessage, ContentPart, ContentPiece, Image, Layer, OfferedTool, Opaque, RequestContext,
-    ToolCall, ToolCalls, ToolChoice,
+    CallDemand, ChatMessage, ContentPart, ContentPiece, Image, Layer, OfferedTool, Opaque,
+    RequestContext, ToolCall, ToolCalls, ToolChoice,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -48,6 +48,20 @@ impl Wire {
     /// The name that the config uses, and that opaque parts carry as their provider.
     pub fn name(self) -> &'static str {
         self.into()
+    }
+
+    /// What it can demand of a reply. Where tools stand on the page as text, a server knows of
+    /// none that it could demand; the embedded model is held to what the page says.
+    ///
+    /// Servers that speak like OpenAI often know the words alone, and refuse or overlook a tool
+    /// that is named. A model that must call one, and was asked for this one, is likely to take it.
+    pub fn call_demand(self, tool_calls: ToolCalls) -> CallDemand {
+        match (self, tool_calls) {
+            (Wire::Embedded, _) => CallDemand::NamedTool,
+            (Wire::Ollama, _) | (_, ToolCalls::Text) => CallDemand::Nothing,
+            (Wire::OpenAi, ToolCalls::Native) => CallDemand::AnyTool,
+            (Wire::Anthropic, ToolCalls::Native) => CallDemand::NamedTool,
+        }
     }
 }
 

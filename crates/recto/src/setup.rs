@@ -219,7 +219,7 @@ pub(crate) async fn with_model(mut settings: Settings, name: Option<&str>) -> Cl
 /// The entry that answers, or a stand-in of which nothing is known.
 pub(crate) fn chosen_model(settings: &Settings) -> CliResult<ModelEntry> {
     if let Some(model) = settings.chosen_model() {
-        return entry(settings, model);
+        return ready_entry(settings, model);
     }
     let mut stand_in = plain_model("none", Provider::Scripted, "none")
         .ok_or_else(|| CliFailure::new("no stand-in for a model can be made"))?;
@@ -230,7 +230,7 @@ pub(crate) fn chosen_model(settings: &Settings) -> CliResult<ModelEntry> {
 /// The entry of that name.
 pub(crate) fn model_entry(settings: &Settings, name: &str) -> CliResult<ModelEntry> {
     if let Some(model) = settings.models.iter().find(|model| model.name == name) {
-        return entry(settings, model);
+        return ready_entry(settings, model);
     }
     let names = settings.models.iter().map(|model| model.name.as_str());
     let otherwise = "`recto models list` lists those of the config";
@@ -238,12 +238,33 @@ pub(crate) fn model_entry(settings: &Settings, name: &str) -> CliResult<ModelEnt
     Err(failure.hint_nearest(name, names, otherwise))
 }
 
-/// All entries, the one that answers first.
+/// An entry that is about to be asked: a file of answers that is not there is told at once.
+fn ready_entry(settings: &Settings, model: &ModelSettings) -> CliResult<ModelEntry> {
+    let entry = entry(settings, model)?;
+    entry.client.check_script()?;
+    Ok(entry)
+}
+
+/// What is wrong with files of answers, each under the name of its model.
+pub(crate) fn script_problems(settings: &Settings) -> Vec<(String, CliFailure)> {
+    let scripted = settings.models.iter().filter(|model| model.provider == Provider::Scripted);
+    let problem = |model: &ModelSettings| {
+        let checked = entry(settings, model).and_then(|entry| Ok(entry.client.check_script()?));
+        checked.err().map(|failure| (model.name.clone(), failure))
+    };
+    scripted.filter_map(problem).collect()
+}
+
+/// All entries, the one that answers first, which has to be ready.
 pub(crate) fn model_entries(settings: &Settings) -> CliResult<Vec<ModelEntry>> {
     let chosen = settings.chosen_model().map(|model| &model.name);
     let mut models: Vec<&ModelSettings> = settings.models.iter().collect();
     models.sort_by_key(|model| Some(&model.name) != chosen);
-    models.into_iter().map(|model| entry(settings, model)).collect()
+    let entries = models.into_iter().map(|model| match Some(&model.name) == chosen {
+        true => ready_entry(settings, model),
+        false => entry(settings, model),
+    });
+    entries.collect()
 }
 
 fn entry(settings: &Settings, model: &ModelSettings) -> CliResult<ModelEntry> {

@@ -31,6 +31,11 @@ impl AgentCatalog {
         let tools = tools.map(|tool| ToolSpec { include: IncludeMode::Always, ..tool });
         let catalog = Catalog {
             system: agent.map(|agent| system_files(agent, delegation)).unwrap_or_default(),
+            withheld: agent
+                .and_then(|agent| agent.memory.clone())
+                .filter(|_| !delegation.is_owners())
+                .into_iter()
+                .collect(),
             tools: tools.collect(),
             skills,
             ..Catalog::default()

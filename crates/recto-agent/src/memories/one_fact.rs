@@ -1,9 +1,11 @@
-//! Whether a text is one fact, or the same words over and over.
+//! Whether a text is one fact, or the same words over and over, and whose words it is in.
 //!
 //! Small models fall into a sentence and go on with it. What comes of that is no memory: it would
-//! stand on every page. Only repetition is judged here, not what a text says or how long it is.
+//! stand on every page. What a text says and how long it is are not judged here.
 
 use std::collections::HashSet;
+
+use recto_context::WantedCall;
 
 /// How many words in a row don't come twice in one fact.
 const SPAN: usize = 6;
@@ -16,14 +18,25 @@ pub(super) fn find_repetition(text: &str) -> Option<String> {
     find_twice(sentences).or_else(|| find_twice(words.windows(SPAN).map(<[String]>::to_vec)))
 }
 
-/// Whether a text is about what a person asked to have remembered: it has half of the words
-/// that say what that is, in whatever form.
-pub(super) fn is_about(text: &str, wish: &str) -> bool {
-    let said = folded_words(text);
-    let wished: Vec<String> =
-        folded_words(wish).into_iter().filter(|word| word.chars().count() >= SAYS).collect();
+/// The words that a model's call keeps where a person has plainly asked to keep something: the
+/// person's own. Models write other things down, small ones what they would answer, and a memory
+/// is for the person who asked. What else was said in the same message can be kept, too: a text
+/// that is mostly of that is the model's to write.
+pub(super) fn words_to_keep<'a>(text: &'a str, wish: &'a WantedCall) -> &'a str {
+    match is_mostly_of(text, &wish.beside) {
+        true => text,
+        false => &wish.fact,
+    }
+}
+
+/// Whether at least half of the words of a text that say something are in another, in whatever
+/// form.
+fn is_mostly_of(text: &str, other: &str) -> bool {
+    let said = folded_words(other);
+    let words: Vec<String> =
+        folded_words(text).into_iter().filter(|word| word.chars().count() >= SAYS).collect();
     let is_said = |word: &&String| said.iter().any(|other| is_form_of(word, other));
-    wished.iter().filter(is_said).count() * 2 >= wished.len()
+    !words.is_empty() && words.iter().filter(is_said).count() * 2 >= words.len()
 }
 
 /// Shorter words say little by themselves.
@@ -47,25 +60,34 @@ fn find_twice(mut spans: impl Iterator<Item = Vec<String>>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{find_repetition, is_about};
+    use recto_context::WantedCall;
 
+    use super::{find_repetition, words_to_keep};
+
+    /// Promise: `a-wish-to-remember-is-met-or-told`
     #[test]
-    fn a_wish_is_told_from_a_models_own_words() {
-        for (text, wish) in [
-            ("I like jazz", "I like jazz"),
-            ("The user likes jazz.", "I like jazz"),
-            ("Name: Sam", "my name is Sam"),
-            ("anything", "it"),
+    fn a_wish_is_kept_in_the_persons_words() {
+        let kept = |message: &str, text: &str| {
+            let wish = WantedCall::from_message(message).unwrap();
+            words_to_keep(text, &wish).to_owned()
+        };
+        let jazz = "Remember that I like jazz.";
+        for text in [
+            "I like jazz",
+            "The user likes jazz.",
+            "I like jazz and rock",
+            "I like to be of help",
+            "remember",
+            "",
         ] {
-            assert!(is_about(text, wish), "{text}: {wish}");
+            assert_eq!(kept(jazz, text), "I like jazz", "{text}");
         }
-        for (text, wish) in [
-            ("I'm here to help with whatever you need", "I like jazz"),
-            ("remember", "my name is Sam"),
-            ("", "I like jazz"),
-        ] {
-            assert!(!is_about(text, wish), "{text}: {wish}");
-        }
+        let meat = "Hi there! Merk dir, dass ich kein Fleisch esse.";
+        assert_eq!(kept(meat, "Hi, I am here to help"), "ich kein Fleisch esse");
+        let two = "Remember that I like jazz. And my sister is called Ada.";
+        assert_eq!(kept(two, "User enjoys jazz"), "I like jazz");
+        let sister = "The user's sister is called Ada";
+        assert_eq!(kept(two, sister), sister);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use recto_workspace::{AddedMemory, MemoryError, NewMemory, TextMarks, is_lasting
 use serde_json::json;
 
 use super::AgentMemories;
-use super::one_fact::{find_repetition, is_about};
+use super::one_fact::{find_repetition, words_to_keep};
 use super::past_messages::KnownMessages;
 use super::recall::{RecallQuery, RecalledContent, Recollection};
 use crate::search::SearchPatience;
@@ -158,12 +158,7 @@ impl MemoryTool {
     async fn remember(&self, arguments: &CallArguments, caller: &ToolCaller) -> ToolOutput {
         let text = arguments.text("text").unwrap_or_default();
         let request = RememberRequest {
-            // Small models answer with words of their own. What a person has plainly asked to
-            // keep is kept in theirs.
-            text: match caller.memory_wish.as_deref() {
-                Some(wish) if !is_about(text, wish) => wish,
-                _ => text,
-            },
+            text: caller.memory_wish.as_ref().map_or(text, |wish| words_to_keep(text, wish)),
             // What decides who may see it is not the model's to write.
             marks_in_text: TextMarks::Ignored,
             scope: arguments.text("scope"),

@@ -4,7 +4,8 @@
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
 use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
+use jiff::fmt::temporal::Pieces;
+use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, Zoned};
 use serde::{Deserialize, Serialize};
 
@@ -106,19 +107,30 @@ impl SchedulePlan {
     }
 
     /// Once, at a time that is yet to come: with an offset of its own, or by the clock of a time
-    /// zone. A time that the clock leaves out is as much later.
+    /// zone. A time that the clock leaves out is the first one behind the gap, and one that it has
+    /// twice is the first of the two, as for patterns.
     pub fn once(text: &str, zone: Option<&str>, now: Timestamp) -> Result<Self, PlanError> {
         let no_time = || PlanError::Time { text: text.to_owned() };
         let text = text.trim();
-        let with_offset = text.parse::<Timestamp>().ok();
-        let with_zone = || text.parse::<Zoned>().ok().map(|zoned| zoned.timestamp());
-        let at = match with_offset.or_else(with_zone) {
-            Some(at) => at,
-            None => {
-                let zone = zone.map_or_else(|| Ok(TimeZone::system()), find_zone)?;
-                let civil: DateTime = text.parse().map_err(|_| no_time())?;
-                civil.to_zoned(zone).map_err(|_| no_time())?.timestamp()
+        let at = match (text.parse::<Timestamp>(), Pieces::parse(text)) {
+            (Ok(at), _) => at,
+            (_, Ok(pieces)) if pieces.offset().is_some() => {
+                text.parse::<Zoned>().map_err(|_| no_time())?.timestamp()
             }
+            (_, Ok(pieces)) => {
+                let own = pieces.to_time_zone().map_err(|_| no_time())?;
+                let zone = match (own, zone) {
+                    (Some(own), _) => own,
+                    (None, Some(zone)) => find_zone(zone)?,
+                    (None, None) => TimeZone::system(),
+                };
+                let civil: DateTime = match pieces.time() {
+                    Some(time) => pieces.date().to_datetime(time),
+                    None => pieces.date().into(),
+                };
+                at_or_behind_gap(civil, &zone).ok_or_else(no_time)?
+            }
+            _ => return Err(no_time()),
         };
         match at > now {
             true => Ok(SchedulePlan::Once { at }),
@@ -170,6 +182,18 @@ impl SchedulePlan {
             SchedulePlan::Once { .. } => TimeZone::system(),
         }
     }
+}
+
+/// The moment at which a clock shows a time; where it leaves that out, the first one that it shows
+/// then.
+fn at_or_behind_gap(civil: DateTime, zone: &TimeZone) -> Option<Timestamp> {
+    let ambiguous = zone.to_ambiguous_zoned(civil);
+    if let AmbiguousOffset::Gap { after, .. } = ambiguous.offset() {
+        // By the later clock, the time that is left out lies before the change.
+        let before = after.to_timestamp(civil).ok()?;
+        return zone.following(before).next().map(|change| change.timestamp());
+    }
+    Some(ambiguous.compatible().ok()?.timestamp())
 }
 
 fn parse_pattern(pattern: &str) -> Result<Cron, PlanError> {
@@ -301,6 +325,34 @@ mod tests {
                 2026-10-25T02:00:00+01:00[Europe/Berlin]
                 2026-10-25T03:00:00+01:00[Europe/Berlin]
             "#]],
+        );
+    }
+
+    /// Promise: `schedules-keep-the-clock`
+    #[test]
+    fn a_single_time_keeps_the_rule_of_patterns_where_the_clock_is_changed() {
+        let now = moment("2026-01-01T00:00[UTC]");
+        let once = |text: &str, zone: Option<&str>| {
+            let Ok(SchedulePlan::Once { at }) = SchedulePlan::once(text, zone, now) else {
+                panic!("{text}");
+            };
+            at.to_zoned(find_zone("Europe/Berlin").unwrap()).to_string()
+        };
+        let behind_gap = "2026-03-29T03:00:00+02:00[Europe/Berlin]";
+        assert_eq!(once("2026-03-29 02:30", Some("Europe/Berlin")), behind_gap);
+        assert_eq!(once("2026-03-29T02:30[Europe/Berlin]", None), behind_gap);
+        assert_eq!(
+            once("2026-10-25 02:30", Some("Europe/Berlin")),
+            "2026-10-25T02:30:00+02:00[Europe/Berlin]"
+        );
+        // Whoever says the offset has said it all.
+        assert_eq!(
+            once("2026-03-29T02:30:00+01:00", None),
+            "2026-03-29T03:30:00+02:00[Europe/Berlin]"
+        );
+        assert_eq!(
+            once("2026-03-28", Some("Europe/Berlin")),
+            "2026-03-28T00:00:00+01:00[Europe/Berlin]"
         );
     }
 

@@ -1,7 +1,11 @@
 //! Where the answer of a schedule's run goes.
 
+use std::collections::{HashMap, HashSet};
+
 use recto_context::Audience;
-use recto_store::{ChannelAccount, SessionHolder, SessionId, StoreError, StoredSession};
+use recto_store::{
+    BindingKey, ChannelAccount, SessionHolder, SessionId, StoreError, StoredSession,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{Agent, Conversation};
@@ -147,8 +151,12 @@ impl Agent {
             None => (None, typed),
         };
         let is_meant = |account: &str| bot.is_none_or(|bot| bot.trim_start_matches('@') == account);
-        let mut meant =
-            all.iter().filter(|(key, _)| key.conversation == chat && is_meant(&key.account));
+        let moved = self.moved_chats(surface, &all).await?;
+        let is_named = |key: &BindingKey| {
+            let name = &key.conversation;
+            name == chat || moved.contains(&(key.account.clone(), name.clone(), chat.to_owned()))
+        };
+        let mut meant = all.iter().filter(|(key, _)| is_named(key) && is_meant(&key.account));
         let Some((key, session)) = meant.next() else {
             let known = all.iter().map(|(key, _)| format!("{surface}:{}", key.conversation));
             let mut known: Vec<String> = known.collect();
@@ -166,6 +174,34 @@ impl Agent {
             DeliveryTarget::Chat(chat) => DeliveryTarget::Chat(Conversation { user: None, ..chat }),
             target => target,
         })
+    }
+}
+
+impl Agent {
+    /// The conversations whose chat has another id by now: the bot, the conversation's name, and
+    /// the name that it would have by the new id.
+    async fn moved_chats(
+        &self,
+        surface: &str,
+        all: &[(BindingKey, StoredSession)],
+    ) -> AgentResult<HashSet<(String, String, String)>> {
+        let mut moved = HashSet::new();
+        let bots: HashSet<&str> = all.iter().map(|(key, _)| key.account.as_str()).collect();
+        for account in bots {
+            let bot = ChannelAccount { channel: surface.to_owned(), account: account.to_owned() };
+            let moves: HashMap<String, String> =
+                self.store().channel_moves(&bot).await?.into_iter().collect();
+            for (key, _) in all.iter().filter(|(key, _)| key.account == account) {
+                let (chat, thread) = split_chat_name(&key.conversation);
+                let Some(current) = moves.get(chat) else { continue };
+                let name = match thread {
+                    Some(thread) => format!("{current}/{thread}"),
+                    None => current.clone(),
+                };
+                moved.insert((account.to_owned(), key.conversation.clone(), name));
+            }
+        }
+        Ok(moved)
     }
 }
 

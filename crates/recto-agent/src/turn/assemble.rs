@@ -105,6 +105,7 @@ impl RequestDraft<'_> {
             .client_system(&client.system)
             .client_tools(&client.tools)
             .client_tool_choice(&client.tool_choice)
+            .call_demand(entry.call_demand())
             .history_owner(client.history_owner());
         let assembled = match counts {
             Some(counts) => counts.assemble(entry, &calibration.rates(), &inputs),

@@ -184,7 +184,7 @@ impl TurnRun<'_> {
                     true => self.session.carry.history_from.unwrap_or_default(),
                     false => self.message_id,
                 },
-                memory_wish: self.state.mode().wanted_call.as_ref().map(|call| call.fact.clone()),
+                memory_wish: self.state.mode().wanted_call.clone(),
             },
             call: None,
         }

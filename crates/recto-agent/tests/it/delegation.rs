@@ -490,6 +490,10 @@ fn a_guest_reaches_what_was_done_for_them_and_nobody_else_does() {
         // What it remembers is from the owner's tasks, and for those alone.
         let page = messages(&small.chats()[0]).to_string();
         assert!(page.contains("You are the pilot.") && !page.contains("The reef"), "{page}");
+        let record = RecordReader::new(agent.store(), &anna).turn(child.turn.unwrap()).await;
+        let record = record.unwrap().json(None).await.unwrap().to_string();
+        assert!(record.contains(r#""what":"memory.md""#), "{record}");
+        assert!(record.contains("only for what the owner asks for"), "{record}");
     });
 }
 

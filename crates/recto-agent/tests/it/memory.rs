@@ -125,6 +125,8 @@ fn whoever_asks_to_remember_something_hears_when_nothing_was_stored() {
         .answer(FakeAnswer::text("Of course, I will never forget it!"))
         .answer(remember(again))
         .answer(FakeAnswer::text("Done."))
+        .answer(remember("I am here to help."))
+        .answer(FakeAnswer::text("Done."))
         .answer(remember(&"long ".repeat(100)))
         .answer(FakeAnswer::text("Done."))
         .answer(FakeAnswer::text("You like jazz."))
@@ -136,14 +138,19 @@ fn whoever_asks_to_remember_something_hears_when_nothing_was_stored() {
         let wish = "Remember that I like jazz";
         assert_eq!(notice_codes(&agent, own, wish).await, [""; 0]);
         assert_eq!(notice_codes(&agent, own, wish).await, [nothing]);
-        assert_eq!(notice_codes(&agent, own, wish).await, [nothing]);
+        assert_eq!(notice_codes(&agent, own, "keep a note of my taste").await, [""; 0]);
+        // Whatever the model writes down, the person's fact is what is kept.
+        let other = "Remember that my cat is called Ada";
+        assert_eq!(notice_codes(&agent, own, other).await, [""; 0]);
         assert_eq!(notice_codes(&agent, own, wish).await, [nothing]);
         assert_eq!(notice_codes(&agent, own, "do you remember that I like jazz?").await, [""; 0]);
         let said = transcript(agent.store(), own).await;
         assert!(said.contains("says the same more than once"), "{said}");
         assert!(said.contains("longer than 300 characters"), "{said}");
         let kept = bench.read("memory/MEMORY.md");
-        assert!(kept.contains("The user likes jazz.") && !kept.contains(again), "{kept}");
+        assert!(kept.contains("- I like jazz (added"), "{kept}");
+        assert!(kept.contains("- my cat is called Ada (added"), "{kept}");
+        assert!(!kept.contains(again) && !kept.contains("help"), "{kept}");
         check_sound(agent.store(), own).await;
     });
     // The wire knows words alone, and only the first request of a turn asks for a call.

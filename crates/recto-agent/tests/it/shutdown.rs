@@ -269,6 +269,45 @@ fn what_a_process_leaves_is_taken_up_once_by_those_that_run() {
     });
 }
 
+/// Promise: `taken-up-while-running`
+#[test]
+fn whoever_asked_a_process_that_ends_now_waits_for_nobody_else() {
+    let (bench, gate) = (Bench::new(), AnswerGate::new());
+    let held = || FakeAnswer::text("words").held(&gate);
+    let fake = FakeServer::openai().answer(held()).answer(held()).answer(held()).start();
+    let living = runtime();
+    // Somebody waits here for an answer that does not come.
+    let watcher = living.block_on(async {
+        let watcher = watchful_agent(&bench, &fake).await;
+        let here = session(&watcher, "here").await;
+        submit(&watcher, here, "one").await;
+        arrival(&gate, 1).await;
+        watcher
+    });
+    let killed = mortal();
+    let left = killed.block_on(async {
+        let theirs = bench.agent(&fake).await;
+        let left = session(&theirs, "left").await;
+        submit(&theirs, left, "two").await;
+        arrival(&gate, 2).await;
+        left
+    });
+    drop(killed);
+    living.block_on(async {
+        // The model is asked again for what the other process left.
+        within(arrival(&gate, 3)).await;
+        gate.release(3);
+        let store = bench.store();
+        within(async {
+            while statuses(&store, left).await != ["done"] {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+        within(watcher.shutdown(Duration::ZERO)).await;
+    });
+}
+
 #[test]
 fn a_turn_that_was_taken_up_is_not_taken_up_again_while_it_waits() {
     let (bench, gate) = (Bench::new(), AnswerGate::new());

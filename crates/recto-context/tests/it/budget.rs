@@ -297,7 +297,7 @@ fn exact_counts_are_used_where_they_are_known() {
     let table = CountTable { counts: whole.collect(), ..CountTable::default() };
     let counter = TokenCounter::exact(&table, TokenRates::default());
     let exact = AssemblyInputs::new(&catalog, "hello there").counter(counter).assemble().unwrap();
-    assert_eq!(exact.counted, CountKind::Exact);
+    assert_eq!(exact.counted, CountKind::Tokenizer);
     // An exact count of the whole prompt that came out larger is made up for.
     let limits = ContextLimits { margin: Tokens::new(100), ..ContextLimits::default() };
     let tight = AssemblyInputs::new(&catalog, "hello there").limits(limits).assemble().unwrap();

@@ -2,8 +2,8 @@
 
 use expect_test::expect;
 use recto_context::{
-    AssemblyInputs, Carry, ContextLimits, ContextMode, Framing, IncludeMode, ItemId, ItemKind,
-    Layer, MessageStamp, Mode, ModeDecision, ModeReason, ToolChoice,
+    AssemblyInputs, CallDemand, Carry, ContextLimits, ContextMode, Framing, IncludeMode, ItemId,
+    ItemKind, Layer, MessageStamp, Mode, ModeDecision, ModeReason, ToolChoice,
 };
 
 use crate::support::*;
@@ -96,6 +96,52 @@ fn a_tool_that_search_is_sure_of_is_named_and_no_other() {
     assert_eq!(choice("clock"), ToolChoice::Named("clock".into()));
     // One that is not offered can't be asked for.
     assert_eq!(choice("gone"), ToolChoice::Required);
+}
+
+#[test]
+fn a_choice_is_what_the_wire_can_demand() {
+    let mut catalog = catalog();
+    catalog.tools.push(tool(None, "remember"));
+    let session = catalog.session_at_start();
+    let choice = |message: &str, demand| {
+        let inputs = AssemblyInputs::new(&catalog, message).session(&session);
+        let inputs = inputs.mode(mode(ContextMode::Auto, message)).call_demand(demand);
+        inputs.assemble().unwrap().tool_choice
+    };
+    let (wish, order) = ("remember that I like jazz", "read a.txt");
+    let named = ToolChoice::Named("remember".into());
+    for (demand, wished, ordered) in [
+        (CallDemand::Nothing, ToolChoice::Auto, ToolChoice::Auto),
+        (CallDemand::AnyTool, ToolChoice::Required, ToolChoice::Required),
+        (CallDemand::NamedTool, named, ToolChoice::Required),
+    ] {
+        assert_eq!(choice(wish, demand), wished, "{demand:?}");
+        assert_eq!(choice(order, demand), ordered, "{demand:?}");
+    }
+}
+
+#[test]
+fn a_question_that_no_tool_was_found_for_forces_no_call() {
+    let catalog = catalog();
+    let session = catalog.session_at_start();
+    let choice = |asked, message: &str| {
+        let inputs = AssemblyInputs::new(&catalog, message).session(&session);
+        let request = inputs.mode(mode(asked, message)).assemble().unwrap();
+        // Who is told to call something, and is not held to it, only repeats that.
+        let is_told = request.messages.last().unwrap().text().contains("You must respond");
+        assert_eq!(is_told, request.tool_choice != ToolChoice::Auto, "{message}");
+        (request.mode.chosen, request.tool_choice)
+    };
+    let offered = (Mode::Minimal, ToolChoice::Auto);
+    assert_eq!(choice(ContextMode::Auto, "what's the weather like?"), offered);
+    assert_eq!(choice(ContextMode::Auto, "blue whales"), offered);
+    assert_eq!(choice(ContextMode::Auto, "can you remember things?"), offered);
+    let forced = (Mode::Minimal, ToolChoice::Required);
+    for message in ["fix src/main.rs", "restart the server", "git status"] {
+        assert_eq!(choice(ContextMode::Auto, message), forced, "{message}");
+    }
+    // Whoever asks for minimal mode asks for calls.
+    assert_eq!(choice(ContextMode::Minimal, "blue whales"), forced);
 }
 
 /// Promise: `a-wish-to-remember-is-met-or-told`

@@ -142,11 +142,15 @@ fn only_a_tool_that_search_is_sure_of_leaves_no_other_choice() {
     let clock = pick(ItemKind::Tool, "clock", 0.95);
     let sure = decide(ModeSetting::Auto, &clock);
     assert_eq!(sure.sure_tool.as_ref(), Some(&clock.item));
-    assert!(sure.describe().contains("tool clock, which alone can be called first"), "{sure:?}");
+    assert!(sure.describe().contains("search found tool clock"), "{sure:?}");
     for doubtful in [pick(ItemKind::Tool, "clock", 0.85), pick(ItemKind::Skill, "clock", 0.95)] {
         let decision = decide(ModeSetting::Auto, &doubtful);
         assert_eq!((decision.chosen, decision.sure_tool), (Mode::Minimal, None));
     }
+    // What only sounds like memory is no reason to call anything.
+    let remember = pick(ItemKind::Tool, "remember", 0.95);
+    let talk = decide(ModeSetting::Auto, &remember);
+    assert!(!matches!(talk.reason, ModeReason::Found(_)), "{talk:?}");
     // Where search decides nothing, it chooses nothing, either.
     assert_eq!(decide(ModeSetting::Fixed(Mode::Minimal), &clock).sure_tool, None);
 }

@@ -151,6 +151,6 @@ fn earlier_reasoning_needs_no_exact_count() {
     let inputs = AssemblyInputs::new(&catalog, "and now?").layout(LayoutPreset::Plain.layout());
     let inputs = inputs.counter(TokenCounter::exact(&table, TokenRates::default()));
     let later = inputs.clone().history(&history).assemble().unwrap();
-    assert_eq!((later.counted, later.prompt_tokens()), (CountKind::Exact, Tokens::new(8)));
+    assert_eq!((later.counted, later.prompt_tokens()), (CountKind::Tokenizer, Tokens::new(8)));
     assert_eq!(inputs.rounds(&history).assemble().unwrap().counted, CountKind::Mixed);
 }

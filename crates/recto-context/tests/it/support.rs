@@ -42,6 +42,7 @@ pub(crate) fn catalog() -> Catalog {
         tools: vec![tool(None, "read_file")],
         off_tools: Vec::new(),
         notices: Vec::new(),
+        withheld: Vec::new(),
     }
 }
 

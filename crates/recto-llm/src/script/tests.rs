@@ -18,7 +18,7 @@ fn file(text: &str) -> NamedTempFile {
 }
 
 fn script(text: &str) -> Script {
-    Script::load(Some(file(text).path().to_owned())).unwrap()
+    Script::load(Some(file(text).path().to_owned()))
 }
 
 async fn reply(script: &Script, body: &[u8]) -> ModelReply {
@@ -33,7 +33,7 @@ async fn reply(script: &Script, body: &[u8]) -> ModelReply {
 /// The problem with a script, without the path of its file.
 fn check_problem(text: &str, expected: &Expect) {
     let file = file(text);
-    let error = Script::load(Some(file.path().to_owned())).unwrap_err().to_string();
+    let error = Script::load(Some(file.path().to_owned())).check().unwrap_err().to_string();
     expected.assert_eq(&error.replace(&file.path().display().to_string(), "FILE"));
 }
 
@@ -129,7 +129,7 @@ fn a_line_that_cannot_be_played_is_named() {
 
 #[test]
 fn a_file_that_is_not_there_is_named() {
-    let error = Script::load(Some(PathBuf::from("no/such/file"))).unwrap_err().to_string();
+    let error = Script::load(Some(PathBuf::from("no/such/file"))).check().unwrap_err().to_string();
     assert!(error.starts_with("cannot play the script no/such/file: "), "{error}");
 }
 

@@ -57,8 +57,7 @@ fn response_format(format: &ReplyFormat) -> Value {
     json!({ "type": "json_schema", "json_schema": Value::from(schema) })
 }
 
-/// Servers that speak like OpenAI often know the words alone, and refuse or overlook a tool that
-/// is named. A model that must call one, and was asked for this one, is likely to take it.
+/// The words that such servers know: [`Wire::call_demand`] says why no tool is named.
 fn choice(request: &RequestContext) -> Option<&'static str> {
     match tool_choice(request) {
         ToolChoice::Auto => None,

@@ -31,7 +31,8 @@ pub enum PairCommand {
 /// The arguments of `recto pair approve`.
 #[derive(Debug, Args)]
 pub struct PairApproveArgs {
-    /// The code, as the person tells it, or their number, as `recto pair list` has it
+    /// The code, as the person tells it, or their number, as `recto pair list` has it; who is let in
+    /// already can so be made the owner, or another person
     pub code: String,
     /// It is you: whoever writes from this account is the agent's owner
     #[arg(long, conflicts_with = "person")]

@@ -1,6 +1,7 @@
 //! `recto config`: which settings hold, and what is wrong with them.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use recto_agent::UnknownItem;
 use recto_workspace::Severity;
@@ -55,6 +56,7 @@ fn check(home: &RectoHome, as_json: bool) -> CliResult<ExitCode> {
         Ok(LoadedConfig { mut warnings, settings, others, .. }) => {
             let agents: Vec<&Settings> = [&settings].into_iter().chain(&others).collect();
             warnings.extend(unknown_items(home, &agents)?);
+            warnings.extend(script_problems(home, &agents));
             (Vec::new(), warnings)
         }
         Err(problems) => (problems.iter().cloned().collect(), Vec::new()),
@@ -65,6 +67,26 @@ fn check(home: &RectoHome, as_json: bool) -> CliResult<ExitCode> {
     let problems: Vec<_> = problems.chain(warnings.iter().map(found(Severity::Warning))).collect();
     let verdict = verdict(problems.len(), file.exists(), &file.display().to_string());
     CheckReport::new(problems, verdict).print(as_json)
+}
+
+/// Files of answers that can't be played. Only a model that is asked has to have one, so that
+/// none of them keeps a config from being used.
+fn script_problems(home: &RectoHome, agents: &[&Settings]) -> Vec<ConfigProblem> {
+    let file: Arc<str> = home.path().join("config.toml").to_string_lossy().into();
+    let problems = agents.iter().flat_map(|agent| setup::script_problems(agent));
+    let mut found: Vec<ConfigProblem> = Vec::new();
+    for (model, failure) in problems {
+        let place = SettingOrigin::File { name: file.clone(), line: None };
+        let (text, hint) = failure.parts();
+        let problem = ConfigProblem {
+            hint,
+            ..ConfigProblem::new(place, format!("[models.{model}]: {text}"))
+        };
+        if !found.contains(&problem) {
+            found.push(problem);
+        }
+    }
+    found
 }
 
 /// What is set for items that no agent has.

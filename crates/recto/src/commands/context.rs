@@ -143,7 +143,8 @@ pub(crate) async fn assemble(
         .window(window)
         .carry(Carry { snapshot: Some(snapshot), ..Carry::default() })
         .limits(model.limits)
-        .layout(model.layout);
+        .layout(model.layout)
+        .call_demand(model.call_demand());
     let request = assemble_for(&model, &inputs)
         .await
         .map_err(|over| CliFailure::new(over.to_string()).hint(over.hint()))?;

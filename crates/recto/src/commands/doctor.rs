@@ -5,6 +5,7 @@
 //! but is sent no prompt. Fails when no turn could be made.
 
 mod channels;
+mod languages;
 mod models;
 mod tools;
 
@@ -18,7 +19,7 @@ use recto_llm::IS_BUILT_IN;
 use recto_models::ByteSize;
 use recto_search::{Encoder, EncoderError};
 use recto_store::{Moment, SessionFilter, TurnOwner};
-use recto_workspace::{Horizon, WorkspaceSnapshot};
+use recto_workspace::{Horizon, Severity, WorkspaceSnapshot};
 use rustix::fs::{Access, access};
 use serde_json::{Value, json};
 
@@ -73,6 +74,8 @@ enum FindingState {
     Absent,
     /// Someone should look at it, but turns can be made.
     Warning,
+    /// Wrong, as every check of it says, but turns are made without it.
+    Fault,
     /// No turn can be made.
     Error,
 }
@@ -83,7 +86,7 @@ impl FindingState {
             FindingState::Fine => "ok",
             FindingState::Absent => "absent",
             FindingState::Warning => "warning",
-            FindingState::Error => "error",
+            FindingState::Fault | FindingState::Error => "error",
         }
     }
 }
@@ -145,7 +148,11 @@ fn examine(home: &RectoHome) -> CliResult<DoctorReport> {
     findings.push(runtime.block_on(memory(&settings)));
     let tools = tools::findings(home, &settings, &snapshot.catalog);
     findings.extend(runtime.block_on(tools));
-    findings.push(search(&settings));
+    let (found, encoder) = search(&settings);
+    findings.push(found);
+    if let Some(encoder) = encoder {
+        findings.extend(runtime.block_on(languages::finding(&settings, &encoder)));
+    }
     findings.extend(runtime.block_on(channels::findings(&settings)));
     let choice = runtime.block_on(setup::find(&mut settings, None));
     findings.extend(models::lookup_findings(&choice));
@@ -357,8 +364,11 @@ fn workspace(settings: &Settings, snapshot: &WorkspaceSnapshot) -> Vec<DoctorFin
             Some(line) => format!("{}:{line}: {}", problem.path.display(), problem.what),
             None => format!("{}: {}", problem.path.display(), problem.what),
         };
-        // A turn goes on without the file, however wrong it is.
-        DoctorFinding::new("workspace", FindingState::Warning, text)
+        let state = match problem.severity {
+            Severity::Warning => FindingState::Warning,
+            Severity::Error => FindingState::Fault,
+        };
+        DoctorFinding::new("workspace", state, text)
             .hint(hint_with_command(problem.hint.clone(), problem.remedy.as_ref()))
             .data(json!({"severity": severity_name(problem.severity), "path": &*problem.path}))
     };
@@ -420,31 +430,32 @@ async fn memory(settings: &Settings) -> DoctorFinding {
     found.data(data)
 }
 
-/// Reports how turns look for items that fit a message.
-fn search(settings: &Settings) -> DoctorFinding {
+/// Reports how turns look for items that fit a message, and gives the encoder that they use.
+fn search(settings: &Settings) -> (DoctorFinding, Option<Encoder>) {
     let SearchParts { options, encoder } = setup::search_parts(settings);
     let data = |encoder: Option<&str>| json!({"enabled": options.enabled, "encoder": encoder});
     if !options.enabled {
         let text = "is off: no item comes by itself (`search.enabled`)";
-        return DoctorFinding::new("search", FindingState::Fine, text).data(data(None));
+        return (DoctorFinding::new("search", FindingState::Fine, text).data(data(None)), None);
     }
     let missing = || {
         let text = "goes by words: no embedding model was pulled";
         let hint = "run `recto models pull minilm`".to_owned();
         DoctorFinding::new("search", FindingState::Absent, text).hint(hint).data(data(None))
     };
-    let Some(encoder) = encoder else { return missing() };
+    let Some(encoder) = encoder else { return (missing(), None) };
     match Encoder::load(encoder.files()) {
-        Err(EncoderError::Missing { .. }) => missing(),
-        Ok(_) => {
+        Err(EncoderError::Missing { .. }) => (missing(), None),
+        Ok(encoder) => {
             let text = format!("goes by meaning and words ({})", Encoder::NAME);
-            DoctorFinding::new("search", FindingState::Fine, text).data(data(Some(Encoder::NAME)))
+            let found = DoctorFinding::new("search", FindingState::Fine, text);
+            (found.data(data(Some(Encoder::NAME))), Some(encoder))
         }
         Err(error) => {
             let text = format!("goes by words: {error}");
-            DoctorFinding::new("search", FindingState::Warning, text)
-                .hint(with_command(error.hint(), error.remedy().as_ref()))
-                .data(data(None))
+            let found = DoctorFinding::new("search", FindingState::Warning, text)
+                .hint(with_command(error.hint(), error.remedy().as_ref()));
+            (found.data(data(None)), None)
         }
     }
 }

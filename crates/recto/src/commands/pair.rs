@@ -4,9 +4,13 @@
 //! does not show codes, so that nobody is let in for another. The number in the list serves, too,
 //! for an owner who knows who it is.
 
+use std::collections::BTreeMap;
+
 use recto_agent::{AgentError, PutOutReport, put_out};
 use recto_channels::PAIRING_CODE_LENGTH;
-use recto_store::{Moment, PairingGrant, PairingId, Store, StoreError, StoredPairing};
+use recto_store::{
+    MOST_WAITING_PAIRINGS, Moment, PairingGrant, PairingId, Store, StoreError, StoredPairing,
+};
 use serde_json::{Value, json};
 
 use super::sessions::local_with_zone;
@@ -36,7 +40,20 @@ async fn list(store: &Store, all: bool, as_json: bool) -> CliResult {
     let mut pairings = store.pairings(Moment::now()).await?;
     pairings.retain(|pairing| all || pairing.revoked.is_none());
     let nothing = "nobody waits to be let in, and nobody is";
-    print_list(as_json, "pairings", &pairings, pairing_json, || draw(&pairings), &nothing)
+    print_list(as_json, "pairings", &pairings, pairing_json, || draw(&pairings), &nothing)?;
+    let is_waiting = |it: &&StoredPairing| it.approved.is_none() && it.revoked.is_none();
+    let mut waiting: BTreeMap<String, usize> = BTreeMap::new();
+    for pairing in pairings.iter().filter(is_waiting) {
+        *waiting.entry(bot(pairing)).or_default() += 1;
+    }
+    for (bot, _) in waiting.iter().filter(|(_, waiting)| **waiting >= MOST_WAITING_PAIRINGS) {
+        tell(&format_args!(
+            "as many wait at {} as may: nobody else gets a code until one of them is let in, is \
+             refused, or has waited for ten minutes",
+            tame(bot)
+        ));
+    }
+    Ok(())
 }
 
 async fn approve(store: &Store, args: &PairApproveArgs) -> CliResult {

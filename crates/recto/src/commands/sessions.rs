@@ -14,10 +14,10 @@ pub(crate) use transfer::fuzzing;
 use std::fmt::Write as _;
 
 use recto_agent::{
-    compaction_json, list_open_turns, message_hit_json, session_json, summary_json,
-    transcript_json, turn_json,
+    SessionSettings, compaction_json, list_open_turns, message_hit_json, session_json,
+    summary_json, transcript_json, turn_json,
 };
-use recto_context::{ContentPart, Message, MessageBody, visible_text};
+use recto_context::{Audience, AudienceKind, ContentPart, Message, MessageBody, visible_text};
 use recto_store::{
     MessageHit, Moment, SessionFilter, SessionHolder, SessionName, SessionSummary, Store,
     StoredMessage, StoredRetraction, StoredSession, StoredTurn,
@@ -228,7 +228,7 @@ pub(crate) fn table(sessions: &[SessionSummary], usual_agent: &str) -> String {
         let name = match &session.name {
             Some(name) => name.to_string(),
             // Nobody has named it: where it is held tells it apart.
-            None if session.surface != TERMINAL => format!("({})", session.surface),
+            None if session.surface != TERMINAL => format!("({})", held_where(session)),
             None => String::new(),
         };
         let archived = if session.archived.is_some() { " (archived)" } else { "" };
@@ -245,6 +245,23 @@ pub(crate) fn table(sessions: &[SessionSummary], usual_agent: &str) -> String {
         ]);
     }
     table.draw(PageWidth::of_stdout())
+}
+
+/// Where a session is held, and with whom.
+fn held_where(session: &StoredSession) -> String {
+    let surface = &session.surface;
+    let Audience { who, person, conversation, .. } =
+        SessionSettings::from_store(&session.settings).holders();
+    match (who, person, conversation) {
+        (AudienceKind::Owner, ..) => format!("{surface}, the owner"),
+        (AudienceKind::Guest, Some(person), _) => format!("{surface}, {person}"),
+        // The file of a conversation is called by its place, `-`, and its name.
+        (AudienceKind::Group, _, Some(place)) => {
+            let name = place.split_once('-').map_or(&*place, |(_, name)| name);
+            format!("{surface}, group {name}")
+        }
+        _ => surface.clone(),
+    }
 }
 
 /// Writes a moment as people read it, in their own time zone.

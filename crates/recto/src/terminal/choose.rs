@@ -18,6 +18,9 @@ const READING: Duration = Duration::from_millis(400);
 /// faster.
 const ALONE: Duration = Duration::from_millis(300);
 
+/// The words that answer a question.
+const ANSWERS: [&str; 9] = ["y", "yes", "allow", "s", "session", "n", "no", "deny", "stop"];
+
 /// A question that waits for its answer.
 #[derive(Debug)]
 pub(crate) struct KeyQuestion {
@@ -119,14 +122,20 @@ impl KeyQuestion {
         if self.line == LinePurpose::Message {
             return None;
         }
-        let key = match &*line.trim().to_lowercase() {
+        let line = line.trim().to_lowercase();
+        let key = match ANSWERS.iter().find(|word| **word == line).copied()? {
             "y" | "yes" | "allow" => 'y',
             "s" | "session" => 's',
-            "n" | "no" | "deny" => 'n',
             "stop" => return Some(KeyChoice::Interrupted),
-            _ => return None,
+            _ => 'n',
         };
         self.keys.contains(key).then_some(KeyChoice::Key(key))
+    }
+
+    /// Whether a line may still become an answer.
+    pub(crate) fn may_answer(&self, line: &str) -> bool {
+        let line = line.trim().to_lowercase();
+        self.line == LinePurpose::Answer && ANSWERS.iter().any(|word| word.starts_with(&*line))
     }
 
     /// The answer that a key would be, were it alone.
@@ -226,6 +235,19 @@ mod tests {
         check(&typed(1_000, "ssh is down|"), None, &["ssh is down"]);
         check(&typed(1_000, "yes, but|"), None, &["yes, but"]);
         check(&typed(1_000, "st"), None, &["st"]);
+    }
+
+    #[test]
+    fn it_is_clear_at_once_which_line_is_no_answer() {
+        let question = KeyQuestion::new("ysn", Instant::now(), "");
+        for line in ["", "y", "Ye", "sto", "den"] {
+            assert!(question.may_answer(line), "{line}");
+        }
+        for line in ["x", "xn", "yn", "yes, but"] {
+            assert!(!question.may_answer(line), "{line}");
+        }
+        let typed_before = KeyQuestion::new("ysn", Instant::now(), "ye");
+        assert!(!typed_before.may_answer("yes"));
     }
 
     #[test]

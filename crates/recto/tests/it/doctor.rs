@@ -294,3 +294,30 @@ fn a_window_is_told_as_turns_use_it() {
     let told = "window 8,192, by `window.cap` (trained for 32,768)";
     assert!(run.out.contains(told), "{}", run.out);
 }
+
+/// Promise: `foreign-language-told`
+#[test]
+fn a_language_that_the_encoder_does_not_know_is_told() {
+    let home = Home::with(&[("config.toml", "[models.echo]\nprovider = \"scripted\"\n")]);
+    with_encoder(&home);
+    let finding = || {
+        let report: Value = serde_json::from_str(&home.run(&["doctor", "--json"]).out).unwrap();
+        let findings = report["findings"].as_array().unwrap();
+        findings.iter().find(|found| found["subject"] == "language").cloned()
+    };
+    for typed in ["move the meeting with Anna to Friday", "ok", "what did we agree on last week?"] {
+        home.ok(&["chat", "-m", typed]);
+    }
+    assert_eq!(finding(), None);
+    for typed in [
+        "Verschieb bitte die Besprechung mit Anna auf Freitag",
+        "Перенеси встречу с Анной на пятницу",
+        "把和安娜的会议改到星期五并通知大家",
+    ] {
+        home.ok(&["chat", "-m", typed]);
+    }
+    let told = finding().unwrap();
+    assert_eq!(told["state"], "warning");
+    assert_eq!(told["data"], serde_json::json!({"messages": 5, "foreign": 3}));
+    assert!(told["message"].as_str().unwrap().starts_with("3 of the last 5 messages are in"));
+}

@@ -44,7 +44,7 @@ fn it_answers_on_a_fresh_machine_and_the_record_holds_what_it_read() {
     assert_eq!(first["chosen"], "embedded: no server with a model was configured or found");
     assert_eq!((&first["fidelity"], &first["wire"]), (&"rendered".into(), &"embedded".into()));
     // Counted by its own tokenizer, to the token.
-    assert_eq!(first["context"]["counted"], "exact");
+    assert_eq!(first["context"]["counted"], "tokenizer");
     assert_eq!(first["context"]["window"]["source"], "trained");
     // The second question is all that is new to the model, and its own reply is
     // not read again.

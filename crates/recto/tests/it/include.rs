@@ -26,7 +26,7 @@ fn tools_are_listed_with_their_server_mode_and_cost() {
         ["name", "include", "permission", "server", "tokens", "last", "used", "description"];
     assert_eq!(rows[0], heading);
     let row = |name: &str| rows.iter().find(|row| row[0] == name).unwrap();
-    assert_eq!(row("utc_time")[1..4], ["always", "ask", "clock"]);
+    assert_eq!(row("utc_time")[1..4], ["always", "allow", "clock"]);
     assert_eq!(row("read_file")[1], "always");
     assert!(row("read_file")[3].parse::<u32>().unwrap() > 20, "no server, then the cost");
     let shown = home.ok(&["tools", "show", "clock.utc_time"]);

@@ -53,5 +53,8 @@ fn every_command_of_the_readme_works_right_after_init() {
         let words = words(line);
         let run = home.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
         assert_eq!(run.code, 0, "recto {line}\n{}{}", run.out, run.err);
+        if line.starts_with("why units") {
+            assert!(run.out.contains("rule units was on the page"), "{}", run.out);
+        }
     }
 }

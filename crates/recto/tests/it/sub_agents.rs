@@ -141,4 +141,13 @@ fn tools_that_a_sub_agent_never_gets_are_told() {
     assert!(told.contains("`delegate`, which it never gets: `delegate.max_depth` is 1"), "{told}");
     assert!(told.contains("`list_files`, which comes by hand alone"), "{told}");
     assert!(!told.contains("`read_file`"), "{told}");
+    // A tool that only a running agent has, and one with nobody else to give a task to.
+    home.write("workspace/agents/mate/agent.toml", "tools = ['schedule', 'delegate']\n");
+    home.write("workspace/agents/pilot/agent.toml", "enabled = false\n");
+    home.write("config.toml", format!("{CONFIG}\n[tools]\nschedule = true\n"));
+    let told = home.run(&["agents", "check"]);
+    let told = told.out + &told.err;
+    let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("`schedule`, which it does not get: a person is asked"), "{told}");
+    assert!(told.contains("`delegate`, which it never gets: there is nobody else"), "{told}");
 }

@@ -17,15 +17,23 @@ pub(crate) struct MemoryWish<'m> {
     pub matched: Vec<String>,
     /// What is to be remembered.
     pub fact: &'m str,
+    /// The other sentences of the message.
+    pub beside: String,
 }
 
 /// Finds where a message plainly asks to have something remembered.
 pub(crate) fn find_memory_wish(message: &str) -> Option<MemoryWish<'_>> {
     let message = beginning(message);
-    lex::sentences(message).iter().find_map(|sentence| read_sentence(message, sentence))
+    let sentences = lex::sentences(message);
+    let read = |(place, sentence)| Some((place, read_sentence(message, sentence)?));
+    let (place, (matched, fact)) = sentences.iter().enumerate().find_map(read)?;
+    let others = (0..).zip(&sentences).filter(|(other, _)| *other != place);
+    let others: Vec<&str> = others.map(|(_, other)| span(message, &other.tokens)).collect();
+    Some(MemoryWish { matched, fact, beside: others.join("\n") })
 }
 
-fn read_sentence<'m>(message: &'m str, sentence: &Sentence<'_>) -> Option<MemoryWish<'m>> {
+/// The words of a sentence that ask to remember something, and what it is.
+fn read_sentence<'m>(message: &'m str, sentence: &Sentence<'_>) -> Option<(Vec<String>, &'m str)> {
     let request = request::peel(&sentence.tokens);
     // "remember that time?" asks; "could you remember that I …?" only sounds like it.
     if sentence.asks && request.frame != RequestFrame::Asked {
@@ -42,13 +50,15 @@ fn read_sentence<'m>(message: &'m str, sentence: &Sentence<'_>) -> Option<Memory
         (whole, _) => whole,
     };
     // There has to be something to keep.
-    let fact = rest.get(covered..).filter(|fact| !fact.is_empty())?;
+    let fact = match rest.get(covered..)? {
+        [] => return None,
+        [link, fact @ ..] if is_word_of(&lists::FACT_LINKS, link) && !fact.is_empty() => fact,
+        fact => fact,
+    };
     let is_fact = fact.len() > 1 || fact[0].kind != TokenKind::Word;
     let is_story = is_word_of(&lists::STORY_HEADS, &fact[0]);
-    (is_fact && !is_story).then(|| MemoryWish {
-        matched: typed(&rest[..covered].iter().collect::<Vec<_>>()),
-        fact: span(message, fact),
-    })
+    let matched = || typed(&rest[..covered].iter().collect::<Vec<_>>());
+    (is_fact && !is_story).then(|| (matched(), span(message, fact)))
 }
 
 /// The part of a message that these tokens of it stand in.
@@ -117,9 +127,13 @@ mod tests {
                 "we use tabs in src/main.rs",
             ),
             ("remember my sister's name is Ada, not Eda", "my sister's name is Ada, not Eda"),
+            ("Merk dir, dass ich Jazz mag", "ich Jazz mag"),
         ] {
             assert_eq!(find_memory_wish(message).unwrap().fact, fact, "{message}");
         }
+        let beside = |message| find_memory_wish(message).unwrap().beside;
+        assert_eq!(beside("Remember that I like jazz."), "");
+        assert_eq!(beside("Hi. Remember that I like jazz. My cat is Eda."), "Hi\nMy cat is Eda");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::sub_agent_flaws::{SubAgentFlaw, find_flaws};
 use super::{binding_text, open_sessions};
-use crate::check_report::{CheckProblem, CheckReport, severity_name};
+use crate::check_report::{CheckProblem, CheckReport};
 use crate::config::{LoadedConfig, Settings};
 use crate::failure::CliResult;
 use crate::home::RectoHome;
@@ -90,16 +90,10 @@ fn check_workspace(settings: &Settings) -> CliResult<Vec<AgentFinding>> {
     let snapshot = setup::read_workspace(settings)?;
     let finding = |problem: &recto_workspace::WorkspaceProblem| AgentFinding {
         hint: hint_with_command(problem.hint.clone(), problem.remedy.as_ref()),
-        // A turn goes on without the file, however wrong it is.
         ..AgentFinding::for_agent(
             settings,
-            Severity::Warning,
-            format!(
-                "{}: {}: {}",
-                severity_name(problem.severity),
-                problem.path.display(),
-                problem.what
-            ),
+            problem.severity,
+            format!("{}: {}", problem.path.display(), problem.what),
         )
     };
     Ok(snapshot.problems.iter().map(finding).collect())

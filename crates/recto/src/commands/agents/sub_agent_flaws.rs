@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use recto_agent::{DELEGATE_TOOL, callable_tools};
+use recto_agent::{DELEGATE_TOOL, SCHEDULE_TOOL, callable_tools, other_agents};
 use recto_context::{Catalog, ToolSpec, nearest_name};
-use recto_tools::{CallContext, Toolbox};
+use recto_tools::{CallContext, ToolClass, Toolbox};
 use recto_workspace::{Severity, SubAgent};
 use serde_json::{Value, json};
 
@@ -57,6 +57,11 @@ pub(super) fn find_flaws(home: &RectoHome, settings: &Settings) -> CliResult<Vec
         settings: &found,
         tools: setup::toolbox(home, settings),
         handed_on: callable_tools(&catalog, &[]),
+        takers: other_agents(&snapshot.sub_agents, &settings.agent.name)
+            .into_iter()
+            .filter(|agent| agent.takes_tasks())
+            .map(|agent| agent.id.clone())
+            .collect(),
         catalog,
         context,
     };
@@ -71,6 +76,8 @@ struct SubAgentInspection<'a> {
     context: CallContext,
     /// The tools that a session without items of its own could call.
     handed_on: Vec<ToolSpec>,
+    /// The sub-agents that take tasks.
+    takers: Vec<Arc<str>>,
 }
 
 impl SubAgentInspection<'_> {
@@ -84,10 +91,20 @@ impl SubAgentInspection<'_> {
         let model = agent.config.model.as_deref().and_then(|model| self.missing_model(model));
         let model = model.map(|told| flaw(Severity::Error, told));
         let tools = agent.config.tools.iter().filter_map(|tool| {
-            let (severity, told) = self.missing_tool(tool)?;
+            let (severity, told) = self.missing_tool(agent, tool)?;
             Some(flaw(severity, told))
         });
         name.into_iter().chain(model).chain(tools).collect()
+    }
+
+    /// Whether a person is asked before a tool runs.
+    fn asks(&self, spec: &ToolSpec) -> bool {
+        let approval = self.tools.approval();
+        match &*spec.id.name {
+            // The tool itself is only in a running agent.
+            SCHEDULE_TOOL => self.tools.asks_as(spec, ToolClass::Schedules, approval),
+            _ => self.tools.asks(spec, &self.context, approval),
+        }
     }
 
     fn missing_model(&self, asked: &str) -> Option<(String, Option<String>)> {
@@ -104,7 +121,11 @@ impl SubAgentInspection<'_> {
     }
 
     /// Why a tool is never a sub-agent's, if it is not.
-    fn missing_tool(&self, key: &str) -> Option<(Severity, (String, Option<String>))> {
+    fn missing_tool(
+        &self,
+        agent: &SubAgent,
+        key: &str,
+    ) -> Option<(Severity, (String, Option<String>))> {
         let named = |why: &str| format!("names the tool `{key}`, {why}");
         let Some(spec) = self.catalog.all_tools().find(|spec| spec.id.key() == key) else {
             let known: Vec<String> = self.catalog.all_tools().map(|spec| spec.id.key()).collect();
@@ -112,7 +133,7 @@ impl SubAgentInspection<'_> {
             let hint = near.map(|near| format!("did you mean `{near}`?"));
             return Some((Severity::Error, (named("which the agent does not have"), hint)));
         };
-        let (why, hint) = if self.tools.asks(spec, &self.context, self.tools.approval()) {
+        let (why, hint) = if self.asks(spec) {
             let why =
                 "which it does not get: a person is asked before it runs, and nobody is there";
             let table = format!("`[items.tool.\"{key}\"]`");
@@ -120,6 +141,9 @@ impl SubAgentInspection<'_> {
         } else if *spec.id.name == *DELEGATE_TOOL && self.settings.delegate.max_depth < 2 {
             let why = "which it never gets: `delegate.max_depth` is 1";
             (why, "raise it, or leave the tool out".to_owned())
+        } else if *spec.id.name == *DELEGATE_TOOL && !self.takers.iter().any(|it| *it != agent.id) {
+            let why = "which it never gets: there is nobody else who takes tasks";
+            (why, "add another sub-agent, or leave the tool out".to_owned())
         } else if !self.handed_on.iter().any(|tool| tool.id == spec.id) {
             let why = "which comes by hand alone (`manual`): it gets it from a session to which a \
                        person has added it";

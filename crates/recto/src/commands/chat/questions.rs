@@ -15,28 +15,58 @@ use crate::terminal::keys::TimedKey;
 struct ApprovalPrompt {
     question: ApprovalQuestion,
     keys: KeyQuestion,
+    /// The line that is no answer, once the person was told so.
+    told: LineNotice,
 }
+
+/// Whether a person knows that what they type is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LineNotice {
+    Told,
+    Untold,
+}
+
+/// What a person who types something else at a question has to know.
+const LINE_HINT: &str = "(what you type is a line for later: Enter keeps it, Ctrl-U takes it away; then a key \
+     answers)";
 
 impl ApprovalPrompt {
     /// Shows one question, so that it is clear what a key is the answer to.
     fn show(question: ApprovalQuestion, draft: &str) -> Self {
         tell(&wants(&question));
-        let ApprovalQuestion { approval, tool, .. } = &question;
-        let (keys, session) = match question.only_once {
-            true => ("yn", "   [y] allow"),
-            false => ("ysn", "   [y] allow   [s] allow every call of it in this session"),
+        tell(&choices(&question));
+        let told = match draft.is_empty() {
+            true => LineNotice::Untold,
+            false => LineNotice::Told,
         };
-        let choices = format!(
-            "{tool} (approval {approval}):{session}   [n] deny   [Esc, Ctrl-D] stop the turn"
-        );
-        tell(&choices);
-        if !draft.is_empty() {
-            let hint = "(you were typing: Enter keeps that line for later, Ctrl-U takes it away; \
-                        then a key answers)";
-            tell(&hint);
+        if told == LineNotice::Told {
+            tell(&LINE_HINT);
         }
-        ApprovalPrompt { question, keys: KeyQuestion::new(keys, Instant::now(), draft) }
+        let keys = if question.only_once { "yn" } else { "ysn" };
+        ApprovalPrompt { question, keys: KeyQuestion::new(keys, Instant::now(), draft), told }
     }
+
+    /// The question again, once a line is typed that is no answer and will be none.
+    fn remind(&mut self, line: &str) -> Option<String> {
+        if line.is_empty() {
+            self.told = LineNotice::Untold;
+        }
+        if self.keys.may_answer(line) || self.told == LineNotice::Told {
+            return None;
+        }
+        self.told = LineNotice::Told;
+        Some(format!("{}\n{LINE_HINT}", choices(&self.question)))
+    }
+}
+
+/// The keys that answer a question, with what each does.
+fn choices(question: &ApprovalQuestion) -> String {
+    let ApprovalQuestion { approval, tool, .. } = question;
+    let allow = match question.only_once {
+        true => "   [y] allow",
+        false => "   [y] allow   [s] allow every call of it in this session",
+    };
+    format!("{tool} (approval {approval}):{allow}   [n] deny   [Esc, Ctrl-D] stop the turn")
 }
 
 /// The questions of a turn that nobody has answered, of which one is shown at a time.
@@ -83,6 +113,11 @@ impl QuestionQueue {
     ) -> (Option<ApprovalQuestion>, KeyChoice) {
         let choice = self.shown.as_mut().map(|prompt| prompt.keys.read(key, draft));
         self.answered(choice)
+    }
+
+    /// The question that is shown, again, where what is being typed is no answer to it.
+    pub(super) fn remind(&mut self, line: &str) -> Option<String> {
+        self.shown.as_mut().and_then(|prompt| prompt.remind(line))
     }
 
     /// What a line means that was finished with Enter, and for which question.

@@ -125,9 +125,14 @@ impl TurnTyping {
         }
     }
 
-    /// Ends it wherever it is, as when the program ends: what is typed has nowhere to go.
+    /// Ends it wherever it is, as when the program ends. What was being typed can be called back
+    /// by the arrow keys in the next chat.
     pub(super) fn close(&mut self) {
         self.stop();
+        let draft = self.take_draft();
+        if let Some(history) = self.history.as_ref().filter(|_| !draft.trim().is_empty()) {
+            let _ = add_entry(history, &draft);
+        }
         if self.terminal.is_some() {
             // The line editor may have been at it.
             quiet::leave_pastes();
@@ -213,7 +218,13 @@ impl Chat {
             _ => match self.typing.ahead.press(&key.event) {
                 TypedAction::Finished(line) => self.handle_line(line).await?,
                 TypedAction::End => self.leave(),
-                TypedAction::Changed | TypedAction::Ignored => KeyEffect::GoesOn,
+                TypedAction::Changed | TypedAction::Ignored => {
+                    if let Some(question) = self.questions.remind(self.typing.draft()) {
+                        self.printer.pause()?;
+                        tell(&question);
+                    }
+                    KeyEffect::GoesOn
+                }
             },
         };
         self.printer.typed(&self.typing.describe());

@@ -5,7 +5,9 @@ use std::future::Future;
 use std::time::Duration;
 
 use recto_channels::{ChannelProblem, check_discord, check_telegram};
-use recto_store::{ChannelHealth, ChannelHealthState, Moment, StoredPairing};
+use recto_store::{
+    ChannelHealth, ChannelHealthState, MOST_WAITING_PAIRINGS, Moment, StoredPairing,
+};
 use serde_json::json;
 
 use super::{DoctorFinding, FindingState};
@@ -52,8 +54,13 @@ async fn finding(
 ) -> DoctorFinding {
     match tokio::time::timeout(PATIENCE, check).await {
         Ok(Ok(account)) => {
-            let text = format!("@{account} answers{}", people(settings, channel).await);
-            DoctorFinding::new(channel, FindingState::Fine, text).data(json!({"account": account}))
+            let known = pairings(settings, channel).await;
+            let (state, hint) = match is_full(&known) {
+                true => (FindingState::Warning, Some(FULL_HINT.to_owned())),
+                false => (FindingState::Fine, None),
+            };
+            let text = format!("@{account} answers{}", people(&known));
+            DoctorFinding::new(channel, state, text).hint(hint).data(json!({"account": account}))
         }
         Ok(Err(problem)) => {
             DoctorFinding::new(channel, FindingState::Warning, problem.what).hint(problem.hint)
@@ -65,18 +72,33 @@ async fn finding(
     }
 }
 
-/// How many people and groups are let in at a channel, and how many wait.
-async fn people(settings: &Settings, channel: &str) -> String {
+/// What can be done where as many wait to be let in as may.
+const FULL_HINT: &str = "nobody else gets a code until one of them is let in, is refused, or has waited for ten minutes";
+
+/// Who is let in at a channel, and who waits.
+async fn pairings(settings: &Settings, channel: &str) -> Vec<StoredPairing> {
     let known = async { setup::store(settings).ok()?.pairings(Moment::now()).await.ok() };
-    let known = match setup::has_store(settings) {
+    let mut known = match setup::has_store(settings) {
         true => known.await.unwrap_or_default(),
         false => Vec::new(),
     };
-    let is_valid =
-        |pairing: &&StoredPairing| pairing.channel == channel && pairing.revoked.is_none();
-    let valid: Vec<&StoredPairing> = known.iter().filter(is_valid).collect();
-    let let_in = valid.iter().filter(|pairing| pairing.approved.is_some()).count();
-    match (let_in, valid.len() - let_in) {
+    known.retain(|pairing| pairing.channel == channel && pairing.revoked.is_none());
+    known
+}
+
+/// Whether as many wait to be let in by one of the bots as may.
+fn is_full(pairings: &[StoredPairing]) -> bool {
+    let is_waiting = |pairing: &&StoredPairing| pairing.approved.is_none();
+    pairings.iter().filter(is_waiting).any(|one| {
+        let waiting = pairings.iter().filter(is_waiting);
+        waiting.filter(|other| other.account == one.account).count() >= MOST_WAITING_PAIRINGS
+    })
+}
+
+/// How many people and groups are let in at a channel, and how many wait.
+fn people(pairings: &[StoredPairing]) -> String {
+    let let_in = pairings.iter().filter(|pairing| pairing.approved.is_some()).count();
+    match (let_in, pairings.len() - let_in) {
         (let_in, 0) => format!("; {let_in} let in by a code"),
         (let_in, waiting) => format!(
             "; {let_in} let in by a code, {} to be let in (`recto pair list`)",

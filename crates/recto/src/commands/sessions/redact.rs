@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use recto_agent::{RedactionReport, count_redaction, redact_store};
+use recto_agent::{RedactionReport, count_redaction, path_without_topic, redact_store};
 use recto_context::Redaction;
 use recto_fs::{Access, write_whole};
 use recto_store::{Moment, RedactionCounts, Store, StoreError};
@@ -101,6 +101,10 @@ impl FilesOfHome {
             let text = fs::read_to_string(&path).map_err(failed)?;
             if let Some(text) = redaction.text(&text) {
                 write_whole(&path, text.as_bytes(), Access::Owner).map_err(failed)?;
+                // The name tells what was said first.
+                if let Some(unnamed) = path_without_topic(&path) {
+                    fs::rename(&path, unnamed).map_err(failed)?;
+                }
                 found.sessions += 1;
             }
         }
@@ -108,6 +112,7 @@ impl FilesOfHome {
         let mut folders: Vec<PathBuf> = workspaces.collect();
         folders.extend(["skills", "logs"].map(|name| home.path().join(name)));
         folders.push(home.path().join("config.toml"));
+        folders.extend(config.settings.log.file.clone());
         folders.sort();
         folders.dedup();
         found.left = folders.iter().flat_map(|folder| files_with(folder, redaction)).collect();

@@ -274,8 +274,10 @@ fn answer_open_calls(messages: Vec<ImportedMessage>) -> Vec<ImportedMessage> {
         all.push(imported);
     }
     close_open_calls(&mut all, &mut open);
-    if all.len() > count {
-        // Numbers must grow, and there may be no room between two of them.
+    let begins_with_none =
+        all.first().is_some_and(|first| first.message.id == MessageId::default());
+    if all.len() > count || begins_with_none {
+        // Numbers begin with 1 and grow, and there may be no room between two of them.
         for (number, imported) in (1..).zip(&mut all) {
             let body = imported.message.body.clone();
             imported.message = Arc::new(Message { id: MessageId(number), body });
