@@ -224,10 +224,10 @@ mod chosen {
             let run = home.run(&["doctor", "--json"]);
             let report: Value = serde_json::from_str(&run.out).unwrap();
             let findings = report["findings"].as_array().unwrap().clone();
-            findings.into_iter().find(|found| found["what"] == "search").unwrap()
+            findings.into_iter().find(|found| found["subject"] == "search").unwrap()
         };
         let found = doctor(&home);
-        assert!(found["text"].as_str().unwrap().contains("(tiny/int8-1/"), "{found}");
+        assert!(found["message"].as_str().unwrap().contains("(tiny/int8-1/"), "{found}");
         let checked = home.run(&["models", "check", "--json"]);
         assert_eq!(checked.code, 0, "{}", checked.err);
         let encoder = &json(&checked.out)["encoder"];
@@ -240,7 +240,7 @@ mod chosen {
         fs::write(path, config).unwrap();
         let found = doctor(&home);
         assert_eq!(found["state"], "warning", "{found}");
-        let text = found["text"].as_str().unwrap();
+        let text = found["message"].as_str().unwrap();
         assert!(text.starts_with("goes by words: ") && text.contains("`mpnet`"), "{text}");
         assert!(found["hint"].as_str().unwrap().contains("search.encoder"), "{found}");
         let run = home.run(&["models", "check"]);
