@@ -379,6 +379,7 @@ impl AgentError {
     pub fn code(&self) -> &'static str {
         match self {
             AgentError::Llm(error) | AgentError::Model { error, .. } => error.code(),
+            AgentError::Store(error) => error.code(),
             AgentError::Remember(RememberError::File(MemoryError::Secret { .. })) => {
                 AgentError::SECRET
             }

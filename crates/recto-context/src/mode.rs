@@ -237,6 +237,9 @@ pub struct WantedCall {
     /// What is to be remembered, in the person's own words.
     #[serde(default)]
     pub fact: Arc<str>,
+    /// Whether the person only names what is to be remembered ("my token"), and says nothing of it.
+    #[serde(skip)]
+    pub is_name: bool,
     /// What else the message says: that could be remembered, too. Records have it in the message.
     #[serde(skip)]
     pub beside: Arc<str>,
@@ -248,9 +251,10 @@ impl WantedCall {
 
     /// The call that `message` asks for, if it asks for one plainly.
     pub fn from_message(message: &str) -> Option<Self> {
-        let words::MemoryWish { matched, fact, beside } = words::find_memory_wish(message)?;
+        let words::MemoryWish { matched, fact, is_name, beside } =
+            words::find_memory_wish(message)?;
         let (tool, fact, beside) = (Self::REMEMBER.into(), fact.into(), beside.into());
-        Some(WantedCall { tool, matched, fact, beside })
+        Some(WantedCall { tool, matched, fact, is_name, beside })
     }
 }
 

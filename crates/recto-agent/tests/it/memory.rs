@@ -86,7 +86,7 @@ fn a_wish_is_known_in_the_next_session_and_not_in_a_group() {
         say(&agent, second, "hello").await;
         let page = requests(agent.store(), second).await.remove(0);
         let memories = layer(&page, Layer::Memory);
-        assert!(memories.contains("The user prefers brief answers."), "{memories}");
+        assert!(memories.contains("I prefer brief answers"), "{memories}");
         // "hello" brings a few of the newest, and not a thousand.
         assert!(memories.lines().count() < 10, "{memories}");
         let part = page.layer(Layer::Memory).find(|part| part.text().contains("brief")).unwrap();

@@ -123,7 +123,7 @@ pub(crate) async fn find(
 async fn not_found(store: &Store, name: &str) -> CliResult<CliFailure> {
     let all = store.sessions(SessionFilter::All).await?;
     let labels: Vec<String> = all.iter().map(|summary| summary.session.label()).collect();
-    let failure = CliFailure::new(format!("there is no session `{}`", tame(name)));
+    let failure = CliFailure::no_such("session", name);
     // Names are those of whom a session is held with.
     let others: Vec<&SessionSummary> =
         all.iter().filter(|summary| summary.session.label() == name.trim()).collect();
