@@ -195,6 +195,15 @@ fn settings_hold_for_the_session_and_reach_the_server() {
     assert_eq!(row("top_p"), "top_p - the model's server");
     assert_eq!(pipe(&served.home, &[], "/set\n").out.lines().count(), 14);
     assert_eq!(pipe(&served.home, &[], "/mode\n").out.lines().count(), 3);
+    // What a person says later holds, whatever the flags of the run were.
+    let lines = "/mode minimal\n/set temperature 0.5\n/set\n";
+    let flags = ["--context-mode", "full", "--temperature", "0.9"];
+    let shown = pipe(&served.home, &flags, lines).out;
+    for row in ["context_mode minimal this session", "temperature 0.5 this session"] {
+        let is_row = |line: &str| line.split_whitespace().eq(row.split(' '));
+        assert_eq!(shown.lines().filter(|line| is_row(line)).count(), 2, "{row}: {shown}");
+    }
+    pipe(&served.home, &[], "/mode default\n");
     served.say("hello");
     let chat = served.fake.chats().pop().unwrap();
     assert_eq!((&chat["temperature"], &chat["max_tokens"]), (&json!(0.5), &json!(77)));
