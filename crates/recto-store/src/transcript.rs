@@ -284,6 +284,9 @@ pub(crate) fn append(
     place: MessagePlace,
     messages: &[PackedMessage],
 ) -> DbResult<()> {
+    if messages.is_empty() {
+        return Ok(());
+    }
     let (turn, brought_by) = match place {
         MessagePlace::NoTurn => (None, None),
         MessagePlace::Turn(turn) => (Some(turn.0), None),
