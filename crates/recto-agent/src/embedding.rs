@@ -1,7 +1,7 @@
 //! Texts as vectors, for clients that keep an index of their own: by the encoder with which the
 //! agent searches. Nothing of it is kept.
 
-use recto_search::{Embedding, Encoder};
+use recto_search::{DIMENSIONS, Embedding, Encoder, EncoderSource};
 
 use crate::actor::Actor;
 use crate::agent::Agent;
@@ -13,12 +13,34 @@ use crate::rights::Right;
 pub struct EmbeddedText {
     /// What it means, as a direction of length 1.
     pub embedding: Embedding,
-    /// How many word pieces of it were read: at most [`Encoder::MOST_PIECES`], and what is
+    /// How many word pieces of it were read: at most [`Encoder::most_pieces`], and what is
     /// behind them does not count.
     pub pieces: usize,
+    /// Whether it has as many as can be read, or more.
+    pub is_cut: bool,
 }
 
 impl Agent {
+    /// The name of the encoder that the agent searches with, where it is not the built-in one:
+    /// that of its folder.
+    pub fn chosen_encoder(&self) -> Option<String> {
+        match self.searcher().encoder_source()? {
+            EncoderSource::BuiltIn(_) => None,
+            EncoderSource::Chosen(folder) => {
+                Some(folder.file_name().unwrap_or_default().to_string_lossy().into_owned())
+            }
+        }
+    }
+
+    /// How many numbers a vector of the agent's encoder has.
+    pub async fn embedding_dimensions(&self) -> AgentResult<usize> {
+        if self.chosen_encoder().is_none() {
+            return Ok(DIMENSIONS);
+        }
+        let encoder = self.searcher().encoder().await.map_err(AgentError::NoEmbedding)?;
+        Ok(encoder.dimensions())
+    }
+
     /// The vectors of texts, in their order.
     pub async fn embed(&self, actor: &Actor, texts: Vec<String>) -> AgentResult<Vec<EmbeddedText>> {
         actor.must_have(Right::Talk)?;
@@ -32,5 +54,9 @@ fn encode_texts(encoder: &Encoder, texts: &[String]) -> Vec<EmbeddedText> {
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let embeddings = encoder.encode(&texts).into_iter();
     let pieces = texts.iter().map(|text| encoder.count_pieces(text));
-    embeddings.zip(pieces).map(|(embedding, pieces)| EmbeddedText { embedding, pieces }).collect()
+    let embedded = |(embedding, pieces)| {
+        let is_cut = pieces >= encoder.most_pieces();
+        EmbeddedText { embedding, pieces, is_cut }
+    };
+    embeddings.zip(pieces).map(embedded).collect()
 }

@@ -18,8 +18,8 @@ use parking_lot::{RwLock, RwLockReadGuard};
 use recto_context::mode::words;
 use recto_context::{ItemId, Pick, Remedy};
 use recto_search::{
-    Embedding, Encoder, ItemGroup, SearchEntry, SearchIndex, SearchMessage, SearchOptions,
-    SearchQuery,
+    Embedding, Encoder, EncoderSource, ItemGroup, SearchEntry, SearchIndex, SearchMessage,
+    SearchOptions, SearchQuery,
 };
 use recto_store::Store;
 use serde::{Deserialize, Serialize};
@@ -89,8 +89,10 @@ pub type RankedGroups = Vec<(ItemGroup, Vec<Pick>)>;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RankingBasis {
-    /// Meaning and words together.
+    /// Meaning and words together, by the built-in encoder.
     Dense,
+    /// The same, by the encoder of this name.
+    DenseBy(String),
     /// Words alone, for this reason.
     Words(WordsOnlyReason),
 }
@@ -119,10 +121,22 @@ pub enum WordsOnlyReason {
 }
 
 impl RankingBasis {
+    fn dense(encoder: &Encoder) -> RankingBasis {
+        match encoder.is_built_in() {
+            true => RankingBasis::Dense,
+            false => RankingBasis::DenseBy(encoder.name().to_string()),
+        }
+    }
+
+    /// Whether meaning counts.
+    pub fn is_dense(&self) -> bool {
+        matches!(self, RankingBasis::Dense | RankingBasis::DenseBy(_))
+    }
+
     /// What Recto can do so that meaning counts too.
     pub fn remedy(&self) -> Option<Remedy> {
         match self {
-            RankingBasis::Dense => None,
+            RankingBasis::Dense | RankingBasis::DenseBy(_) => None,
             RankingBasis::Words(why) => why.remedy(),
         }
     }
@@ -144,6 +158,7 @@ impl fmt::Display for RankingBasis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RankingBasis::Dense => write!(f, "by meaning and words ({})", Encoder::NAME),
+            RankingBasis::DenseBy(encoder) => write!(f, "by meaning and words ({encoder})"),
             RankingBasis::Words(why) => write!(f, "by words alone: {why}"),
         }
     }
@@ -255,6 +270,11 @@ impl Searcher {
         self.0.progress.subscribe()
     }
 
+    /// Where the encoder is loaded from, if there is to be one.
+    pub(crate) fn encoder_source(&self) -> Option<&EncoderSource> {
+        self.0.encoder.as_ref().map(|encoder| encoder.source())
+    }
+
     /// The encoder, loaded if need be.
     pub(crate) async fn encoder(&self) -> Result<Encoder, WordsOnlyReason> {
         self.0.encoder.as_ref().ok_or(WordsOnlyReason::NoModel)?.get().await
@@ -265,6 +285,7 @@ impl Searcher {
     pub(crate) fn should_tell(&self, how: &RankingBasis) -> bool {
         match how {
             RankingBasis::Dense
+            | RankingBasis::DenseBy(_)
             | RankingBasis::Words(WordsOnlyReason::NoModel | WordsOnlyReason::NothingNamed) => {
                 false
             }
@@ -484,7 +505,7 @@ impl Searcher {
         let embeddings: Vec<Embedding> = embeddings.unwrap_or_default();
         let (ranked, dense) = judge(index, &query.query(&embeddings));
         let how = match encoder {
-            Ok(_) if dense => RankingBasis::Dense,
+            Ok(encoder) if dense => RankingBasis::dense(&encoder),
             Ok(_) => RankingBasis::Words(self.not_ready()),
             Err(why) => RankingBasis::Words(why),
         };

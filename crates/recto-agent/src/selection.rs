@@ -55,7 +55,7 @@ impl SearchOutcome {
         self.sort();
         // What rests on words alone has to be said of all of it.
         let (own, of_memories) = (self.how.take(), chosen.how);
-        self.how = if own.is_none() || own == Some(RankingBasis::Dense) {
+        self.how = if own.is_none() || own.as_ref().is_some_and(RankingBasis::is_dense) {
             of_memories.or(own)
         } else {
             own

@@ -24,7 +24,8 @@
 //! ```
 //!
 //! A [`FakeTelegram`] is the Bot API of Telegram, with people who write to a bot; a [`FakeDiscord`]
-//! is the gateway and the REST API of Discord. Beside the servers stands [`fuzz_inputs`]: what fuzzing began with, and what it found.
+//! is the gateway and the REST API of Discord. Beside the servers stand [`FakeEncoder`], a sentence
+//! encoder of made-up numbers, and [`fuzz_inputs`]: what fuzzing began with, and what it found.
 //!
 //! The model servers have limits of their own:
 //!
@@ -39,6 +40,7 @@ mod answer;
 mod base64;
 mod count;
 mod discord;
+mod encoder;
 mod fake_server;
 mod fuzz_inputs;
 mod gate;
@@ -52,6 +54,7 @@ mod telegram;
 
 pub use answer::{FakeAnswer, FakeCall, FakeRefusal, FakeReply, FakeUsage};
 pub use discord::{DiscordChatMessage, DiscordInteractionAnswer, DiscordPerson, FakeDiscord};
+pub use encoder::{FakeEncoder, FakeFamily, FakeFloats};
 pub use fake_server::{FakeBuilder, FakeServer};
 pub use fuzz_inputs::fuzz_inputs;
 pub use gate::AnswerGate;

@@ -12,6 +12,7 @@ use crate::error::ModelsError;
 use crate::known::{KNOWN, KnownFile, KnownModel, ModelPurpose};
 use crate::lock::PullLock;
 use crate::name;
+use crate::pull::{ENCODER_FILES, ENCODER_WEIGHTS};
 
 /// The models on disk: a folder with a folder for each.
 #[derive(Debug, Clone)]
@@ -163,7 +164,7 @@ impl Library {
             None => InstalledModel {
                 name: name.to_owned(),
                 title: name.to_owned(),
-                purpose: ModelPurpose::Unknown,
+                purpose: purpose_of(&there),
                 files: main_first(there).iter().filter_map(|name| file(name)).collect(),
                 missing: Vec::new(),
             },
@@ -190,10 +191,21 @@ impl InstalledModel {
     }
 }
 
-/// The files with the model itself in front: a GGUF file where there is one.
+/// What a model is for that is not known by name: an encoder has certain files.
+fn purpose_of(files: &[String]) -> ModelPurpose {
+    let has = |name: &str| files.iter().any(|file| file == name);
+    match has(ENCODER_WEIGHTS) && ENCODER_FILES.into_iter().all(has) {
+        true => ModelPurpose::Embedding,
+        false => ModelPurpose::Unknown,
+    }
+}
+
+/// The files with the model itself in front: a GGUF file where there is one, or an encoder's
+/// weights.
 fn main_first(mut files: Vec<String>) -> Vec<String> {
-    let is_gguf = |file: &String| file.to_ascii_lowercase().ends_with(".gguf");
+    let is_main =
+        |file: &String| file.to_ascii_lowercase().ends_with(".gguf") || file == ENCODER_WEIGHTS;
     // The sort is stable, so that the rest stays in order.
-    files.sort_by_key(|file| !is_gguf(file));
+    files.sort_by_key(|file| !is_main(file));
     files
 }

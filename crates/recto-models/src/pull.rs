@@ -1,16 +1,17 @@
 //! How a model gets into the library: by a name that Recto knows, from an
-//! address, or from a file of this machine.
+//! address, or from a file or an encoder's folder of this machine.
 //!
 //! The order of things is the same for all: what is there already is not touched;
 //! then the lock, and another look, because whoever had it may have done the
 //! work; then the sources, one after the other, each failure kept. Here is what
-//! they share; `known_model` and `given_file` have the ways, and the files beside them how
+//! they share; `known_model`, `given_file` and `given_folder` have the ways, and the files beside them how
 //! each source works.
 
 mod address;
 mod copy;
 mod download;
 mod given_file;
+mod given_folder;
 mod known_model;
 mod part;
 mod pip;
@@ -31,6 +32,7 @@ use crate::error::{ModelsError, PullError, SourceError};
 use crate::library::Library;
 use crate::lock::PullLock;
 use crate::progress::PullProgress;
+pub(crate) use given_folder::{NEEDED as ENCODER_FILES, WEIGHTS as ENCODER_WEIGHTS};
 use target::PullTarget;
 
 /// How a pull is made, besides what to pull.
@@ -94,7 +96,7 @@ pub struct PulledFile {
 
 impl Library {
     /// Brings a model into the library: one that is [known](Library::known) by
-    /// this name, or the file at this address or path.
+    /// this name, the file at this address or path, or the encoder in this folder.
     ///
     /// When the returned future is dropped the pull ends; what has been
     /// downloaded stays, so that the next pull goes on with it.
@@ -108,6 +110,9 @@ impl Library {
         match PullTarget::parse(target, self)? {
             PullTarget::Known(model) => job.pull_known(model).await,
             PullTarget::Url(url) => job.pull_url(&url).await,
+            PullTarget::Path(path) if given_folder::is_encoder_folder(&path) => {
+                job.pull_folder(&path).await
+            }
             PullTarget::Path(path) => job.pull_file(&path).await,
         }
     }

@@ -60,8 +60,7 @@ impl QueryCorrection {
     /// A message's embedding, moved towards what the message needs.
     pub fn apply(&self, embedding: &Embedding) -> Embedding {
         let own = embedding.as_slice();
-        let mut moved = Box::new([0.0; DIMENSIONS]);
-        moved.copy_from_slice(own);
+        let mut moved: Box<[f32]> = own.into();
         for (value, row) in own.iter().zip(self.rows.chunks_exact(DIMENSIONS)) {
             for (sum, weight) in moved.iter_mut().zip(row) {
                 *sum += value * weight;

@@ -1,15 +1,20 @@
-//! Texts to vectors: all-MiniLM-L6-v2, with weights and activations in eight bits.
+//! Texts to vectors: all-MiniLM-L6-v2, or another encoder of the same kind, with weights and
+//! activations in eight bits.
 //!
 //! ```text
-//! text ─► word pieces                     tokens
-//!      ─► rows of 384 numbers             forward, simd, attention
-//!      ─► their mean, as a direction      embedding
+//! text ─► word pieces                       tokenizer
+//!      ─► rows of 384 numbers, or of others forward, simd, attention
+//!      ─► their mean, as a direction        embedding
 //! ```
+//!
+//! Of all-MiniLM-L6-v2 all is known (`shape`); what another encoder is, its own files say
+//! (`config`), and what its cosines mean is measured when it is loaded.
 //!
 //! A text has the same vector, bit for bit, alone or among others, on one thread
 //! or many. Nothing is kept between calls but room to work in.
 
 mod attention;
+mod config;
 mod embedding;
 mod error;
 mod forward;
@@ -21,7 +26,7 @@ mod weights;
 
 use std::cmp::Reverse;
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
@@ -33,6 +38,8 @@ use parking_lot::Mutex;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use sha2::{Digest, Sha256};
 
+use crate::space::{CosineScale, VectorSpace};
+use config::EncoderConfig;
 pub use embedding::{DIMENSIONS, Embedding};
 pub use error::EncoderError;
 use forward::EncoderBuffers;
@@ -51,7 +58,27 @@ const PIECES_AT_ONCE: usize = 256;
 /// be shared among more.
 const CORES_A_QUERY: usize = 4;
 
-/// The files of the model.
+/// The version of this encoder: vectors of two are not alike.
+const VERSION: &str = "int8-1";
+
+/// The SHA-256 of the weights of all-MiniLM-L6-v2, by which they are known in any folder.
+const MINILM_WEIGHTS: [u8; 32] = [
+    0x53, 0xaa, 0x51, 0x17, 0x2d, 0x14, 0x2c, 0x89, 0xd9, 0x01, 0x2c, 0xce, 0x15, 0xae, 0x4d, 0x6c,
+    0xc0, 0xca, 0x68, 0x95, 0x89, 0x51, 0x14, 0x37, 0x9c, 0xac, 0xb4, 0xfa, 0xb1, 0x28, 0xd9, 0xdb,
+];
+
+/// The files of a chosen encoder, of which only the first three have to be there.
+const CHOSEN_FILES: [&str; 7] = [
+    "model.safetensors",
+    "tokenizer.json",
+    "config.json",
+    "modules.json",
+    "1_Pooling/config.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
+];
+
+/// The files of the built-in model.
 #[derive(Debug, Clone)]
 pub struct EncoderFiles {
     /// The path of `model.safetensors`.
@@ -62,11 +89,53 @@ pub struct EncoderFiles {
     pub sha256: Option<[[u8; 32]; 2]>,
 }
 
+/// Where an encoder is loaded from.
+#[derive(Debug, Clone)]
+pub enum EncoderSource {
+    /// All-MiniLM-L6-v2, from its files.
+    BuiltIn(EncoderFiles),
+    /// An encoder that a person has chosen, from the folder that it was saved in.
+    Chosen(PathBuf),
+}
+
+impl From<EncoderFiles> for EncoderSource {
+    fn from(files: EncoderFiles) -> Self {
+        EncoderSource::BuiltIn(files)
+    }
+}
+
+impl EncoderSource {
+    /// Loads the encoder.
+    ///
+    /// # Errors
+    ///
+    /// As [`Encoder::load`] and [`Encoder::load_folder`].
+    pub fn load(&self) -> Result<Encoder, EncoderError> {
+        match self {
+            EncoderSource::BuiltIn(files) => Encoder::load(files),
+            EncoderSource::Chosen(folder) => Encoder::load_folder(folder),
+        }
+    }
+
+    /// The files that it is loaded from, whether or not they are there.
+    pub fn files(&self) -> Vec<PathBuf> {
+        match self {
+            EncoderSource::BuiltIn(files) => vec![files.weights.clone(), files.tokenizer.clone()],
+            EncoderSource::Chosen(folder) => {
+                CHOSEN_FILES.iter().map(|file| folder.join(file)).collect()
+            }
+        }
+    }
+}
+
 /// A loaded embedding model. Its clones share it.
 #[derive(Clone)]
 pub struct Encoder(Arc<LoadedEncoder>);
 
 struct LoadedEncoder {
+    name: Arc<str>,
+    config: EncoderConfig,
+    space: VectorSpace,
     tokenizer: WordPieceTokenizer,
     weights: EncoderWeights,
     /// For many texts: one thread for each core, each a pool of its own. In a pool of
@@ -79,14 +148,10 @@ struct LoadedEncoder {
 }
 
 impl Encoder {
-    /// The model and this encoder's version. Vectors are alike only under the same
-    /// name.
+    /// The name of the built-in encoder.
     pub const NAME: &str = "all-MiniLM-L6-v2/int8-1";
 
-    /// The most word pieces of a text that the model reads.
-    pub const MOST_PIECES: usize = shape::LONGEST;
-
-    /// Reads and checks the files. Takes about a tenth of a second.
+    /// Reads and checks the files of the built-in encoder. Takes about a tenth of a second.
     ///
     /// # Errors
     ///
@@ -94,11 +159,13 @@ impl Encoder {
     /// whose checksum is given.
     pub fn load(files: &EncoderFiles) -> Result<Encoder, EncoderError> {
         let sha256 = files.sha256.as_ref();
+        let tokenizer_sum = sha256.map(|[_, sum]| sum);
+        let config = EncoderConfig::minilm();
         let (weights, tokenizer, sum) = thread::scope(|scope| {
             let sum = sha256.map(|_| scope.spawn(|| sum(&files.weights)));
             let tokenizer = scope
-                .spawn(|| WordPieceTokenizer::load(&files.tokenizer, sha256.map(|[_, sum]| sum)));
-            let weights = EncoderWeights::load(&files.weights);
+                .spawn(|| WordPieceTokenizer::load(&files.tokenizer, &config.shape, tokenizer_sum));
+            let weights = EncoderWeights::load(&files.weights, config.shape.clone());
             let tokenizer = tokenizer.join().unwrap_or_else(|panic| resume_unwind(panic));
             let sum = sum.map(|sum| sum.join().unwrap_or_else(|panic| resume_unwind(panic)));
             (weights, tokenizer, sum.transpose())
@@ -108,31 +175,65 @@ impl Encoder {
         if sum != sha256.map(|[sum, _]| *sum) {
             return Err(EncoderError::Swapped { path: files.weights.clone() });
         }
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        Ok(Encoder(Arc::new(LoadedEncoder {
-            tokenizer,
-            weights,
-            pools: (0..cores).filter_map(|core| pool(&format!("encoder-{core}"), 1)).collect(),
-            express: pool("encoder-query", cores.min(CORES_A_QUERY)),
-            buffers: Mutex::default(),
-        })))
+        let loaded = LoadedEncoder::new(Encoder::NAME.into(), config, tokenizer, weights);
+        Ok(Encoder(Arc::new(loaded)))
     }
 
-    /// The embeddings of texts, in their order. Uses all cores, and returns when it
+    /// Reads an encoder from the folder that it was saved in: any sentence encoder of the shape
+    /// of BERT, as its own files say. Takes about a second for each 500 MB of weights.
+    ///
+    /// # Errors
+    ///
+    /// When a file is missing, can't be read, is damaged, or asks for something that is not done
+    /// here.
+    pub fn load_folder(folder: &Path) -> Result<Encoder, EncoderError> {
+        load_chosen(folder).map_err(|error| error.chosen(folder))
+    }
+
+    /// The model and this encoder's version. Vectors are alike only under the same name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.0.name
+    }
+
+    /// Whether it is the encoder that all weights of the search were found with.
+    pub fn is_built_in(&self) -> bool {
+        &*self.0.name == Encoder::NAME
+    }
+
+    /// What its vectors mean.
+    pub fn space(&self) -> &VectorSpace {
+        &self.0.space
+    }
+
+    /// How many numbers its embeddings have.
+    pub fn dimensions(&self) -> usize {
+        self.0.config.shape.hidden.count()
+    }
+
+    /// The most word pieces of a text that the model reads.
+    pub fn most_pieces(&self) -> usize {
+        self.0.config.shape.longest
+    }
+
+    /// The embeddings of texts that are to be found, in their order: with what the encoder wants
+    /// before such texts.
+    pub fn encode_documents(&self, texts: &[&str]) -> Vec<Embedding> {
+        self.0.encode_all(&self.0.config.prefixes.document, texts)
+    }
+
+    /// The embedding of a message that is searched for, as soon as can be: with what the encoder
+    /// wants before it.
+    pub fn encode_query(&self, text: &str) -> Embedding {
+        match &*self.0.config.prefixes.query {
+            "" => self.encode_one(text),
+            prefix => self.encode_one(&format!("{prefix}{text}")),
+        }
+    }
+
+    /// The embeddings of texts as they are, in their order. Uses all cores, and returns when it
     /// is done.
     pub fn encode(&self, texts: &[&str]) -> Vec<Embedding> {
-        let loaded = &*self.0;
-        let tokens =
-            loaded.on_all_cores(texts.len(), |index| loaded.tokenizer.tokenize(texts[index]));
-        let batches = batches(&tokens, loaded.pools.len());
-        let encoded = loaded.on_all_cores(batches.len(), |index| {
-            let batch: Vec<&[u32]> = batches[index].iter().map(|text| &*tokens[*text]).collect();
-            loaded.encode(&batch)
-        });
-        let mut embeddings: Vec<(usize, Embedding)> =
-            batches.into_iter().flatten().zip(encoded.into_iter().flatten()).collect();
-        embeddings.sort_unstable_by_key(|(text, _)| *text);
-        embeddings.into_iter().map(|(_, embedding)| embedding).collect()
+        self.0.encode_all("", texts)
     }
 
     /// How many word pieces of a text the model reads: all of them, or as many as it knows.
@@ -141,12 +242,14 @@ impl Encoder {
     }
 
     /// How many words a text has, and how many of them the model knows as words: what it knows
-    /// in pieces only, it was hardly trained on.
-    pub fn count_words(&self, text: &str) -> WordKnowledge {
-        self.0.tokenizer.count_words(text)
+    /// in pieces only, it was hardly trained on. Nothing where that does not tell a language: by
+    /// the vocabulary of English BERT it does, and other vocabularies are cut otherwise.
+    pub fn count_words(&self, text: &str) -> Option<WordKnowledge> {
+        let is_english = self.0.config.shape.vocabulary == EncoderConfig::minilm().shape.vocabulary;
+        is_english.then(|| self.0.tokenizer.count_words(text))
     }
 
-    /// The embedding of a single text, as soon as can be.
+    /// The embedding of a single text as it is, as soon as can be.
     pub fn encode_one(&self, text: &str) -> Embedding {
         let loaded = &*self.0;
         let tokens = loaded.tokenizer.tokenize(text);
@@ -160,15 +263,107 @@ impl Encoder {
 
 impl fmt::Debug for Encoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Encoder").field(&Encoder::NAME).finish()
+        f.debug_tuple("Encoder").field(self.name()).finish()
     }
 }
 
+/// Reads an encoder with all that its own files say of it.
+fn load_chosen(folder: &Path) -> Result<Encoder, EncoderError> {
+    let config = EncoderConfig::read(folder)?;
+    let (weights_file, tokenizer_file) =
+        (folder.join("model.safetensors"), folder.join("tokenizer.json"));
+    let (weights, sum) = thread::scope(|scope| {
+        let sum = scope.spawn(|| sum(&weights_file));
+        let weights = EncoderWeights::load(&weights_file, config.shape.clone());
+        (weights, sum.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    });
+    let (weights, sum) = (weights?, sum?);
+    let bytes =
+        fs::read(&tokenizer_file).map_err(|why| EncoderError::unreadable(&tokenizer_file, why))?;
+    let tokenizer = WordPieceTokenizer::from_bytes(&bytes, &config.shape, config.case)
+        .map_err(|why| EncoderError::damaged(&tokenizer_file, why))?;
+    let is_minilm = sum == MINILM_WEIGHTS && config == EncoderConfig::minilm();
+    if is_minilm {
+        let loaded = LoadedEncoder::new(Encoder::NAME.into(), config, tokenizer, weights);
+        return Ok(Encoder(Arc::new(loaded)));
+    }
+    let name = chosen_name(folder, &sum, &bytes, &config);
+    let mut loaded = LoadedEncoder::new(name, config, tokenizer, weights);
+    loaded.space = VectorSpace::with_scale(loaded.measure_scale());
+    Ok(Encoder(Arc::new(loaded)))
+}
+
+/// The name of a chosen encoder: that of its folder, and what all that its vectors depend on
+/// comes down to. When a file is replaced, nothing is compared with vectors of before.
+fn chosen_name(
+    folder: &Path,
+    weights: &[u8; 32],
+    tokenizer: &[u8],
+    config: &EncoderConfig,
+) -> Arc<str> {
+    let mut all = Sha256::new();
+    all.update(weights);
+    all.update(Sha256::digest(tokenizer));
+    all.update(format!("{config:?}"));
+    let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    let title = folder.file_name().unwrap_or_default().to_string_lossy();
+    let digits =
+        all.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect::<String>();
+    format!("{title}/{VERSION}/{digits}").into()
+}
+
 impl LoadedEncoder {
+    fn new(
+        name: Arc<str>,
+        config: EncoderConfig,
+        tokenizer: WordPieceTokenizer,
+        weights: EncoderWeights,
+    ) -> LoadedEncoder {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        LoadedEncoder {
+            name,
+            config,
+            space: VectorSpace::default(),
+            tokenizer,
+            weights,
+            pools: (0..cores).filter_map(|core| pool(&format!("encoder-{core}"), 1)).collect(),
+            express: pool("encoder-query", cores.min(CORES_A_QUERY)),
+            buffers: Mutex::default(),
+        }
+    }
+
+    /// Measures how large its cosines are.
+    fn measure_scale(&self) -> CosineScale {
+        let prefixes = &self.config.prefixes;
+        let queries: Vec<&str> = CosineScale::queries().collect();
+        let documents: Vec<&str> = CosineScale::documents().collect();
+        CosineScale::measure(
+            &self.encode_all(&prefixes.query, &queries),
+            &self.encode_all(&prefixes.document, &documents),
+        )
+    }
+
+    /// The embeddings of texts with something before each, in their order.
+    fn encode_all(&self, prefix: &str, texts: &[&str]) -> Vec<Embedding> {
+        let tokens = self.on_all_cores(texts.len(), |index| match prefix {
+            "" => self.tokenizer.tokenize(texts[index]),
+            prefix => self.tokenizer.tokenize(&format!("{prefix}{}", texts[index])),
+        });
+        let batches = batches(&tokens, self.pools.len());
+        let encoded = self.on_all_cores(batches.len(), |index| {
+            let batch: Vec<&[u32]> = batches[index].iter().map(|text| &*tokens[*text]).collect();
+            self.encode(&batch)
+        });
+        let mut embeddings: Vec<(usize, Embedding)> =
+            batches.into_iter().flatten().zip(encoded.into_iter().flatten()).collect();
+        embeddings.sort_unstable_by_key(|(text, _)| *text);
+        embeddings.into_iter().map(|(_, embedding)| embedding).collect()
+    }
+
     fn encode(&self, texts: &[&[u32]]) -> Vec<Embedding> {
         let buffers = self.buffers.lock().pop();
-        let mut buffers = buffers.unwrap_or_else(EncoderBuffers::new);
-        let embeddings = buffers.encode(&self.weights, texts);
+        let mut buffers = buffers.unwrap_or_else(|| EncoderBuffers::new(&self.config.shape));
+        let embeddings = buffers.encode(&self.weights, self.config.pooling, texts);
         self.buffers.lock().push(buffers);
         embeddings
     }

@@ -32,6 +32,7 @@ use crate::message::QueryText;
 use crate::rank::{
     Candidate, Evidence, RankSignals, RankedCandidate, RivalEvidence, ScoredGroup, TextEvidence,
 };
+use crate::space::{CosineScale, VectorSpace};
 use crate::vectors::PackedVector;
 pub use duplicates::DuplicatePick;
 use item::IndexedItem;
@@ -60,7 +61,7 @@ pub struct SearchIndex {
     ends: Vec<u32>,
     chunks: ChunkTable,
     lexicon: Lexicon,
-    correction: QueryCorrection,
+    space: VectorSpace,
 }
 
 /// The outcome of an update of the index.
@@ -117,7 +118,13 @@ impl<'a> SearchQuery<'a> {
 impl SearchIndex {
     /// Moves messages by another correction than the fitted one.
     pub fn correct_by(&mut self, correction: QueryCorrection) {
-        self.correction = correction;
+        self.space.correction = correction;
+    }
+
+    /// Takes vectors for those of this space from now on. All that it is supplied with, and all
+    /// queries, have to be of the encoder whose space it is.
+    pub fn set_space(&mut self, space: VectorSpace) {
+        self.space = space;
     }
 
     /// Makes the index hold exactly these entries, in this order. What is new or
@@ -236,8 +243,11 @@ impl SearchIndex {
 
     /// Gives chunks their vectors. What belongs to no chunk is left aside.
     pub fn supply(&mut self, vectors: impl IntoIterator<Item = (ContentHash, PackedVector)>) {
-        let vectors = vectors.into_iter();
-        self.chunks.expect(vectors.size_hint().0);
+        let mut vectors = vectors.into_iter().peekable();
+        let count = vectors.size_hint().0;
+        if let Some((_, first)) = vectors.peek() {
+            self.chunks.expect(count, first);
+        }
         for (key, vector) in vectors {
             self.chunks.supply(key, &vector);
         }
@@ -363,8 +373,13 @@ impl SearchIndex {
     /// Gathers candidates with their cosines.
     fn gather(&self, query: &SearchQuery<'_>, slots: Vec<u32>) -> GatheredCandidates {
         let rows = self.rows(&slots);
+        let VectorSpace { correction, scale, .. } = &self.space;
         let cosines = |text: QueryText<'_>| {
-            self.chunks.cosines(&self.correction.apply(text.embedding?), &rows)
+            let mut cosines = self.chunks.cosines(&correction.apply(text.embedding?), &rows)?;
+            if *scale != CosineScale::BUILT_IN {
+                cosines.iter_mut().for_each(|cosine| *cosine = scale.to_built_in(*cosine));
+            }
+            Some(cosines)
         };
         let cosines = query.texts().map(cosines).collect();
         let places = self.places(&slots);
@@ -405,6 +420,7 @@ impl SearchIndex {
         Evidence {
             lexicon: &self.lexicon,
             embedding: query.whole.embedding,
+            directions: self.space.directions,
             whole,
             before: query.before.and_then(|_| texts.next()),
             parts: texts.collect(),

@@ -6,6 +6,7 @@
 //!   └─ stemmed words ─► BM25                                       lexical
 //! SearchMessage  the whole message, its parts, what it leans on    message
 //! QueryCorrection  moves a message towards what it needs           correction
+//! VectorSpace  what the cosines of an encoder mean                 space
 //! SearchIndex  both, kept up to date item by item                  index
 //!   rank     signals, standardised and added; a probability        rank
 //!   choose   the few that a turn takes, or none                    choose
@@ -25,13 +26,16 @@ mod lexical;
 mod likeness;
 mod message;
 mod rank;
+mod space;
 mod vectors;
 
 pub use choose::{
     ChoiceOptions, GroupChoice, ItemGroup, ListOptions, SearchOptions, SearchPreset, choose_listed,
 };
 pub use correction::QueryCorrection;
-pub use encoder::{DIMENSIONS, Embedding, Encoder, EncoderError, EncoderFiles, WordKnowledge};
+pub use encoder::{
+    DIMENSIONS, Embedding, Encoder, EncoderError, EncoderFiles, EncoderSource, WordKnowledge,
+};
 pub use entry::SearchEntry;
 pub use index::{DuplicatePick, IndexUpdate, MissingVector, SearchIndex, SearchQuery};
 pub use lexical::words;
@@ -40,4 +44,5 @@ pub use rank::{
     DENSE_EVIDENCE, DENSE_MESSAGE, EVIDENCE, ITEM, MESSAGE, NEED_PLACE, REQUEST_PLACE, RankSignals,
     RivalEvidence,
 };
+pub use space::{CosineScale, VectorSpace};
 pub use vectors::{PackedVector, VectorBlock};

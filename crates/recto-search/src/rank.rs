@@ -26,6 +26,7 @@ use recto_context::{ItemKind, Scores};
 use crate::choose::ItemGroup;
 use crate::encoder::Embedding;
 use crate::lexical::Lexicon;
+use crate::space::DirectionUse;
 use signals::{COSINE, HEADER, LEXICAL};
 pub use signals::{
     DENSE_EVIDENCE, DENSE_MESSAGE, EVIDENCE, ITEM, MESSAGE, NEED_PLACE, REQUEST_PLACE, RankSignals,
@@ -38,6 +39,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) lexicon: &'a Lexicon,
     /// The embedding of the whole message.
     pub(crate) embedding: Option<&'a Embedding>,
+    /// Whether it tells how much the message is like a request.
+    pub(crate) directions: DirectionUse,
     pub(crate) whole: TextEvidence<'a>,
     /// What was said before, where it counts.
     pub(crate) before: Option<TextEvidence<'a>>,

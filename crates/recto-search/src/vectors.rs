@@ -5,7 +5,8 @@
 //! precision costs nothing. Sums are made of whole numbers, so a scan gives the same
 //! bits on every processor, whatever its registers hold at once.
 //!
-//! Which text a vector stands for, the index knows.
+//! All vectors of a block have the same dimensions: those of the first. Which text a vector
+//! stands for, and which encoder made it, the index knows.
 
 use std::sync::OnceLock;
 use std::thread;
@@ -15,8 +16,8 @@ use rten_simd::{Isa, SimdOp};
 
 use crate::encoder::{DIMENSIONS, Embedding};
 
-/// How many bytes a packed vector takes.
-const PACKED: usize = DIMENSIONS + size_of::<f32>();
+/// How many bytes the factor of a packed vector takes.
+const FACTOR: usize = size_of::<f32>();
 
 /// From how many vectors on a scan is worth a second thread, which takes about as
 /// long to start as a few thousand vectors to scan.
@@ -33,44 +34,41 @@ const LEAP: usize = 8;
 /// More threads than this wait for memory, not for each other.
 const THREADS: usize = 8;
 
-/// An embedding in 388 bytes: whole numbers from -127 to 127, and the factor that
+/// An embedding in a byte a dimension: whole numbers from -127 to 127, and the factor that
 /// gives them the length 1.
 #[derive(Clone, PartialEq)]
 pub struct PackedVector {
-    values: [i8; DIMENSIONS],
+    values: Box<[i8]>,
     scale: f32,
 }
 
 impl PackedVector {
-    /// How many bytes it takes.
-    pub const BYTES: usize = PACKED;
+    /// How many bytes one of the built-in encoder takes.
+    pub const BYTES: usize = DIMENSIONS + FACTOR;
 
     /// The vector as bytes, for files and tables.
-    pub fn to_bytes(&self) -> [u8; PACKED] {
-        let mut bytes = [0; PACKED];
-        let (values, scale) = bytes.split_at_mut(DIMENSIONS);
-        for (byte, value) in values.iter_mut().zip(&self.values) {
-            *byte = value.to_le_bytes()[0];
-        }
-        scale.copy_from_slice(&self.scale.to_le_bytes());
-        bytes
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let values = self.values.iter().map(|value| value.to_le_bytes()[0]);
+        values.chain(self.scale.to_le_bytes()).collect()
     }
 
     /// Reads what `to_bytes` wrote; nothing if it can't have been written by it.
     pub fn from_bytes(bytes: &[u8]) -> Option<PackedVector> {
-        let bytes: &[u8; PACKED] = bytes.try_into().ok()?;
-        let (packed, factor) = bytes.split_at(DIMENSIONS);
-        let mut values = [0; DIMENSIONS];
-        for (value, byte) in values.iter_mut().zip(packed) {
-            *value = i8::from_le_bytes([*byte]);
-        }
-        let scale = f32::from_le_bytes(factor.try_into().ok()?);
+        let (packed, factor) = bytes.split_last_chunk::<FACTOR>()?;
+        let values: Box<[i8]> = packed.iter().map(|byte| i8::from_le_bytes([*byte])).collect();
+        let scale = f32::from_le_bytes(*factor);
         // Damage shows in the length, which nothing but the values decides.
         let expected = scale_of(values.iter().map(|value| i64::from(*value)));
-        ((scale - expected).abs() <= expected * 1e-3).then_some(PackedVector { values, scale })
+        let is_sound = !values.is_empty() && (scale - expected).abs() <= expected * 1e-3;
+        is_sound.then_some(PackedVector { values, scale })
     }
 
-    /// The cosine of the vector with an embedding.
+    /// How many numbers it has.
+    pub fn dimensions(&self) -> usize {
+        self.values.len()
+    }
+
+    /// The cosine of the vector with an embedding of the same encoder.
     pub fn cosine(&self, embedding: &Embedding) -> f32 {
         QueryVector::from_embedding(embedding).cosine(&self.values, self.scale)
     }
@@ -79,60 +77,70 @@ impl PackedVector {
 impl From<&Embedding> for PackedVector {
     fn from(embedding: &Embedding) -> Self {
         let factor = 127.0 / largest(embedding.as_slice());
-        let mut values = [0; DIMENSIONS];
-        for (value, exact) in values.iter_mut().zip(embedding.as_slice()) {
-            // What is not a number becomes 0.
-            *value = (exact * factor).round() as i8;
-        }
-        PackedVector { values, scale: scale_of(values.iter().map(|value| i64::from(*value))) }
+        // What is not a number becomes 0.
+        let packed = |exact: &f32| (exact * factor).round() as i8;
+        let values: Box<[i8]> = embedding.as_slice().iter().map(packed).collect();
+        let scale = scale_of(values.iter().map(|value| i64::from(*value)));
+        PackedVector { values, scale }
     }
 }
 
 impl std::fmt::Debug for PackedVector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Vector({}, {}, {}, …)", self.values[0], self.values[1], self.values[2])
+        write!(f, "Vector({:?}, … of {})", self.values.get(..3), self.values.len())
     }
 }
 
-/// Vectors side by side in one block without gaps.
+/// Vectors side by side in one block without gaps, all of the same dimensions.
 #[derive(Default, Clone)]
 pub struct VectorBlock {
-    values: Vec<[i8; DIMENSIONS]>,
+    /// Of each vector: those of the first one that came.
+    dimensions: usize,
+    values: Vec<i8>,
     scales: Vec<f32>,
 }
 
 impl VectorBlock {
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.values.len()
+        self.scales.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
+        self.scales.is_empty()
     }
 
-    /// Makes room for exactly so many more.
-    pub fn reserve(&mut self, more: usize) {
-        self.values.reserve_exact(more);
+    /// Whether a vector has the dimensions of those that are here.
+    pub fn fits(&self, vector: &PackedVector) -> bool {
+        self.is_empty() || vector.dimensions() == self.dimensions
+    }
+
+    /// Makes room for exactly so many more of the same dimensions as `vector`.
+    pub fn reserve(&mut self, more: usize, vector: &PackedVector) {
+        self.values.reserve_exact(more * vector.dimensions());
         self.scales.reserve_exact(more);
     }
 
-    /// Adds a vector behind the last.
+    /// Adds a vector behind the last. Without effect if it does not [fit](Self::fits).
     pub fn push(&mut self, vector: &PackedVector) {
-        make_room(&mut self.values);
+        if !self.fits(vector) {
+            return;
+        }
+        self.dimensions = vector.dimensions();
+        make_room_for(&mut self.values, self.dimensions);
         make_room(&mut self.scales);
-        self.values.push(vector.values);
+        self.values.extend_from_slice(&vector.values);
         self.scales.push(vector.scale);
     }
 
-    /// Puts a vector in the place of another. Without effect if there is no such place.
+    /// Puts a vector in the place of another. Without effect if there is no such place, or it
+    /// does not [fit](Self::fits).
     pub fn replace(&mut self, place: usize, vector: &PackedVector) {
-        if let (Some(values), Some(scale)) =
-            (self.values.get_mut(place), self.scales.get_mut(place))
-        {
-            *values = vector.values;
-            *scale = vector.scale;
+        if place < self.len() && self.fits(vector) {
+            let start = place * self.dimensions;
+            self.values[start..start + self.dimensions].copy_from_slice(&vector.values);
+            self.scales[place] = vector.scale;
         }
     }
 
@@ -140,15 +148,17 @@ impl VectorBlock {
     /// Without effect if there is no such place.
     pub fn swap_remove(&mut self, place: usize) {
         if place < self.len() {
-            self.values.swap_remove(place);
+            let last = self.values.len() - self.dimensions;
+            self.values.copy_within(last.., place * self.dimensions);
+            self.values.truncate(last);
             self.scales.swap_remove(place);
         }
     }
 
     /// Gives back room that is no longer needed.
     pub fn shrink(&mut self) {
-        give_back(&mut self.values);
-        give_back(&mut self.scales);
+        give_back(&mut self.values, self.dimensions.max(1));
+        give_back(&mut self.scales, 1);
     }
 
     /// The cosines of a query with the vectors at `places`, in that order; 0 where
@@ -172,7 +182,9 @@ impl VectorBlock {
     fn all(&self, probe: &QueryVector) -> Vec<f32> {
         let mut found = vec![0.0; self.len()];
         share(&mut found, |start, found| {
-            let rows = self.values[start..].iter().zip(&self.scales[start..]).map(Some);
+            let values =
+                self.values[start * self.dimensions..].chunks_exact(self.dimensions.max(1));
+            let rows = values.zip(&self.scales[start..]).map(Some);
             CosineScan { rows, probe, found }.dispatch();
         });
         found
@@ -180,23 +192,23 @@ impl VectorBlock {
 
     /// The cosine of two of them; nothing where there is none.
     pub fn cosine_between(&self, a: usize, b: usize) -> Option<f32> {
-        let (one, other) = (self.values.get(a)?, self.values.get(b)?);
+        let ((one, first), (other, second)) = (self.row(a as u32)?, self.row(b as u32)?);
         let dot = one
             .iter()
             .zip(other)
             .fold(0_i32, |sum, (one, other)| sum.wrapping_add(i32::from(*one) * i32::from(*other)));
-        let scale = self.scales.get(a)? * self.scales.get(b)?;
-        Some((dot as f32 * scale).clamp(-1.0, 1.0))
+        Some((dot as f32 * (first * second)).clamp(-1.0, 1.0))
     }
 
     #[inline(always)]
-    fn row(&self, place: u32) -> Option<(&[i8; DIMENSIONS], &f32)> {
-        self.values.get(place as usize).zip(self.scales.get(place as usize))
+    fn row(&self, place: u32) -> Option<(&[i8], &f32)> {
+        let start = place as usize * self.dimensions;
+        self.values.get(start..start + self.dimensions).zip(self.scales.get(place as usize))
     }
 
     /// How many bytes they take, with what is kept free for more.
     pub fn bytes(&self) -> usize {
-        self.values.capacity() * DIMENSIONS + self.scales.capacity() * size_of::<f32>()
+        self.values.capacity() + self.scales.capacity() * size_of::<f32>()
     }
 }
 
@@ -206,31 +218,51 @@ impl std::fmt::Debug for VectorBlock {
     }
 }
 
-/// A query as the scan takes it: whole numbers from -32,767 to 32,767.
+/// A query as the scan takes it: whole numbers of at most 16 bits, as large as they may be so that
+/// no sum overflows.
 struct QueryVector {
-    values: [i16; DIMENSIONS],
+    values: Box<[i16]>,
     scale: f32,
 }
 
 impl QueryVector {
     fn from_embedding(embedding: &Embedding) -> QueryVector {
-        let factor = 32_767.0 / largest(embedding.as_slice());
-        let mut values = [0; DIMENSIONS];
-        for (value, exact) in values.iter_mut().zip(embedding.as_slice()) {
-            *value = (exact * factor).round() as i16;
-        }
-        QueryVector { values, scale: scale_of(values.iter().map(|value| i64::from(*value))) }
+        let dimensions = embedding.as_slice().len().max(1);
+        // 32,767 up to 511 dimensions, and 16,383 at 1,024.
+        let most = (i32::MAX as usize / (128 * dimensions)).clamp(1, i16::MAX as usize);
+        let factor = most as f32 / largest(embedding.as_slice());
+        let packed = |exact: &f32| (exact * factor).round() as i16;
+        let values: Box<[i16]> = embedding.as_slice().iter().map(packed).collect();
+        let scale = scale_of(values.iter().map(|value| i64::from(*value)));
+        QueryVector { values, scale }
     }
 
     #[inline(always)]
-    fn cosine(&self, values: &[i8; DIMENSIONS], scale: f32) -> f32 {
-        // At most 384 × 128 × 32,767, which is less than 2³¹. Wrapping sums have no
-        // checks in them that would keep the compiler from making many at once.
-        let dot = self.values.iter().zip(values).fold(0_i32, |sum, (query, value)| {
-            sum.wrapping_add(i32::from(*query) * i32::from(*value))
-        });
+    fn cosine(&self, values: &[i8], scale: f32) -> f32 {
+        // Of a length that is known beforehand, many numbers are multiplied at once without a
+        // look at how many are left.
+        let dot = match (<&[i16; DIMENSIONS]>::try_from(&*self.values), values.try_into()) {
+            (Ok(query), Ok(values)) => dot::<DIMENSIONS>(query, values),
+            _ if self.values.len() != values.len() => 0,
+            _ => sum_of_products(&self.values, values),
+        };
         (dot as f32 * (self.scale * scale)).clamp(-1.0, 1.0)
     }
+}
+
+#[inline(always)]
+fn dot<const N: usize>(query: &[i16; N], values: &[i8; N]) -> i32 {
+    sum_of_products(query, values)
+}
+
+#[inline(always)]
+fn sum_of_products(query: &[i16], values: &[i8]) -> i32 {
+    // Less than 2³¹, by how large a query is made. Wrapping sums have no checks in them that
+    // would keep the compiler from making many at once.
+    query
+        .iter()
+        .zip(values)
+        .fold(0_i32, |sum, (query, value)| sum.wrapping_add(i32::from(*query) * i32::from(*value)))
 }
 
 /// The loop over vectors, compiled once for each set of instructions; the processor
@@ -241,7 +273,7 @@ struct CosineScan<'a, R> {
     found: &'a mut [f32],
 }
 
-impl<'a, R: Iterator<Item = Option<(&'a [i8; DIMENSIONS], &'a f32)>>> SimdOp for CosineScan<'a, R> {
+impl<'a, R: Iterator<Item = Option<(&'a [i8], &'a f32)>>> SimdOp for CosineScan<'a, R> {
     type Output = ();
 
     #[inline(always)]
@@ -288,17 +320,23 @@ fn scale_of(values: impl Iterator<Item = i64>) -> f32 {
     if squares == 0 { 0.0 } else { (1.0 / (squares as f64).sqrt()) as f32 }
 }
 
-/// Grows by a 32nd, where a vector by itself would double: vectors are most of what
-/// an index takes.
+/// Makes room for one more, as [`make_room_for`] does.
 pub(crate) fn make_room<T>(list: &mut Vec<T>) {
-    if list.len() == list.capacity() {
-        list.reserve_exact((list.len() / 32).max(64));
+    make_room_for(list, 1);
+}
+
+/// Makes room for a row of `width` numbers behind the others. Grows by a 32nd, where a vector by
+/// itself would double: vectors are most of what an index takes.
+fn make_room_for<T>(list: &mut Vec<T>, width: usize) {
+    if list.len() + width > list.capacity() {
+        let rows = list.len() / width;
+        list.reserve_exact((rows / 32).max(64) * width);
     }
 }
 
 /// Keeps a 32nd free of what has become far too large.
-fn give_back<T>(list: &mut Vec<T>) {
-    if list.capacity() > 128 && list.len() < list.capacity() / 8 * 7 {
+fn give_back<T>(list: &mut Vec<T>, width: usize) {
+    if list.capacity() > 128 * width && list.len() < list.capacity() / 8 * 7 {
         list.shrink_to(list.len() + list.len() / 32);
     }
 }

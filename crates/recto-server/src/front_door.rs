@@ -35,7 +35,7 @@ pub(crate) use conversations::ConversationIndex;
 pub(crate) use embedding::{DoorTexts, embed_all};
 pub(crate) use images::{IMAGE_TYPES, read_base64_image, read_data_url};
 pub(crate) use model_name::{
-    EMBEDDING_MODEL, OfferedModel, find_model, is_embedding_model, offered_models,
+    OfferedModel, embedding_model, find_model, is_embedding_model, offered_models,
 };
 pub(crate) use parked::AnswerPlaces;
 pub(crate) use rules::{SteeringNumbers, reply_rules};

@@ -59,12 +59,21 @@ impl Store {
         texts: HashSet<ContentHash>,
     ) -> StoreResult<usize> {
         self.write(move |db| {
-            let sql = "DELETE FROM embeddings WHERE shelf = ?1 AND model <> ?2";
-            let others = db.execute(sql, params![key.shelf, key.model])?;
+            let others = remove_of_others(db, &key)?;
             Ok(others + remove_all_but(db, &key, &texts)?)
         })
         .await
     }
+
+    /// Lets go of all vectors of a shelf that another encoder made, and says how many went.
+    pub async fn drop_other_embeddings(&self, key: EmbeddingKey) -> StoreResult<usize> {
+        self.write(move |db| remove_of_others(db, &key)).await
+    }
+}
+
+fn remove_of_others(db: &SqlConnection, key: &EmbeddingKey) -> DbResult<usize> {
+    let sql = "DELETE FROM embeddings WHERE shelf = ?1 AND model <> ?2";
+    db.execute(sql, params![key.shelf, key.model])
 }
 
 fn remove_all_but(

@@ -55,10 +55,10 @@ pub use env::ConfigFlag;
 pub use problem::{ConfigProblem, ConfigProblems, SettingOrigin};
 pub use settings::{
     AgentSettings, BindingSettings, ContextSettings, DelegateSettings, DiscordSettings,
-    GatewaySettings, GrantSettings, HistorySettings, ItemSettings, LogSettings, MemorySettings,
-    ModelSettings, PlacedValue, SearchGroupSettings, SearchSettings, ServerSandboxSettings,
-    ServerSettings, Settings, SkillSettings, StoreSettings, TelegramSettings, TelemetrySettings,
-    ToolSettings, TranscriptSettings, TransportSettings,
+    EncoderChoice, GatewaySettings, GrantSettings, HistorySettings, ItemSettings, LogSettings,
+    MemorySettings, ModelSettings, PlacedValue, SearchGroupSettings, SearchSettings,
+    ServerSandboxSettings, ServerSettings, Settings, SkillSettings, StoreSettings,
+    TelegramSettings, TelemetrySettings, ToolSettings, TranscriptSettings, TransportSettings,
 };
 
 use keys::KeyKind;

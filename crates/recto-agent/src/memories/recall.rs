@@ -96,7 +96,7 @@ impl AgentMemories {
         found.retain(|found| probability(found) >= FLOOR);
         found.sort_by(|a, b| probability(b).total_cmp(&probability(a)));
         found.truncate(limit);
-        let how = if of_entries == RankingBasis::Dense { of_messages } else { of_entries };
+        let how = if of_entries.is_dense() { of_messages } else { of_entries };
         RecallOutcome { found, how }
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use recto_search::{Embedding, Encoder, EncoderError, EncoderFiles, SearchMessage};
+use recto_search::{Embedding, Encoder, EncoderError, EncoderSource, SearchMessage};
 use tokio::sync::Mutex;
 
 use super::{WordsOnlyReason, run_blocking};
@@ -13,7 +13,7 @@ use super::{WordsOnlyReason, run_blocking};
 /// An encoder that is loaded when it is first needed. The agents of a process share one,
 /// so that it is in memory once.
 pub struct LazyEncoder {
-    files: EncoderFiles,
+    source: EncoderSource,
     state: Mutex<EncoderState>,
     /// The last message with the embeddings of its texts. A turn searches several shelves
     /// for the same.
@@ -28,27 +28,27 @@ enum EncoderState {
 }
 
 /// What tells that a file was replaced: its length and when it was written.
-type FileStamps = [Option<(u64, Option<SystemTime>)>; 2];
+type FileStamps = Vec<Option<(u64, Option<SystemTime>)>>;
 
 impl fmt::Debug for LazyEncoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LazyEncoder").field("files", &self.files).finish_non_exhaustive()
+        f.debug_struct("LazyEncoder").field("source", &self.source).finish_non_exhaustive()
     }
 }
 
 impl LazyEncoder {
-    /// An encoder with these files, wherever they would be.
-    pub fn new(files: EncoderFiles) -> Self {
+    /// An encoder that is loaded from here, wherever its files would be.
+    pub fn new(source: impl Into<EncoderSource>) -> Self {
         LazyEncoder {
-            files,
+            source: source.into(),
             state: Mutex::new(EncoderState::Unloaded),
             last_query: parking_lot::Mutex::default(),
         }
     }
 
-    /// The files that it is loaded from.
-    pub fn files(&self) -> &EncoderFiles {
-        &self.files
+    /// Where it is loaded from.
+    pub fn source(&self) -> &EncoderSource {
+        &self.source
     }
 
     /// The encoder, if it is loaded.
@@ -66,15 +66,14 @@ impl LazyEncoder {
         if let EncoderState::Ready(encoder) = &*state {
             return Ok(encoder.clone());
         }
-        let stamps = [stamp(&self.files.weights), stamp(&self.files.tokenizer)];
+        let stamps: FileStamps = self.source.files().iter().map(|file| stamp(file)).collect();
         if let EncoderState::Failed(then, why) = &*state
             && *then == stamps
         {
             return Err(why.clone());
         }
-        let files = self.files.clone();
-        let loaded =
-            run_blocking(move || Encoder::load(&files)).await.ok_or(WordsOnlyReason::Failed)?;
+        let source = self.source.clone();
+        let loaded = run_blocking(move || source.load()).await.ok_or(WordsOnlyReason::Failed)?;
         let loaded = loaded.map_err(|error| words_only(&error));
         *state = match &loaded {
             Ok(encoder) => EncoderState::Ready(encoder.clone()),
@@ -91,7 +90,7 @@ impl LazyEncoder {
             Some((known, embeddings)) if known == query => embeddings.clone(),
             _ => {
                 let embeddings: Vec<Embedding> =
-                    query.texts().map(|text| encoder.encode_one(text)).collect();
+                    query.texts().map(|text| encoder.encode_query(text)).collect();
                 *last_query = Some((query.clone(), embeddings.clone()));
                 embeddings
             }

@@ -21,7 +21,8 @@ const MANY: usize = 32;
 pub(super) struct VectorCache {
     store: Option<Store>,
     agent: Arc<str>,
-    key: EmbeddingKey,
+    /// Each shelf is cleared away by itself.
+    shelf: Arc<str>,
     /// What the index holds of the texts of this shelf.
     coverage: IndexCoverage,
     is_read: AtomicBool,
@@ -41,11 +42,7 @@ impl VectorCache {
         VectorCache {
             store,
             agent: agent.into(),
-            // Each shelf is cleared away by itself.
-            key: EmbeddingKey {
-                shelf: format!("{shelf} of {agent}").into(),
-                model: Encoder::NAME.into(),
-            },
+            shelf: format!("{shelf} of {agent}").into(),
             coverage: IndexCoverage::All,
             is_read: AtomicBool::new(false),
         }
@@ -60,31 +57,40 @@ impl VectorCache {
         }
     }
 
+    /// The vectors of this shelf that an encoder has made. Those of another are never among them.
+    fn key(&self, encoder: &Encoder) -> EmbeddingKey {
+        EmbeddingKey { shelf: self.shelf.clone(), model: encoder.name().clone() }
+    }
+
     /// All that was kept; nothing when it was read before and little is missing.
-    async fn read(&self, missing: usize) -> Option<Vec<(ContentHash, PackedVector)>> {
+    async fn read(
+        &self,
+        encoder: &Encoder,
+        missing: usize,
+    ) -> Option<Vec<(ContentHash, PackedVector)>> {
         let store = self.store.as_ref()?;
         let may_have_more = self.coverage == IndexCoverage::Some && missing > MANY;
         if self.is_read.swap(true, Ordering::Relaxed) && !may_have_more {
             return None;
         }
-        let stored = store.embeddings(self.key.clone()).await.unwrap_or_default();
+        let stored = store.embeddings(self.key(encoder)).await.unwrap_or_default();
         let vector = |(key, bytes): (_, Vec<u8>)| Some((key, PackedVector::from_bytes(&bytes)?));
         Some(stored.into_iter().filter_map(vector).collect())
     }
 
-    async fn keep(&self, vectors: &[(ContentHash, PackedVector)]) {
+    async fn keep(&self, encoder: &Encoder, vectors: &[(ContentHash, PackedVector)]) {
         let Some(store) = &self.store else { return };
-        let bytes = vectors.iter().map(|(key, vector)| (*key, vector.to_bytes().to_vec()));
-        let _ = store.keep_embeddings(self.key.clone(), bytes.collect()).await;
+        let bytes = vectors.iter().map(|(key, vector)| (*key, vector.to_bytes()));
+        let _ = store.keep_embeddings(self.key(encoder), bytes.collect()).await;
     }
 
-    /// Lets go of what no item says any more.
-    pub(super) async fn retain(&self, keys: HashSet<ContentHash>) {
-        let Some(store) = self.store.as_ref().filter(|_| self.coverage == IndexCoverage::All)
-        else {
-            return;
+    /// Lets go of what no item says any more, and of what another encoder has made.
+    pub(super) async fn retain(&self, encoder: &Encoder, keys: HashSet<ContentHash>) {
+        let Some(store) = &self.store else { return };
+        let _ = match self.coverage {
+            IndexCoverage::All => store.retain_embeddings(self.key(encoder), keys).await,
+            IndexCoverage::Some => store.drop_other_embeddings(self.key(encoder)).await,
         };
-        let _ = store.retain_embeddings(self.key.clone(), keys).await;
     }
 }
 
@@ -100,8 +106,10 @@ impl Searcher {
             return Some(());
         }
         let _alone = self.0.embedding.lock().await;
+        let space = encoder.space().clone();
+        self.change(move |index| index.set_space(space)).await?;
         let missing = self.missing(is_candidate.clone()).await?.len();
-        self.take_stored(missing).await?;
+        self.take_stored(encoder, missing).await?;
         let missing = self.missing(is_candidate).await?;
         let total = missing.len();
         self.0.progress.send_replace(EmbeddingProgress { done: 0, total });
@@ -119,40 +127,43 @@ impl Searcher {
     }
 
     /// Puts to use what the store has kept, and clears away what is of no use.
-    async fn take_stored(&self, missing: usize) -> Option<()> {
-        let Some(stored) = self.0.cache.read(missing).await else { return Some(()) };
+    async fn take_stored(&self, encoder: &Encoder, missing: usize) -> Option<()> {
+        let Some(stored) = self.0.cache.read(encoder, missing).await else { return Some(()) };
         self.supply(stored).await?;
-        self.retain().await
+        self.retain(encoder).await
     }
 
-    /// Lets go of the vectors of what no item says any more.
+    /// Lets go of the vectors of what no item says any more. Before an encoder is there, nobody
+    /// knows whose vectors are needed: once it is, they are looked at anyway.
     pub(super) async fn clear_away(self) {
         // What is being embedded is kept first, and then looked at.
         let _alone = self.0.embedding.lock().await;
-        self.retain().await;
+        if let Some(encoder) = self.0.encoder.as_ref().and_then(|encoder| encoder.loaded()) {
+            self.retain(&encoder).await;
+        }
     }
 
-    async fn retain(&self) -> Option<()> {
+    async fn retain(&self, encoder: &Encoder) -> Option<()> {
         let searcher = self.clone();
         let keys = run_blocking(move || searcher.index().keys().collect()).await?;
-        self.0.cache.retain(keys).await;
+        self.0.cache.retain(encoder, keys).await;
         Some(())
     }
 
     /// Embeds what still needs it: items may have changed while others were at it.
     async fn embed(&self, encoder: &Encoder, batch: Vec<MissingVector>) -> Option<()> {
-        let (searcher, encoder) = (self.clone(), encoder.clone());
+        let (searcher, own) = (self.clone(), encoder.clone());
         let vectors: Vec<(ContentHash, PackedVector)> = run_blocking(move || {
             let is_needed = |missing: &&MissingVector| searcher.index().needs(missing.key);
             let needed: Vec<&MissingVector> = batch.iter().filter(is_needed).collect();
             let texts: Vec<&str> = needed.iter().map(|missing| &*missing.text).collect();
-            let embeddings = encoder.encode(&texts);
+            let embeddings = own.encode_documents(&texts);
             let vectors = needed.iter().zip(embeddings.iter().map(PackedVector::from));
             let vectors = vectors.filter(|(missing, _)| is_needed(missing));
             vectors.map(|(missing, vector)| (missing.key, vector)).collect()
         })
         .await?;
-        self.0.cache.keep(&vectors).await;
+        self.0.cache.keep(encoder, &vectors).await;
         self.supply(vectors).await
     }
 

@@ -17,7 +17,9 @@ pub(super) fn size_of(path: &Path) -> Result<u64, ModelsError> {
     let bad = |problem: String| ModelsError::BadFile { path: path.to_owned(), problem };
     match fs::metadata(path) {
         Ok(found) if found.is_file() => Ok(found.len()),
-        Ok(found) if found.is_dir() => Err(bad("it is a folder: name the file in it".to_owned())),
+        Ok(found) if found.is_dir() => {
+            Err(bad("it is a folder, and none of an encoder: name the file in it".to_owned()))
+        }
         Ok(_) => Err(bad("it is no file".to_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Err(bad("there is no such file".to_owned()))

@@ -106,8 +106,7 @@ impl PullJob<'_> {
         path: &Path,
         size: u64,
     ) -> Result<(String, LibraryEntry), ModelsError> {
-        let may_be_known = self.known_files().any(|(_, file)| file.size == size);
-        if self.options.name.is_none() && may_be_known {
+        if self.options.name.is_none() && self.may_be_known(size) {
             let from = path.to_owned();
             let sum = self.run_blocking(move |_| copy::sum_of(&from)).await?;
             if let Some(known) = self.known_entry(sum) {
@@ -141,6 +140,16 @@ impl PullJob<'_> {
         };
         let entry = self.library.entry(&name, &file);
         Some(Ok((name, entry)))
+    }
+
+    /// Whether a file of this size may be one of a known model.
+    pub(super) fn may_be_known(&self, size: u64) -> bool {
+        self.known_files().any(|(_, file)| file.size == size)
+    }
+
+    /// Whether a file is one of a known model.
+    pub(super) fn is_known(&self, sum: FileDigest) -> bool {
+        self.known_entry(sum).is_some()
     }
 
     fn known_entry(&self, sum: FileDigest) -> Option<(String, LibraryEntry)> {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use recto_models::{Checksum, ModelsError, PullProgress};
+use recto_models::{Checksum, ModelPurpose, ModelsError, PullProgress};
 
 use crate::support::*;
 
@@ -96,4 +96,50 @@ async fn what_is_no_file_is_refused() {
     assert_eq!(error.name, "gguf");
     let error = room.pull(text(&room.write("../../日本", b"x"))).await.unwrap_err();
     assert_eq!(error.code(), "bad_file");
+}
+
+fn write_encoder(room: &Room, folder: &str) -> std::path::PathBuf {
+    for file in ["tokenizer.json", "config.json", "modules.json", "1_Pooling/config.json"] {
+        room.write(&format!("../../{folder}/{file}"), file.as_bytes());
+    }
+    room.write(&format!("../../{folder}/pytorch_model.bin"), b"the same once more");
+    room.write(&format!("../../{folder}/model.safetensors"), &foreign());
+    room.beside(folder)
+}
+
+#[tokio::test]
+async fn the_folder_of_an_encoder_is_copied_as_far_as_it_is_read() {
+    let room = Room::new();
+    let folder = write_encoder(&room, "small-en v1.5");
+    let pulled = room.pull(text(&folder)).await.unwrap();
+    assert_eq!((&*pulled.name, pulled.files.len()), ("small-en-v1.5", 5));
+    assert!(pulled.files.iter().all(|file| !file.was_there));
+    let there = |file: &str| room.path(&format!("small-en-v1.5/{file}"));
+    assert_eq!(fs::read(there("model.safetensors")).unwrap(), foreign());
+    assert_eq!(fs::read(there("1_Pooling/config.json")).unwrap(), b"1_Pooling/config.json");
+    assert!(!there("pytorch_model.bin").exists());
+    let listed = room.library.find("small-en-v1.5").unwrap();
+    assert_eq!(listed.purpose, ModelPurpose::Embedding);
+    assert_eq!(listed.main().unwrap(), there("model.safetensors"));
+    // Once more: it is there. Another one may not take its name.
+    assert!(room.pull(text(&folder)).await.unwrap().files.iter().all(|file| file.was_there));
+    room.write("../../small-en v1.5/config.json", b"other");
+    assert_eq!(room.pull(text(&folder)).await.unwrap_err().code(), "taken");
+    room.library.remove("small-en-v1.5").unwrap();
+    assert!(!room.path("small-en-v1.5").exists());
+}
+
+#[tokio::test]
+async fn a_folder_of_known_weights_goes_to_their_place_and_half_a_folder_nowhere() {
+    let room = Room::new();
+    let folder = write_encoder(&room, "downloads");
+    room.write("../../downloads/model.safetensors", &weights());
+    room.write("../../downloads/tokenizer.json", TOKENIZER);
+    let pulled = room.pull(text(&folder)).await.unwrap();
+    assert_eq!((&*pulled.name, pulled.files.len()), ("tiny", 2));
+    assert!(room.library.find("tiny").is_some());
+    fs::remove_file(folder.join("config.json")).unwrap();
+    let error = room.pull(text(&folder)).await.unwrap_err();
+    assert_eq!(error.code(), "bad_file");
+    assert!(error.to_string().contains("no `config.json`"), "{error}");
 }

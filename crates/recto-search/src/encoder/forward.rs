@@ -10,8 +10,9 @@ use rten_simd::SimdOp;
 use rten_tensor::NdTensorView;
 
 use super::attention::{AttentionOp, AttentionScratch};
+use super::config::Pooling;
 use super::embedding::Embedding;
-use super::shape::{HIDDEN, INNER, LONGEST, QKV};
+use super::shape::EncoderShape;
 use super::simd::{ActivateOp, AddNormOp, EmbedOp, LinearSums, QuantizedRows};
 use super::weights::{EncoderWeights, Gemm, LinearLayer};
 
@@ -25,85 +26,98 @@ pub(super) struct EncoderBuffers {
     /// What words take from each other.
     taken: QuantizedRows,
     inner: QuantizedRows,
+    /// A row of the inner width before it goes into eight bits.
+    inner_row: Vec<f32>,
     scratch: AttentionScratch,
 }
 
 impl EncoderBuffers {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(shape: &EncoderShape) -> Self {
         EncoderBuffers {
             rows: Vec::new(),
             sums: Vec::new(),
-            hidden: QuantizedRows::new(HIDDEN),
-            taken: QuantizedRows::new(HIDDEN),
-            inner: QuantizedRows::new(INNER),
+            hidden: QuantizedRows::new(shape.hidden.width()),
+            taken: QuantizedRows::new(shape.heads.width()),
+            inner: QuantizedRows::new(shape.inner.width()),
+            inner_row: Vec::new(),
             scratch: AttentionScratch::default(),
         }
     }
 
     /// The embeddings of texts, each given as its word pieces. None is longer than
     /// the longest that the model knows.
-    pub(super) fn encode(&mut self, weights: &EncoderWeights, texts: &[&[u32]]) -> Vec<Embedding> {
+    pub(super) fn encode(
+        &mut self,
+        weights: &EncoderWeights,
+        pooling: Pooling,
+        texts: &[&[u32]],
+    ) -> Vec<Embedding> {
         let gemm = Gemm::new();
         self.embed(weights, texts);
         for layer in &weights.layers {
             multiply(&gemm, &self.hidden, &layer.qkv, &mut self.sums);
-            self.attend(&layer.qkv, texts);
+            self.attend(&weights.shape, &layer.qkv, texts);
             multiply(&gemm, &self.taken, &layer.attended, &mut self.sums);
             let sums = self.taken.sums(&layer.attended, &self.sums);
             let (norm, rows, output) = (&layer.attended_norm, &mut *self.rows, &mut self.hidden);
             AddNormOp { sums, norm, rows, output }.dispatch();
             multiply(&gemm, &self.hidden, &layer.inner, &mut self.sums);
             let sums = self.hidden.sums(&layer.inner, &self.sums);
-            ActivateOp { sums, output: &mut self.inner }.dispatch();
+            let (row, output) = (&mut self.inner_row, &mut self.inner);
+            ActivateOp { sums, activation: weights.shape.activation, row, output }.dispatch();
             multiply(&gemm, &self.inner, &layer.outer, &mut self.sums);
             let sums = self.inner.sums(&layer.outer, &self.sums);
             let (norm, rows, output) = (&layer.outer_norm, &mut *self.rows, &mut self.hidden);
             AddNormOp { sums, norm, rows, output }.dispatch();
         }
-        self.pool(texts)
+        self.pool(&weights.shape, pooling, texts)
     }
 
     fn embed(&mut self, weights: &EncoderWeights, texts: &[&[u32]]) {
-        debug_assert!(texts.iter().all(|words| words.len() <= LONGEST));
+        debug_assert!(texts.iter().all(|words| words.len() <= weights.shape.longest));
+        let width = self.hidden.width();
         let rows = texts.iter().map(|words| words.len()).sum();
         self.hidden.resize(rows);
         self.taken.resize(rows);
         self.inner.resize(rows);
-        self.rows.resize(rows * HIDDEN, 0.0);
+        self.rows.resize(rows * width, 0.0);
         let mut at = 0;
         for words in texts {
-            let rows = &mut self.rows[at * HIDDEN..(at + words.len()) * HIDDEN];
+            let rows = &mut self.rows[at * width..(at + words.len()) * width];
             EmbedOp { weights, words, at, rows, output: &mut self.hidden }.dispatch();
             at += words.len();
         }
     }
 
     /// Lets the words of each text heed each other.
-    fn attend(&mut self, linear: &LinearLayer, texts: &[&[u32]]) {
+    fn attend(&mut self, shape: &EncoderShape, linear: &LinearLayer, texts: &[&[u32]]) {
+        let outputs = linear.bias.len();
         let mut at = 0;
         for words in texts {
             let range = at..at + words.len();
             let sums = LinearSums {
                 linear,
-                values: &self.sums[range.start * QKV..range.end * QKV],
+                values: &self.sums[range.start * outputs..range.end * outputs],
                 scales: &self.hidden.scales[range.clone()],
                 zeros: &self.hidden.zeros[range],
             };
             let (scratch, output) = (&mut self.scratch, &mut self.taken);
-            AttentionOp { sums, scratch, output, at }.dispatch();
+            AttentionOp { heads: shape.heads, sums, scratch, output, at }.dispatch();
             at += words.len();
         }
     }
 
-    /// The mean of each text's rows, as a direction.
-    fn pool(&self, texts: &[&[u32]]) -> Vec<Embedding> {
-        let mut rows = self.rows.chunks_exact(HIDDEN);
+    /// The mean of each text's rows, or the first of them, as a direction.
+    fn pool(&self, shape: &EncoderShape, pooling: Pooling, texts: &[&[u32]]) -> Vec<Embedding> {
+        let mut rows = self.rows.chunks_exact(self.hidden.width());
         let pooled = texts.iter().map(|words| {
-            let mut sum = Box::new([0.0; HIDDEN]);
-            for row in rows.by_ref().take(words.len()) {
-                sum.iter_mut().zip(row).for_each(|(sum, number)| *sum += number);
+            let mut sum = vec![0.0; shape.hidden.count()];
+            for (place, row) in rows.by_ref().take(words.len()).enumerate() {
+                if place == 0 || pooling == Pooling::Mean {
+                    sum.iter_mut().zip(row).for_each(|(sum, number)| *sum += number);
+                }
             }
-            Embedding::new(sum)
+            Embedding::new(sum.into())
         });
         pooled.collect()
     }

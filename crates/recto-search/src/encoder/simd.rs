@@ -5,20 +5,17 @@
 //! runs. A row is touched by nothing but its own numbers, so that a text has the
 //! same vector in whichever company it is encoded.
 //!
-//! All widths are multiples of 128, so that no register is wider than what is
-//! left of a row.
+//! All widths are multiples of 64, so that no four registers are wider than what is
+//! left of a row: `shape` fills rows up with zeros.
 
 use std::ops::Range;
 
 use rten_simd::ops::{BitOps, FloatOps, NarrowSaturate, NumOps, ToFloat};
 use rten_simd::{Isa, Simd, SimdOp, SimdUnaryOp};
-use rten_vecmath::Gelu;
+use rten_vecmath::{ApproxGelu, Gelu};
 
-use super::shape::{HIDDEN, INNER};
+use super::shape::Activation;
 use super::weights::{EncoderWeights, LayerNorm, LinearLayer};
-
-/// Keeps the square root of a variance off zero, as the model was trained.
-const EPSILON: f32 = 1e-12;
 
 /// Rows in eight bits. A number is its step above the row's zero, times the
 /// row's scale.
@@ -132,7 +129,8 @@ impl SimdOp for EmbedOp<'_> {
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
         let EmbedOp { weights, words, at, rows, output } = self;
-        let places = weights.positions.chunks_exact(HIDDEN).zip(rows.chunks_exact_mut(HIDDEN));
+        let hidden = weights.shape.hidden.width();
+        let places = weights.positions.chunks_exact(hidden).zip(rows.chunks_exact_mut(hidden));
         for (index, (word, (position, row))) in words.iter().zip(places).enumerate() {
             match weights.words.get(*word) {
                 Some((values, scale)) => {
@@ -163,8 +161,9 @@ impl SimdOp for AddNormOp<'_> {
     fn eval<I: Isa>(self, isa: I) {
         let f32s = isa.f32();
         let width = f32s.len();
-        for (index, row) in self.rows.chunks_exact_mut(HIDDEN).enumerate() {
-            let outputs = self.sums.row(index, 0..HIDDEN);
+        let hidden = self.output.width();
+        for (index, row) in self.rows.chunks_exact_mut(hidden).enumerate() {
+            let outputs = self.sums.row(index, 0..hidden);
             for (step, numbers) in row.chunks_exact_mut(width).enumerate() {
                 let output = outputs.get(isa, step * width);
                 f32s.store(f32s.add(f32s.load(numbers), output), numbers);
@@ -178,6 +177,9 @@ impl SimdOp for AddNormOp<'_> {
 /// Lets through what a linear layer gave as far as it is positive.
 pub(super) struct ActivateOp<'a> {
     pub(super) sums: LinearSums<'a>,
+    pub(super) activation: Activation,
+    /// Room for one row.
+    pub(super) row: &'a mut Vec<f32>,
     pub(super) output: &'a mut QuantizedRows,
 }
 
@@ -187,14 +189,27 @@ impl SimdOp for ActivateOp<'_> {
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
         let f32s = isa.f32();
+        match self.activation {
+            Activation::Gelu => self.activate(isa, |number| Gelu {}.eval(isa, number)),
+            Activation::TanhGelu => self.activate(isa, |number| ApproxGelu {}.eval(isa, number)),
+            Activation::Relu => self.activate(isa, |number| f32s.max(number, f32s.zero())),
+        }
+    }
+}
+
+impl ActivateOp<'_> {
+    #[inline(always)]
+    fn activate<I: Isa>(self, isa: I, activate: impl Fn(I::F32) -> I::F32) {
+        let f32s = isa.f32();
         let width = f32s.len();
-        let mut row = [0.0; INNER];
+        let inner = self.output.width();
+        self.row.resize(inner, 0.0);
         for at in 0..self.output.rows() {
-            let outputs = self.sums.row(at, 0..INNER);
-            for (index, numbers) in row.chunks_exact_mut(width).enumerate() {
-                f32s.store(Gelu {}.eval(isa, outputs.get(isa, index * width)), numbers);
+            let outputs = self.sums.row(at, 0..inner);
+            for (index, numbers) in self.row.chunks_exact_mut(width).enumerate() {
+                f32s.store(activate(outputs.get(isa, index * width)), numbers);
             }
-            self.output.set(isa, at, &row);
+            self.output.set(isa, at, self.row);
         }
     }
 }
@@ -253,18 +268,22 @@ impl RowOutputs<'_> {
 fn standardize<I: Isa>(isa: I, row: &mut [f32], norm: &LayerNorm) {
     let f32s = isa.f32();
     let width = f32s.len();
-    let count = row.len() as f32;
+    let count = norm.count as f32;
     let mut sum = f32s.zero();
     for numbers in row.chunks_exact(width) {
         sum = f32s.add(sum, f32s.load(numbers));
     }
-    let mean = f32s.splat(f32s.sum(sum) / count);
+    let mean_of_row = f32s.sum(sum) / count;
+    let mean = f32s.splat(mean_of_row);
     let mut squares = f32s.zero();
     for numbers in row.chunks_exact(width) {
         let off = f32s.sub(f32s.load(numbers), mean);
         squares = f32s.mul_add(off, off, squares);
     }
-    let scale = f32s.splat((f32s.sum(squares) / count + EPSILON).sqrt().recip());
+    // Zeros that fill up a row are off the mean like all else, and don't count.
+    let filled = (row.len() - norm.count) as f32 * mean_of_row * mean_of_row;
+    let squares = (f32s.sum(squares) - filled).max(0.0);
+    let scale = f32s.splat((squares / count + norm.epsilon).sqrt().recip());
     let weights = norm.weight.chunks_exact(width).zip(norm.bias.chunks_exact(width));
     for (numbers, (weight, bias)) in row.chunks_exact_mut(width).zip(weights) {
         let off = f32s.mul(f32s.sub(f32s.load(numbers), mean), scale);
@@ -307,6 +326,8 @@ impl SimdOp for QuantizeWeights<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const HIDDEN: usize = 384;
 
     /// Takes a row into eight bits and back.
     struct RoundTrip<'a>(&'a [f32]);
@@ -369,7 +390,12 @@ mod tests {
 
     #[test]
     fn standardised_rows_have_mean_zero_and_variance_one() {
-        let norm = || LayerNorm { weight: vec![2.0; HIDDEN], bias: vec![0.5; HIDDEN] };
+        let norm = || LayerNorm {
+            weight: vec![2.0; HIDDEN],
+            bias: vec![0.5; HIDDEN],
+            count: HIDDEN,
+            epsilon: 1e-12,
+        };
         let mut row: Vec<f32> = (0..HIDDEN).map(|at| (at * at % 101) as f32).collect();
         Standardize(&mut row, norm()).dispatch();
         let mean = row.iter().sum::<f32>() / HIDDEN as f32;
@@ -379,5 +405,26 @@ mod tests {
         let mut row = vec![3.0; HIDDEN];
         Standardize(&mut row, norm()).dispatch();
         assert_eq!(row, [0.5; HIDDEN]);
+    }
+
+    #[test]
+    fn what_fills_up_a_row_does_not_count() {
+        let numbers = |count: usize| (0..count).map(|at| 3.0 + (at * 7 % 5) as f32);
+        let filled = |value: f32| {
+            let mut all = vec![value; 30];
+            all.resize(64, 0.0);
+            all
+        };
+        let norm = LayerNorm { weight: filled(1.0), bias: filled(0.25), count: 30, epsilon: 1e-5 };
+        let mut row: Vec<f32> = numbers(30).collect();
+        let mean = row.iter().sum::<f32>() / 30.0;
+        let variance = row.iter().map(|x| (x - mean).powi(2)).sum::<f32>() / 30.0;
+        row.resize(64, 0.0);
+        Standardize(&mut row, norm).dispatch();
+        for (found, number) in row.iter().zip(numbers(30)) {
+            let expected = (number - mean) / (variance + 1e-5).sqrt() + 0.25;
+            assert!((found - expected).abs() < 1e-5, "{found} for {expected}");
+        }
+        assert_eq!(row[30..], [0.0; 34]);
     }
 }

@@ -1,13 +1,14 @@
 //! From a text to word pieces.
 
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use tokenizers::Tokenizer;
 
 use super::error::EncoderError;
-use super::shape::{LONGEST, VOCABULARY};
+use super::shape::EncoderShape;
 
 /// How many bytes of a text are read at first. Only texts of odd words need more
 /// to make as many pieces as are used.
@@ -16,8 +17,11 @@ const FIRST_LOOK: usize = 4 << 10;
 /// How many bytes of a text are read at most.
 const LAST_LOOK: usize = 64 << 10;
 
-/// The piece for what the vocabulary has no pieces for.
-const UNKNOWN: &str = "[UNK]";
+/// What a piece is called for which the vocabulary has no pieces.
+const UNKNOWN: [&str; 2] = ["[UNK]", "<unk>"];
+
+/// What the pieces before and behind a text are called, in BERT and in RoBERTa.
+const ENDS: [(&str, &str); 2] = [("[CLS]", "[SEP]"), ("<s>", "</s>")];
 
 /// From which share of strange words on a text is in a language that the model does not know. Of
 /// English messages one word in twelve is strange, of German, French or Spanish ones every second.
@@ -54,12 +58,31 @@ pub(super) struct WordPieceTokenizer {
     first: u32,
     /// What stands behind them.
     last: u32,
+    /// The most pieces of a text, those two among them.
+    longest: usize,
+    case: LetterCase,
+}
+
+/// Whether capitals tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LetterCase {
+    /// As far as the tokenizer heeds them.
+    AsTyped,
+    /// All letters are made small first.
+    Small,
 }
 
 impl WordPieceTokenizer {
-    pub(super) fn load(path: &Path, sha256: Option<&[u8; 32]>) -> Result<Self, EncoderError> {
+    /// Reads the tokenizer of the built-in encoder.
+    pub(super) fn load(
+        path: &Path,
+        shape: &EncoderShape,
+        sha256: Option<&[u8; 32]>,
+    ) -> Result<Self, EncoderError> {
         let bytes = fs::read(path).map_err(|why| EncoderError::unreadable(path, why))?;
-        let tokens = Self::parse(&bytes).map_err(|why| EncoderError::damaged(path, why))?;
+        let size = shape.vocabulary..=shape.vocabulary;
+        let tokens = Self::parse(&bytes, size, shape.longest, LetterCase::AsTyped)
+            .map_err(|why| EncoderError::damaged(path, why))?;
         match sha256 {
             Some(sha256) if *sha256 != *Sha256::digest(&bytes) => {
                 Err(EncoderError::Swapped { path: path.to_owned() })
@@ -68,35 +91,47 @@ impl WordPieceTokenizer {
         }
     }
 
-    fn parse(bytes: &[u8]) -> Result<Self, String> {
+    /// Reads the tokenizer of another encoder, whose weights may know more pieces than it.
+    pub(super) fn from_bytes(
+        bytes: &[u8],
+        shape: &EncoderShape,
+        case: LetterCase,
+    ) -> Result<Self, String> {
+        Self::parse(bytes, 3..=shape.vocabulary, shape.longest, case)
+    }
+
+    fn parse(
+        bytes: &[u8],
+        sizes: RangeInclusive<usize>,
+        longest: usize,
+        case: LetterCase,
+    ) -> Result<Self, String> {
         let no_tokenizer = |error| format!("it holds no tokenizer: {error}");
         let mut tokenizer = Tokenizer::from_bytes(bytes).map_err(no_tokenizer)?;
         let size = tokenizer.get_vocab_size(true);
-        if size != VOCABULARY {
-            return Err(format!("its vocabulary has {size} entries instead of {VOCABULARY}"));
+        if !sizes.contains(&size) {
+            let known = sizes.end();
+            return Err(format!("its vocabulary has {size} entries instead of {known}"));
         }
         // The file asks for texts that are filled up or cut to 128 pieces.
         tokenizer.with_padding(None);
         tokenizer.with_truncation(None).map_err(no_tokenizer)?;
-        let special = |name: &str| {
-            tokenizer.token_to_id(name).ok_or_else(|| format!("its vocabulary lacks `{name}`"))
-        };
-        let (first, last) = (special("[CLS]")?, special("[SEP]")?);
-        Ok(WordPieceTokenizer { tokenizer, first, last })
+        let (first, last) = ends(&tokenizer)?;
+        Ok(WordPieceTokenizer { tokenizer, first, last, longest, case })
     }
 
     /// The pieces of a text, at most as many as the model knows. What comes behind
     /// them is not even looked at, however long it is.
     pub(super) fn tokenize(&self, text: &str) -> Vec<u32> {
-        const MOST: usize = LONGEST - 2;
+        let most = self.longest.saturating_sub(2);
         let text = text.trim_start();
         let mut look = FIRST_LOOK;
         let mut pieces = self.pieces(beginning(text, look));
-        while pieces.len() < MOST && look < LAST_LOOK && look < text.len() {
+        while pieces.len() < most && look < LAST_LOOK && look < text.len() {
             look *= 4;
             pieces = self.pieces(beginning(text, look));
         }
-        pieces.truncate(MOST);
+        pieces.truncate(most);
         pieces.insert(0, self.first);
         pieces.push(self.last);
         pieces
@@ -113,7 +148,7 @@ impl WordPieceTokenizer {
         let pieces: Vec<(&String, &Option<u32>)> = pieces.collect();
         let mut counted = WordKnowledge::default();
         for word in pieces.chunk_by(|(_, word), (_, next)| word == next) {
-            let own = |piece: &str| piece.trim_start_matches("##").to_owned();
+            let own = |piece: &str| piece.trim_start_matches(is_joint).to_owned();
             let letters: Vec<String> = word.iter().map(|(piece, _)| own(piece)).collect();
             if !letters.iter().any(|piece| piece.chars().any(char::is_alphabetic)) {
                 continue;
@@ -121,7 +156,9 @@ impl WordPieceTokenizer {
             counted.words += 1;
             counted.strange += usize::from(match &letters[..] {
                 // Scripts without spaces are known sign by sign, and not word by word.
-                [one] => one == UNKNOWN || (!one.is_ascii() && one.chars().count() == 1),
+                [one] => {
+                    UNKNOWN.contains(&one.as_str()) || (!one.is_ascii() && one.chars().count() == 1)
+                }
                 _ => true,
             });
         }
@@ -131,9 +168,32 @@ impl WordPieceTokenizer {
     fn pieces(&self, text: &str) -> Vec<u32> {
         // It can fail only where a vocabulary lacks the piece for unknown words. A
         // text without pieces has a vector like any other.
-        let encoding = self.tokenizer.encode_fast(text, false);
+        let encoding = match self.case {
+            LetterCase::AsTyped => self.tokenizer.encode_fast(text, false),
+            LetterCase::Small => self.tokenizer.encode_fast(text.to_lowercase(), false),
+        };
         encoding.map(|encoding| encoding.get_ids().to_vec()).unwrap_or_default()
     }
+}
+
+/// Whether a sign only tells that a piece goes on with a word, or begins one.
+fn is_joint(sign: char) -> bool {
+    matches!(sign, '#' | '▁' | 'Ġ')
+}
+
+/// The pieces before and behind a text: those that the tokenizer puts around nothing, or those
+/// that are called so.
+fn ends(tokenizer: &Tokenizer) -> Result<(u32, u32), String> {
+    if let Ok(encoding) = tokenizer.encode_fast("", true)
+        && let [first, last] = encoding.get_ids()
+    {
+        return Ok((*first, *last));
+    }
+    let pair = |(first, last): (&str, &str)| {
+        Some((tokenizer.token_to_id(first)?, tokenizer.token_to_id(last)?))
+    };
+    let named = ENDS.into_iter().find_map(pair);
+    named.ok_or_else(|| "its vocabulary lacks `[CLS]` and `[SEP]`, or `<s>` and `</s>`".to_owned())
 }
 
 /// The beginning of a text, at most so many bytes, up to the end of a word where there is one.
@@ -160,7 +220,11 @@ mod tests {
 
     #[test]
     fn what_is_no_tokenizer_is_refused() {
-        let why = |bytes: &[u8]| WordPieceTokenizer::parse(bytes).err().unwrap();
+        let why = |bytes: &[u8]| {
+            let parsed =
+                WordPieceTokenizer::parse(bytes, 30_522..=30_522, 256, LetterCase::AsTyped);
+            parsed.err().unwrap()
+        };
         assert!(why(b"").starts_with("it holds no tokenizer: "));
         assert!(why(b"{}").starts_with("it holds no tokenizer: "));
         let other = br#"{"version": "1.0", "truncation": null, "padding": null, "added_tokens": [],

@@ -9,7 +9,7 @@ use rten_gemm::{GemmExecutor, PackedBMatrix};
 use rten_tensor::NdTensorView;
 
 use super::error::EncoderError;
-use super::shape::{HEAD, HIDDEN, INNER, LAYERS, LONGEST, POSITIONS, QKV, VOCABULARY};
+use super::shape::{AxisLayout, EncoderShape};
 use super::simd;
 use super::tensors::TensorFile;
 
@@ -18,6 +18,7 @@ pub(super) type Gemm = GemmExecutor<u8, i8, i32>;
 
 /// All weights of the model.
 pub(super) struct EncoderWeights {
+    pub(super) shape: EncoderShape,
     pub(super) words: WordEmbeddings,
     /// What a position adds to a word; the type of a text is in it.
     pub(super) positions: Vec<f32>,
@@ -27,6 +28,7 @@ pub(super) struct EncoderWeights {
 
 /// What words mean by themselves.
 pub(super) struct WordEmbeddings {
+    width: usize,
     values: Vec<i8>,
     scales: Vec<f32>,
 }
@@ -55,129 +57,192 @@ pub(super) struct LinearLayer {
 pub(super) struct LayerNorm {
     pub(super) weight: Vec<f32>,
     pub(super) bias: Vec<f32>,
+    /// How many numbers of a row count: behind them are zeros.
+    pub(super) count: usize,
+    pub(super) epsilon: f32,
 }
 
 impl EncoderWeights {
-    pub(super) fn load(path: &Path) -> Result<Self, EncoderError> {
+    /// Reads the weights of an encoder of this shape.
+    pub(super) fn load(path: &Path, shape: EncoderShape) -> Result<Self, EncoderError> {
         let tensors = &mut TensorFile::open(path)?;
         Ok(EncoderWeights {
-            words: WordEmbeddings::read(tensors)?,
-            positions: read_positions(tensors)?,
-            norm: LayerNorm::read(tensors, "embeddings.LayerNorm")?,
-            layers: (0..LAYERS)
-                .map(|layer| EncoderLayer::read(tensors, layer))
+            words: WordEmbeddings::read(tensors, &shape)?,
+            positions: read_positions(tensors, &shape)?,
+            norm: LayerNorm::read(tensors, &shape, "embeddings.LayerNorm")?,
+            layers: (0..shape.layers)
+                .map(|layer| EncoderLayer::read(tensors, &shape, layer))
                 .collect::<Result<_, _>>()?,
+            shape,
         })
     }
 }
 
 impl WordEmbeddings {
-    fn read(tensors: &mut TensorFile) -> Result<Self, EncoderError> {
-        let mut values = vec![0; VOCABULARY * HIDDEN];
-        let mut scales = Vec::with_capacity(VOCABULARY);
-        let mut rows = values.chunks_exact_mut(HIDDEN);
-        tensors.each_row("embeddings.word_embeddings.weight", &[VOCABULARY, HIDDEN], |row| {
+    fn read(tensors: &mut TensorFile, shape: &EncoderShape) -> Result<Self, EncoderError> {
+        let (hidden, width) = (shape.hidden, shape.hidden.width());
+        let mut values = vec![0; shape.vocabulary * width];
+        let mut scales = Vec::with_capacity(shape.vocabulary);
+        let mut rows = values.chunks_exact_mut(width);
+        let mut spread = SpreadRow::new(hidden);
+        let name = "embeddings.word_embeddings.weight";
+        tensors.each_row(name, &[shape.vocabulary, hidden.count()], |row| {
             if let Some(values) = rows.next() {
-                scales.push(simd::quantize_weights(row, 127.0, values));
+                scales.push(simd::quantize_weights(spread.lay_out(row), 127.0, values));
             }
         })?;
-        Ok(WordEmbeddings { values, scales })
+        Ok(WordEmbeddings { width, values, scales })
     }
 
     /// The numbers of a word, and what one step of them is worth.
     pub(super) fn get(&self, word: u32) -> Option<(&[i8], f32)> {
-        let word = word as usize;
+        let (word, width) = (word as usize, self.width);
         let scale = *self.scales.get(word)?;
-        Some((self.values.get(word * HIDDEN..(word + 1) * HIDDEN)?, scale))
+        Some((self.values.get(word * width..(word + 1) * width)?, scale))
     }
 }
 
 /// The positions that are used, with the type that all texts have.
-fn read_positions(tensors: &mut TensorFile) -> Result<Vec<f32>, EncoderError> {
-    let embeddings = "embeddings.position_embeddings.weight";
-    let mut positions = tensors.read(embeddings, &[POSITIONS, HIDDEN])?;
-    positions.truncate(LONGEST * HIDDEN);
-    let kinds = tensors.read("embeddings.token_type_embeddings.weight", &[2, HIDDEN])?;
-    for position in positions.chunks_exact_mut(HIDDEN) {
-        position.iter_mut().zip(&kinds).for_each(|(value, kind)| *value += kind);
-    }
+fn read_positions(
+    tensors: &mut TensorFile,
+    shape: &EncoderShape,
+) -> Result<Vec<f32>, EncoderError> {
+    let (hidden, width) = (shape.hidden, shape.hidden.width());
+    let kinds = match shape.kinds {
+        0 => vec![0.0; hidden.count()],
+        kinds => {
+            let name = "embeddings.token_type_embeddings.weight";
+            tensors.read(name, &[kinds, hidden.count()])?
+        }
+    };
+    let used = shape.first_position..shape.first_position + shape.longest;
+    let mut positions = Vec::with_capacity(shape.longest * width);
+    let mut place = 0;
+    let name = "embeddings.position_embeddings.weight";
+    tensors.each_row(name, &[shape.positions, hidden.count()], |row| {
+        if used.contains(&place) {
+            let sum = row.iter().zip(&kinds).map(|(value, kind)| value + kind).collect();
+            positions.extend(hidden.spread_out(sum));
+        }
+        place += 1;
+    })?;
     Ok(positions)
 }
 
 impl EncoderLayer {
-    fn read(tensors: &mut TensorFile, layer: usize) -> Result<Self, EncoderError> {
+    fn read(
+        tensors: &mut TensorFile,
+        shape: &EncoderShape,
+        layer: usize,
+    ) -> Result<Self, EncoderError> {
+        let EncoderShape { hidden, heads, inner, .. } = *shape;
         let name = |part: &str| format!("encoder.layer.{layer}.{part}");
         let attention =
             ["query", "key", "value"].map(|part| name(&format!("attention.self.{part}")));
-        let mut qkv = LinearBuilder::new(HIDDEN, QKV);
+        let mut qkv = LinearBuilder::new(hidden);
         for part in &attention {
-            qkv.read(tensors, part, HIDDEN)?;
+            qkv.read(tensors, part, heads)?;
         }
         // Scores of attention are divided by this; so the queries are, once and for all.
-        qkv.divide(0..HIDDEN, (HEAD as f32).sqrt());
+        qkv.divide(0..heads.width(), (heads.group() as f32).sqrt());
         let mut linear = |part: &str, inputs, outputs| {
-            let mut rows = LinearBuilder::new(inputs, outputs);
+            let mut rows = LinearBuilder::new(inputs);
             rows.read(tensors, &name(part), outputs)?;
             Ok::<_, EncoderError>(rows.pack())
         };
-        let attended = linear("attention.output.dense", HIDDEN, HIDDEN)?;
-        let inner = linear("intermediate.dense", HIDDEN, INNER)?;
-        let outer = linear("output.dense", INNER, HIDDEN)?;
+        let attended = linear("attention.output.dense", heads, hidden)?;
+        let between = linear("intermediate.dense", hidden, inner)?;
+        let outer = linear("output.dense", inner, hidden)?;
         Ok(EncoderLayer {
             qkv: qkv.pack(),
             attended,
-            attended_norm: LayerNorm::read(tensors, &name("attention.output.LayerNorm"))?,
-            inner,
+            attended_norm: LayerNorm::read(tensors, shape, &name("attention.output.LayerNorm"))?,
+            inner: between,
             outer,
-            outer_norm: LayerNorm::read(tensors, &name("output.LayerNorm"))?,
+            outer_norm: LayerNorm::read(tensors, shape, &name("output.LayerNorm"))?,
         })
     }
 }
 
 impl LayerNorm {
-    fn read(tensors: &mut TensorFile, name: &str) -> Result<Self, EncoderError> {
-        Ok(LayerNorm {
-            weight: tensors.read(&format!("{name}.weight"), &[HIDDEN])?,
-            bias: tensors.read(&format!("{name}.bias"), &[HIDDEN])?,
-        })
+    fn read(
+        tensors: &mut TensorFile,
+        shape: &EncoderShape,
+        name: &str,
+    ) -> Result<Self, EncoderError> {
+        let count = shape.hidden.count();
+        let mut numbers = |part: &str| {
+            let numbers = tensors.read(&format!("{name}.{part}"), &[count])?;
+            Ok::<_, EncoderError>(shape.hidden.spread_out(numbers))
+        };
+        let (weight, bias) = (numbers("weight")?, numbers("bias")?);
+        Ok(LayerNorm { weight, bias, count, epsilon: shape.epsilon })
+    }
+}
+
+/// A row of a file, laid out as it is multiplied.
+struct SpreadRow {
+    layout: AxisLayout,
+    row: Vec<f32>,
+}
+
+impl SpreadRow {
+    fn new(layout: AxisLayout) -> SpreadRow {
+        SpreadRow { layout, row: vec![0.0; layout.width()] }
+    }
+
+    fn lay_out<'a>(&'a mut self, numbers: &'a [f32]) -> &'a [f32] {
+        if self.layout.is_tight() {
+            return numbers;
+        }
+        self.layout.spread(numbers, &mut self.row);
+        &self.row
     }
 }
 
 /// Outputs of a linear layer as they are gathered: a row each, as in the file.
 struct LinearBuilder {
     gemm: Gemm,
-    inputs: usize,
+    inputs: AxisLayout,
     values: Vec<i8>,
     scales: Vec<f32>,
     bias: Vec<f32>,
 }
 
 impl LinearBuilder {
-    fn new(inputs: usize, outputs: usize) -> Self {
+    fn new(inputs: AxisLayout) -> Self {
         LinearBuilder {
             gemm: Gemm::new(),
             inputs,
-            values: Vec::with_capacity(inputs * outputs),
-            scales: Vec::with_capacity(outputs),
-            bias: Vec::with_capacity(outputs),
+            values: Vec::new(),
+            scales: Vec::new(),
+            bias: Vec::new(),
         }
     }
 
+    /// Reads further outputs. Those that only fill up a row have weights of zero.
     fn read(
         &mut self,
         tensors: &mut TensorFile,
         name: &str,
-        outputs: usize,
+        outputs: AxisLayout,
     ) -> Result<(), EncoderError> {
         // Where sums of two products are kept in 16 bits, eight bits would overflow.
         let most = if self.gemm.may_saturate() { 63.0 } else { 127.0 };
+        let (first, width) = (self.scales.len(), self.inputs.width());
         let LinearBuilder { inputs, values, scales, bias, .. } = self;
-        tensors.each_row(&format!("{name}.weight"), &[outputs, *inputs], |row| {
-            let start = values.len();
-            values.resize(start + row.len(), 0);
-            scales.push(simd::quantize_weights(row, most, &mut values[start..]));
+        values.resize((first + outputs.width()) * width, 0);
+        scales.resize(first + outputs.width(), 1.0);
+        let mut spread = SpreadRow::new(*inputs);
+        let mut places = outputs.places();
+        tensors.each_row(&format!("{name}.weight"), &[outputs.count(), inputs.count()], |row| {
+            if let Some(place) = places.next() {
+                let values = &mut values[(first + place) * width..][..width];
+                scales[first + place] = simd::quantize_weights(spread.lay_out(row), most, values);
+            }
         })?;
-        bias.extend(tensors.read(&format!("{name}.bias"), &[outputs])?);
+        let numbers = tensors.read(&format!("{name}.bias"), &[outputs.count()])?;
+        bias.extend(outputs.spread_out(numbers));
         Ok(())
     }
 
@@ -188,9 +253,10 @@ impl LinearBuilder {
 
     /// Lays the rows out as columns, in the order in which they are multiplied.
     fn pack(self) -> LinearLayer {
-        let rows = NdTensorView::from_data([self.scales.len(), self.inputs], &self.values[..]);
+        let width = self.inputs.width();
+        let rows = NdTensorView::from_data([self.scales.len(), width], &self.values[..]);
         let packed = self.gemm.prepack_b(rows.transposed());
-        let rows = self.values.chunks_exact(self.inputs).zip(&self.scales);
+        let rows = self.values.chunks_exact(width).zip(&self.scales);
         let sum = |row: &[i8]| row.iter().map(|value| i32::from(*value)).sum::<i32>();
         let offsets = rows.map(|(row, scale)| sum(row) as f32 * scale).collect();
         LinearLayer { packed, scales: self.scales, offsets, bias: self.bias }

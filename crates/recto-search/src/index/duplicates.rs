@@ -87,7 +87,8 @@ impl SearchIndex {
     }
 
     fn cosine_of(&self, a: &ComparedPassage<'_>, b: &ComparedPassage<'_>) -> Option<f32> {
-        self.chunks.cosine_between(a.row?, b.row?)
+        let cosine = self.chunks.cosine_between(a.row?, b.row?)?;
+        Some(self.space.scale.to_built_in(cosine))
     }
 }
 

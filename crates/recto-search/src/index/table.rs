@@ -77,9 +77,10 @@ impl ChunkTable {
         removed
     }
 
-    /// Gives a chunk its vector. Without effect if there is no such chunk.
+    /// Gives a chunk its vector. Without effect if there is no such chunk, or if the vector has
+    /// other dimensions than those that are here.
     pub(super) fn supply(&mut self, key: ContentHash, vector: &PackedVector) {
-        let Some(row) = self.find(key) else { return };
+        let Some(row) = self.find(key).filter(|_| self.vectors.fits(vector)) else { return };
         let chunk = &mut self.chunks[row as usize];
         if chunk.vector != NONE {
             return self.vectors.replace(chunk.vector as usize, vector);
@@ -90,12 +91,12 @@ impl ChunkTable {
         self.owners.push(row);
     }
 
-    /// Makes room for many vectors that are about to come. For few of them room is
-    /// made on the way, so that it is not made anew each time.
-    pub(super) fn expect(&mut self, vectors: usize) {
+    /// Makes room for many vectors that are about to come, of which `first` is one. For few of
+    /// them room is made on the way, so that it is not made anew each time.
+    pub(super) fn expect(&mut self, vectors: usize, first: &PackedVector) {
         let more = vectors.min(self.len() - self.vectors.len());
         if more > self.vectors.len() / 32 {
-            self.vectors.reserve(more);
+            self.vectors.reserve(more, first);
             self.owners.reserve_exact(more);
         }
     }

@@ -6,6 +6,7 @@ use super::{Evidence, TextEvidence};
 use crate::choose::ItemGroup;
 use crate::encoder::Embedding;
 use crate::lexical::WordMatch;
+use crate::space::DirectionUse;
 
 /// How many signals an item has: words, pairs of words, header, chunks.
 pub const ITEM: usize = 4;
@@ -54,6 +55,20 @@ const USUAL_ITEMS: f32 = 10.0;
 
 /// The cosine of a best chunk that has nothing to do with the message.
 const USUAL_COSINE: f32 = 0.12;
+
+/// How far messages go in the direction of requests, in the middle of all workspaces that weights
+/// were fitted on: what is taken where the encoder is another, so that it speaks for nothing.
+const USUAL_REQUEST: f32 = 0.0;
+
+/// The same in the direction of messages that need something of a group.
+fn usual_need(group: ItemGroup) -> f32 {
+    match group {
+        ItemGroup::Tools => 0.0,
+        ItemGroup::Skills => 0.0,
+        ItemGroup::Documents => 0.0,
+        ItemGroup::Memories => 0.0,
+    }
+}
 
 /// The furthest that the best is counted to be ahead.
 const MARGIN: f32 = 3.0;
@@ -176,11 +191,9 @@ impl RankSignals {
             whole: of_text(&evidence.whole),
             before: evidence.before.as_ref().map(of_text),
             parts: evidence.parts.iter().map(of_text).collect(),
-            request: evidence.embedding.map_or(0.0, |embedding| along(&REQUEST, embedding)),
-            need: evidence
-                .embedding
-                .zip(group)
-                .map_or(0.0, |(embedding, group)| along(need_direction(group), embedding)),
+            request: evidence.along_or(&REQUEST, USUAL_REQUEST),
+            need: group
+                .map_or(0.0, |group| evidence.along_or(need_direction(group), usual_need(group))),
             form: QueryForm::read(evidence.whole.text),
             is_dense: evidence.is_dense(),
         }
@@ -442,6 +455,17 @@ fn standardised(mut items: Vec<[f32; ITEM]>) -> Vec<[f32; ITEM]> {
         }
     }
     items
+}
+
+impl Evidence<'_> {
+    /// How far the message goes in a direction; what is usual where its encoder knows none.
+    fn along_or(&self, direction: &Direction, usual: f32) -> f32 {
+        match (self.embedding, self.directions) {
+            (None, _) => 0.0,
+            (Some(embedding), DirectionUse::Known) => along(direction, embedding),
+            (Some(_), DirectionUse::Unknown) => usual,
+        }
+    }
 }
 
 /// How far an embedding goes in a direction.

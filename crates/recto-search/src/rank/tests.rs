@@ -38,6 +38,7 @@ fn ranked(kind: ItemKind, query: &str, items: &[Item<'_>]) -> Vec<RankedCandidat
     let evidence = Evidence {
         lexicon: &lexicon,
         embedding: None,
+        directions: DirectionUse::Known,
         whole,
         before: None,
         parts: Vec::new(),
@@ -171,6 +172,7 @@ fn what_an_item_says_it_is_not_for_speaks_against_it() {
         let evidence = Evidence {
             lexicon: &lexicon,
             embedding: None,
+            directions: DirectionUse::Known,
             whole,
             before: None,
             parts: Vec::new(),

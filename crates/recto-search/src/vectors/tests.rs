@@ -4,8 +4,15 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// How many bytes a vector takes.
+const PACKED: usize = PackedVector::BYTES;
+
 /// An embedding that `seed` decides on.
 fn embedding(seed: u64) -> Embedding {
+    embedding_of(seed, DIMENSIONS)
+}
+
+fn embedding_of(seed: u64, dimensions: usize) -> Embedding {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {
         state ^= state << 13;
@@ -13,7 +20,7 @@ fn embedding(seed: u64) -> Embedding {
         state ^= state << 17;
         (state >> 40) as f32 / (1_u64 << 23) as f32 - 1.0
     };
-    Embedding::new(Box::new(std::array::from_fn(|_| next())))
+    Embedding::new((0..dimensions).map(|_| next()).collect())
 }
 
 fn nothing() -> Embedding {
@@ -42,7 +49,7 @@ fn bytes_are_read_only_if_they_were_written() {
     assert_eq!(PackedVector::from_bytes(&bytes[1..]), None);
     assert_eq!(PackedVector::from_bytes(&[]), None);
     assert_eq!(PackedVector::from_bytes(&[0xFF; PACKED]), None);
-    let mut halved = bytes;
+    let mut halved = bytes.clone();
     halved[..DIMENSIONS / 2].fill(0);
     assert_eq!(PackedVector::from_bytes(&halved), None);
 }
@@ -56,7 +63,7 @@ fn a_scan_gives_each_place_its_cosine_on_any_number_of_threads() {
     let many = FOR_THREADS * 2 + 5;
     for length in [1, 100, FOR_THREADS - 1, many, LEAP * many * 2] {
         let mut vectors = VectorBlock::default();
-        vectors.reserve(length);
+        vectors.reserve(length, &packed[0]);
         (0..length).for_each(|place| vectors.push(&packed[place % 100]));
         // Few and many places, and one that is none.
         for count in [0, 1, 50, many] {
@@ -82,6 +89,35 @@ fn the_extremes_do_not_overflow() {
     one[5] = -1.0;
     let one = Embedding::new(Box::new(one));
     assert!((PackedVector::from(&one).cosine(&one) - 1.0).abs() < 1e-6);
+}
+
+#[test]
+fn vectors_of_any_length_keep_their_cosines_and_never_mix() {
+    for dimensions in [1, 24, 312, 512, 768, 1_024, 4_096] {
+        let (a, b) = (embedding_of(1, dimensions), embedding_of(2, dimensions));
+        let packed = PackedVector::from(&a);
+        assert_eq!(PackedVector::from_bytes(&packed.to_bytes()), Some(packed.clone()));
+        assert!((packed.cosine(&b) - a.cosine(&b)).abs() < 5e-3, "{dimensions}");
+        // As large as all numbers can be at once.
+        let all = |value: f32| Embedding::new(vec![value; dimensions].into());
+        let most = PackedVector::from(&all(1.0));
+        assert!((most.cosine(&all(1.0)) - 1.0).abs() < 1e-5, "{dimensions}");
+        assert!((most.cosine(&all(-1.0)) + 1.0).abs() < 1e-5, "{dimensions}");
+
+        let mut block = VectorBlock::default();
+        (0..5).for_each(|seed| block.push(&PackedVector::from(&embedding_of(seed, dimensions))));
+        block.swap_remove(0);
+        let each = |seed| PackedVector::from(&embedding_of(seed, dimensions)).cosine(&b);
+        assert_eq!(block.cosines(&b, &[0, 1, 2, 3, 4]), [each(4), each(1), each(2), each(3), 0.0]);
+        // Of another encoder: neither taken in nor compared.
+        let other = PackedVector::from(&embedding_of(1, dimensions + 1));
+        assert!(!block.fits(&other));
+        block.push(&other);
+        block.replace(0, &other);
+        assert_eq!((block.len(), other.cosine(&b)), (4, 0.0));
+        assert_eq!(block.cosines(&embedding_of(2, dimensions + 1), &[0, 1]), [0.0, 0.0]);
+        assert_eq!(block.cosines(&b, &[0]), [each(4)]);
+    }
 }
 
 #[test]

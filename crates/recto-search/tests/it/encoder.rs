@@ -1,5 +1,6 @@
 //! The encoder with its real model, beside reference vectors.
 
+mod chosen;
 mod files;
 mod oracle;
 
@@ -32,11 +33,11 @@ impl Reference {
 
     fn embedding(&self) -> Embedding {
         let values: Vec<f32> = self.vector.iter().map(|value| *value as f32 * 1e-5).collect();
-        Embedding::new(values.into_boxed_slice().try_into().unwrap())
+        Embedding::new(values.into())
     }
 }
 
-fn encoder() -> &'static Encoder {
+pub(crate) fn encoder() -> &'static Encoder {
     static ENCODER: OnceLock<Encoder> = OnceLock::new();
     ENCODER.get_or_init(|| Encoder::load(&minilm()).unwrap())
 }
@@ -122,7 +123,7 @@ fn like_texts_have_like_vectors() {
 
 #[test]
 fn words_of_other_languages_are_strange_to_it() {
-    let count = |text: &str| encoder().count_words(text);
+    let count = |text: &str| encoder().count_words(text).unwrap();
     let english = count("please move the 3 meetings with the customers to friday, thanks!");
     assert_eq!((english.words, english.strange), (10, 0));
     for foreign in [

@@ -3,5 +3,6 @@
 // A test helper may fail like a test.
 #![allow(clippy::unwrap_used)]
 
+mod directions;
 mod encoder;
 mod models;

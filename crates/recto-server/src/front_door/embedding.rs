@@ -4,15 +4,12 @@ use axum::http::StatusCode;
 use recto_agent::{Actor, AgentError, EmbeddedText};
 use serde_json::Value;
 
-use super::{EMBEDDING_MODEL, is_embedding_model};
+use super::{embedding_model, is_embedding_model};
 use crate::gateway::Gateway;
 use crate::problem::{ApiProblem, ApiResult};
 
 /// The most texts of one request.
 const MOST_TEXTS: usize = 2_048;
-
-/// How many numbers a vector has.
-const DIMENSIONS: usize = 384;
 
 /// Texts that a client wants embedded.
 #[derive(Debug, Clone, Copy)]
@@ -25,29 +22,36 @@ pub(crate) struct DoorTexts<'a> {
     pub(crate) dimensions: Option<usize>,
 }
 
-/// Embeds texts by the built-in encoder.
+/// Embeds texts by the encoder that the default agent searches with.
 pub(crate) async fn embed_all(
     gateway: &Gateway,
     actor: &Actor,
     texts: DoorTexts<'_>,
 ) -> ApiResult<Vec<EmbeddedText>> {
-    if !is_embedding_model(texts.model) {
+    if !is_embedding_model(gateway, texts.model) {
         let title = format!("the model `{}` makes no embeddings", texts.model);
         return Err(ApiProblem::new(StatusCode::NOT_FOUND, "model_not_found", title)
-            .hint(format!("ask for `{EMBEDDING_MODEL}`")));
+            .hint(format!("ask for `{}`", embedding_model(gateway))));
     }
-    if texts.dimensions.is_some_and(|dimensions| dimensions != 0 && dimensions != DIMENSIONS) {
-        return Err(ApiProblem::invalid(format!("`dimensions` is {DIMENSIONS}, or left out")));
+    let agent = gateway.default_agent()?;
+    if let Some(wanted) = texts.dimensions.filter(|dimensions| *dimensions != 0) {
+        let own = agent.embedding_dimensions().await;
+        let own = own.map_err(|error| embedding_problem(gateway, error))?;
+        if wanted != own {
+            return Err(ApiProblem::invalid(format!("`dimensions` is {own}, or left out")));
+        }
     }
     let input = read_texts(texts.input)?;
-    let agent = gateway.default_agent()?;
-    match agent.embed(actor, input).await {
-        Err(error @ AgentError::NoEmbedding(_)) => {
-            let hint = error.remedy().map(|remedy| gateway.describe_remedy(&remedy));
-            Err(ApiProblem::from(error).hint_if(hint))
-        }
-        embedded => Ok(embedded?),
-    }
+    agent.embed(actor, input).await.map_err(|error| embedding_problem(gateway, error))
+}
+
+fn embedding_problem(gateway: &Gateway, error: AgentError) -> ApiProblem {
+    let remedy = match &error {
+        AgentError::NoEmbedding(_) => error.remedy(),
+        _ => None,
+    };
+    let hint = remedy.map(|remedy| gateway.describe_remedy(&remedy));
+    ApiProblem::from(error).hint_if(hint)
 }
 
 fn read_texts(input: &Value) -> ApiResult<Vec<String>> {

@@ -10,7 +10,7 @@ use crate::problem::{ApiProblem, ApiResult};
 const DEFAULT_MODEL: &str = "recto";
 
 /// The name of the built-in encoder, as Ollama calls the same model.
-pub(crate) const EMBEDDING_MODEL: &str = "all-minilm";
+const EMBEDDING_MODEL: &str = "all-minilm";
 
 /// Other names by which people know that model.
 const EMBEDDING_ALIASES: [&str; 4] = [
@@ -75,7 +75,9 @@ pub(crate) fn find_model(gateway: &Gateway, name: &str) -> ApiResult<OfferedMode
         .into_iter()
         .find_map(|wanted| offered.iter().find(|model| model.name == wanted))
         .cloned();
-    found.or_else(|| find_entry(gateway, bare)).ok_or_else(|| unknown_model(name, &offered))
+    found
+        .or_else(|| find_entry(gateway, bare))
+        .ok_or_else(|| unknown_model(gateway, name, &offered))
 }
 
 /// A model entry of the default agent, by the name that always means it.
@@ -86,17 +88,27 @@ fn find_entry(gateway: &Gateway, name: &str) -> Option<OfferedModel> {
     Some(OfferedModel { name: name.into(), agent: agent.clone(), entry: Some(entry.to_owned()) })
 }
 
-/// Whether a name means the built-in encoder.
-pub(crate) fn is_embedding_model(name: &str) -> bool {
-    let bare = name.trim().strip_suffix(DEFAULT_TAG).unwrap_or(name.trim());
-    bare == EMBEDDING_MODEL || EMBEDDING_ALIASES.contains(&bare)
+/// The name of the encoder that the default agent searches with: as Ollama calls the built-in
+/// one, or as the folder of another is called.
+pub(crate) fn embedding_model(gateway: &Gateway) -> String {
+    let chosen = gateway.default_agent().ok().and_then(|agent| agent.chosen_encoder());
+    chosen.unwrap_or_else(|| EMBEDDING_MODEL.to_owned())
 }
 
-fn unknown_model(name: &str, offered: &[OfferedModel]) -> ApiProblem {
+/// Whether a name means the encoder that the default agent searches with. What the names of the
+/// built-in one mean, no other encoder makes.
+pub(crate) fn is_embedding_model(gateway: &Gateway, name: &str) -> bool {
+    let bare = name.trim().strip_suffix(DEFAULT_TAG).unwrap_or(name.trim());
+    let own = embedding_model(gateway);
+    bare == own || (own == EMBEDDING_MODEL && EMBEDDING_ALIASES.contains(&bare))
+}
+
+fn unknown_model(gateway: &Gateway, name: &str, offered: &[OfferedModel]) -> ApiProblem {
     let names: Vec<&str> = offered.iter().map(|model| model.name.as_str()).collect();
     let title = format!("the model `{name}` does not exist");
     ApiProblem::new(StatusCode::NOT_FOUND, "model_not_found", title).hint(format!(
-        "a model is an agent or agent/model: {}; `{EMBEDDING_MODEL}` makes embeddings",
-        names.join(", ")
+        "a model is an agent or agent/model: {}; `{}` makes embeddings",
+        names.join(", "),
+        embedding_model(gateway)
     ))
 }

@@ -5,7 +5,6 @@ use std::time::Instant;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
-use recto_search::Encoder;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -45,9 +44,8 @@ pub(super) async fn embed_texts(
     let body: EmbedBody = read_door_body(body).await?;
     let texts = DoorTexts { model: &body.model, input: &body.input, dimensions: body.dimensions };
     let embedded = embed_all(&gateway, &actor, texts).await?;
-    let is_cut = embedded.iter().any(|text| text.pieces >= Encoder::MOST_PIECES);
-    if body.truncate == Some(false) && is_cut {
-        let most = Encoder::MOST_PIECES;
+    let cut = embedded.iter().find(|text| text.is_cut).map(|text| text.pieces);
+    if let Some(most) = cut.filter(|_| body.truncate == Some(false)) {
         return Err(ApiProblem::invalid(format!("a text has {most} tokens or more"))
             .hint("send shorter texts, or leave `truncate` out"));
     }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::access::Caller;
 use crate::front_door::{
-    EMBEDDING_MODEL, OfferedModel, find_model, is_embedding_model, offered_models, read_door_body,
+    OfferedModel, embedding_model, find_model, is_embedding_model, offered_models, read_door_body,
 };
 use crate::gateway::Gateway;
 use crate::problem::{ApiProblem, ApiResult};
@@ -38,7 +38,7 @@ pub(super) async fn list_models(
     actor.must_have(Right::Inspect)?;
     let names = offered_models(&gateway).into_iter().map(|model| model.name);
     let listed = |name: String| {
-        let capabilities: &[&str] = match is_embedding_model(&name) {
+        let capabilities: &[&str] = match is_embedding_model(&gateway, &name) {
             true => &["embedding"],
             false => &["completion", "tools"],
         };
@@ -47,7 +47,7 @@ pub(super) async fn list_models(
         model["capabilities"] = capabilities.into();
         model
     };
-    let models: Vec<Value> = names.chain([EMBEDDING_MODEL.to_owned()]).map(listed).collect();
+    let models: Vec<Value> = names.chain([embedding_model(&gateway)]).map(listed).collect();
     Ok(Json(json!({ "models": models })))
 }
 
@@ -79,8 +79,10 @@ pub(super) async fn show_model(
     if name.is_empty() {
         return Err(ApiProblem::invalid("`model` is missing"));
     }
-    if is_embedding_model(&name) {
-        return Ok(Json(shown_json(&["embedding"], &json!({ "bert.embedding_length": 384 }))));
+    if is_embedding_model(&gateway, &name) {
+        let dimensions = gateway.default_agent()?.embedding_dimensions().await?;
+        let info = json!({ "bert.embedding_length": dimensions });
+        return Ok(Json(shown_json(&["embedding"], &info)));
     }
     let model = find_model(&gateway, &name)?;
     Ok(Json(shown_json(&capabilities(&model).await, &model_info(&model).await)))

@@ -6,7 +6,7 @@ use recto_agent::Right;
 use serde_json::{Value, json};
 
 use crate::access::Caller;
-use crate::front_door::{EMBEDDING_MODEL, find_model, is_embedding_model, offered_models};
+use crate::front_door::{embedding_model, find_model, is_embedding_model, offered_models};
 use crate::gateway::Gateway;
 use crate::problem::ApiResult;
 
@@ -18,7 +18,7 @@ pub(super) async fn list_models(
     actor.must_have(Right::Inspect)?;
     let names = offered_models(&gateway).into_iter().map(|model| model.name);
     let models: Vec<Value> =
-        names.chain([EMBEDDING_MODEL.to_owned()]).map(|name| model_json(&name)).collect();
+        names.chain([embedding_model(&gateway)]).map(|name| model_json(&name)).collect();
     Ok(Json(json!({ "object": "list", "data": models })))
 }
 
@@ -29,7 +29,7 @@ pub(super) async fn show_model(
     Path(name): Path<String>,
 ) -> ApiResult<Json<Value>> {
     actor.must_have(Right::Inspect)?;
-    if !is_embedding_model(&name) {
+    if !is_embedding_model(&gateway, &name) {
         find_model(&gateway, &name)?;
     }
     Ok(Json(model_json(&name)))

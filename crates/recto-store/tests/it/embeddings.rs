@@ -54,3 +54,18 @@ async fn what_no_item_says_any_more_goes_and_with_it_what_older_encoders_made() 
     // What stands on another shelf may still be of use there.
     assert_eq!(stored(&bench.store, &other).await.len(), 2);
 }
+
+/// Promise: `encoders-never-mix`
+#[tokio::test]
+async fn what_other_encoders_made_goes_from_a_shelf_of_which_not_all_is_known() {
+    let bench = StoreBench::new();
+    let (old, new) = (key("messages", "one/1"), key("messages", "two/1"));
+    let other = key("items", "one/1");
+    for key in [&old, &new, &other] {
+        bench.store.keep_embeddings(key.clone(), vec![(hash("a"), vec![0])]).await.unwrap();
+    }
+    assert_eq!(bench.store.drop_other_embeddings(new.clone()).await.unwrap(), 1);
+    let counts = [&old, &new, &other].map(async |key| stored(&bench.store, key).await.len());
+    let [old, new, other] = counts;
+    assert_eq!((old.await, new.await, other.await), (0, 1, 1));
+}

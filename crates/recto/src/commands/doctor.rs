@@ -444,12 +444,12 @@ fn search(settings: &Settings) -> (DoctorFinding, Option<Encoder>) {
         DoctorFinding::new("search", FindingState::Absent, text).hint(hint).data(data(None))
     };
     let Some(encoder) = encoder else { return (missing(), None) };
-    match Encoder::load(encoder.files()) {
+    match encoder.source().load() {
         Err(EncoderError::Missing { .. }) => (missing(), None),
         Ok(encoder) => {
-            let text = format!("goes by meaning and words ({})", Encoder::NAME);
+            let text = format!("goes by meaning and words ({})", encoder.name());
             let found = DoctorFinding::new("search", FindingState::Fine, text);
-            (found.data(data(Some(Encoder::NAME))), Some(encoder))
+            (found.data(data(Some(encoder.name()))), Some(encoder))
         }
         Err(error) => {
             let text = format!("goes by words: {error}");

@@ -12,6 +12,7 @@ use recto_agent::ModelEntry;
 use recto_context::Tokens;
 use recto_llm::{FeatureSupport, LlmError, ModelHealth, ModelPresence, ServerWindow, Wire};
 use recto_models::{Library, ModelsError};
+use recto_search::{Encoder, EncoderError};
 use serde_json::{Value, json};
 
 use crate::cli::ModelCommand;
@@ -19,8 +20,8 @@ use crate::config::Settings;
 use crate::draw::{PageWidth, TextTable};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
-use crate::output::{list_json, print, print_json, tell};
-use crate::remedy_words::hint_with_command;
+use crate::output::{list_json, print, print_json, tame, tell};
+use crate::remedy_words::{hint_with_command, with_command};
 use crate::setup;
 use progress::PullDisplay;
 
@@ -38,7 +39,8 @@ pub(crate) fn run(home: &RectoHome, command: &ModelCommand) -> CliResult<ExitCod
                     Some(name) => vec![setup::model_entry(&settings, name)?],
                     None => setup::model_entries(&settings)?,
                 };
-                check(&entries, json.json).await
+                let encoder = CheckedEncoder::load(&settings, name.as_deref());
+                check(&entries, encoder, json.json).await
             });
         }
         // Files come and go whatever the config says: a broken one is no hindrance.
@@ -125,23 +127,75 @@ struct CheckedModel<'a> {
     health: Result<ModelHealth, LlmError>,
 }
 
-/// Asks all servers at once. Fails when one can't be used.
-async fn check(entries: &[ModelEntry], json: bool) -> CliResult<ExitCode> {
+/// Asks all servers at once, and tells of the encoder that was chosen. Fails when one can't be
+/// used.
+async fn check(
+    entries: &[ModelEntry],
+    encoder: Option<CheckedEncoder>,
+    json: bool,
+) -> CliResult<ExitCode> {
     let checks =
         entries.iter().map(|entry| async { CheckedModel { entry, health: health(entry).await } });
     let found = join_all(checks).await;
-    let usable = found.iter().all(CheckedModel::is_usable);
+    let usable = found.iter().all(CheckedModel::is_usable)
+        && encoder.as_ref().is_none_or(|encoder| encoder.loaded.is_ok());
     if json {
         let mut report = list_json("models", found.iter().map(CheckedModel::json));
         report["ok"] = usable.into();
+        if let Some(encoder) = &encoder {
+            report["encoder"] = encoder.json();
+        }
         print_json(&report)?;
     } else {
         let mut table = TextTable::new(["name", "server", "model", "window", "tools"]);
         found.iter().for_each(|found| table.row(found.cells()));
         print(&table.draw(PageWidth::of_stdout()))?;
         found.iter().for_each(CheckedModel::tell_trouble);
+        if let Some(encoder) = &encoder {
+            encoder.tell();
+        }
     }
     Ok(if usable { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The encoder that `search.encoder` names, as far as it can be loaded.
+struct CheckedEncoder {
+    loaded: Result<Encoder, EncoderError>,
+}
+
+impl CheckedEncoder {
+    /// Loads the encoder, where one is set and no other model is asked about.
+    fn load(settings: &Settings, asked: Option<&str>) -> Option<CheckedEncoder> {
+        settings.search.encoder.as_ref().filter(|_| asked.is_none())?;
+        let encoder = setup::search_parts(settings).encoder?;
+        Some(CheckedEncoder { loaded: encoder.source().load() })
+    }
+
+    fn tell(&self) {
+        match &self.loaded {
+            Ok(encoder) => {
+                let (name, dimensions) = (tame(encoder.name()), encoder.dimensions());
+                tell(&format_args!("encoder: {name}, vectors of {dimensions} numbers"));
+            }
+            Err(error) => {
+                tell(&format_args!("error: encoder: {}", tame(&error.to_string())));
+                let hint = with_command(error.hint(), error.remedy().as_ref());
+                tell(&format_args!("hint: {}", tame(&hint)));
+            }
+        }
+    }
+
+    fn json(&self) -> Value {
+        match &self.loaded {
+            Ok(encoder) => {
+                json!({"name": &**encoder.name(), "dimensions": encoder.dimensions(), "ok": true})
+            }
+            Err(error) => {
+                let hint = with_command(error.hint(), error.remedy().as_ref());
+                json!({"ok": false, "error": error.to_string(), "hint": hint})
+            }
+        }
+    }
 }
 
 /// Asks the server about a model, and whether the window that was set can be had.

@@ -21,11 +21,11 @@ use super::problem::{ConfigProblem, SettingOrigin, ValueMismatch, listed, quoted
 use super::raw::NamedTable;
 use super::setting::{KeyPath, LayerSetting};
 use super::settings::{
-    AgentSettings, ContextSettings, DelegateSettings, DiscordSettings, GatewaySettings,
-    HistorySettings, LogSettings, MemorySettings, ModelSettings, PlacedValue, SearchGroupSettings,
-    SearchKeys, SearchSettings, SessionKeys, Settings, SkillSettings, StoreSettings,
-    TelegramSettings, TelemetrySettings, ToolSettings, TopLevelKeys, TranscriptSettings,
-    WindowKeys,
+    AgentSettings, ContextSettings, DelegateSettings, DiscordSettings, EncoderChoice,
+    GatewaySettings, HistorySettings, LogSettings, MemorySettings, ModelSettings, PlacedValue,
+    SearchGroupSettings, SearchKeys, SearchSettings, SessionKeys, Settings, SkillSettings,
+    StoreSettings, TelegramSettings, TelemetrySettings, ToolSettings, TopLevelKeys,
+    TranscriptSettings, WindowKeys,
 };
 use super::tables::SettingType;
 use super::value::{self, SettingValue};
@@ -175,18 +175,34 @@ impl<'a> SettingsResolver<'a> {
     }
 
     fn search(&mut self) -> Option<SearchSettings> {
+        let folder = self.encoder_folder();
         let keys = SearchKeys::read(self, &[])?;
         let SearchKeys { enabled, preset, top_k, top_n, include_score, floor, .. } = keys;
         let groups =
             ItemGroup::ALL.map(|group| (group, SearchGroupSettings::read(self, &[group.name()])));
         Some(SearchSettings {
             enabled,
+            encoder: folder.or(keys.encoder.map(EncoderChoice::Model)),
             preset: preset?,
             all: SearchGroupSettings { top_k, top_n, include_score, floor },
             groups: groups.map(|(group, found)| (group, found.unwrap_or_default())).to_vec(),
             list_lines: keys.list_lines,
             list_tokens: keys.list_tokens,
         })
+    }
+
+    /// The folder of the encoder, where it is named by one.
+    fn encoder_folder(&mut self) -> Option<EncoderChoice> {
+        let path = KeyPath::fill("search.encoder", &[]);
+        let setting = self.settings.get_mut(&path)?;
+        match &setting.value {
+            Some(SettingValue::Text(text)) if paths::has_folder(text) => {
+                let folder = paths::expand(text, self.sources).ok();
+                setting.kind = KeyKind::Path;
+                folder.map(EncoderChoice::Folder)
+            }
+            _ => None,
+        }
     }
 
     /// The bot of Telegram. Whom it lets in is said by ids alone: there is no word for everybody.

@@ -293,6 +293,12 @@ settings_tables! {
     pub(super) struct SearchKeys in "search." {
         /// Whether a turn looks for items with `include = "agent"` that fit its message.
         enabled: bool = default("true").example("false");
+        /// The encoder that compares messages and items by meaning: the folder of a sentence
+        /// encoder of the shape of BERT, as sentence-transformers saves it, or the name of a model
+        /// that was pulled. When it changes, all texts are embedded anew in the background, and
+        /// until then words decide. [search.md](search.md#another-encoder) names some to try.
+        encoder: Option<String> = prose("`minilm` (all-MiniLM-L6-v2)")
+            .example("\"~/encoders/multilingual-e5-small\"");
         /// How many items are taken, and how sure search has to be of each: at most 3 from a
         /// probability of 0.6 on, 5 from 0.4 on, or 8 from 0.25 on.
         preset: Option<SearchPreset> = default("normal").example("\"conservative\"");
@@ -719,6 +725,8 @@ pub struct TranscriptSettings {
 pub struct SearchSettings {
     /// Whether turns search at all.
     pub enabled: bool,
+    /// The encoder, where another is set than the built-in one.
+    pub encoder: Option<EncoderChoice>,
     /// What holds where nothing else is set.
     pub preset: SearchPreset,
     /// What is set for all groups.
@@ -729,6 +737,15 @@ pub struct SearchSettings {
     pub list_lines: u32,
     /// The most tokens of that list.
     pub list_tokens: u32,
+}
+
+/// An encoder that a person has chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EncoderChoice {
+    /// A model in the folder of models, by its name.
+    Model(String),
+    /// The folder that it is in.
+    Folder(PathBuf),
 }
 
 /// A value and where it was set.

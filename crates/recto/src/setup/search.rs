@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use recto_agent::{LazyEncoder, SearchParts};
 use recto_models::{KnownModel, Library};
-use recto_search::{ChoiceOptions, EncoderFiles, SearchOptions};
+use recto_search::{ChoiceOptions, EncoderFiles, EncoderSource, SearchOptions};
 
-use crate::config::{SearchGroupSettings, SearchSettings, Settings};
+use crate::config::{EncoderChoice, SearchGroupSettings, SearchSettings, Settings};
 
 /// The model that turns texts into vectors, and its two files.
 const ENCODER: &str = "minilm";
@@ -14,7 +14,7 @@ const WEIGHTS: &str = "model.safetensors";
 const TOKENIZER: &str = "tokenizer.json";
 
 pub(crate) fn search_parts(settings: &Settings) -> SearchParts {
-    let encoder = encoder_files(settings).map(|files| Arc::new(LazyEncoder::new(files)));
+    let encoder = encoder_source(settings).map(|source| Arc::new(LazyEncoder::new(source)));
     SearchParts { options: options(&settings.search), encoder }
 }
 
@@ -37,6 +37,25 @@ fn laid_over(below: ChoiceOptions, set: &SearchGroupSettings) -> ChoiceOptions {
         include_score: set.include_score.map_or(below.include_score, |score| score as f32),
         floor: set.floor.map_or(below.floor, |floor| floor as f32),
     }
+}
+
+/// Where the encoder is: the folder that is set, or the built-in one's files.
+fn encoder_source(settings: &Settings) -> Option<EncoderSource> {
+    let library = Library::new(&settings.model_files);
+    match &settings.search.encoder {
+        Some(EncoderChoice::Folder(folder)) => Some(EncoderSource::Chosen(folder.clone())),
+        Some(EncoderChoice::Model(name)) if !is_built_in(&library, name) => {
+            let folder =
+                library.find(name).and_then(|model| Some(model.main()?.parent()?.to_owned()));
+            let folder = folder.unwrap_or_else(|| library.folder().join(name));
+            Some(EncoderSource::Chosen(folder))
+        }
+        Some(EncoderChoice::Model(_)) | None => encoder_files(settings).map(EncoderSource::BuiltIn),
+    }
+}
+
+fn is_built_in(library: &Library, name: &str) -> bool {
+    library.known_by(name).is_some_and(|model| model.name == ENCODER)
 }
 
 /// The encoder's files where a pull puts them, whether or not it has: it may while

@@ -173,3 +173,109 @@ mod dense {
         assert!(run.err.contains("checksum differs"), "{}", run.err);
     }
 }
+
+/// With an encoder that a person has chosen.
+mod chosen {
+    use recto_fakes::FakeEncoder;
+    use serde_json::json;
+
+    use super::*;
+
+    fn encoder(home: &Home, folder: &str) {
+        FakeEncoder::new().write(&home.path(folder));
+    }
+
+    /// Promise: `own-encoder`
+    #[test]
+    fn an_encoder_is_chosen_by_its_folder_or_by_its_name() {
+        let home = home();
+        encoder(&home, "encoders/tiny");
+        let how = |value: &str| {
+            home.write("config.toml", format!("search.encoder = '{value}'\n"));
+            search(&home, "commit messages", &[])["how"].clone()
+        };
+        let by_folder = how("encoders/tiny");
+        assert!(by_folder["dense_by"].as_str().unwrap().starts_with("tiny/int8-1/"), "{by_folder}");
+        assert_eq!(how(home.path("encoders/tiny").to_str().unwrap()), by_folder);
+        // By name, once it was pulled: the same encoder.
+        assert_eq!(how("tiny")["words"]["unusable"].is_object(), true);
+        home.ok(&["models", "pull", home.path("encoders/tiny").to_str().unwrap()]);
+        assert_eq!(how("tiny"), by_folder);
+        assert_eq!(how("Tiny"), by_folder);
+        // The built-in one has its names, and is not there.
+        assert_eq!(how("all-minilm"), json!({"words": "no_model"}));
+        let run = home.run(&["search", "commits", "--explain"]);
+        assert!(run.err.contains("by words alone"), "{}", run.err);
+        assert_eq!(how("./encoders/tiny"), by_folder);
+        let run = home.run(&["search", "commits", "--explain"]);
+        assert!(run.err.contains("by meaning and words (tiny/int8-1/"), "{}", run.err);
+    }
+
+    /// Promise: `own-encoder`
+    #[test]
+    fn a_chosen_encoder_is_told_by_doctor_and_by_models_check() {
+        let home = home();
+        encoder(&home, "encoders/tiny");
+        home.write("script.jsonl", "");
+        let config = "search.encoder = 'encoders/tiny'\n\
+                      [models.m]\nprovider = 'scripted'\nscript = 'script.jsonl'\n";
+        home.write("config.toml", config);
+        let doctor = |home: &Home| {
+            let run = home.run(&["doctor", "--json"]);
+            let report: Value = serde_json::from_str(&run.out).unwrap();
+            let findings = report["findings"].as_array().unwrap().clone();
+            findings.into_iter().find(|found| found["what"] == "search").unwrap()
+        };
+        let found = doctor(&home);
+        assert!(found["text"].as_str().unwrap().contains("(tiny/int8-1/"), "{found}");
+        let checked = home.run(&["models", "check", "--json"]);
+        assert_eq!(checked.code, 0, "{}", checked.err);
+        let encoder = &json(&checked.out)["encoder"];
+        assert_eq!((&encoder["ok"], &encoder["dimensions"]), (&json!(true), &json!(60)));
+        let run = home.run(&["models", "check"]);
+        assert!(run.err.contains("encoder: tiny/int8-1/"), "{}", run.err);
+
+        let path = home.path("encoders/tiny/config.json");
+        let config = fs::read_to_string(&path).unwrap().replace("bert", "mpnet");
+        fs::write(path, config).unwrap();
+        let found = doctor(&home);
+        assert_eq!(found["state"], "warning", "{found}");
+        let text = found["text"].as_str().unwrap();
+        assert!(text.starts_with("goes by words: ") && text.contains("`mpnet`"), "{text}");
+        assert!(found["hint"].as_str().unwrap().contains("search.encoder"), "{found}");
+        let run = home.run(&["models", "check"]);
+        assert_eq!(run.code, 1, "{}", run.err);
+        assert!(run.err.contains("error: encoder: ") && run.err.contains("mpnet"), "{}", run.err);
+        assert!(run.err.contains("hint: name another encoder"), "{}", run.err);
+        let checked = json(&home.run(&["models", "check", "--json"]).out);
+        assert_eq!((&checked["ok"], &checked["encoder"]["ok"]), (&json!(false), &json!(false)));
+        // A search goes on.
+        assert_eq!(found_by_words(&home), "commits");
+    }
+
+    fn found_by_words(home: &Home) -> String {
+        found(&search(home, "commit messages", &[]))[0].to_owned()
+    }
+
+    #[test]
+    fn bench_select_measures_the_encoder_that_is_set() {
+        let home = home();
+        encoder(&home, "encoders/tiny");
+        home.write("config.toml", "search.encoder = 'encoders/tiny'\n");
+        home.write(
+            "items.jsonl",
+            "{\"id\": \"a\", \"kind\": \"rule\", \"name\": \"tea\", \"text\": \"How tea is made.\"}\n",
+        );
+        home.write("queries.jsonl", "{\"id\": \"q\", \"query\": \"make tea\"}\n");
+        let [items, queries, out] =
+            ["items.jsonl", "queries.jsonl", "run.jsonl"].map(|name| home.path(name));
+        let text = |path: &std::path::PathBuf| path.to_str().unwrap().to_owned();
+        let (items, queries, out) = (text(&items), text(&queries), text(&out));
+        let run =
+            home.run(&["bench", "select", "--items", &items, "--queries", &queries, "--out", &out]);
+        assert_eq!(run.code, 0, "{}", run.err);
+        assert!(run.err.contains("by tiny/int8-1/"), "{}", run.err);
+        let line = json(&fs::read_to_string(&out).unwrap());
+        assert_eq!(line["ranked"], json!(["a"]));
+    }
+}

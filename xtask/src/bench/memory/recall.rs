@@ -54,7 +54,7 @@ pub(super) async fn embed(home: &YearHome, encoder: &EncoderFiles) -> Result<()>
     let agent = home.start(Some(encoder)).await?;
     loop {
         match recall(&agent, "the first thing", SearchPatience::OneSecond).await.how {
-            RankingBasis::Dense => return Ok(()),
+            RankingBasis::Dense | RankingBasis::DenseBy(_) => return Ok(()),
             RankingBasis::Words(WordsOnlyReason::NotReady { done, total }) if total > 0 => {
                 eprintln!("{done} of {total} texts are embedded");
             }
@@ -161,7 +161,7 @@ async fn recall(agent: &Agent, query: &str, patience: SearchPatience) -> RecallO
 
 /// A benchmark that measured a search by words as one by meaning would flatter.
 fn expect(recalled: &RecallOutcome, encoder: Option<&EncoderFiles>) -> Result<()> {
-    match (recalled.how == RankingBasis::Dense) == encoder.is_some() {
+    match recalled.how.is_dense() == encoder.is_some() {
         true => Ok(()),
         false => Err(format!("things were recalled {}", recalled.how).into()),
     }

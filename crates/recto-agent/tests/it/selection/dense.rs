@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use recto_agent::{Agent, EventKind, LazyEncoder, SearchParts, SearchPatience};
-use recto_fakes::FakeServer;
-use recto_search::{Encoder, EncoderFiles, SearchEntry};
+use recto_fakes::{FakeEncoder, FakeServer};
+use recto_search::{Encoder, EncoderFiles, EncoderSource, SearchEntry};
 use recto_store::EmbeddingKey;
 
 use super::{flow_example, found, item, play_flow_example, requests};
@@ -32,7 +32,7 @@ fn encoder() -> EncoderFiles {
     }
 }
 
-async fn agent(bench: &Bench, fake: &FakeServer, encoder: EncoderFiles) -> Agent {
+async fn agent(bench: &Bench, fake: &FakeServer, encoder: impl Into<EncoderSource>) -> Agent {
     let mut parts = bench.parts(vec![model("fake", fake)]);
     parts.search = SearchParts {
         encoder: Some(Arc::new(LazyEncoder::new(encoder))),
@@ -150,6 +150,82 @@ fn a_damaged_encoder_is_told_once_and_words_go_on() {
         }
         // Once the file is whole, it is used.
         fs::write(&files.weights, &weights).unwrap();
+        warm(&agent).await;
+        say(&agent, session, "How do I authenticate?").await;
+        let last = requests(agent.store(), session).await.pop().unwrap();
+        assert!(last.found[0].scores.cosine.is_some());
+    });
+}
+
+/// Promise: `encoders-never-mix`
+#[test]
+fn another_encoder_embeds_all_texts_anew_and_those_of_before_go() {
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
+    flow_example(&bench);
+    let folder = tempfile::tempdir().unwrap();
+    // The second one has other dimensions, too.
+    let [first, second] = [("one", 60), ("two", 90)].map(|(name, hidden)| {
+        let path = folder.path().join(name);
+        FakeEncoder { hidden, ..FakeEncoder::new() }.write(&path);
+        path
+    });
+    runtime().block_on(async {
+        let kept = async |agent: &Agent, path: &PathBuf| {
+            let model = Encoder::load_folder(path).unwrap().name().clone();
+            let by = EmbeddingKey { shelf: "items of main".into(), model };
+            agent.store().embeddings(by).await.unwrap().len()
+        };
+        let earlier = agent(&bench, &fake, EncoderSource::Chosen(first.clone())).await;
+        warm(&earlier).await;
+        let count = kept(&earlier, &first).await;
+        assert!(count > 0);
+        drop(earlier);
+        let later = agent(&bench, &fake, EncoderSource::Chosen(second.clone())).await;
+        assert_eq!((kept(&later, &first).await, kept(&later, &second).await), (count, 0));
+        warm(&later).await;
+        assert_eq!((kept(&later, &first).await, kept(&later, &second).await), (0, count));
+        // The record says which encoder decided.
+        let session = session(&later, "k").await;
+        say(&later, session, "How do I authenticate?").await;
+        let last = later.store().last_request(session).await.unwrap().unwrap();
+        let name = last.notes["search"]["dense_by"].as_str().unwrap().to_owned();
+        assert!(name.starts_with("two/int8-1/"), "{name}");
+    });
+}
+
+/// Promise: `own-encoder`
+#[test]
+fn a_chosen_encoder_that_cannot_be_used_is_told_and_recorded_and_words_go_on() {
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
+    flow_example(&bench);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tiny");
+    FakeEncoder::new().write(&path);
+    let weights = fs::read(path.join("model.safetensors")).unwrap();
+    fs::remove_file(path.join("model.safetensors")).unwrap();
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake, EncoderSource::Chosen(path.clone())).await;
+        let session = session(&agent, "k").await;
+        let mut told = Vec::new();
+        for _ in 0..2 {
+            let events = events(submit(&agent, session, "How do I authenticate?").await).await;
+            told.extend(events.into_iter().filter_map(|event| match event {
+                EventKind::Notice(notice) => Some(notice.text),
+                _ => None,
+            }));
+        }
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains("by words alone"), "{told:?}");
+        assert!(told[0].contains("tiny/model.safetensors"), "{told:?}");
+        let last = agent.store().last_request(session).await.unwrap().unwrap();
+        let why = &last.notes["search"]["words"]["unusable"];
+        assert!(why["problem"].as_str().unwrap().contains("tiny/model.safetensors"), "{why}");
+        assert!(why["hint"].as_str().unwrap().contains("search.encoder"), "{why}");
+        for request in requests(agent.store(), session).await {
+            assert_eq!(found(&request), ["c"]);
+        }
+        // Once the file is there, it is used.
+        fs::write(path.join("model.safetensors"), weights).unwrap();
         warm(&agent).await;
         say(&agent, session, "How do I authenticate?").await;
         let last = requests(agent.store(), session).await.pop().unwrap();

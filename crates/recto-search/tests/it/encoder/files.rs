@@ -100,7 +100,10 @@ fn weights_of_another_model_are_refused() {
             .ends_with("has the shape [384, 30522] instead of [30522, 384]")
     );
     let name = "\"embeddings.LayerNorm.bias\":{\"dtype\":";
-    assert!(with(&format!("{name}\"F32\""), &format!("{name}\"I32\"")).ends_with("of type I32"));
+    assert!(
+        with(&format!("{name}\"F32\""), &format!("{name}\"I32\""))
+            .ends_with("of type I32: F32, F16 and BF16 are read")
+    );
 
     let mut spoiled = whole.clone();
     let last = spoiled.len() - 2_000_000;

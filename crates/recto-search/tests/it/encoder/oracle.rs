@@ -132,12 +132,12 @@ impl Oracle {
     }
 }
 
-fn add(rows: &mut [Vec<f32>], others: &[Vec<f32>]) {
+pub(super) fn add(rows: &mut [Vec<f32>], others: &[Vec<f32>]) {
     let both = rows.iter_mut().flatten().zip(others.iter().flatten());
     both.for_each(|(value, other)| *value += other);
 }
 
-fn gelu(x: f32) -> f32 {
+pub(super) fn gelu(x: f32) -> f32 {
     (0.5 * f64::from(x) * (1.0 + erf(f64::from(x) / std::f64::consts::SQRT_2))) as f32
 }
 

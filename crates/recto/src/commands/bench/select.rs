@@ -17,8 +17,8 @@ use recto_context::{
     write_list,
 };
 use recto_search::{
-    Embedding, Encoder, EncoderError, GroupChoice, MissingVector, PackedVector, SearchEntry,
-    SearchIndex, SearchMessage, SearchOptions, choose_listed,
+    Embedding, Encoder, EncoderError, EncoderSource, GroupChoice, MissingVector, PackedVector,
+    SearchEntry, SearchIndex, SearchMessage, SearchOptions, choose_listed,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -98,7 +98,7 @@ pub(super) fn run(
     };
     let mut out = BufWriter::new(File::create(out_file).map_err(failed)?);
     let parts = setup::search_parts(&settings);
-    let encoder = encoder(parts.encoder.as_ref().map(|encoder| encoder.files()));
+    let encoder = encoder(parts.encoder.as_ref().map(|encoder| encoder.source()));
     let list_tokens = Tokens::new(settings.search.list_tokens);
     let bench = SelectBench::index_items(items, encoder, parts.options, list_tokens);
     let begun = Instant::now();
@@ -128,7 +128,7 @@ fn check_scopes(path: &Path, queries: &[(usize, QueryLine)]) -> CliResult {
 }
 
 /// The encoder, or word of why the search goes by words alone, as a turn's would.
-fn encoder(files: Option<&recto_search::EncoderFiles>) -> Option<Encoder> {
+fn encoder(source: Option<&EncoderSource>) -> Option<Encoder> {
     let tell_problem = |error: EncoderError| match error {
         EncoderError::Missing { .. } => tell(
             &"by words alone: there is no embedding model\n  hint: run `recto models pull minilm`",
@@ -138,7 +138,7 @@ fn encoder(files: Option<&recto_search::EncoderFiles>) -> Option<Encoder> {
             tell(&format_args!("by words alone: {error}\n  hint: {hint}"));
         }
     };
-    Encoder::load(files?).map_err(tell_problem).ok()
+    source?.load().map_err(tell_problem).ok()
 }
 
 /// The items of the file, indexed and ready to be ranked.
@@ -180,6 +180,7 @@ impl SelectBench {
         let mut index = SearchIndex::default();
         index.update(entries);
         if let Some(encoder) = &encoder {
+            index.set_space(encoder.space().clone());
             embed(&mut index, encoder);
         }
         SelectBench { index, encoder, options, list_tokens, items }
@@ -190,7 +191,7 @@ impl SelectBench {
         let begun = Instant::now();
         let message = SearchMessage::new(&query.query, query.before.as_deref());
         let embed =
-            |encoder: &Encoder| message.texts().map(|text| encoder.encode_one(text)).collect();
+            |encoder: &Encoder| message.texts().map(|text| encoder.encode_query(text)).collect();
         let embeddings: Vec<Embedding> = self.encoder.as_ref().map(embed).unwrap_or_default();
         let asked = message.query(&embeddings);
         let in_scope = |id: &ItemId| match among {
@@ -292,13 +293,14 @@ fn embed(index: &mut SearchIndex, encoder: &Encoder) {
     for (number, batch) in missing.chunks(BATCH).enumerate() {
         progress.show(number * BATCH, missing.len(), "texts embedded");
         let texts: Vec<&str> = batch.iter().map(|missing| &*missing.text).collect();
-        let vectors = encoder.encode(&texts);
+        let vectors = encoder.encode_documents(&texts);
         let key = |missing: &MissingVector| missing.key;
         index.supply(batch.iter().map(key).zip(vectors.iter().map(PackedVector::from)));
     }
     progress.end();
     let seconds = begun.elapsed().as_secs_f64();
-    tell(&format_args!("{} texts embedded in {seconds:.1} s", missing.len()));
+    let (count, name) = (missing.len(), encoder.name());
+    tell(&format_args!("{count} texts embedded in {seconds:.1} s by {}", tame(name)));
 }
 
 /// The display of how far something is: one line for a person, a line now and then for others.

@@ -23,7 +23,7 @@ const SHARE: f32 = 0.1;
 /// Reports messages in a language that the encoder does not know, where there are some.
 pub(super) async fn finding(settings: &Settings, encoder: &Encoder) -> Option<DoctorFinding> {
     let typed = last_messages(settings).await?;
-    let read = typed.iter().map(|text| encoder.count_words(text));
+    let read = typed.iter().filter_map(|text| encoder.count_words(text));
     let read: Vec<_> = read.filter(|words| words.is_telling()).collect();
     let foreign = read.iter().filter(|words| words.is_foreign()).count();
     if foreign < FEW || (foreign as f32) < SHARE * read.len() as f32 {
@@ -33,10 +33,11 @@ pub(super) async fn finding(settings: &Settings, encoder: &Encoder) -> Option<Do
         "{foreign} of the last {} are in a language that the encoder ({}) hardly knows: search \
          finds little for them by meaning",
         counted(read.len(), "message"),
-        Encoder::NAME
+        encoder.name()
     );
     let hint = "what has words in common with a message is found all the same: describe items in \
-                the languages that you write in";
+                the languages that you write in, or set a multilingual encoder (`search.encoder`; \
+                docs/search.md names some)";
     let found = DoctorFinding::new("language", FindingState::Warning, text).hint(hint.to_owned());
     Some(found.data(json!({"messages": read.len(), "foreign": foreign})))
 }

@@ -46,7 +46,7 @@ pub(super) fn is_model_file(model: &str) -> bool {
 }
 
 /// Whether a text is a path rather than a name.
-fn has_folder(text: &str) -> bool {
+pub(super) fn has_folder(text: &str) -> bool {
     text.starts_with('~') || Path::new(text).components().count() > 1
 }
 
