@@ -288,7 +288,10 @@ fn a_clients_long_history_is_cut_where_all_are() {
         let request = last_request(agent.store(), session).await;
         assert!(request.layer(Layer::History).count() <= 50);
         let dropped = request.dropped.iter().find(|entry| entry.layer == Layer::History).unwrap();
-        assert_eq!(dropped.reason.describe(), "more than history.max_messages = 50");
+        assert_eq!(
+            dropped.reason.describe(),
+            "more than history.max_messages = 50, so cut to 75% of it"
+        );
         // All of it again, with the reply: nothing is stored again, and the prefix holds.
         let messages = agent.store().messages(session, None).await.unwrap();
         assert_eq!(messages.len(), 202);
