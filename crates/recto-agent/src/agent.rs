@@ -6,7 +6,7 @@ use std::time::Duration;
 use recto_context::{Audience, AudienceKind, Catalog, TokenCounter, Tokens};
 use recto_store::{
     BindingKey, Moment, NewSession, RowId, SessionHolder, SessionId, SessionName, SessionNameError,
-    Store, StoreError, StoredCompaction, StoredSession, TurnId,
+    SessionState, Store, StoreError, StoredCompaction, StoredSession, TurnId,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
@@ -25,7 +25,7 @@ use crate::mailboxes::MailboxRegistry;
 use crate::memories::AgentMemories;
 use crate::notice::TurnNotice;
 use crate::options::{AgentParts, CompactionSetting, ModelEntry, SessionSettings};
-use crate::preview::RequestPreview;
+use crate::preview::{RequestPreview, preview_first_request};
 use crate::rights::{Right, is_attended, may_reach};
 use crate::search::Searcher;
 use crate::shared::{AgentShared, WorkKind, counter_from};
@@ -217,7 +217,12 @@ impl Agent {
 
     /// The model entries, the default first.
     pub fn models(&self) -> &[ModelEntry] {
-        &self.shared.parts.models
+        self.shared.models()
+    }
+
+    /// Gives models to an agent that began without any. One that has some keeps those.
+    pub fn add_found_models(&self, models: Vec<ModelEntry>) {
+        self.shared.add_found_models(models);
     }
 
     /// The model entry of that name.
@@ -379,24 +384,13 @@ impl Agent {
         conversation: &Conversation,
         name: &str,
     ) -> AgentResult<StoredSession> {
-        let agent = self.name().to_owned();
         let audience = conversation.audience(&self.shared.parts.options.name);
         let key = conversation.key(&self.shared.parts.options.name);
-        let new = NewSession {
-            agent,
-            name: match SessionName::new(name) {
-                Err(SessionNameError::Number) => None,
-                name => Some(name?),
-            },
-            surface: conversation.surface.clone(),
-            at: Moment::now(),
-            settings: SessionSettings {
-                audience: Some(audience.clone()),
-                folder: self.shared.parts.options.folder.clone(),
-                ..SessionSettings::default()
-            }
-            .to_store(),
+        let name = match SessionName::new(name) {
+            Err(SessionNameError::Number) => None,
+            name => Some(name?),
         };
+        let new = self.new_session(conversation, name);
         let bound = self.bind(&key, new.clone()).await?;
         let before = SessionSettings::from_store(&bound.settings).audience();
         if before.who == audience.who {
@@ -405,6 +399,22 @@ impl Agent {
         // Nobody else has this key, but of an old session nobody may know before whom it is held.
         self.store().archive(bound.id, Moment::now()).await?;
         self.bind(&key, new).await
+    }
+
+    /// The session with which a conversation begins.
+    fn new_session(&self, conversation: &Conversation, name: Option<SessionName>) -> NewSession {
+        NewSession {
+            agent: self.name().to_owned(),
+            name,
+            surface: conversation.surface.clone(),
+            at: Moment::now(),
+            settings: SessionSettings {
+                audience: Some(conversation.audience(&self.shared.parts.options.name)),
+                folder: self.shared.parts.options.folder.clone(),
+                ..SessionSettings::default()
+            }
+            .to_store(),
+        }
     }
 
     async fn bind(&self, key: &BindingKey, new: NewSession) -> AgentResult<StoredSession> {
@@ -503,6 +513,20 @@ impl Agent {
         let (answer, answered) = oneshot::channel();
         self.post(session, MailboxItem::Preview(Box::new(inbound), answer))?;
         answered.await.map_err(|_| self.missing_answer())?
+    }
+
+    /// What a model would be sent for the first message of a conversation. No session begins by
+    /// it.
+    pub async fn preview_first(
+        &self,
+        conversation: &Conversation,
+        inbound: Inbound,
+    ) -> AgentResult<RequestPreview> {
+        inbound.actor.must_have(Right::Inspect)?;
+        self.must_hold(&inbound.actor, conversation)?;
+        let name = None;
+        let state = SessionState::unstored(self.new_session(conversation, name));
+        preview_first_request(&self.shared, state, &inbound).await
     }
 
     /// Hands in mail for a session.

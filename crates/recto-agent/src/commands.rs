@@ -251,6 +251,16 @@ impl ChatCommand {
             _ => None,
         }
     }
+
+    /// The setting that it changes.
+    pub fn changed_setting(&self) -> Option<&'static str> {
+        match self {
+            ChatCommand::Model(change) | ChatCommand::Mode(change) | ChatCommand::Set(change) => {
+                change.as_ref().map(|change| change.key)
+            }
+            _ => None,
+        }
+    }
 }
 
 impl SettingChange {

@@ -3,7 +3,7 @@
 use recto_context::{
     Layer, OverBudget, Remedy, RequestContext, SpeakerName, Tokens, TypedMemory, nearest_name,
 };
-use recto_llm::LlmError;
+use recto_llm::{IS_BUILT_IN, LlmError};
 use recto_store::{
     RequestId, RunId, SessionId, SessionNameError, StoreError, StoredSession, TurnId,
 };
@@ -70,8 +70,10 @@ pub enum AgentError {
     #[strum(message = "send another message")]
     StateLost { turn: TurnId },
     /// There is no model to ask.
-    #[error("no model is configured")]
-    #[strum(message = "add a [models.NAME] table to the config")]
+    #[error("no model is configured, and none was found")]
+    #[strum(
+        message = "pull one that Recto runs itself, start Ollama, or name a model in the config"
+    )]
     NoModel,
     /// The session or the person names a model that is not there.
     #[error("there is no model `{name}`")]
@@ -351,6 +353,7 @@ impl AgentError {
             | AgentError::UnknownToRequest { nearest: None, .. } => Some(Remedy::ListItems),
             AgentError::SessionOpen { name } => Some(Remedy::OpenSession { name: name.clone() }),
             AgentError::NothingAsked => Some(Remedy::ListApprovals),
+            AgentError::NoModel => IS_BUILT_IN.then_some(Remedy::PullFirstModel),
             AgentError::NoSuchTurn { .. } => Some(Remedy::ListTurns),
             AgentError::NoTurnYet => Some(Remedy::Talk),
             AgentError::SentNothing { sent: Some(turn), .. } => {
@@ -379,6 +382,7 @@ impl AgentError {
     pub fn code(&self) -> &'static str {
         match self {
             AgentError::Llm(error) | AgentError::Model { error, .. } => error.code(),
+            AgentError::Store(error) => error.code(),
             AgentError::Remember(RememberError::File(MemoryError::Secret { .. })) => {
                 AgentError::SECRET
             }

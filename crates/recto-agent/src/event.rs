@@ -16,7 +16,7 @@ use recto_store::{
     ApprovalAnswer, ApprovalExtent, ApprovalId, Moment, RequestId, SessionId, StoredApproval,
     TurnEnding, TurnId,
 };
-use recto_tools::ToolOutcome;
+use recto_tools::{ActionFields, ToolOutcome, UnseenSkill};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -185,6 +185,12 @@ pub struct ApprovalQuestion {
 }
 
 impl ApprovalQuestion {
+    /// The skill that whoever allows it gives its rights for good, if this is its first call.
+    pub fn unseen_skill(&self) -> Option<UnseenSkill> {
+        let fields = ActionFields::deserialize(self.action.as_ref()?).ok()?;
+        fields.unseen_skill().cloned()
+    }
+
     /// The question of an approval.
     pub fn from_approval(approval: &StoredApproval) -> Self {
         ApprovalQuestion {

@@ -28,6 +28,7 @@ mod event;
 mod event_log;
 mod event_stream;
 mod exact_counts;
+mod guests;
 mod inbound;
 mod inventory;
 mod item_search;
@@ -94,6 +95,7 @@ pub use event::{
 };
 pub use event_stream::{EventCursor, EventListener};
 pub use exact_counts::assemble_for;
+pub use guests::{GuestBook, GuestStanding, SessionGuest};
 pub use inbound::{Inbound, InboundReading, InputSource, SurfaceMessage};
 pub use inventory::{AgentInventory, IncludeSettings, SourceFileView};
 pub use item_search::{

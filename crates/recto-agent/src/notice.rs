@@ -166,7 +166,7 @@ impl NoticeFacts {
                 "the reply was ended: the model repeated the same words over and over".to_owned()
             }
             NoticeFacts::NothingRemembered => {
-                "nothing was remembered: the model did not store what you asked for".to_owned()
+                "nothing was remembered: what you asked for was not stored".to_owned()
             }
             NoticeFacts::PromptCut { counted, expected } => format!(
                 "the server counted {counted} tokens in a prompt of about {expected}: it seems to \

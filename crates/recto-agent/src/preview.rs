@@ -3,7 +3,7 @@
 use recto_context::{
     Comparison, MessageId, RequestContext, SummaryBy, TurnNumber, compare_requests, visible_text,
 };
-use recto_store::{Moment, NewCompaction};
+use recto_store::{Moment, NewCompaction, SessionState};
 
 use crate::agent_catalog::CatalogPurpose;
 use crate::error::AgentResult;
@@ -35,9 +35,26 @@ pub(crate) async fn preview_request(
     session: &mut SessionCache,
     inbound: &Inbound,
 ) -> AgentResult<RequestPreview> {
-    let text = visible_text(&inbound.content);
     session.refresh(shared).await?;
     session.load_previous(shared).await;
+    preview_in(shared, session, inbound).await
+}
+
+/// Assembles the request for the first message of a session that has not begun.
+pub(crate) async fn preview_first_request(
+    shared: &AgentShared,
+    state: SessionState,
+    inbound: &Inbound,
+) -> AgentResult<RequestPreview> {
+    preview_in(shared, &mut SessionCache::unstored(state), inbound).await
+}
+
+async fn preview_in(
+    shared: &AgentShared,
+    session: &mut SessionCache,
+    inbound: &Inbound,
+) -> AgentResult<RequestPreview> {
+    let text = visible_text(&inbound.content);
     let (session, previous) = session.loaded()?;
     let chosen = TurnModel::choose(shared, session, &inbound.settings)?;
     chosen.0.check_images(&inbound.content).await?;

@@ -9,6 +9,7 @@ mod encoder;
 mod vectors;
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -38,6 +39,9 @@ const RANK_WAIT: Duration = Duration::from_millis(200);
 /// long it waits then.
 const MANY_MISSING: usize = 400;
 const BRIEF_WAIT: Duration = Duration::from_millis(50);
+
+/// So many entries are looked through for words within some tens of microseconds.
+const FEW_ENTRIES: usize = 100;
 
 /// How much of a query is read: what comes later could hardly change what it asks.
 const MOST_QUERY: usize = 64 << 10;
@@ -342,8 +346,8 @@ impl Searcher {
         patience: SearchPatience,
         judge: impl FnOnce(&SearchIndex, &SearchQuery<'_>) -> (T, bool) + Send + 'static,
     ) -> (T, RankingBasis) {
-        let encoder = match self.ready_encoder(&content).filter(|_| is_worth_it(query, patience)) {
-            Some(encoder) => Ok(encoder),
+        let encoder = match self.ready_encoder(&content, is_worth_it(query, patience)) {
+            Some(encoder) => encoder,
             None => self.prepare_in_time(content, query, is_candidate, patience).await,
         };
         let ranking = self.clone().rank(query.clone(), encoder, judge);
@@ -358,16 +362,26 @@ impl Searcher {
         }
     }
 
-    /// The encoder, where there is nothing to prepare.
-    fn ready_encoder(&self, content: &IndexContent) -> Option<Encoder> {
+    /// The encoder or why there is none, where there is nothing to prepare.
+    fn ready_encoder(
+        &self,
+        content: &IndexContent,
+        is_worth_it: bool,
+    ) -> Option<Result<Encoder, WordsOnlyReason>> {
         let is_held = match content {
             IndexContent::Exactly(entries) => {
                 is_same(self.0.holds.try_lock().ok()?.as_ref(), entries)
             }
             IndexContent::Also(entries) => entries.is_empty(),
         };
-        let encoder = self.0.encoder.as_ref()?.loaded()?;
-        (is_held && self.0.index.try_read()?.is_complete()).then_some(encoder)
+        let lazy = match &self.0.encoder {
+            _ if !is_held => return None,
+            _ if !is_worth_it => return Some(Err(WordsOnlyReason::NothingNamed)),
+            None => return Some(Err(WordsOnlyReason::NoModel)),
+            Some(lazy) => lazy,
+        };
+        let encoder = lazy.loaded()?;
+        self.0.index.try_read()?.is_complete().then_some(Ok(encoder))
     }
 
     /// Prepares everything, as far as there is time for it.
@@ -460,27 +474,42 @@ impl Searcher {
         .await
     }
 
-    /// Looks into the index where waiting for it does no harm.
+    /// Looks into the index where waiting for it does no harm. By words alone, a few entries are
+    /// looked through sooner than another thread is woken for it.
     async fn rank<T: Send + 'static>(
         self,
         query: SearchMessage,
         encoder: Result<Encoder, WordsOnlyReason>,
         judge: impl FnOnce(&SearchIndex, &SearchQuery<'_>) -> (T, bool) + Send + 'static,
     ) -> Option<(T, RankingBasis)> {
-        run_blocking(move || {
-            let lazy = self.0.encoder.as_ref();
-            let embeddings = lazy.zip(encoder.as_ref().ok());
-            let embeddings = embeddings.map(|(lazy, encoder)| lazy.embed_message(encoder, &query));
-            let embeddings: Vec<Embedding> = embeddings.unwrap_or_default();
-            let (ranked, dense) = judge(&self.index(), &query.query(&embeddings));
-            let how = match encoder {
-                Ok(encoder) if dense => RankingBasis::dense(&encoder),
-                Ok(_) => RankingBasis::Words(self.not_ready()),
-                Err(why) => RankingBasis::Words(why),
-            };
-            (ranked, how)
-        })
-        .await
+        if encoder.is_err()
+            && let Some(index) = self.0.index.try_read()
+            && index.len() <= FEW_ENTRIES
+        {
+            let look = || self.rank_now(&index, &query, encoder, judge);
+            return catch_unwind(AssertUnwindSafe(look)).ok();
+        }
+        run_blocking(move || self.rank_now(&self.index(), &query, encoder, judge)).await
+    }
+
+    fn rank_now<T>(
+        &self,
+        index: &SearchIndex,
+        query: &SearchMessage,
+        encoder: Result<Encoder, WordsOnlyReason>,
+        judge: impl FnOnce(&SearchIndex, &SearchQuery<'_>) -> (T, bool),
+    ) -> (T, RankingBasis) {
+        let lazy = self.0.encoder.as_ref();
+        let embeddings = lazy.zip(encoder.as_ref().ok());
+        let embeddings = embeddings.map(|(lazy, encoder)| lazy.embed_message(encoder, query));
+        let embeddings: Vec<Embedding> = embeddings.unwrap_or_default();
+        let (ranked, dense) = judge(index, &query.query(&embeddings));
+        let how = match encoder {
+            Ok(encoder) if dense => RankingBasis::dense(&encoder),
+            Ok(_) => RankingBasis::Words(self.not_ready()),
+            Err(why) => RankingBasis::Words(why),
+        };
+        (ranked, how)
     }
 
     /// The index to be read. Whoever panicked while writing left one that can be updated.

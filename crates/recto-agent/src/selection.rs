@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use recto_context::mode::speaks_for_tools;
 use recto_context::{
     AlikeItem, Catalog, IncludeMode, ItemId, ItemKind, MemorySnapshot, Pick, SessionItem,
 };
@@ -121,8 +122,7 @@ impl ItemQuery<'_> {
     /// Tools and skills that can speak for tools: those that are here, or may come.
     fn mode_candidates(&self, candidates: &HashSet<ItemId>) -> HashSet<ItemId> {
         let here = self.session.iter().map(|item| &item.item).filter(|_| self.decides_mode);
-        let speaks = |id: &&ItemId| matches!(id.kind, ItemKind::Tool | ItemKind::Skill);
-        here.chain(candidates).filter(speaks).cloned().collect()
+        here.chain(candidates).filter(|id| speaks_for_tools(id)).cloned().collect()
     }
 }
 

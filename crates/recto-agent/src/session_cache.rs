@@ -12,7 +12,7 @@ use recto_context::{
     RequestContext, SessionItem, SystemFiles, TurnNumber,
 };
 use recto_store::{
-    CompactionId, ItemState, ItemsRevision, SessionBasis, SessionCursor, SessionId,
+    CompactionId, ItemState, ItemsRevision, SessionBasis, SessionCursor, SessionId, SessionState,
     StoredRetraction, StoredSession,
 };
 use recto_workspace::{MemoryView, WorkspaceProblem};
@@ -75,6 +75,13 @@ impl SessionCache {
         SessionCache { id, loaded: None, previous: None }
     }
 
+    /// A session as it would begin, for a look at what would be sent in it.
+    pub(crate) fn unstored(state: SessionState) -> Self {
+        let mut session = SessionCache::new(state.session.id);
+        session.take_in(state, None);
+        session
+    }
+
     /// The session as it was last read, and the last request with it.
     pub(crate) fn loaded(
         &mut self,
@@ -122,6 +129,15 @@ impl SessionCache {
             before = None;
             state = store.load(self.id, SessionCursor::default()).await?;
         }
+        Ok(self.take_in(state, before))
+    }
+
+    /// Takes in what was read, behind what is known.
+    fn take_in(
+        &mut self,
+        state: SessionState,
+        before: Option<LoadedSession>,
+    ) -> &mut LoadedSession {
         let (mut messages, taken_back, mut stored, catalog) = match before {
             Some(before) => (before.messages, before.taken_back, before.stored, before.catalog),
             None => (Vec::new(), Vec::new(), StoredItems::default(), None),
@@ -150,7 +166,7 @@ impl SessionCache {
             session: state.session,
         });
         loaded.set_taken_back_apart();
-        Ok(loaded)
+        loaded
     }
 }
 

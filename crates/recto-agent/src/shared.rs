@@ -4,7 +4,7 @@
 mod readings;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use recto_context::{
@@ -40,6 +40,8 @@ const MOST_TOLD: usize = 1_000;
 #[derive(Debug)]
 pub(crate) struct AgentShared {
     pub(crate) parts: AgentParts,
+    /// Models that were found later, where the agent began without any.
+    found_models: OnceLock<Vec<ModelEntry>>,
     pub(crate) catalogs: CatalogCache,
     told_notices: Mutex<ToldNotices>,
     /// Rings when a person has answered a question.
@@ -85,6 +87,7 @@ impl AgentShared {
         parts.tools.add(Arc::new(DelegateTool::new(&link)));
         parts.tools.add(Arc::new(ScheduleTool::new(&link)));
         AgentShared {
+            found_models: OnceLock::new(),
             link,
             searcher,
             memories,
@@ -147,9 +150,24 @@ impl AgentShared {
         Ok(stored?)
     }
 
+    /// The model entries, the default first.
+    pub(crate) fn models(&self) -> &[ModelEntry] {
+        match self.parts.models.as_slice() {
+            [] => self.found_models.get().map_or(&[], Vec::as_slice),
+            models => models,
+        }
+    }
+
+    pub(crate) fn add_found_models(&self, models: Vec<ModelEntry>) {
+        if !models.is_empty() {
+            // Those that were found first stay: turns may be under way with them.
+            _ = self.found_models.set(models);
+        }
+    }
+
     /// The model entry of that name, or the first.
     pub(crate) fn model(&self, name: Option<&str>) -> AgentResult<&ModelEntry> {
-        let models = &self.parts.models;
+        let models = self.models();
         let Some(name) = name else { return models.first().ok_or(AgentError::NoModel) };
         models.iter().find(|entry| &*entry.name == name).ok_or_else(|| AgentError::NoSuchModel {
             name: name.to_owned(),

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use recto_context::{
     CallId, ContentHash, ContentPart, MessageBody, MessageId, ModeDecision, Remedy, Text, ToolCall,
-    TurnNumber,
+    TurnNumber, WantedCall,
 };
 use serde::{Deserialize, Serialize};
 
@@ -55,9 +55,14 @@ pub struct TurnState {
     /// The client's history, where it has one: the messages of the transcript that are in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     client_history: Option<MessageRanges>,
-    /// Whether the call was done that the message plainly asks for.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    wanted_call_done: bool,
+    /// How many rounds did the call that the message plainly asks for.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    wanted_rounds: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// The message that a turn answers, and the number of the turn that it opened. A turn that
@@ -152,6 +157,8 @@ pub struct TurnClosing {
 pub enum EndReason {
     /// The model said its last word.
     Answered,
+    /// The call was done that the message asks for, and it asks for nothing else.
+    WishMet,
     /// The model wants calls that are the client's to run.
     HandedOut,
     /// The model's last word was blank.
@@ -198,6 +205,7 @@ impl EndReason {
                 )
             }
             EndReason::Answered
+            | EndReason::WishMet
             | EndReason::HandedOut
             | EndReason::Empty
             | EndReason::Failed
@@ -216,7 +224,9 @@ impl EndReason {
     /// What the person is told, where the reply itself does not.
     pub fn notice(self) -> Option<String> {
         match self {
-            EndReason::Answered | EndReason::HandedOut | EndReason::Failed => None,
+            EndReason::Answered | EndReason::WishMet | EndReason::HandedOut | EndReason::Failed => {
+                None
+            }
             EndReason::Empty => Some("the model's answer was empty".to_owned()),
             EndReason::Stopped => Some("stopped".to_owned()),
             EndReason::Interrupted => Some(
@@ -254,19 +264,39 @@ impl TurnState {
             handed: Vec::new(),
             opening: None,
             client_history: None,
-            wanted_call_done: false,
+            wanted_rounds: 0,
         }
     }
 
-    /// Notes a call that did what it was asked.
-    pub(crate) fn note_done(&mut self, tool: &str) {
+    /// Notes the calls of a round that did what they were asked, by the names of their tools.
+    pub(crate) fn note_done<'t>(&mut self, mut tools: impl Iterator<Item = &'t str>) {
         let wanted = self.mode.wanted_call.as_ref();
-        self.wanted_call_done |= wanted.is_some_and(|wanted| *wanted.tool == *tool);
+        self.wanted_rounds +=
+            u32::from(wanted.is_some_and(|wanted| tools.any(|tool| *wanted.tool == *tool)));
     }
 
     /// Whether the message plainly asks for a call that was not done so far.
     pub(crate) fn lacks_wanted_call(&self) -> bool {
-        self.mode.wanted_call.is_some() && !self.wanted_call_done
+        self.mode.wanted_call.is_some() && self.wanted_rounds == 0
+    }
+
+    /// Whether all was done that the message asks for. On a short page the model has nothing to add
+    /// then, and a small one makes something up; on a full one it has the word, but not a second
+    /// call of the same kind.
+    fn is_wish_met(&self) -> bool {
+        let is_all = self.mode.wanted_call.as_ref().is_some_and(|wish| wish.beside.is_empty());
+        let enough = if self.mode.chosen.is_minimal() { 1 } else { 2 };
+        is_all && self.wanted_rounds >= enough
+    }
+
+    /// The state of a turn that goes on, with what is not stored of the wish in its message.
+    pub(crate) fn with_wish_of(mut self, message: &str) -> Self {
+        if let Some(stored) = &mut self.mode.wanted_call
+            && let Some(wish) = WantedCall::from_message(message)
+        {
+            *stored = wish;
+        }
+        self
     }
 
     /// The state with what the turn answers.
@@ -347,6 +377,9 @@ impl TurnState {
         match (input, std::mem::replace(&mut self.phase, TurnPhase::Ended)) {
             (StepInput::Results, TurnPhase::Running(_)) if !self.handed.is_empty() => {
                 self.hand_out()
+            }
+            (StepInput::Results, TurnPhase::Running(_)) if self.is_wish_met() => {
+                end(EndReason::WishMet)
             }
             (StepInput::Begin | StepInput::Resume, TurnPhase::Calling)
             | (StepInput::Results, TurnPhase::Running(_) | TurnPhase::HandedOut) => self.call(),

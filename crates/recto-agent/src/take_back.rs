@@ -20,6 +20,7 @@ use crate::agent::Agent;
 use crate::error::{AgentError, AgentResult};
 use crate::event::EventKind;
 use crate::inbound::Inbound;
+use crate::options::SessionSettings;
 use crate::record;
 use crate::session_cache::is_within;
 
@@ -119,7 +120,14 @@ impl LastExchange {
             // It would be said by somebody else, with other rights.
             return Err(AgentError::OthersMessage { name: sender.name });
         }
-        Ok(Inbound { content, replaces: self.replaced(reason), ..Inbound::text(actor, "") })
+        let mut inbound = Inbound { content, ..Inbound::text(actor, "") };
+        inbound.replaces = self.replaced(reason);
+        if let Some(turn) = &self.turn {
+            // The mode was chosen for the message, so it goes with it.
+            let said = SessionSettings::from_store(&turn.settings);
+            inbound.settings.context_mode = said.context_mode;
+        }
+        Ok(inbound)
     }
 }
 

@@ -277,6 +277,9 @@ impl TurnRun<'_> {
         for call in &closing.unanswered {
             self.answer_unrun(call, closing.outcome);
         }
+        if closing.outcome == EndReason::WishMet {
+            self.confirm_wish();
+        }
         if self.error.is_none() {
             self.error = closing.outcome.notice().map(|message| TurnError {
                 code: Cow::Borrowed(closing.outcome.into()),
@@ -311,6 +314,22 @@ impl TurnRun<'_> {
         trace::end_turn(self.turn_id, self.session.session.id, &finished);
         self.emit(EventKind::Finished(finished));
         Ok(())
+    }
+
+    /// Says what was done, in the words of the tool that did it: the model is not asked once more.
+    fn confirm_wish(&mut self) {
+        let wanted = self.state.mode().wanted_call.as_ref().map(|wanted| &*wanted.tool);
+        let result = |new: &NewMessage| match &new.message.body {
+            MessageBody::Tool { name, content, .. } if Some(&**name) == wanted => {
+                Some(capitalized(&visible_text(content)))
+            }
+            _ => None,
+        };
+        let Some(text) = self.pending.messages.iter().rev().find_map(result) else { return };
+        self.emit(EventKind::Text { text: text.clone() });
+        let content = vec![ContentPart::Text(text.as_str().into())];
+        self.push_message(MessageBody::Assistant { content, calls: Vec::new() });
+        self.reply_text = Some(text);
     }
 
     /// Brings the session's Markdown file up to date, where it has one. The store has all
@@ -439,7 +458,7 @@ impl EndReason {
     /// The ending under which the store keeps it.
     pub(crate) fn status(self) -> TurnEnding {
         match self {
-            EndReason::Answered => TurnEnding::Done,
+            EndReason::Answered | EndReason::WishMet => TurnEnding::Done,
             EndReason::HandedOut => TurnEnding::HandedOut,
             EndReason::Stopped => TurnEnding::Stopped,
             EndReason::Interrupted | EndReason::GivenUp => TurnEnding::Interrupted,
@@ -449,6 +468,13 @@ impl EndReason {
             | EndReason::Repeated => TurnEnding::Failed,
         }
     }
+}
+
+/// A text that begins like a sentence.
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).collect()
 }
 
 /// A reply without the stamps of the page that it begins with, and these: what stands in the history is

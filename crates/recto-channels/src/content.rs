@@ -24,6 +24,9 @@ pub(crate) struct AnswerButton {
     /// The turn that asks: a question of another is not answered, whatever its number.
     pub(crate) turn: TurnId,
     pub(crate) answer: ApprovalAnswer,
+    /// Whether whoever allows it trusts a skill for good.
+    #[serde(default)]
+    pub(crate) trusts_skill: bool,
 }
 
 /// The most characters of what a question shows.
@@ -61,7 +64,8 @@ impl DeliveryContent {
         let is_offered = |answer: &ApprovalAnswer| {
             may_answer(*answer) && !(*only_once && *answer == ApprovalAnswer::Session)
         };
-        let button = |answer| AnswerButton { approval: *approval, turn, answer };
+        let trusts_skill = question.unseen_skill().is_some();
+        let button = |answer| AnswerButton { approval: *approval, turn, answer, trusts_skill };
         let buttons: Vec<AnswerButton> =
             answers.into_iter().filter(is_offered).map(button).collect();
         if !buttons.iter().any(|button| button.answer == ApprovalAnswer::Once) {
@@ -101,6 +105,7 @@ impl AnswerButton {
     /// What is written on it.
     pub(crate) fn label(self) -> &'static str {
         match self.answer {
+            ApprovalAnswer::Once if self.trusts_skill => "Allow, and trust the skill",
             ApprovalAnswer::Once => "Allow once",
             ApprovalAnswer::Session => "Allow for this session",
             _ => "Deny",
@@ -127,7 +132,8 @@ impl AnswerButton {
             "deny" => ApprovalAnswer::Denied,
             _ => return None,
         };
-        Some(AnswerButton { approval: approval.parse().ok()?, turn: turn.parse().ok()?, answer })
+        let (approval, turn) = (approval.parse().ok()?, turn.parse().ok()?);
+        Some(AnswerButton { approval, turn, answer, trusts_skill: false })
     }
 }
 
@@ -205,7 +211,7 @@ mod tests {
         let (approval, turn) = (i64::MAX.to_string(), i64::MAX.to_string());
         let (approval, turn) = (approval.parse().unwrap(), turn.parse().unwrap());
         for answer in [ApprovalAnswer::Once, ApprovalAnswer::Session, ApprovalAnswer::Denied] {
-            let button = AnswerButton { approval, turn, answer };
+            let button = AnswerButton { approval, turn, answer, trusts_skill: false };
             assert!(button.data().len() <= 64, "a service takes no more");
             assert_eq!(AnswerButton::from_data(&button.data()), Some(button));
         }

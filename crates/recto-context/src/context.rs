@@ -263,10 +263,10 @@ impl DropReason {
     pub fn describe(&self) -> String {
         match self {
             DropReason::HistoryMessages { limit } => {
-                format!("more than history.max_messages = {limit}")
+                format!("more than history.max_messages = {limit}, so cut to 75% of it")
             }
             DropReason::HistoryTokens { limit } => {
-                format!("more than history.max_tokens = {}", limit.get())
+                format!("more than history.max_tokens = {}, so cut to 75% of it", limit.get())
             }
             DropReason::TrimmedEarlier => "trimmed in an earlier turn".to_owned(),
             DropReason::TakenBack => "taken back".to_owned(),

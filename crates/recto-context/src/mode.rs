@@ -237,6 +237,9 @@ pub struct WantedCall {
     /// What is to be remembered, in the person's own words.
     #[serde(default)]
     pub fact: Arc<str>,
+    /// Whether the person only names what is to be remembered ("my token"), and says nothing of it.
+    #[serde(skip)]
+    pub is_name: bool,
     /// What else the message says: that could be remembered, too. Records have it in the message.
     #[serde(skip)]
     pub beside: Arc<str>,
@@ -248,9 +251,10 @@ impl WantedCall {
 
     /// The call that `message` asks for, if it asks for one plainly.
     pub fn from_message(message: &str) -> Option<Self> {
-        let words::MemoryWish { matched, fact, beside } = words::find_memory_wish(message)?;
+        let words::MemoryWish { matched, fact, is_name, beside } =
+            words::find_memory_wish(message)?;
         let (tool, fact, beside) = (Self::REMEMBER.into(), fact.into(), beside.into());
-        Some(WantedCall { tool, matched, fact, beside })
+        Some(WantedCall { tool, matched, fact, is_name, beside })
     }
 }
 
@@ -376,7 +380,7 @@ fn decide_by_evidence(question: &ModeQuestion<'_>) -> ModeDecision {
     if let Some(reading) = words::find_path(question.message) {
         return by_words(Mode::Minimal, reading);
     }
-    if let Some(found) = question.found.filter(|found| !is_about_memory(found)) {
+    if let Some(found) = question.found {
         let decision = ModeDecision::new(Mode::Minimal, ModeReason::Found(found.item.to_string()));
         return ModeDecision { sure_tool: find_sure_tool(found), ..decision };
     }
@@ -396,12 +400,17 @@ fn decide_by_evidence(question: &ModeQuestion<'_>) -> ModeDecision {
 /// How probable a tool has to be for the model to have no other choice.
 const SURE: f32 = 0.9;
 
-/// Tools whose names are in much that only talks about memory ("can you remember things?"). Words
-/// decide about them: a plain wish ([`WantedCall`]) or an order, and not likeness.
+/// Tools whose names are in much that only talks about memory ("can you remember things?"). A plain
+/// wish ([`WantedCall`]) decides that one is called, and neither likeness nor the verb alone.
 const ABOUT_MEMORY: [&str; 2] = [WantedCall::REMEMBER, "forget"];
 
-fn is_about_memory(found: &Pick) -> bool {
-    found.item.kind == ItemKind::Tool && ABOUT_MEMORY.contains(&&*found.item.name)
+/// Whether an item that search finds speaks for a page with tools: see [`ModeQuestion::found`].
+pub fn speaks_for_tools(item: &ItemId) -> bool {
+    match item.kind {
+        ItemKind::Tool => !ABOUT_MEMORY.contains(&&*item.name),
+        ItemKind::Skill => true,
+        ItemKind::Rule | ItemKind::Reference | ItemKind::Memory => false,
+    }
 }
 
 /// The tool that search found, if there is hardly a doubt that it is meant.

@@ -44,6 +44,10 @@ use rows::{CandidateRow, ContentRow, DroppedRow, PartRow, RowCounts, SentRow, Te
 /// for this one.
 const VERSION: u32 = 1;
 
+/// About how many bytes a row takes, and how many rows all that is not in rows.
+const TYPICAL_ROW: usize = 160;
+const TYPICAL_REST: usize = 16;
+
 /// What is kept of a request: every part's place and reason, the texts only by hash.
 ///
 /// It is written by [`ContextRecord::to_json`] and read by [`ContextRecord::from_json`].
@@ -236,7 +240,8 @@ impl ContextRecord {
     /// The record as JSON with a line for each row, so that a store can keep it as its difference
     /// from the one before, line by line.
     pub fn to_json(&self) -> String {
-        json_lines::to_lines(self)
+        let rows = self.parts.len() + self.tools.len() + self.available.len();
+        json_lines::to_lines(self, (rows + TYPICAL_REST) * TYPICAL_ROW)
     }
 
     /// Reads a record. Its form is looked at first, so that one of another form is told from one

@@ -72,12 +72,14 @@ impl Redaction {
         }
     }
 
-    /// Where it stands first.
+    /// Where it stands first. A backslash in front of it may be half of an escape, which can't stay
+    /// without its other half.
     fn find(&self, text: &str) -> Option<Range<usize>> {
         let first = self.0.chars().next()?;
         let mut places = text.char_indices().filter(|(_, c)| *c == first || *c == '\\');
         places.find_map(|(start, _)| {
             let rest = self.rest_behind(&text[start..])?;
+            let start = if ends_in_open_escape(&text[..start]) { start - 1 } else { start };
             Some(start..text.len() - rest.len())
         })
     }
@@ -279,6 +281,12 @@ fn behind_escaped(text: &str, wanted: char, before: Option<char>) -> Option<&str
     escape.strip_prefix(letter).or_else(|| behind_units(escape, wanted))
 }
 
+/// Whether the last backslash of a text belongs to what follows.
+fn ends_in_open_escape(text: &str) -> bool {
+    let others = text.trim_end_matches('\\');
+    (text.len() - others.len()) % 2 == 1
+}
+
 fn behind_backslashes(text: &str) -> Option<&str> {
     let rest = text.trim_start_matches('\\');
     (rest.len() < text.len()).then_some(rest)
@@ -337,7 +345,11 @@ mod tests {
             let redacted = redaction(text).text(written);
             assert_eq!(redacted.as_deref(), Some(r#"{"q":"[redacted] now"}"#), "{text}");
         }
-        assert_eq!(redaction("nothing").text(r#"{"q":"\nothing"}"#), None, "a line break");
+        assert_eq!(
+            redaction("nothing").text(r#"{"q":"a\nothing"}"#).unwrap(),
+            r#"{"q":"a[redacted]"}"#,
+            "a path or a line break: it is gone, and what is left can be read"
+        );
         assert_eq!(
             redaction("zebra").text("zebrazebra, a zebr").unwrap(),
             "[redacted][redacted], a zebr"

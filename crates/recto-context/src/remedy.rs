@@ -19,6 +19,8 @@ pub enum Remedy {
     PullModelFile,
     /// Get the model that embeds texts for the search.
     PullEncoder,
+    /// Pull the model that Recto brings along, where there is none to talk to.
+    PullFirstModel,
     /// Give a model another name, or remove the one that has it.
     FreeModelName { name: String },
     /// Look at what there is and what is wrong with it.

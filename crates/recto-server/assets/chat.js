@@ -16,6 +16,8 @@ catchForms((form, outcome) => {
   // What was answered or stopped stands otherwise now, also where somebody else was quicker.
   const turn = form.closest("article.turn");
   if (turn instanceof HTMLElement && turn.dataset.turn) refreshTurn(Number(turn.dataset.turn));
+  // What was refused is not what holds.
+  if (!outcome && form.matches("#in-session form[action$='/settings']")) form.reset();
   if (outcome && form.closest("#in-session")) {
     const add = form.querySelector("input[name=add]");
     if (add instanceof HTMLInputElement) add.value = "";

@@ -166,18 +166,20 @@ export function previewSoon() {
 async function preview() {
   const [box, meter] = [form(), document.getElementById("meter")];
   const text = field()?.value ?? "";
-  if (!box || !meter || !conversation.session) return;
+  if (!box || !meter) return;
   if (!text.trim() || text.startsWith("/") || openTurns().length > 0) {
     meter.replaceChildren();
     return;
   }
   const asked = ++state.asked;
-  const mode = isUsualMode(box, "mode") ? null : new FormData(box).get("mode");
+  const fields = new FormData(box);
+  const mode = isUsualMode(box, "mode") ? null : fields.get("mode");
+  const { session } = conversation;
   try {
-    const response = await ask(`/sessions/${conversation.session}/preview`, {
+    const response = await ask(session ? `/sessions/${session}/preview` : "/preview", {
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: JSON.stringify({ text, mode }),
+      body: JSON.stringify({ text, mode, agent: fields.get("agent") }),
     });
     const fresh = parseFragment(await response.text());
     if (asked === state.asked) meter.replaceChildren(...fresh);

@@ -49,8 +49,11 @@ export async function fetchFragment(path) {
   return parseFragment(await (await ask(path)).text());
 }
 
+/** What can't be seen, or turns the order of what stands around it; not what joins others. */
+const UNSEEN = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}]/gu;
+
 /**
- * An element with a class and a text in it.
+ * An element with a class and a text in it, in which nothing hides.
  * @param {string} tag
  * @param {string} className
  * @param {string} text
@@ -58,7 +61,7 @@ export async function fetchFragment(path) {
 export function element(tag, className, text) {
   const made = document.createElement(tag);
   made.className = className;
-  made.textContent = text;
+  made.textContent = text.replace(UNSEEN, (c) => `\\u{${c.codePointAt(0)?.toString(16)}}`);
   return made;
 }
 

@@ -3,7 +3,8 @@
 // to a server; a tab that nobody sees has none.
 
 import { setUsualMode } from "./composer.js";
-import { ask, conversation, fetchFragment, replaceInside } from "./dom.js";
+import { ServerProblem, ask, conversation, fetchFragment, replaceInside } from "./dom.js";
+import { showProblem } from "./forms.js";
 import { addExchange, addNotice, addText, article, beginReply, isNews, openTurns, refreshLastTurn, refreshTurn } from "./turns.js";
 
 /** How long to wait before a server that refused is asked again. */
@@ -16,6 +17,8 @@ const state = {
   last: 0,
   /** The list of sessions is about to be fetched. */
   timer: 0,
+  /** Whoever looks at the page is let in no longer, so nothing more comes. */
+  isLoggedOut: false,
 };
 
 /** Begins to follow what happens, for as long as somebody sees the page. */
@@ -28,21 +31,37 @@ export function followSessions() {
 }
 
 function start() {
-  if (state.stream) return;
+  if (state.stream || state.isLoggedOut) return;
   const shown = conversation.session ? `?session=${conversation.session}&after=${state.last}` : "";
   const stream = new EventSource(`/stream${shown}`);
   stream.onopen = () => setOnline(true);
-  stream.onerror = () => {
+  stream.onerror = async () => {
     setOnline(false);
     // A browser gives up for good where it is refused, such as by a server that is about to end.
-    if (stream.readyState === EventSource.CLOSED && state.stream === stream) {
-      state.stream = null;
-      window.setTimeout(() => document.hidden || start(), RETRY_AFTER);
-    }
+    if (stream.readyState !== EventSource.CLOSED || state.stream !== stream) return;
+    state.stream = null;
+    if (await isLetIn()) window.setTimeout(() => document.hidden || start(), RETRY_AFTER);
+    else tellLoggedOut();
   };
   stream.onmessage = (message) => handleTurnEvent(JSON.parse(message.data));
   stream.addEventListener("list", (message) => handleListEvent(JSON.parse(message.data)));
   state.stream = stream;
+}
+
+/** Whether the server still knows who looks at the page. A stream does not say why it was refused. */
+async function isLetIn() {
+  try {
+    await ask("/completions");
+  } catch (problem) {
+    return !(problem instanceof ServerProblem && problem.needsLogin);
+  }
+  return true;
+}
+
+function tellLoggedOut() {
+  state.isLoggedOut = true;
+  setOnline(true);
+  showProblem(new ServerProblem({ title: "You are logged out.", hint: "what you see is no longer kept up to date", status: 401 }));
 }
 
 function stop() {

@@ -40,8 +40,8 @@ export function openTurns() {
 export function isNews(turn) {
   const shown = article(turn);
   if (shown) return shown.dataset.state !== "ended";
-  const last = [...document.querySelectorAll("article.turn[data-turn]")].at(-1);
-  return !(last instanceof HTMLElement) || Number(last.dataset.turn) < turn;
+  const first = document.querySelector("article.turn[data-turn]");
+  return !(first instanceof HTMLElement) || Number(first.dataset.turn) < turn;
 }
 
 /**
@@ -152,7 +152,11 @@ function place(turn, fresh) {
     shown.replaceWith(fresh);
     if (hadFocus) fresh.focus();
   } else {
-    document.getElementById("answers")?.before(fresh);
+    // Turns come in the order of their numbers, in whichever order they were heard of.
+    const later = [...document.querySelectorAll("article.turn[data-turn]")].find(
+      (other) => other instanceof HTMLElement && Number(other.dataset.turn) > turn,
+    );
+    (later ?? document.getElementById("answers"))?.before(fresh);
     document.querySelector(".welcome")?.remove();
   }
   const isLast = fresh.dataset.state !== "ended" || fresh.querySelector(".again:not(.unsent)");
@@ -213,7 +217,7 @@ function paint() {
   if (thinking instanceof HTMLElement && state.live.thinking) {
     thinking.hidden = false;
     const thought = thinking.querySelector("pre");
-    if (thought) thought.textContent = state.live.thinking;
+    if (thought) thought.textContent = element("p", "", state.live.thinking).textContent;
   }
 }
 

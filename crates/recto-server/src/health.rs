@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use recto_agent::AgentError;
 use tokio::sync::Mutex;
 
 use crate::gateway::Gateway;
@@ -85,7 +86,8 @@ pub(crate) async fn check_life() -> &'static str {
     "ok\n"
 }
 
-/// The store can be read and written, there is an agent, and the server is not about to end.
+/// The store can be read and written, there is an agent with a model, and the server is not about
+/// to end.
 pub(crate) async fn check_readiness(State(gateway): State<Gateway>) -> (StatusCode, String) {
     if gateway.is_ending() {
         return (StatusCode::SERVICE_UNAVAILABLE, "the server is about to end\n".to_owned());
@@ -124,5 +126,8 @@ impl ReadinessCheck {
 async fn look(gateway: &Gateway) -> Result<(), String> {
     gateway.store().open_turns().await.map_err(|error| format!("the store: {error}"))?;
     gateway.store().check_writable().await.map_err(|error| format!("the store: {error}"))?;
-    gateway.default_agent().map(drop).map_err(|error| error.to_string())
+    match gateway.agents().iter().any(|agent| !agent.models().is_empty()) {
+        true => Ok(()),
+        false => Err(AgentError::NoModel.to_string()),
+    }
 }

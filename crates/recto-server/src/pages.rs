@@ -2,7 +2,8 @@
 //! a script; scripts make it live.
 //!
 //! Whatever people and models wrote is escaped by maud's types. `PreEscaped` stands only for
-//! constants of this crate, and for what `markdown.rs` has made safe.
+//! constants of this crate, and for what `markdown.rs` has made safe. What hides in it is written
+//! out as a page leaves (`visible_text.rs`).
 
 mod chart;
 mod chat;
@@ -57,6 +58,7 @@ pub(crate) fn routes(gateway: &Gateway) -> Router<Gateway> {
         ))
         // Scripts are told in the API's form.
         .layer(middleware::from_fn_with_state(gateway.clone(), describe_remedies))
+        .layer(middleware::from_fn(visible_text::reveal_pages))
 }
 
 /// Answers for a method that a page does not have.

@@ -52,7 +52,7 @@ const WINDOW_LOGS: (u32, u32) = (10, 27);
 const LONG: usize = 64 << 10;
 
 thread_local! {
-    /// What this thread packs texts with that have no parent.
+    /// What this thread packs short texts with.
     static ENCODER: RefCell<Option<CCtx<'static>>> = const { RefCell::new(None) };
 }
 
@@ -220,28 +220,21 @@ fn checksum(bytes: &[u8]) -> u32 {
 /// Packs lines with those at hand that they resemble.
 fn compress_near(lines: &str, near: &str) -> Option<Vec<u8>> {
     let mut frame = Vec::with_capacity(zstd::zstd_safe::compress_bound(lines.len()));
-    let mut context = CCtx::try_create()?;
-    let set_up = |context: &mut CCtx<'_>| {
-        context.set_parameter(CParameter::CompressionLevel(LEVEL_NEAR))?;
-        context.set_parameter(CParameter::WindowLog(window_log(near.len() + lines.len())))
-    };
-    set_up(&mut context).ok()?;
-    context.ref_prefix(near.as_bytes()).ok()?;
-    context.compress2(&mut frame, lines.as_bytes()).ok()?;
+    // It reads what is at hand while it packs and keeps nothing of it, so that the same context can
+    // be used again; its window reaches over both.
+    with_encoder(|context| {
+        let (lines, near) = (lines.as_bytes(), near.as_bytes());
+        context.compress_using_dict(&mut frame, lines, near, LEVEL_NEAR)
+    })?;
     Some(frame)
 }
 
 fn compress(text: &str, parent: Option<&str>) -> Option<Vec<u8>> {
     let mut frame = Vec::with_capacity(zstd::zstd_safe::compress_bound(text.len()));
     match parent {
-        // For a short text, setting up a context takes longer than its use.
-        None => ENCODER.with_borrow_mut(|context| {
-            let context = match context {
-                Some(context) => context,
-                none => none.insert(CCtx::try_create()?),
-            };
-            set_up(context, text, None).ok()?;
-            context.compress2(&mut frame, text.as_bytes()).ok()
+        None => with_encoder(|context| {
+            set_up(context, text, None)?;
+            context.compress2(&mut frame, text.as_bytes())
         })?,
         // A context that has seen a parent borrows it, and so can't outlive it.
         Some(_) => {
@@ -251,6 +244,18 @@ fn compress(text: &str, parent: Option<&str>) -> Option<Vec<u8>> {
         }
     };
     Some(frame)
+}
+
+/// Packs something with this thread's context: for a short text, setting one up takes longer than
+/// its use.
+fn with_encoder(pack: impl FnOnce(&mut CCtx<'static>) -> SafeResult) -> Option<usize> {
+    ENCODER.with_borrow_mut(|context| {
+        let context = match context {
+            Some(context) => context,
+            none => none.insert(CCtx::try_create()?),
+        };
+        pack(context).ok()
+    })
 }
 
 fn set_up<'a>(context: &mut CCtx<'a>, text: &str, parent: Option<&'a str>) -> SafeResult {

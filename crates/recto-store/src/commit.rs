@@ -193,6 +193,26 @@ impl PackedCommit {
             summary: compaction.map(|compaction| codec::pack(&compaction.summary.text)),
         })
     }
+
+    /// The first message of a turn that begins with this step.
+    pub(crate) fn first_message(&self) -> Option<MessageId> {
+        self.messages.first().map(|first| first.id)
+    }
+
+    /// The state of a turn that begins with this step and goes on behind it.
+    pub(crate) fn open_state(&self) -> Option<&[u8]> {
+        self.state.as_deref().filter(|_| self.commit.outcome.is_none())
+    }
+}
+
+/// What the row of a turn has of the step that is being written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TurnRow {
+    /// Nothing: it is of an earlier step.
+    Earlier,
+    /// What [`PackedCommit::first_message`] and [`PackedCommit::open_state`] give: it was added with
+    /// them.
+    WithStep,
 }
 
 /// Writes a step of `turn`, which the caller has found to be running and ours.
@@ -200,6 +220,7 @@ pub(crate) fn apply(
     db: &SqlConnection,
     session: SessionId,
     turn: TurnId,
+    row: TurnRow,
     packed: &PackedCommit,
 ) -> DbResult<Option<RequestId>> {
     let commit = &packed.commit;
@@ -207,7 +228,10 @@ pub(crate) fn apply(
         continue_turn(db, turn, before)?;
     }
     transcript::append(db, session, MessagePlace::BroughtBy(turn), &packed.brought)?;
-    append_messages(db, session, turn, &packed.messages)?;
+    transcript::append(db, session, MessagePlace::Turn(turn), &packed.messages)?;
+    if row == TurnRow::Earlier {
+        note_first_message(db, turn, &packed.messages)?;
+    }
     if let Some(answer) = &commit.answer {
         record_answer(db, turn, answer, packed.result.as_deref())?;
     }
@@ -233,8 +257,8 @@ pub(crate) fn apply(
                 keep_state(db, turn, state)?;
             }
         }
-        (None, Some(state)) => keep_state(db, turn, state)?,
-        (None, None) => {}
+        (None, Some(state)) if row == TurnRow::Earlier => keep_state(db, turn, state)?,
+        (None, _) => {}
     }
     Ok(request)
 }
@@ -250,16 +274,14 @@ fn continue_turn(db: &SqlConnection, turn: TurnId, before: TurnId) -> DbResult<(
     db.execute("UPDATE turns SET state = NULL WHERE id = ?1", [before.0]).map(drop)
 }
 
-/// Appends the turn's messages. The inbound is forgotten once its message is in
+/// Notes where the turn's messages begin. The inbound is forgotten once its message is in
 /// the transcript: it would stand there twice.
-fn append_messages(
+fn note_first_message(
     db: &SqlConnection,
-    session: SessionId,
     turn: TurnId,
     messages: &[PackedMessage],
 ) -> DbResult<()> {
     let Some(first) = messages.first() else { return Ok(()) };
-    transcript::append(db, session, MessagePlace::Turn(turn), messages)?;
     let sql = "UPDATE turns SET inbound = CASE WHEN ?3 THEN NULL ELSE inbound END,
                    client = CASE WHEN ?3 THEN NULL ELSE client END,
                    first_message = ?2

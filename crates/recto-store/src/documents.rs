@@ -40,7 +40,7 @@ use crate::error::{DbError, StoreError, StoreResult};
 use crate::ids::{Moment, RequestId, SessionId, TurnId};
 use crate::line_diff::LineList;
 use crate::request_body::{RequestBody, StoredPiece, join_pieces};
-use crate::rows::{self, DbResult};
+use crate::rows::DbResult;
 
 /// How many documents are kept each against the one before.
 const ROW: i64 = 16;
@@ -55,6 +55,9 @@ const FARTHEST: usize = (ROW - 1 + ROW - 1 + 1) as usize;
 /// A difference larger than this share of its document may lose against the
 /// document by itself.
 const DOUBTFUL_SHARE: usize = 4;
+
+/// About how many bytes a piece of a body takes as a line.
+const TYPICAL_LINE: usize = 64;
 
 /// A request that is about to be sent.
 #[derive(Debug, Clone)]
@@ -277,14 +280,21 @@ fn write_document(request: &NewRequest, pieces: &[StoredPiece]) -> StoreResult<S
         pieces: pieces.len(),
         body: Vec::new(),
     };
-    let mut text = rows::to_json(&header)?;
+    // Most lines are short, and there is one for each piece: they are written where they stand.
+    let mut text = Vec::with_capacity(request.context.len() + (pieces.len() + 4) * TYPICAL_LINE);
+    write_json(&mut text, &header)?;
     for piece in pieces {
-        text.push('\n');
-        text.push_str(&rows::to_json(piece)?);
+        text.push(b'\n');
+        write_json(&mut text, piece)?;
     }
-    text.push('\n');
-    text.push_str(&request.context);
-    Ok(text)
+    text.push(b'\n');
+    text.extend_from_slice(request.context.as_bytes());
+    String::from_utf8(text).map_err(|error| StoreError::Failed { what: error.to_string() })
+}
+
+fn write_json(text: &mut Vec<u8>, value: &impl Serialize) -> StoreResult<()> {
+    serde_json::to_writer(text, value)
+        .map_err(|error| StoreError::Failed { what: error.to_string() })
 }
 
 /// The parts of a request, as they are found.

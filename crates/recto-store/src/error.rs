@@ -17,7 +17,8 @@ use crate::owner::TurnOwner;
 use crate::turns::TurnStatus;
 
 /// Why the store did not do what it was asked for.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each variant's sentence says what its fields are")]
 pub enum StoreError {
@@ -160,6 +161,14 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// A short name that never changes, for records and programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            StoreError::NotFound(row) => row.missing_code(),
+            _ => self.into(),
+        }
+    }
+
     /// What a person can do about it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -254,6 +263,21 @@ pub enum RowId {
     Pairing(PairingId),
     /// A schedule by its number.
     Schedule(ScheduleId),
+}
+
+impl RowId {
+    /// The code of the error that it is not there.
+    fn missing_code(self) -> &'static str {
+        match self {
+            RowId::Session(_) => "no_such_session",
+            RowId::Turn(_) => "no_such_turn",
+            RowId::Request(_) => "no_such_request",
+            RowId::Approval(_) => "no_such_approval",
+            RowId::Token(_) => "no_such_token",
+            RowId::Pairing(_) => "no_such_pairing",
+            RowId::Schedule(_) => "no_such_schedule",
+        }
+    }
 }
 
 impl std::fmt::Display for RowId {

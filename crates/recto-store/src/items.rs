@@ -21,7 +21,7 @@ pub enum ItemState {
 }
 
 /// A state of a session's items: as long as it is the same, so are they.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ItemsRevision(i64);
 
 impl Store {

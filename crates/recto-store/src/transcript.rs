@@ -17,7 +17,7 @@ use crate::items::{self, ItemState, ItemsRevision};
 use crate::opening;
 use crate::retractions::{self, StoredRetraction};
 use crate::rows::{self, DbResult};
-use crate::sessions::{self, StoredSession};
+use crate::sessions::{self, NewSession, StoredSession};
 use crate::store::Store;
 use crate::turns::{self, StoredTurn};
 
@@ -79,6 +79,33 @@ pub struct SessionState {
     pub last_message: Option<MessageId>,
     /// The number of its last turn.
     pub last_turn: Option<TurnNumber>,
+}
+
+impl SessionState {
+    /// A session as it would begin. It is not stored, and no session has its number.
+    pub fn unstored(new: NewSession) -> Self {
+        let NewSession { agent, name, surface, at, settings } = new;
+        let id = SessionId(0);
+        SessionState {
+            session: StoredSession {
+                id,
+                name,
+                agent,
+                surface,
+                created: at,
+                archived: None,
+                settings,
+            },
+            carry: Carry::default(),
+            compaction: None,
+            items: None,
+            items_revision: ItemsRevision::default(),
+            messages: Vec::new(),
+            retractions: Vec::new(),
+            last_message: None,
+            last_turn: None,
+        }
+    }
 }
 
 impl Store {
@@ -284,6 +311,9 @@ pub(crate) fn append(
     place: MessagePlace,
     messages: &[PackedMessage],
 ) -> DbResult<()> {
+    if messages.is_empty() {
+        return Ok(());
+    }
     let (turn, brought_by) = match place {
         MessagePlace::NoTurn => (None, None),
         MessagePlace::Turn(turn) => (Some(turn.0), None),

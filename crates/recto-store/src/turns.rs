@@ -15,7 +15,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::codec;
-use crate::commit::{self, PackedCommit, SessionBasis, StartedTurn, TurnCommit, TurnOutcome};
+use crate::commit::{
+    self, PackedCommit, SessionBasis, StartedTurn, TurnCommit, TurnOutcome, TurnRow,
+};
 use crate::compactions;
 use crate::deliveries::{self, DeliveryKey};
 use crate::error::{DbError, RowId, StoreError, StoreResult};
@@ -221,7 +223,8 @@ impl Store {
             if inbound.retraction.is_some() {
                 must_be_idle(db, &owners, inbound.session)?;
             }
-            let (id, _) = insert(db, owners.own(), &inbound, TurnStatus::Queued, &packed)?;
+            let not_begun = None;
+            let (id, _) = insert(db, owners.own(), &inbound, &packed, not_begun)?;
             retract_for(db, &owners, &inbound, id)?;
             must_exist(db, &owners, id)
         })
@@ -274,7 +277,8 @@ impl Store {
             let standing = standing(db, turn)?;
             must_be_ours(db, &owners, turn, standing, TurnStatus::Running)?;
             must_be_at_begin(turn, standing, packed.commit.begun)?;
-            let request = commit::apply(db, standing.session, turn, packed)?;
+            let row = TurnRow::Earlier;
+            let request = commit::apply(db, standing.session, turn, row, packed)?;
             Ok((request, request))
         })
         .await
@@ -475,9 +479,9 @@ fn begin(
     deliveries::must_be_new(db, inbound.delivery.as_ref())?;
     must_be_idle(db, owners, session)?;
     must_be_unchanged(db, session, commit.commit.basis)?;
-    let (turn, number) = insert(db, owners.own(), inbound, TurnStatus::Running, packed)?;
+    let (turn, number) = insert(db, owners.own(), inbound, packed, Some(commit))?;
     retract_for(db, owners, inbound, turn)?;
-    let request = commit::apply(db, session, turn, commit)?;
+    let request = commit::apply(db, session, turn, TurnRow::WithStep, commit)?;
     Ok(StartedTurn { turn, number, request })
 }
 
@@ -616,12 +620,13 @@ fn must_be_ours(
     }
 }
 
+/// Adds a turn: one that waits, or one that begins with this step.
 fn insert(
     db: &SqlConnection,
     owner: OwnerId,
     inbound: &NewTurn,
-    status: TurnStatus,
     packed: &PackedInbound,
+    step: Option<&PackedCommit>,
 ) -> DbResult<(TurnId, TurnNumber)> {
     sessions::must_exist(db, inbound.session)?;
     let last = last_number(db, inbound.session)?.map_or(0, |last| last.0);
@@ -629,12 +634,14 @@ fn insert(
     let at = inbound.at.microseconds();
     let own = (!inbound.settings.is_empty()).then_some(&inbound.settings);
     let settings = own.map(rows::to_json).transpose()?;
-    let is_begun = status == TurnStatus::Running;
+    let is_begun = step.is_some();
+    let status = if is_begun { TurnStatus::Running } else { TurnStatus::Queued };
+    let first_message = step.and_then(PackedCommit::first_message);
     let started = is_begun.then_some(at);
     let sql = "INSERT INTO turns
                    (session, number, status, owner, actor, inbound, accepted, started, settings,
-                    client, begins, begun_by)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+                    client, begins, begun_by, first_message, state)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
     let values = params![
         inbound.session.0,
         number.0,
@@ -648,6 +655,8 @@ fn insert(
         packed.client,
         u32::from(is_begun),
         is_begun.then_some(owner.0),
+        first_message.map(rows::message_column).transpose()?,
+        step.and_then(PackedCommit::open_state),
     ];
     let turn = TurnId(db.insert(sql, values)?);
     if let Some(delivery) = &inbound.delivery {

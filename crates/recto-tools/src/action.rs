@@ -10,7 +10,7 @@ use recto_context::{Reveal, reveal};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::sandbox::ProgramReach;
+use crate::sandbox::{ProgramReach, escape_path, join_paths};
 
 /// The fields of an action, by what would do it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,6 +43,12 @@ pub struct ProgramFields {
     pub environment: BTreeMap<String, String>,
     #[serde(flatten)]
     pub reach: ProgramReach,
+    /// The files that its arguments name as those to write. They stand first in `reach.writes`, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub named_files: Vec<NamedFile>,
+    /// Whether it is declared to change nothing, and held to that by the guards.
+    #[serde(default)]
+    pub only_reads: bool,
     pub time_limit_seconds: u64,
     /// The skill that brings it, where the person who is asked sees it for the first time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,6 +56,16 @@ pub struct ProgramFields {
     /// The guards that hold it to this, in words.
     pub guards: String,
     pub all_guards_hold: bool,
+}
+
+/// A file that an argument of a program names as one to write.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedFile {
+    /// Its absolute path; or the mark of a value that another command turns into a path.
+    pub path: String,
+    /// What becomes of it; `None` where that command has to run first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<FileChange>,
 }
 
 /// A skill that nobody has looked at, and to which the config gives rights.
@@ -133,21 +149,57 @@ impl ActionFields {
             ActionFields::Call(call) => format!("{:#}", call.arguments),
         }
     }
+
+    /// The skill that gets its rights with the first word for it, if this is its first call.
+    pub fn unseen_skill(&self) -> Option<&UnseenSkill> {
+        match self {
+            ActionFields::Program(program) => program.unseen_skill.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+impl UnseenSkill {
+    /// What a person has to know before they allow its first call.
+    pub fn describe(&self) -> String {
+        let UnseenSkill { name, folder, rights } = self;
+        let (name, place) = (json!(name), json!(format!("{folder}/tools.json")));
+        let rights = reveal(&rights.join(", "), Reveal::Line);
+        format!(
+            "first call of skill {name}, at which nobody has looked yet: see {place}\n\
+             who allows it gives this skill its rights, for this and all later calls: {rights}\n"
+        )
+    }
+
+    /// The name as it can stand in a line.
+    pub fn shown_name(&self) -> String {
+        reveal(&self.name, Reveal::Line)
+    }
 }
 
 impl ProgramFields {
-    fn describe(&self) -> String {
-        let mut text = String::new();
-        if let Some(UnseenSkill { name, folder, rights }) = &self.unseen_skill {
-            let _ = writeln!(
-                text,
-                "first call of skill {}, at which nobody has looked yet: see {}",
-                json!(name),
-                json!(format!("{folder}/tools.json"))
-            );
-            let rights = reveal(&rights.join(", "), Reveal::Line);
-            let _ = writeln!(text, "who allows it gives this skill its rights: {rights}");
+    /// What it would write, in a line: first the files that its arguments name.
+    pub fn describe_writes(&self) -> String {
+        let is_named = |path: &&String| self.named_files.iter().any(|file| file.path == **path);
+        let others: Vec<String> =
+            self.reach.writes.iter().filter(|path| !is_named(path)).cloned().collect();
+        let mut said: Vec<String> = self.named_files.iter().map(NamedFile::describe).collect();
+        if !others.is_empty() {
+            let also = if said.is_empty() { "may change" } else { "may also change" };
+            said.push(format!("{also} {}", join_paths(&others, "")));
         }
+        match (said.is_empty(), self.only_reads) {
+            (true, true) => "nothing: it only reads".to_owned(),
+            (true, false) => {
+                "no file that is there now; it is not declared to read only".to_owned()
+            }
+            (false, _) if self.all_guards_hold => format!("{}; nothing else", said.join("; ")),
+            (false, _) => said.join("; "),
+        }
+    }
+
+    fn describe(&self) -> String {
+        let mut text = self.unseen_skill.as_ref().map(UnseenSkill::describe).unwrap_or_default();
         for step in &self.first {
             let _ = writeln!(text, "first: {}", json!(step));
         }
@@ -165,12 +217,23 @@ impl ProgramFields {
         let _ = writeln!(text, "in: {}", reveal(&self.folder, Reveal::Line));
         let variables = reveal(&variables.join(" "), Reveal::Line);
         let _ = writeln!(text, "environment: {variables}");
-        text += &self.reach.describe();
+        text += &self.reach.describe(&self.describe_writes());
         let _ = writeln!(text, "time limit: {} s", self.time_limit_seconds);
         if !self.all_guards_hold {
             let _ = writeln!(text, "warning: not all guards hold here: {}", self.guards);
         }
         text
+    }
+}
+
+impl NamedFile {
+    fn describe(&self) -> String {
+        let path = escape_path(&self.path);
+        match self.change {
+            Some(FileChange::Create) => format!("{path} (created)"),
+            Some(FileChange::Replace) => format!("{path} (replaced)"),
+            None => format!("the file that comes of {path}"),
+        }
     }
 }
 
@@ -207,6 +270,8 @@ mod tests {
                 memory_bytes: 2 << 30,
                 file_bytes: 1 << 30,
             },
+            named_files: Vec::new(),
+            only_reads: false,
             time_limit_seconds: 30,
             unseen_skill: None,
             guards: "none".to_owned(),
@@ -224,7 +289,7 @@ mod tests {
             in: /w
             environment: TOKEN=…
             reads: the system's programs and libraries, /w
-            writes: nothing: it only reads
+            writes: no file that is there now; it is not declared to read only
             executes: the system's programs
             network: none
             limits: 64 processes, 2048 MiB of memory, 1024 MiB a file
@@ -232,6 +297,29 @@ mod tests {
             warning: not all guards hold here: none
         "#]]
         .assert_eq(&program.detail());
+    }
+
+    #[test]
+    fn what_is_written_is_said_with_the_named_files_first() {
+        let ActionFields::Program(mut program) = program() else { panic!("no program") };
+        program.only_reads = true;
+        assert_eq!(program.describe_writes(), "nothing: it only reads");
+        program.only_reads = false;
+        let file = |path: &str, change| NamedFile { path: path.to_owned(), change };
+        program.named_files = vec![
+            file("/w/out.txt", Some(FileChange::Create)),
+            file("/w/a, b", Some(FileChange::Replace)),
+            file("‹resolved from x›", None),
+        ];
+        program.reach.writes = ["/w/out.txt", "/w/a, b", "/w/notes"].map(str::to_owned).to_vec();
+        let said = "/w/out.txt (created); \"/w/a, b\" (replaced); the file that comes of ‹resolved \
+                    from x›; may also change /w/notes";
+        assert_eq!(program.describe_writes(), said);
+        program.all_guards_hold = true;
+        assert_eq!(program.describe_writes(), format!("{said}; nothing else"));
+        program.named_files.clear();
+        program.reach.writes = vec!["/w/notes".to_owned()];
+        assert_eq!(program.describe_writes(), "may change /w/notes; nothing else");
     }
 
     #[test]

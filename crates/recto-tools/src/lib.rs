@@ -39,7 +39,8 @@ mod tool;
 mod toolbox;
 
 pub use action::{
-    ActionFields, CallFields, FileChange, FileFields, ProgramFields, ServerFields, UnseenSkill,
+    ActionFields, CallFields, FileChange, FileFields, NamedFile, ProgramFields, ServerFields,
+    UnseenSkill,
 };
 pub use arguments::CallArguments;
 pub use declared::{DeclarationFlaw, check_declaration, trust_hash};

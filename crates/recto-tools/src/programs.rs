@@ -19,7 +19,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 use recto_context::{Catalog, ContentHash, ContentSource, ItemId, ToolSpec};
 use serde_json::{Value, json};
 
-use crate::action::{ActionFields, ProgramFields, UnseenSkill};
+use crate::action::{ActionFields, FileChange, NamedFile, ProgramFields, UnseenSkill};
 use crate::arguments::CallArguments;
 use crate::blocking::{Stop, blocking};
 use crate::declared::{
@@ -178,6 +178,9 @@ impl ProgramRun {
         let hash = self.action_hash(declared, &prepared);
         let invocation = prepared.preview();
         let confinement = self.bounds(invocation, Path::new(""), &self.protected()).confinement();
+        let named_files = named_files(invocation);
+        let mut reach = confinement.reach();
+        put_first(&mut reach.writes, &named_files);
         let fields = ProgramFields {
             program: invocation.program.to_string_lossy().into_owned(),
             argv: argv_of(invocation),
@@ -185,7 +188,9 @@ impl ProgramRun {
             stdin: invocation.stdin.clone(),
             folder: invocation.working_dir.to_string_lossy().into_owned(),
             environment: self.shown_environment(),
-            reach: confinement.reach(),
+            reach,
+            named_files,
+            only_reads: invocation.changes == FileChanges::None && guards().all_hold(),
             time_limit_seconds: self.time(invocation).as_secs(),
             unseen_skill: self.unseen.clone(),
             guards: guards().to_string(),
@@ -200,8 +205,8 @@ impl ProgramRun {
     }
 
     /// The hash of all that decides what is run and how far it reaches. It does not change
-    /// with the values of variables, nor with what is in the workspace: files come and
-    /// go while a person thinks.
+    /// with the values of variables, nor with what else is in the workspace than the files
+    /// that the call names: others come and go while a person thinks.
     fn action_hash(&self, declared: ContentHash, prepared: &PreparedInvocation) -> ContentHash {
         let Grants { read, write, environment, .. } = &self.grants;
         let names: Vec<&str> = environment.iter().map(|(name, _)| name.as_str()).collect();
@@ -231,6 +236,7 @@ impl ProgramRun {
             "output": self.output_bytes(invocation),
             "success": success,
             "writes": exact(writes),
+            "changed": writes.iter().map(|path| change_of(path)).collect::<Vec<_>>(),
             "network": self.network(invocation) == NetworkAccess::Granted,
             "script": invocation.is_script,
             "changes": invocation.changes == FileChanges::Allowed,
@@ -430,6 +436,32 @@ impl ProgramRun {
 pub(crate) fn base_environment(own: &str) -> [(String, String); 5] {
     [("PATH", PATH), ("HOME", own), ("TMPDIR", own), ("LANG", "C.UTF-8"), ("TERM", "dumb")]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
+}
+
+/// The files that a call names as those to write, and what would become of each.
+fn named_files(invocation: &Invocation) -> Vec<NamedFile> {
+    let files = invocation.writes.iter().map(|path| NamedFile {
+        path: path.to_string_lossy().into_owned(),
+        change: Some(change_of(path)),
+    });
+    let unresolved = invocation.unresolved_writes.iter();
+    files.chain(unresolved.map(|mark| NamedFile { path: mark.clone(), change: None })).collect()
+}
+
+fn change_of(path: &Path) -> FileChange {
+    match path.symlink_metadata() {
+        Ok(_) => FileChange::Replace,
+        Err(_) => FileChange::Create,
+    }
+}
+
+/// Puts the files that a call names in front of all else that may be written. Those that are not
+/// there yet could not be found on the disk.
+fn put_first(writes: &mut Vec<String>, named: &[NamedFile]) {
+    let files: Vec<String> =
+        named.iter().filter(|file| file.change.is_some()).map(|file| file.path.clone()).collect();
+    writes.retain(|path| !files.contains(path));
+    writes.splice(..0, files);
 }
 
 /// Paths such that no two of them are the same text.

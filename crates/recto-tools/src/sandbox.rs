@@ -282,16 +282,13 @@ pub struct ProgramReach {
 
 impl ProgramReach {
     /// Describes it to a person, with a line for each kind.
-    pub(crate) fn describe(&self) -> String {
-        let ProgramReach { reads, writes, executes, processes, .. } = self;
+    /// `writes` are the words for what would be written.
+    pub(crate) fn describe(&self, writes: &str) -> String {
+        let ProgramReach { reads, executes, processes, .. } = self;
         let network = if self.network { "allowed" } else { "none" };
         let (memory, file) = (self.memory_bytes / MIB, self.file_bytes / MIB);
-        let reads = listed(reads, ", ");
-        let writes = match writes.as_slice() {
-            [] => "nothing: it only reads".to_owned(),
-            writes => format!("{}; all else it only reads", listed(writes, "")),
-        };
-        let mut executes = listed(executes, ", ");
+        let reads = join_paths(reads, ", ");
+        let mut executes = join_paths(executes, ", ");
         if self.executes_written {
             executes += ", and what it may write";
         }
@@ -306,12 +303,12 @@ impl ProgramReach {
 }
 
 /// Paths in one line, after `before` if there are any.
-fn listed(paths: &[String], before: &str) -> String {
+pub(crate) fn join_paths(paths: &[String], before: &str) -> String {
     let (shown, rest) = paths.split_at(paths.len().min(SHOWN_PATHS));
     let mut text = String::new();
     for path in shown {
         text.push_str(if text.is_empty() { before } else { ", " });
-        text.push_str(&escaped(path));
+        text.push_str(&escape_path(path));
     }
     if !rest.is_empty() {
         _ = write!(text, " and {} more", rest.len());
@@ -320,8 +317,8 @@ fn listed(paths: &[String], before: &str) -> String {
 }
 
 /// A path that can't pass for more than one, or for a line of its own.
-fn escaped(path: &str) -> String {
-    match path.contains(|c: char| c.is_control() || c == ',') {
+pub(crate) fn escape_path(path: &str) -> String {
+    match path.contains(|c: char| c.is_control() || matches!(c, ',' | ';')) {
         true => format!("{path:?}"),
         false => path.to_owned(),
     }

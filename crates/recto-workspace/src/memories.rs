@@ -67,7 +67,7 @@ use recto_context::{Audience, Memory, MemoryMarks, TypedMemory, may_remember, ne
 use recto_fs::blocking;
 use tokio::sync::Mutex;
 
-use cache::MemoryCache;
+use cache::SharedCache;
 use change::MemoryWriter;
 use journal::{Journal, WINDOW};
 use layout::MemoryLayout;
@@ -100,7 +100,7 @@ pub struct MemoryFiles(Arc<MemoryFilesState>);
 struct MemoryFilesState {
     layout: MemoryLayout,
     durable: Durability,
-    cache: Arc<Mutex<MemoryCache>>,
+    cache: Arc<SharedCache>,
     /// Held by who writes, so that the writers of one process queue in order.
     writing: Mutex<()>,
     /// Somebody will look after the last additions.
@@ -145,14 +145,7 @@ impl MemoryFiles {
     }
 
     async fn refresh(&self, audience: &Audience, horizon: Horizon) -> (Refresh, Arc<MemoryView>) {
-        let mut cache = self.0.cache.clone().lock_owned().await;
-        let (inner, audience) = (self.0.clone(), audience.clone());
-        blocking(move || {
-            let layout = &inner.layout;
-            let outcome = cache.refresh(layout, &audience, horizon);
-            (outcome, cache.view(layout, &audience, horizon))
-        })
-        .await
+        SharedCache::look(&self.0.cache, &self.0.layout, audience, horizon).await
     }
 
     /// Writes something down. Whether its scope is the caller's to write to has to be

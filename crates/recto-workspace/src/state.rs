@@ -38,6 +38,8 @@ pub(crate) struct WorkspaceState {
     made_with: Option<Arc<WorkspaceOptions>>,
     /// The snapshot does not show what is known.
     outdated: bool,
+    /// The number of the last look that came to its end.
+    last_look: u64,
 }
 
 /// Whether the workspace folder itself can be used.
@@ -75,6 +77,16 @@ impl WorkspaceState {
     /// Whether the files were read once.
     pub(crate) fn has_read(&self) -> bool {
         self.snapshot.is_some()
+    }
+
+    /// The number of the last look whose results are known.
+    pub(crate) fn last_look(&self) -> u64 {
+        self.last_look
+    }
+
+    /// Notes that all is read that a look found.
+    pub(crate) fn finish_look(&mut self, number: u64) {
+        self.last_look = number;
     }
 
     /// The file at a path, if it is one of those that are read.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::available_parallelism;
 
 use parking_lot::RwLock;
@@ -27,12 +28,15 @@ pub struct Workspace {
     options: RwLock<Arc<WorkspaceOptions>>,
     /// Held by the call that is under way.
     state: Arc<Mutex<WorkspaceState>>,
+    /// How many looks at the files have begun.
+    looks: AtomicU64,
 }
 
 impl Workspace {
     /// A workspace of which nothing has been read yet.
     pub fn new(options: WorkspaceOptions) -> Self {
-        Workspace { options: RwLock::new(Arc::new(options)), state: Arc::default() }
+        let (state, looks) = (Arc::default(), AtomicU64::new(0));
+        Workspace { options: RwLock::new(Arc::new(options)), state, looks }
     }
 
     /// Replaces the settings that are made for items from outside. The next catalog has them.
@@ -49,15 +53,19 @@ impl Workspace {
     }
 
     /// The agent's catalog as the files are now. The same `Arc` as before when
-    /// nothing changed. Calls that overlap wait for each other.
+    /// nothing changed. Calls that overlap wait for each other, and share a look that began after
+    /// both of them: it shows each what its own would.
     ///
     /// Must be called within a tokio runtime.
     pub async fn catalog(&self) -> Arc<WorkspaceSnapshot> {
+        let before = self.looks.load(Ordering::SeqCst);
         let mut state = self.state.clone().lock_owned().await;
         let options = self.options.read().clone();
-        if options.reload == Reload::Startup && state.has_read() {
+        let is_startup = options.reload == Reload::Startup && state.has_read();
+        if is_startup || state.last_look() > before {
             return state.settle(Vec::new(), &options);
         }
+        let look = self.looks.fetch_add(1, Ordering::SeqCst) + 1;
         // One job for all looks: a stat is so short that handing out hundreds of
         // them would cost more than it saves, above all on a busy machine.
         let survey_options = options.clone();
@@ -67,6 +75,7 @@ impl Workspace {
         })
         .await;
         let results = read_all(jobs, &options).await;
+        state.finish_look(look);
         state.settle(results, &options)
     }
 }

@@ -1,5 +1,6 @@
 //! Failures as people read them: what happened, why, and what to do.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 
@@ -19,7 +20,7 @@ pub(crate) type CliResult<T = ()> = Result<T, CliFailure>;
 #[derive(Debug)]
 pub(crate) struct CliFailure {
     /// What programs tell failures apart by.
-    code: &'static str,
+    code: Cow<'static, str>,
     what: String,
     causes: Vec<String>,
     hint: Option<String>,
@@ -27,7 +28,14 @@ pub(crate) struct CliFailure {
 
 impl CliFailure {
     pub(crate) fn new(what: impl Into<String>) -> Self {
-        CliFailure { code: "failed", what: what.into(), causes: Vec::new(), hint: None }
+        CliFailure { code: "failed".into(), what: what.into(), causes: Vec::new(), hint: None }
+    }
+
+    /// The failure of a name that nothing of a kind has, such as a rule's or an MCP server's.
+    pub(crate) fn no_such(kind: &str, name: &str) -> Self {
+        let code = format!("no_such_{}", kind.to_lowercase().replace(' ', "_"));
+        let failure = CliFailure::new(format!("there is no {kind} `{}`", tame(name)));
+        CliFailure { code: code.into(), ..failure }
     }
 
     /// The failure that an error is, with the errors behind it as its causes.
@@ -54,7 +62,7 @@ impl CliFailure {
 
     /// The same failure under another code.
     pub(crate) fn code(self, code: &'static str) -> Self {
-        CliFailure { code, ..self }
+        CliFailure { code: code.into(), ..self }
     }
 
     /// Whether the failure has this code.

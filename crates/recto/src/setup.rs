@@ -43,7 +43,7 @@ use crate::config::{
 };
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
-use crate::output::{tame, tell};
+use crate::output::tell;
 use crate::project;
 
 pub(crate) use agents::{
@@ -234,7 +234,7 @@ pub(crate) fn model_entry(settings: &Settings, name: &str) -> CliResult<ModelEnt
     }
     let names = settings.models.iter().map(|model| model.name.as_str());
     let otherwise = "`recto models list` lists those of the config";
-    let failure = CliFailure::new(format!("there is no model `{}`", tame(name)));
+    let failure = CliFailure::no_such("model", name);
     Err(failure.hint_nearest(name, names, otherwise))
 }
 

@@ -21,9 +21,11 @@ pub(super) fn find_repetition(text: &str) -> Option<String> {
 /// The words that a model's call keeps where a person has plainly asked to keep something: the
 /// person's own. Models write other things down, small ones what they would answer, and a memory
 /// is for the person who asked. What else was said in the same message can be kept, too: a text
-/// that is mostly of that is the model's to write.
+/// that is mostly of that is the model's to write. So is one about what was only named: "my token"
+/// says nothing that could be kept.
 pub(super) fn words_to_keep<'a>(text: &'a str, wish: &'a WantedCall) -> &'a str {
-    match is_mostly_of(text, &wish.beside) {
+    let is_about_name = wish.is_name && is_mostly_of(&wish.fact, text);
+    match is_about_name || is_mostly_of(text, &wish.beside) {
         true => text,
         false => &wish.fact,
     }
@@ -82,6 +84,9 @@ mod tests {
         ] {
             assert_eq!(kept(jazz, text), "I like jazz", "{text}");
         }
+        let token = "The token is in the safe";
+        assert_eq!(kept("Remember my token", token), token);
+        assert_eq!(kept("Remember my token", "I am here to help"), "my token");
         let meat = "Hi there! Merk dir, dass ich kein Fleisch esse.";
         assert_eq!(kept(meat, "Hi, I am here to help"), "ich kein Fleisch esse");
         let two = "Remember that I like jazz. And my sister is called Ada.";

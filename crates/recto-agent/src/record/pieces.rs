@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use memchr::memmem;
 use recto_context::{ContentPart, Message, MessageId, Part, PartContent, RequestContext, Text};
 use recto_store::RequestBody;
 use serde_json::Value;
@@ -130,8 +131,14 @@ impl BodyCutter {
     fn find_next(&self, rest: &str) -> Option<(usize, usize)> {
         let ahead = self.texts.iter().enumerate().skip(self.next).take(LOOK_AHEAD);
         let fits = ahead.filter(|(_, text)| text.written.len() <= rest.len());
-        fits.filter_map(|(index, text)| Some((rest.find(&text.written)?, index))).next()
+        fits.filter_map(|(index, text)| Some((find_text(rest, &text.written)?, index))).next()
     }
+}
+
+/// Where a text stands in another. The search of the standard library first makes itself a table of
+/// what it looks for, which for texts of this size takes longer than to look.
+fn find_text(rest: &str, text: &str) -> Option<usize> {
+    memmem::find(rest.as_bytes(), text.as_bytes())
 }
 
 #[cfg(test)]

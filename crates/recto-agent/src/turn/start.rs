@@ -397,7 +397,8 @@ async fn first_step(
 ) -> (TurnState, StepInput<'static>) {
     if let (Some(_), Some(state)) = (start.message, start.state.take()) {
         let goes_on = start.continues.is_some();
-        return (state, if goes_on { StepInput::Results } else { StepInput::Resume });
+        let input = if goes_on { StepInput::Results } else { StepInput::Resume };
+        return (state.with_wish_of(text), input);
     }
     let earlier = start.message.map_or(&*session.messages, |first| session.split_at(first).0);
     let before = said_before(earlier);

@@ -44,9 +44,8 @@ impl TurnRun<'_> {
         }
         let (results, ended) = self.run_calls(&permits).await;
         let results: Vec<ToolResult> = results.into_iter().flatten().collect();
-        for result in results.iter().filter(|result| result.outcome == ToolOutcome::Done) {
-            self.state.note_done(&result.name);
-        }
+        let done = results.iter().filter(|result| result.outcome == ToolOutcome::Done);
+        self.state.note_done(done.map(|result| &*result.name));
         self.store_results(results);
         self.note_own_memories().await;
         self.calls.clear();

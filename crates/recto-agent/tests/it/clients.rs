@@ -288,7 +288,10 @@ fn a_clients_long_history_is_cut_where_all_are() {
         let request = last_request(agent.store(), session).await;
         assert!(request.layer(Layer::History).count() <= 50);
         let dropped = request.dropped.iter().find(|entry| entry.layer == Layer::History).unwrap();
-        assert_eq!(dropped.reason.describe(), "more than history.max_messages = 50");
+        assert_eq!(
+            dropped.reason.describe(),
+            "more than history.max_messages = 50, so cut to 75% of it"
+        );
         // All of it again, with the reply: nothing is stored again, and the prefix holds.
         let messages = agent.store().messages(session, None).await.unwrap();
         assert_eq!(messages.len(), 202);
@@ -380,7 +383,8 @@ fn a_client_can_ask_for_a_call_or_for_one_of_its_tools() {
         let session = session(&agent, "c").await;
         let choices = [
             (ClientToolChoice::Required, ToolChoice::Required),
-            (ClientToolChoice::Named("hold".into()), ToolChoice::Named("client_hold".into())),
+            // The wire knows words alone, and the record says what it carried.
+            (ClientToolChoice::Named("hold".into()), ToolChoice::Required),
             (ClientToolChoice::Named("odd".into()), ToolChoice::Auto),
             (ClientToolChoice::Free, ToolChoice::Auto),
         ];

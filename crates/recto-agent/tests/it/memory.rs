@@ -86,7 +86,7 @@ fn a_wish_is_known_in_the_next_session_and_not_in_a_group() {
         say(&agent, second, "hello").await;
         let page = requests(agent.store(), second).await.remove(0);
         let memories = layer(&page, Layer::Memory);
-        assert!(memories.contains("The user prefers brief answers."), "{memories}");
+        assert!(memories.contains("I prefer brief answers"), "{memories}");
         // "hello" brings a few of the newest, and not a thousand.
         assert!(memories.lines().count() < 10, "{memories}");
         let part = page.layer(Layer::Memory).find(|part| part.text().contains("brief")).unwrap();
@@ -157,6 +157,39 @@ fn whoever_asks_to_remember_something_hears_when_nothing_was_stored() {
     let chats = fake.chats();
     assert_eq!(chats[0]["tool_choice"], "required");
     assert!(chats[1].get("tool_choice").is_none());
+}
+
+/// Promise: `a-wish-to-remember-is-met-or-told`
+#[test]
+fn a_wish_that_was_met_ends_its_turn() {
+    let bench = Bench::new();
+    let fake = FakeServer::openai()
+        .answer(remember("The user likes jazz."))
+        .answer(remember("The user likes jazz."))
+        .answer(remember("Jazz is liked."))
+        .answer(remember("The user likes jazz."))
+        .answer(FakeAnswer::text("Ada it is."))
+        .start();
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake).await;
+        let short = session(&agent, "short").await;
+        let minimal = [("context_mode".to_owned(), "minimal".into())].into_iter().collect();
+        agent.store().set_settings(short, minimal).await.unwrap();
+        let told = say(&agent, short, "Remember that I like jazz").await;
+        let reply = told.reply.unwrap();
+        assert!(reply.starts_with("Remembered as MEMORY.md#"), "{reply}");
+        assert!(reply.ends_with(": I like jazz") && told.error.is_none(), "{reply}");
+        assert_eq!(fake.chats().len(), 1, "nothing is left to be said by the model");
+        check_sound(agent.store(), short).await;
+        // On a full page the model has the word, but not for the same thing again.
+        let full = session(&agent, "full").await;
+        let told = say(&agent, full, "Remember that I like jazz").await;
+        assert!(told.reply.unwrap().starts_with("Known already as "));
+        assert_eq!((fake.chats().len(), told.error.is_none()), (3, true));
+        // Whoever asks for more gets an answer.
+        let told = say(&agent, short, "Remember that I like jazz. Who is Ada?").await;
+        assert_eq!(told.reply.as_deref(), Some("Ada it is."));
+    });
 }
 
 /// Promise: `text-raises-no-rights`

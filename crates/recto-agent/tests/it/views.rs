@@ -37,7 +37,7 @@ fn a_guest_sees_their_own_turns_and_nobody_elses() {
         let others = reader.turn(owners.id).await.map(|_| ());
         assert_eq!(named(&others), "no_such_turn");
         let file = reader.export_session(private, SessionExportForm::Markdown).await;
-        assert_eq!(named(&file.map(|_| ())), "store");
+        assert_eq!(named(&file.map(|_| ())), "no_such_session");
         let seen = reader.sessions(SessionFilter::All).await.unwrap();
         assert_eq!(seen.iter().map(|summary| summary.session.id).collect::<Vec<_>>(), [hers]);
 

@@ -361,7 +361,8 @@ impl<S: ChatService> ChatChannel<S> {
     }
 
     async fn answer_question(&self, press: &IncomingPress) -> Result<String, AgentError> {
-        let Some(AnswerButton { approval, turn, answer }) = AnswerButton::from_data(&press.data)
+        let Some(AnswerButton { approval, turn, answer, .. }) =
+            AnswerButton::from_data(&press.data)
         else {
             return Ok("This button means nothing any more.".to_owned());
         };

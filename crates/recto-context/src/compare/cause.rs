@@ -19,6 +19,8 @@ pub enum ChangeCause {
     ModeFlipped,
     /// A workspace file or an item is another than before, came, or left.
     ItemChanged,
+    /// A person added an item to the session, by hand or by its name in a message.
+    ItemAdded,
     /// What the page says of where the agent runs: the day or time, the folder, the version, the
     /// number of tools.
     SurroundingsChanged,
@@ -49,6 +51,7 @@ impl ChangeCause {
             ChangeCause::ModelChanged => "the model changed",
             ChangeCause::ModeFlipped => "the mode flipped",
             ChangeCause::ItemChanged => "a workspace file or item changed",
+            ChangeCause::ItemAdded => "an item was added to the session",
             ChangeCause::SurroundingsChanged => {
                 "what the page says of where the agent runs changed (time, folder, version, tools)"
             }
@@ -132,6 +135,9 @@ pub(super) fn parts_cause(
             ChangeCause::HistoryTrimmed
         }
         Layer::Bootstrap => ChangeCause::SurroundingsChanged,
+        layer @ (Layer::Skills | Layer::Items) if was_only_added_to(before, after, layer) => {
+            ChangeCause::ItemAdded
+        }
         Layer::System | Layer::Skills | Layer::Tools | Layer::Items => ChangeCause::ItemChanged,
         Layer::Picks if same_turn => ChangeCause::LayerCut,
         Layer::Picks => ChangeCause::PicksLeft,
@@ -230,6 +236,19 @@ fn was_edited(old: Option<&Part>, new: Option<&Part>) -> bool {
 /// Whether a part documents a tool that the other request does not offer.
 fn shows_tool_unknown_to(other: &RequestContext, part: Option<&Part>) -> bool {
     part.and_then(item_id).is_some_and(|id| id.kind == ItemKind::Tool && !offers(other, id))
+}
+
+/// Whether all that is new in a layer are items that a person added, and none left it.
+fn was_only_added_to(before: &RequestContext, after: &RequestContext, layer: Layer) -> bool {
+    let shown = |context: &RequestContext, id: &ItemId| {
+        context.layer(layer).any(|part| item_id(part) == Some(id))
+    };
+    let left = before.layer(layer).filter_map(item_id).any(|id| !shown(after, id));
+    let is_new = |part: &&Part| item_id(part).is_some_and(|id| !shown(before, id));
+    let mut new = after.layer(layer).filter(is_new).peekable();
+    let by_person =
+        |reason: &PartReason| matches!(reason, PartReason::Mentioned | PartReason::AddedByHand);
+    !left && new.peek().is_some() && new.all(|part| by_person(&part.reason))
 }
 
 fn shed_changed(before: &RequestContext, after: &RequestContext, kind: ItemKind) -> bool {

@@ -7,13 +7,17 @@
 use super::{ContentPart, Message, MessageBody, OpaqueKind};
 use crate::text::ContentHash;
 
+/// The bytes that most messages take: a text, or a result of a tool. Records name every message of a
+/// page by its hash, so that growing there step by step would be felt.
+const TYPICAL: usize = 192;
+
 impl Message {
     /// The hash of what was said, by whom, with which calls. Its number is not in it.
     ///
     /// Records refer to messages by it, so it must not change from version to
     /// version.
     pub fn hash(&self) -> ContentHash {
-        let mut fields = HashInput::default();
+        let mut fields = HashInput { bytes: Vec::with_capacity(TYPICAL) };
         match &self.body {
             MessageBody::User(user) => match &user.speaker {
                 Some(speaker) => fields.tag(b's').add(speaker.as_str().as_bytes()),
@@ -37,7 +41,6 @@ impl Message {
 
 /// Fields one after the other, each with its length, so that no two lists of
 /// fields have the same bytes.
-#[derive(Default)]
 struct HashInput {
     bytes: Vec<u8>,
 }

@@ -5,9 +5,9 @@ use std::io;
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
-/// Writes plain data, which can't fail.
-pub(super) fn to_lines(value: &impl Serialize) -> String {
-    let mut written = Vec::new();
+/// Writes plain data, which can't fail. `expected` is about how many bytes that takes.
+pub(super) fn to_lines(value: &impl Serialize, expected: usize) -> String {
+    let mut written = Vec::with_capacity(expected);
     let mut serializer =
         serde_json::Serializer::with_formatter(&mut written, LineFormatter::default());
     let done = value.serialize(&mut serializer);
@@ -80,7 +80,7 @@ mod tests {
     fn fields_and_rows_have_lines_of_their_own() {
         let value =
             json!({"a": 1, "rows": [{"b": [1, 2]}, "c\n", [3]], "empty": [], "d": {"e": 2}});
-        let written = to_lines(&value);
+        let written = to_lines(&value, 0);
         let expected = "{\n\"a\":1,\n\"rows\":[\n{\"b\":[1,2]},\n\"c\\n\",\n[3]],\n\"empty\":[],\n\"d\":{\"e\":2}}";
         assert_eq!(written, expected);
         assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), value);

@@ -157,7 +157,10 @@ fn criterion_6_of_more_than_fifty_the_newest_stay_and_the_oldest_leave_in_a_step
     // Three quarters of 50, in whole exchanges.
     assert_eq!(request.layer(Layer::History).count(), 36);
     assert_eq!(request.layer(Layer::History).next().unwrap().text(), "question 25");
-    assert_eq!(drops(&request), ["history: 24 messages (more than history.max_messages = 50)"]);
+    assert_eq!(
+        drops(&request),
+        ["history: 24 messages (more than history.max_messages = 50, so cut to 75% of it)"]
+    );
 }
 
 #[test]

@@ -368,7 +368,10 @@ fn after_a_long_piece_of_work_question_and_answer_stay() {
         request.layer(Layer::History).map(|part| part.text().to_owned()).collect()
     };
     assert_eq!(shown(&request), ["tidy up", "done"]);
-    assert_eq!(drops(&request), ["history: 62 messages (more than history.max_messages = 50)"]);
+    assert_eq!(
+        drops(&request),
+        ["history: 62 messages (more than history.max_messages = 50, so cut to 75% of it)"]
+    );
     // It stays so in the turns to come.
     let mut longer = history.clone();
     longer.push(Arc::new(Message::user(100, "and now?")));

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use recto_context::{
     AssemblyInputs, Carry, Catalog, ChangeCause, DropReason, DroppedEntry, IncludeMode, ItemId,
-    ItemKind, Layer, Message, MessageId, Mode, ModeDecision, ModeReason, Tokens, Window,
-    compare_requests,
+    ItemKind, ItemOrigin, Layer, Message, MessageId, Mode, ModeDecision, ModeReason, SessionItem,
+    Tokens, Window, compare_requests,
 };
 
 use crate::support::*;
@@ -357,4 +357,31 @@ fn kept_picks_that_leave_at_a_trim_are_a_trim() {
         compare_requests(&first, &second).change.unwrap().cause,
         ChangeCause::HistoryTrimmed
     );
+}
+
+#[test]
+fn an_item_that_a_person_added_is_told_as_that() {
+    let base = catalog();
+    let names = |session: &[SessionItem]| {
+        let at = |kind| move |item: &&SessionItem| item.item.kind == kind;
+        session.iter().filter(at(ItemKind::Reference)).count()
+    };
+    let start = base.session_at_start();
+    let without: Vec<SessionItem> =
+        start.iter().filter(|item| item.item.kind != ItemKind::Reference).cloned().collect();
+    assert_ne!(names(&start), names(&without), "the catalog has a reference to add");
+    let request = |session: &[SessionItem]| {
+        AssemblyInputs::new(&base, "go").session(session).assemble().unwrap()
+    };
+    let cause = |joined: ItemOrigin| {
+        let of_kind = start.iter().filter(|item| item.item.kind == ItemKind::Reference);
+        let added = of_kind.map(|item| SessionItem { joined, ..item.clone() });
+        let with: Vec<SessionItem> = without.iter().cloned().chain(added).collect();
+        compare_requests(&request(&without), &request(&with)).change.unwrap().cause
+    };
+    assert_eq!(cause(ItemOrigin::Mentioned), ChangeCause::ItemAdded);
+    assert_eq!(cause(ItemOrigin::ByHand), ChangeCause::ItemAdded);
+    assert_eq!(ChangeCause::ItemAdded.describe(), "an item was added to the session");
+    // What came by itself is a change of the workspace.
+    assert_eq!(cause(ItemOrigin::Late), ChangeCause::ItemChanged);
 }

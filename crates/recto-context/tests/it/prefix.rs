@@ -110,7 +110,7 @@ fn check_prefix(
     let right = match cause {
         ChangeCause::ModelChanged => edits.contains(&Edit::Model),
         ChangeCause::ModeFlipped => before.mode.chosen != after.mode.chosen,
-        ChangeCause::ItemChanged => edited(change.layer),
+        ChangeCause::ItemChanged | ChangeCause::ItemAdded => edited(change.layer),
         ChangeCause::MemoryReplaced => edited(Layer::Memory) && change.layer == Layer::Memory,
         ChangeCause::ToolOffered => {
             let known = |id| before.tools.iter().any(|tool| tool.spec.id == id);

@@ -58,7 +58,8 @@ async fn a_slow_answer_runs_out_of_time_like_a_servers() {
 }
 
 #[test]
-fn a_script_that_cannot_be_read_is_no_client() {
-    let error = client("{\"content\":\"a\"}\n[]", options()).unwrap_err();
+fn what_is_wrong_with_a_script_is_told_when_it_is_asked() {
+    let client = client("{\"content\":\"a\"}\n[]", options()).unwrap();
+    let error = client.check_script().unwrap_err();
     assert!(matches!(error, LlmError::Script { line: Some(2), .. }), "{error:?}");
 }

@@ -205,7 +205,10 @@ fn chart(sizes: &[TurnSize]) -> Markup {
                 (turn_bar(size, at as f64 * step, step, most))
                 @let number = size.turn.get();
                 @if sizes.len() <= ALL_NUMBERED || number % 5 == 0 {
-                    text x=(percent((at as f64 + 0.5) * step)) y="282" text-anchor="middle" {
+                    // A phone has room for fewer of them.
+                    @let is_dense = sizes.len() > LEAST && number % 5 != 0;
+                    text class=[is_dense.then_some("dense")] x=(percent((at as f64 + 0.5) * step)) y="282"
+                        text-anchor="middle" {
                         @if sizes.len() <= LEAST { "turn " } (number)
                     }
                 }

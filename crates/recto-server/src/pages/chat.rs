@@ -25,13 +25,15 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use maud::{Markup, html};
-use recto_agent::{Actor, Agent, ModelEntry, Right, SessionSettings, is_allowed, shorten_words};
+use recto_agent::{
+    Actor, Agent, GuestStanding, ModelEntry, Right, SessionSettings, is_allowed, shorten_words,
+};
 use recto_context::{ContextMode, MessageId, TokenCounter, grouped_digits};
 use recto_store::{RowId, SessionId, StoreError, StoredSession, TurnId};
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::actions::composed_message;
+use self::actions::{composed_message, inbound_message};
 use self::composer::{CompletionList, ComposerDraft, MessageComposer, preview_meter};
 use self::key_list::key_list;
 use self::side_list::{SideList, surface_words};
@@ -47,7 +49,7 @@ use super::times;
 use super::visible_text::show_controls;
 use crate::access::Caller;
 use crate::extract::{PagePath, PageQuery};
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, web_conversation};
 use crate::host::HostRequest;
 use crate::problem::{ApiProblem, ApiResult};
 
@@ -67,6 +69,7 @@ pub(crate) fn routes() -> axum::Router<Gateway> {
         .route("/drawn", post(live::draw_reply))
         .route("/completions", get(list_completions))
         .route("/sessions/{session}/preview", post(preview_draft))
+        .route("/preview", post(preview_first_draft))
         .route("/sessions/{session}/messages", post(actions::send_message))
         .route("/sessions/{session}/stop", post(actions::stop_turn))
         .route("/sessions/{session}/items", post(session_forms::change_items))
@@ -200,7 +203,8 @@ impl<'a> ChatPage<'a> {
         };
         let action = format!("/sessions/{}/messages", self.session.id);
         let mode = self.usual_mode();
-        let composer = MessageComposer { action: &action, draft, mode, lead: &html! {} };
+        let lead = self.reader_line();
+        let composer = MessageComposer { action: &action, draft, mode, lead: &lead };
         let body = html! {
             (side.render(&self.chrome, Some(self.session.id)))
             main.talk #main data-session=(self.session.id) {
@@ -230,9 +234,27 @@ impl<'a> ChatPage<'a> {
             header {
                 button.btn.plain.narrow type="button" popovertarget="sessions" { "Sessions" }
                 (title_heading(&self.title))
+                @if let Some(guest) = self.chrome.guest_of(&self.session) {
+                    span.wait.with { "with " (guest) }
+                }
                 (session_facts(&self.session, self.talk.turn_count.into()))
                 button.btn.plain.narrow.p type="button" popovertarget="in-session" {
                     "In this session"
+                }
+            }
+        }
+    }
+}
+
+impl ChatPage<'_> {
+    /// Who else reads what the owner writes here.
+    fn reader_line(&self) -> Markup {
+        let Some(guest) = self.chrome.guest_of(&self.session) else { return html! {} };
+        html! {
+            p.q.reader {
+                @match guest.standing {
+                    GuestStanding::LetIn => { (guest) " reads along: what you say here is said to both." },
+                    GuestStanding::Revoked => { "This is the session of " (guest) "." },
                 }
             }
         }
@@ -430,6 +452,23 @@ async fn list_completions(
 struct DraftJson {
     text: String,
     mode: Option<ContextMode>,
+    /// The agent that a new session is with.
+    agent: Option<String>,
+}
+
+/// What would be sent for the first message of a session. None begins by it.
+async fn preview_first_draft(
+    State(gateway): State<Gateway>,
+    Caller(actor): Caller,
+    Json(draft): Json<DraftJson>,
+) -> ApiResult<Markup> {
+    let agent = gateway.agent_or_default(draft.agent.as_deref())?;
+    let usual = effective_mode(&SessionSettings::default(), agent.models().first());
+    let inbound = inbound_message(&actor, usual, (&draft.text, draft.mode));
+    // As one that will begin is named.
+    let conversation = web_conversation(&actor, "new");
+    let preview = agent.preview_first(&conversation, inbound).await?;
+    Ok(preview_meter(&preview))
 }
 
 /// What would be sent for the text that is being typed.

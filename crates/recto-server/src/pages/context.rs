@@ -37,7 +37,7 @@ use columns::{ColumnOptions, item_columns};
 use view::RequestView;
 
 pub(crate) use columns::{kind_title, memory_label};
-pub(crate) use view::{include_badge, include_word, short_source};
+pub(crate) use view::{include_badge, include_word, short_source, two_decimals};
 
 /// What ids begin with inside the dialog, so that they are not those of the page below it.
 const DIALOG_PREFIX: &str = "v-";

@@ -145,11 +145,14 @@ pub(crate) fn changed_text(comparison: &Comparison) -> Markup {
     }
 }
 
-/// A text in one line, in which line breaks and what can't be seen are written out.
+/// A text in which what can't be seen is written out: of one with nothing else in it the line
+/// breaks, too.
 fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
+    let is_blank = text.trim().is_empty();
     for c in text.chars() {
         match c {
+            '\n' if !is_blank => shown.push(c),
             c if is_unseen(c) => shown.extend(c.escape_default()),
             c => shown.push(c),
         }
@@ -191,6 +194,7 @@ mod tests {
     #[test]
     fn what_cannot_be_seen_is_written_out_and_quotes_stay() {
         assert_eq!(visible("a\u{202e}b"), "a\\u{202e}b");
-        assert_eq!(visible("{\"a\": \"b\"}\n\tc\u{1b}"), "{\"a\": \"b\"}\\n\\tc\\u{1b}");
+        assert_eq!(visible("{\"a\": \"b\"}\n\tc\u{1b}"), "{\"a\": \"b\"}\n\\tc\\u{1b}");
+        assert_eq!(visible(" \n"), " \\n");
     }
 }

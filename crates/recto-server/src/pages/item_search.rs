@@ -9,7 +9,7 @@ use recto_context::{Catalog, ItemKind, Priority};
 use recto_search::ItemGroup;
 use recto_workspace::Horizon;
 
-use super::context::{include_badge, memory_label};
+use super::context::{include_badge, memory_label, two_decimals};
 use super::layout::with_code;
 use crate::gateway::Gateway;
 
@@ -61,9 +61,18 @@ pub(crate) fn search_section(
     }
 }
 
+/// How many items below the floor are shown before the rest is folded.
+const SHOWN_BELOW: usize = 5;
+
 fn found_table(report: &ItemSearchReport, catalog: &Catalog) -> Markup {
     let (rows, others): (Vec<&ItemSearchRow>, Vec<&ItemSearchRow>) =
         report.rows.iter().partition(|row| row.has_any());
+    let is_below = |row: &&&ItemSearchRow| {
+        row.pick.scores.probability.is_some_and(|probability| probability < floor_of(row, report))
+    };
+    let above = rows.iter().filter(|row| !is_below(row));
+    let below: Vec<&&ItemSearchRow> = rows.iter().filter(is_below).collect();
+    let (shown, folded) = below.split_at(below.len().min(SHOWN_BELOW));
     html! {
         @if rows.is_empty() {
             p.q { "Nothing has anything in common with it." }
@@ -82,7 +91,19 @@ fn found_table(report: &ItemSearchReport, catalog: &Catalog) -> Markup {
                     }
                 }
                 tbody {
-                    @for row in &rows { (found_row(row, report, catalog)) }
+                    @for row in above { (found_row(row, report, catalog)) }
+                    @if !below.is_empty() {
+                        tr.floor { td colspan="5" { (floor_words(&below, report)) } }
+                    }
+                    @for row in shown { (found_row(row, report, catalog)) }
+                }
+            }
+            @if !folded.is_empty() {
+                details.fold {
+                    summary { (folded.len()) " more below the floor" }
+                    table.list.fit {
+                        tbody { @for row in folded { (found_row(row, report, catalog)) } }
+                    }
                 }
             }
             @if !others.is_empty() {
@@ -99,11 +120,26 @@ fn found_table(report: &ItemSearchReport, catalog: &Catalog) -> Markup {
     }
 }
 
+/// The floor of an item: each kind has one of its own.
+fn floor_of(row: &ItemSearchRow, report: &ItemSearchReport) -> f32 {
+    report.options.for_group(ItemGroup::of_kind(row.pick.item.kind)).floor
+}
+
+/// What stands on the line below which nothing is taken.
+fn floor_words(below: &[&&ItemSearchRow], report: &ItemSearchReport) -> String {
+    let mut floors: Vec<String> =
+        below.iter().map(|row| two_decimals(floor_of(row, report))).collect();
+    floors.dedup();
+    match floors.as_slice() {
+        [floor] => format!("floor {floor}: nothing below this line is taken"),
+        _ => "the floor of its kind: nothing below this line is taken".to_owned(),
+    }
+}
+
 fn found_row(row: &ItemSearchRow, report: &ItemSearchReport, catalog: &Catalog) -> Markup {
-    // Each kind has a floor of its own.
-    let floor = report.options.for_group(ItemGroup::of_kind(row.pick.item.kind)).floor;
+    let floor = floor_of(row, report);
     let scores = &row.pick.scores;
-    let number = |score: Option<f32>| score.map(|score| format!("{score:.2}")).unwrap_or_default();
+    let number = |score: Option<f32>| score.map(two_decimals).unwrap_or_default();
     let width = scores.probability.unwrap_or(0.0).clamp(0.0, 1.0) * 100.0;
     html! {
         tr {

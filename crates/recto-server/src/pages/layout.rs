@@ -5,7 +5,11 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use recto_agent::{Actor, ActorRole, RecordReader, Right, is_allowed};
+use recto_agent::{
+    Actor, ActorRole, GuestBook, RecordReader, Right, SessionGuest, TokenHolder, TokenRights,
+    is_allowed,
+};
+use recto_store::StoredSession;
 
 use crate::access::{Caller, CallerCredential, FormToken};
 use crate::assets::asset_path;
@@ -101,6 +105,8 @@ pub(crate) struct PageChrome {
     logged_in: Option<LoggedIn>,
     /// What whoever looks at it is to the agents; nobody knows it of a page that was not made.
     role: Option<ActorRole>,
+    /// Who is let in, for the owner; nobody else sees sessions of others.
+    guests: GuestBook,
 }
 
 /// A page to be framed.
@@ -127,13 +133,39 @@ impl PageChrome {
         let waiting = records.open_approvals().await?.len();
         let (agent, form_field) = (agent.to_owned(), visitor.form.field());
         let (logged_in, role) = (LoggedIn::find(visitor), Some(visitor.actor.role));
-        Ok(PageChrome { agent, waiting, form_field, logged_in, role })
+        let guests = match visitor.actor.role {
+            ActorRole::Owner | ActorRole::Token(TokenRights { holder: TokenHolder::Owner, .. }) => {
+                GuestBook::load(gateway.store()).await?
+            }
+            _ => GuestBook::default(),
+        };
+        Ok(PageChrome { agent, waiting, form_field, logged_in, role, guests })
     }
 
     /// The chrome of a page for somebody of whom nothing need be known, such as that of an error.
     pub(crate) fn plain() -> Self {
         let (agent, form_field) = (String::new(), html! {});
-        PageChrome { agent, waiting: 0, form_field, logged_in: None, role: None }
+        let guests = GuestBook::default();
+        PageChrome { agent, waiting: 0, form_field, logged_in: None, role: None, guests }
+    }
+
+    /// The guest with whom a session is held, for the owner who looks at it.
+    pub(crate) fn guest_of(&self, session: &StoredSession) -> Option<SessionGuest> {
+        self.is_owner().then(|| self.guests.find(session)).flatten()
+    }
+
+    /// The guest who did something, for the owner who looks at it.
+    pub(crate) fn guest_who(&self, actor: &Actor) -> Option<SessionGuest> {
+        self.is_owner().then(|| self.guests.find_actor(actor)).flatten()
+    }
+
+    fn is_owner(&self) -> bool {
+        matches!(
+            self.role,
+            Some(
+                ActorRole::Owner | ActorRole::Token(TokenRights { holder: TokenHolder::Owner, .. })
+            )
+        )
     }
 
     /// Whether whoever looks at the page may do this: what they may not is not offered.

@@ -88,7 +88,7 @@ fn unset_window(model: &ModelEntry) -> &'static str {
     match model.client.provider().name() {
         "embedded" => "as its file says",
         "scripted" => "any: a file is played",
-        _ => "as the server says",
+        _ => "not set: its server is asked, as below",
     }
 }
 

@@ -38,11 +38,11 @@ impl From<StoreError> for PageProblem {
 }
 
 /// An error as a block of a page.
-pub(crate) fn problem_block(problem: &ApiProblem) -> Markup {
+fn problem_block(problem: &ApiProblem) -> Markup {
     let hint = problem.hint_with_remedy();
     html! {
         div.block.error role="alert" {
-            h3 { (with_code(&problem.title)) }
+            h2 { (with_code(&problem.title)) }
             @if let Some(detail) = &problem.detail { p { (with_code(detail)) } }
             @if let Some(hint) = hint { p { b { "Hint:" } " " (with_code(&hint)) } }
         }

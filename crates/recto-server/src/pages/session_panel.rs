@@ -219,7 +219,9 @@ impl SessionPanel<'_> {
     fn settings_section(&self, chrome: &PageChrome) -> Markup {
         let settings = SessionSettings::from_store(&self.session.settings);
         let own = serde_json::to_value(&settings).unwrap_or_default();
-        let fields = SettingFields { own: &own, effective: self.effective, agent: self.agent };
+        let locked = (!self.may(Right::ChangeRights)).then_some("approval");
+        let fields =
+            SettingFields { own: &own, effective: self.effective, agent: self.agent, locked };
         let action = format!("/sessions/{}/settings", self.session.id);
         let content = html! {
             (fields.model())
@@ -311,6 +313,8 @@ struct SettingFields<'a> {
     /// What holds, and where it comes from.
     effective: &'a Value,
     agent: &'a Agent,
+    /// The setting that whoever looks at it may not change.
+    locked: Option<&'static str>,
 }
 
 impl SettingFields<'_> {
@@ -373,7 +377,8 @@ impl SettingFields<'_> {
         let set = self.set(name);
         html! {
             label for={ "s-" (name) } { (label) }
-            select id={ "s-" (name) } name=(name) {
+            select id={ "s-" (name) } name=(name) disabled[self.locked == Some(name)]
+                title=[(self.locked == Some(name)).then_some("only the owner sets it")] {
                 option value="default" selected[set.is_none()] { (self.inherited(name)) }
                 @for word in words {
                     option value=(word) selected[set.as_deref() == Some(*word)] {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use recto_agent::{Actor, Conversation};
 use recto_context::Message;
+use recto_fakes::{FakeAnswer, FakeCall};
 use recto_store::{
     BindingKey, ChannelAccount, Moment, NewChannelDelivery, NewMessage, NewPairing, NewSession,
     PairingSubject, SessionHolder, SessionId, StoredSession,
@@ -339,4 +340,132 @@ async fn who_is_let_in_from_chats_is_said_by_the_owner_alone() {
     let (status, _) = post_form(&server, "/pairings/revoke", "pairing=1").await;
     assert_eq!(status, 303);
     assert!(server.store.find_paired(&bot, "5").await.unwrap().is_none());
+}
+
+/// Waits until somebody is asked.
+async fn wait_for_question(server: &TestServer) -> recto_store::StoredApproval {
+    for _ in 0..600 {
+        if let Some(open) = server.store.open_approvals(Moment::now()).await.unwrap().pop() {
+            return open;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("nobody was asked");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_owner_sees_with_whom_a_session_is_and_for_whom_a_question() {
+    let server = TestServer::start_with_files(Duration::from_secs(60)).await;
+    let (token, guest) = server.token("anna", GUEST).await;
+    let arguments = json!({"path": "notes.md", "content": "hello"});
+    server.fake.push(FakeAnswer::calls([FakeCall::new("write_file", arguments)]));
+    let request = server.request("POST", "/sessions").bearer_auth(&guest);
+    let request = request.header("content-type", "application/x-www-form-urlencoded");
+    let begun = request.body("text=write+it").send().await.unwrap();
+    assert_eq!(begun.status().as_u16(), 303);
+    let asked = wait_for_question(&server).await;
+    let path = format!("/sessions/{}", asked.session);
+    let (_, page) = get(&server, &path).await;
+    let part = |page: &str, from: &str, to: &str| {
+        let rest = page.split(from).nth(1).unwrap_or_else(|| panic!("{from}: {page}")).to_owned();
+        rest.split(to).next().unwrap().to_owned()
+    };
+    let with = "with anna (guest)";
+    assert!(part(&page, "id=\"sessions\"", "</nav>").contains(with), "{page}");
+    assert!(part(&page, "<main", "id=\"scroll\"").contains(with), "{page}");
+    assert!(
+        part(&page, "id=\"composer\"", "</form>").contains("anna (guest) reads along"),
+        "{page}"
+    );
+    assert!(
+        part(&page, "data-approval=", "</section>").contains("Asked for by anna (guest)."),
+        "{page}"
+    );
+    // The guest knows who they are, and who has to answer.
+    let shown = server.request("GET", &path).bearer_auth(&guest).send().await.unwrap();
+    let shown = shown.text().await.unwrap();
+    assert!(!shown.contains("(guest)") && shown.contains("Waits for the owner's word."), "{shown}");
+    assert!(!shown.contains("Allow once"), "{shown}");
+    // A setting that they may not change is not offered.
+    let approval = part(&shown, "id=\"s-approval\"", ">");
+    assert!(approval.contains("disabled"), "{approval}");
+    assert!(!part(&page, "id=\"s-approval\"", ">").contains("disabled"));
+    // Who is let in no longer still has a question, and it says so.
+    server.store.revoke_token(token, Moment::now()).await.unwrap();
+    let (_, page) = get(&server, &path).await;
+    let question = part(&page, "data-approval=", "</section>");
+    assert!(question.contains("anna (guest, let in no longer)"), "{question}");
+    // The owner's own sessions say nothing of the kind.
+    let own = begin(&server, "talk").await.id;
+    let (_, page) = get(&server, &format!("/sessions/{own}")).await;
+    assert!(!part(&page, "<main", "id=\"scroll\"").contains("with "), "{page}");
+}
+
+/// Promise: `page-text-stays-text`
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_hides_in_what_a_page_shows() {
+    let server = TestServer::start().await;
+    let rules = server.folder.path().join("workspace/rules");
+    std::fs::create_dir_all(&rules).unwrap();
+    let rule =
+        "---\nname: tone\ndescription: kind\u{202e}ly\ninclude: always\n---\nBe \u{200b}brief.\n";
+    std::fs::write(rules.join("tone.md"), rule).unwrap();
+    server.fake.push(FakeAnswer::text("*so* \u{202e}be\u{e0041} it `x\u{feff}y`"));
+    let session = begin(&server, "talk").await.id;
+    let path = format!("/sessions/{session}");
+    post_form(&server, &format!("{path}/messages"), "text=hid%E2%80%AEden").await;
+    server.agent.finished().await;
+    let (_, page) = get(&server, &path).await;
+    assert!(page.contains("hid\\u{202e}den"), "{page}");
+    assert!(
+        page.contains("<em>so</em> \\u{202e}be\\u{e0041} it <code>x\\u{feff}y</code>"),
+        "{page}"
+    );
+    let draw = json!({"text": "a\u{202e}b"});
+    let (_, drawn) = server.post("/drawn", &draw).await;
+    assert_eq!(drawn, json!("<p>a\\u{202e}b</p>"));
+    for path in
+        [path.as_str(), "/", "/turns/1", "/workspace", "/workspace?message=kind", "/completions"]
+    {
+        let (status, page) = get(&server, path).await;
+        assert_eq!(status, 200, "{path}");
+        let hidden = page.chars().find(|c| *c != '\n' && recto_context::is_unseen(*c));
+        assert_eq!(hidden, None, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_asked_again_keeps_the_mode_that_was_chosen_for_it() {
+    let server = TestServer::start().await;
+    let session = begin(&server, "talk").await.id;
+    let path = format!("/sessions/{session}/messages");
+    let mode = async || {
+        server.agent.finished().await;
+        let turn = server.store.last_turn(Some(session)).await.unwrap().unwrap();
+        turn.settings.get("context_mode").cloned()
+    };
+    post_form(&server, &path, "text=hello&mode=minimal").await;
+    assert_eq!(mode().await, Some(json!("minimal")));
+    post_form(&server, &path, "text=%2Fretry").await;
+    assert_eq!(mode().await, Some(json!("minimal")), "it is the same message");
+    post_form(&server, &path, "text=other&edits=last&mode=full").await;
+    assert_eq!(mode().await, None, "full holds anyway, and was chosen where it was edited");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_would_be_sent_is_told_before_a_session_begins() {
+    let server = TestServer::start().await;
+    let (status, told) =
+        server.post("/preview", &json!({"text": "hello there", "mode": null})).await;
+    assert_eq!(status, 200, "{told}");
+    let told = told.as_str().unwrap();
+    assert!(told.contains("Would be sent as <b>full</b>") && told.contains("of 8,192"), "{told}");
+    let minimal = json!({"text": "hello there", "mode": "minimal"});
+    let (_, told) = server.post("/preview", &minimal).await;
+    assert!(told.as_str().unwrap().contains("Would be sent as <b>minimal</b>"), "{told}");
+    let nobody = json!({"text": "hello", "agent": "nobody"});
+    assert_eq!(server.post("/preview", &nobody).await.0, 404);
+    let all = server.store.sessions(recto_store::SessionFilter::All).await.unwrap();
+    assert!(all.is_empty(), "no session begins by it: {all:?}");
+    assert!(server.fake.log().is_empty() || server.fake.chats().is_empty(), "no model is asked");
 }

@@ -1,6 +1,7 @@
 //! A thread that moves the write-ahead log into the database, so that no commit
 //! has to. It works while others write, and so may never quite finish; when the
-//! log has become large, the writer is asked to pause and do the rest.
+//! log has become large, the writer is asked to pause and do the rest. All commits wait
+//! for that, so the thread first moves what was written while it moved.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +18,10 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 /// A log of this many pages, 64 MB, is large.
 const LARGE: i64 = 16 << 10;
+
+/// How often it is moved again before the writer is asked to do the rest. Each time there is less
+/// to do, and so less is written meanwhile.
+const FURTHER_PASSES: usize = 2;
 
 /// The thread; it ends when this is dropped.
 pub(crate) struct Checkpointer {
@@ -47,7 +52,13 @@ impl Checkpointer {
         let mine = signal.clone();
         let work = move || {
             while mine.wait() {
-                mine.log_is_large.store(checkpoint(&db) > LARGE, Ordering::Relaxed);
+                let mut pages = checkpoint(&db);
+                for _ in 0..FURTHER_PASSES {
+                    if pages > LARGE {
+                        pages = checkpoint(&db);
+                    }
+                }
+                mine.log_is_large.store(pages > LARGE, Ordering::Relaxed);
             }
         };
         // Without the thread the log only grows until the store closes.

@@ -16,8 +16,8 @@ use serde_json::Value;
 use super::paths::PathArguments;
 use super::programs::{find_program, find_script};
 use super::spec::{
-    ArgSpec, Execution, NewlineHandling, ResolveArg, ResolveCommand, Switch, ValueArg, ValuePlace,
-    ValuePresence, ValueResolver,
+    ArgSpec, Execution, NewlineHandling, PathUse, ResolveArg, ResolveCommand, Switch, ValueArg,
+    ValuePlace, ValuePresence, ValueResolver,
 };
 use crate::arguments::{CallArguments, kind_of};
 use crate::launch::WrittenPrograms;
@@ -65,6 +65,8 @@ pub(crate) struct Invocation {
     /// Files that it is to write. Those that are not there yet have to be
     /// created first. All are without links.
     pub(crate) writes: Vec<PathBuf>,
+    /// The marks of values that become files to write once another command has run.
+    pub(crate) unresolved_writes: Vec<String>,
     /// Whether the skill asks for the network.
     pub(crate) network: NetworkAccess,
     /// Whether it changes files.
@@ -190,6 +192,7 @@ impl InvocationFrame {
             output_bytes: execution.output_bytes,
             success: execution.success.clone(),
             writes: Vec::new(),
+            unresolved_writes: Vec::new(),
             network: execution.network,
             changes: execution.changes,
             written: execution.written,
@@ -247,7 +250,13 @@ impl InvocationFrame {
             };
             for value in values {
                 let value = match state {
-                    ValueState::Unresolved => format!("‹resolved from {}›", value.escape_debug()),
+                    ValueState::Unresolved => {
+                        let mark = format!("‹resolved from {}›", value.escape_debug());
+                        if arg.path == Some(PathUse::Write) {
+                            filled.unresolved_writes.push(mark.clone());
+                        }
+                        mark
+                    }
                     ValueState::Final => checked(arg, value, paths, &mut filled.writes)?,
                 };
                 match &arg.place {

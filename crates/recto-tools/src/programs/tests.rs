@@ -145,6 +145,41 @@ fn the_hash_changes_with_all_that_decides() {
     }
 }
 
+/// Promise: `shown-is-what-runs`
+#[tokio::test]
+async fn a_file_that_would_be_written_is_named_first_and_as_new_or_replaced() {
+    let place = Place::new("echo ran");
+    fs::remove_dir(place.path("w/notes")).unwrap();
+    let writes = |place: &Place, to: &str| match place.describe(to).fields {
+        ActionFields::Program(fields) => (fields.describe_writes(), fields.reach.writes),
+        other => panic!("{other:?}"),
+    };
+    let end = if guards().all_hold() { "; nothing else" } else { "" };
+    let out = place.path("w/out.txt").to_string_lossy().into_owned();
+    let (words, paths) = writes(&place, "out.txt");
+    assert_eq!((words, paths), (format!("{out} (created){end}"), vec![out.clone()]));
+    let created = Consent::To(place.describe("out.txt").hash);
+    for name in ["a.txt", "out.txt"] {
+        fs::write(place.path("w").join(name), "mine").unwrap();
+    }
+    let (words, paths) = writes(&place, "out.txt");
+    let other = place.path("w/a.txt").to_string_lossy().into_owned();
+    assert_eq!(words, format!("{out} (replaced); may also change {other}{end}"));
+    assert_eq!(paths, [out, other]);
+    // Who allowed that a file is made has not allowed that one is replaced.
+    assert_eq!(place.run("out.txt", created).await, CHANGED);
+    // Where another command says which file it is, that is told.
+    let resolve = json!({"binary": "echo", "args": ["$param"]});
+    let to = json!({"param": "to", "writePath": true, "resolveCommand": resolve});
+    place.declare(&json!({}), &json!([to]));
+    let (words, _) = writes(&place, "out.txt");
+    assert!(words.starts_with("the file that comes of ‹resolved from out.txt›; may"), "{words}");
+    // Only a declaration that it reads, which is held to, is told as that.
+    place.declare(&json!({"readOnly": true}), &json!([{"param": "to", "readPath": true}]));
+    let (words, paths) = writes(&place, "out.txt");
+    assert_eq!((words.contains("only reads"), paths.len()), (guards().all_hold(), 0), "{words}");
+}
+
 #[test]
 fn the_values_of_variables_are_no_part_of_what_is_shown() {
     let mut place = Place::new("");

@@ -46,14 +46,14 @@ fn people_see_what_a_program_reaches() {
     };
     expect![[r#"
         reads: the system's programs and libraries, /w
-        writes: nothing: it only reads
+        writes: words
         executes: the system's programs, "/w/skills/x/scripts/a\nnetwork: allowed"
         network: none
         limits: 64 processes, 2048 MiB of memory, 1024 MiB a file
     "#]]
-    .assert_eq(&confinement.reach().describe());
-    confinement.write = (0..30).map(|number| PathBuf::from(format!("/w/{number}"))).collect();
-    assert!(confinement.reach().describe().contains("/w/23 and 6 more; all else it only reads\n"));
+    .assert_eq(&confinement.reach().describe("words"));
+    confinement.read = (0..30).map(|number| PathBuf::from(format!("/w/{number}"))).collect();
+    assert!(confinement.reach().describe("words").contains("/w/23 and 6 more\nwrites: words\n"));
 }
 
 #[cfg(target_os = "linux")]

@@ -1,6 +1,9 @@
 //! What is known of the files of memories between two calls, and how it is brought up
 //! to date: only files of the audience are looked at, and only those that changed are
 //! read again.
+//!
+//! Looks that are wanted while another one is under way are taken together, on one thread: each is a
+//! few calls of the system, and less work than the way to a thread of its own.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -10,7 +13,11 @@ use std::time::SystemTime;
 
 use jiff::ToSpan;
 use jiff::civil::Date;
+use parking_lot::Mutex;
 use recto_context::{Audience, ContentHash, ContentSource, Memory, MemoryScope, may_see};
+use recto_fs::blocking;
+use tokio::sync::oneshot;
+use tokio::task::spawn_blocking;
 
 use super::check::{FindingKind, MemoryFinding, blocked_files};
 use super::layout::{MemoryFile, MemoryLayout, note_day};
@@ -103,14 +110,104 @@ struct CachedView {
     view: Arc<MemoryView>,
 }
 
+/// What is known of the files, and who waits for a look at them.
+#[derive(Debug, Default)]
+pub(crate) struct SharedCache {
+    cache: Mutex<MemoryCache>,
+    /// The looks that nobody has begun. The first of them has called a thread for all.
+    wanted: Mutex<Vec<WantedLook>>,
+}
+
+/// A look at the files of an audience, and who waits for it.
+#[derive(Debug)]
+struct WantedLook {
+    audience: Audience,
+    horizon: Horizon,
+    reply: oneshot::Sender<LookOutcome>,
+}
+
+/// Whether something was new, and what the audience sees now.
+type LookOutcome = (Refresh, Arc<MemoryView>);
+
+impl SharedCache {
+    /// Looks at the files of an audience, and gives what it may see.
+    ///
+    /// Must be called within a tokio runtime.
+    pub(crate) async fn look(
+        shared: &Arc<Self>,
+        layout: &MemoryLayout,
+        audience: &Audience,
+        horizon: Horizon,
+    ) -> LookOutcome {
+        let (reply, outcome) = oneshot::channel();
+        let look = WantedLook { audience: audience.clone(), horizon, reply };
+        let is_first = {
+            let mut wanted = shared.wanted.lock();
+            wanted.push(look);
+            wanted.len() == 1
+        };
+        if is_first {
+            let looker = Looker { shared: shared.clone(), has_begun: false };
+            let layout = layout.clone();
+            // Nobody waits for it here: who gives up must not take it from the others.
+            spawn_blocking(move || looker.look_for_all(&layout));
+        }
+        match outcome.await {
+            Ok(outcome) => outcome,
+            // One of them panicked, or the runtime is ending.
+            Err(_) => {
+                let (shared, layout) = (shared.clone(), layout.clone());
+                let audience = audience.clone();
+                blocking(move || shared.cache.lock().look(&layout, &audience, horizon)).await
+            }
+        }
+    }
+}
+
+/// The thread that was called for all who wait for a look.
+struct Looker {
+    shared: Arc<SharedCache>,
+    has_begun: bool,
+}
+
+impl Looker {
+    fn look_for_all(mut self, layout: &MemoryLayout) {
+        // In this order: whoever comes while this waits is looked for, too.
+        let shared = self.shared.clone();
+        let mut cache = shared.cache.lock();
+        let wanted = std::mem::take(&mut *shared.wanted.lock());
+        self.has_begun = true;
+        for WantedLook { audience, horizon, reply } in wanted {
+            // Whoever asked may have stopped waiting.
+            if !reply.is_closed() {
+                let _ = reply.send(cache.look(layout, &audience, horizon));
+            }
+        }
+    }
+}
+
+impl Drop for Looker {
+    fn drop(&mut self) {
+        // The runtime is ending. Whoever comes next, in another one, has to call a thread anew.
+        if !self.has_begun {
+            self.shared.wanted.lock().clear();
+        }
+    }
+}
+
 impl MemoryCache {
-    /// Looks at the files of an audience and reads those that changed or may have.
-    pub(crate) fn refresh(
+    fn look(
         &mut self,
         layout: &MemoryLayout,
         audience: &Audience,
         horizon: Horizon,
-    ) -> Refresh {
+    ) -> LookOutcome {
+        let outcome = self.refresh(layout, audience, horizon);
+        (outcome, self.view(layout, audience, horizon))
+    }
+
+    /// Looks at the files of an audience and reads those that changed or may have.
+    fn refresh(&mut self, layout: &MemoryLayout, audience: &Audience, horizon: Horizon) -> Refresh {
         let before = self.version;
         self.look_for_notes(layout);
         for file in self.files(layout, audience, horizon) {
@@ -121,7 +218,7 @@ impl MemoryCache {
 
     /// What an audience may see of what is known: the same as before as long as
     /// nothing is new, neither for it nor for an index.
-    pub(crate) fn view(
+    fn view(
         &mut self,
         layout: &MemoryLayout,
         audience: &Audience,

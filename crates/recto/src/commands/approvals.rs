@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use recto_agent::{
     Actor, ActorRole, Agent, AnsweredApproval, ApprovalQuestion, EventCursor, EventKind,
-    FinishedTurn, Right, TurnContinues, approval_json,
+    FinishedTurn, GuestBook, Right, TurnContinues, approval_json,
 };
 use recto_store::{
     ApprovalAnswer, ApprovalDecision, ApprovalId, Moment, RowId, Store, StoreError, StoredApproval,
@@ -74,7 +74,8 @@ async fn list(settings: &Settings, as_json: bool) -> CliResult<ExitCode> {
     } else if open.is_empty() {
         tell(&"nothing waits for an answer");
     } else {
-        print(&drawn(&open))?;
+        let guests = GuestBook::load(&store).await?;
+        print(&drawn(&open, &guests))?;
         tell(&"answer with `recto approvals answer NUMBER allow`, or `session`, or `deny`");
     }
     Ok(ExitCode::SUCCESS)
@@ -89,7 +90,8 @@ async fn show(settings: &Settings, id: ApprovalId, as_json: bool) -> CliResult<E
         return Ok(ExitCode::SUCCESS);
     }
     let answer = answer_text(&approval);
-    print(&format!("{}\nanswer: {answer}\n", drawn(&[(approval, session)])))?;
+    let guests = GuestBook::load(&store).await?;
+    print(&format!("{}\nanswer: {answer}\n", drawn(&[(approval, session)], &guests)))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -111,14 +113,20 @@ pub(crate) fn person_words(by: &Actor) -> String {
 }
 
 /// Draws a line for each question, and below them what exactly each would do.
-fn drawn(open: &[(StoredApproval, Option<StoredSession>)]) -> String {
+fn drawn(open: &[(StoredApproval, Option<StoredSession>)], guests: &GuestBook) -> String {
     let mut table = TextTable::new(["number", "session", "tool", "asked", "expires", "what"]);
     table.align_right(0);
     for (approval, session) in open {
         let question = &approval.question;
         table.row([
             approval.id.to_string(),
-            session.as_ref().map_or_else(|| approval.session.to_string(), StoredSession::label),
+            match session {
+                Some(session) => match guests.find(session) {
+                    Some(guest) => format!("{} with {guest}", session.label()),
+                    None => session.label(),
+                },
+                None => approval.session.to_string(),
+            },
             question.tool.key(),
             local(question.asked),
             local(question.expires),

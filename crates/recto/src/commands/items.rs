@@ -205,7 +205,7 @@ fn not_there(view: &ItemView, entries: &[ListedItem<'_>], name: &str) -> CliFail
         skipped.item.kind == *kind
             && (*skipped.item.name == *name || name_means_item(name, &skipped.item))
     };
-    let failure = CliFailure::new(format!("there is no {kind} `{}`", tame(name)));
+    let failure = CliFailure::no_such(&kind.to_string(), name);
     // What else can be said goes by the name alone.
     let name = bare_item_name(name);
     if let Some(skipped) = snapshot.skipped.iter().find(is_it) {

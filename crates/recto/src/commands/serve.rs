@@ -12,6 +12,7 @@ mod listen;
 mod retention;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use recto_agent::{Agent, TakeUpScope};
 use recto_server::{
@@ -32,6 +33,9 @@ use browser::open_in_browser;
 use claim::ServeClaim;
 use listen::ListenPlan;
 
+/// How often a model is looked for, as long as an agent has none.
+const LOOK_FOR_MODELS: Duration = Duration::from_secs(2);
+
 pub(crate) fn run(home: &RectoHome, args: &ServeArgs) -> CliResult<ExitCode> {
     let config = setup::load_config(home, Vec::new())?;
     let runtime = setup::runtime()?;
@@ -51,6 +55,7 @@ async fn serve(home: &RectoHome, config: LoadedConfig, args: &ServeArgs) -> CliR
     let url = listen::page_url(&listener)?;
     let access = AccessControl::new(plan.access, load_form_key(home)?);
     let agents = start_agents(home, &config, &store).await?;
+    let models = tokio::spawn(find_models_later(config.clone(), agents.clone()));
     let channels = channels::start(&config, &agents, &store);
     let services = channels::service_report(&channels, &agents);
     let (handle, requests) = HostHandle::new();
@@ -71,6 +76,7 @@ async fn serve(home: &RectoHome, config: LoadedConfig, args: &ServeArgs) -> CliR
     }
     let ended = async move {
         told_to_stop().await;
+        models.abort();
         // Nothing more comes in; what was taken in is found again at the next start.
         drop(channels);
         tell(&"ending: no new turns begin; those that run are waited for");
@@ -108,6 +114,26 @@ async fn start_agents(
         agents.push(agent);
     }
     Ok(agents)
+}
+
+/// Gives agents that have no model the one that is pulled or served by now, once there is one.
+async fn find_models_later(config: LoadedConfig, agents: Vec<Agent>) {
+    while agents.iter().any(|agent| agent.models().is_empty()) {
+        tokio::time::sleep(LOOK_FOR_MODELS).await;
+        for settings in config.agents() {
+            let name = settings.agent.name.as_str();
+            let Some(agent) = agents.iter().find(|agent| agent.name() == name) else { continue };
+            if !agent.models().is_empty() {
+                continue;
+            }
+            let Ok(settings) = setup::with_model(settings.clone(), None).await else { continue };
+            if let Ok(models) = setup::model_entries(&settings) {
+                agent.add_found_models(models);
+                let found = settings.model.as_deref().unwrap_or_default();
+                tell(&format_args!("agent {name}: the model {found} was found, and answers now"));
+            }
+        }
+    }
 }
 
 /// The settings with the model that is found, if one is.

@@ -14,7 +14,7 @@ pub(crate) use transfer::fuzzing;
 use std::fmt::Write as _;
 
 use recto_agent::{
-    SessionSettings, compaction_json, list_open_turns, message_hit_json, session_json,
+    GuestBook, SessionSettings, compaction_json, list_open_turns, message_hit_json, session_json,
     summary_json, transcript_json, turn_json,
 };
 use recto_context::{Audience, AudienceKind, ContentPart, Message, MessageBody, visible_text};
@@ -123,7 +123,7 @@ pub(crate) async fn find(
 async fn not_found(store: &Store, name: &str) -> CliResult<CliFailure> {
     let all = store.sessions(SessionFilter::All).await?;
     let labels: Vec<String> = all.iter().map(|summary| summary.session.label()).collect();
-    let failure = CliFailure::new(format!("there is no session `{}`", tame(name)));
+    let failure = CliFailure::no_such("session", name);
     // Names are those of whom a session is held with.
     let others: Vec<&SessionSummary> =
         all.iter().filter(|summary| summary.session.label() == name.trim()).collect();
@@ -177,7 +177,8 @@ async fn list(
         (true, _) => tell(&"there are no sessions yet; `recto chat` begins one"),
         (false, _) => {
             let open = draw_open_turns(store, &sessions).await?;
-            print(&(table(&sessions, &config.settings.agent.name) + &open))?;
+            let guests = GuestBook::load(store).await?;
+            print(&(table(&sessions, &config.settings.agent.name, &guests) + &open))?;
         }
     }
     if filter == SessionFilter::Open {
@@ -217,7 +218,7 @@ async fn draw_open_turns(store: &Store, sessions: &[SessionSummary]) -> CliResul
 /// The sessions, one a line.
 ///
 /// The agent is told where it is not always the usual one.
-pub(crate) fn table(sessions: &[SessionSummary], usual_agent: &str) -> String {
+pub(crate) fn table(sessions: &[SessionSummary], usual_agent: &str, guests: &GuestBook) -> String {
     let mut table = TextTable::new(["number", "name", "messages", "turns", "last", "begins with"]);
     for column in [0, 2, 3] {
         table.align_right(column);
@@ -225,11 +226,13 @@ pub(crate) fn table(sessions: &[SessionSummary], usual_agent: &str) -> String {
     let has_several = sessions.iter().any(|summary| summary.session.agent != usual_agent);
     for summary in sessions {
         let session = &summary.session;
-        let name = match &session.name {
-            Some(name) => name.to_string(),
+        let name = match (&session.name, guests.find(session)) {
+            (Some(name), Some(guest)) => format!("{name} with {guest}"),
+            (None, Some(guest)) => format!("({}) with {guest}", session.surface),
+            (Some(name), None) => name.to_string(),
             // Nobody has named it: where it is held tells it apart.
-            None if session.surface != TERMINAL => format!("({})", held_where(session)),
-            None => String::new(),
+            (None, None) if session.surface != TERMINAL => format!("({})", held_where(session)),
+            (None, None) => String::new(),
         };
         let archived = if session.archived.is_some() { " (archived)" } else { "" };
         table.row([
@@ -247,16 +250,15 @@ pub(crate) fn table(sessions: &[SessionSummary], usual_agent: &str) -> String {
     table.draw(PageWidth::of_stdout())
 }
 
-/// Where a session is held, and with whom.
+/// Where a session is held, and with whom, where that is no guest.
 fn held_where(session: &StoredSession) -> String {
     let surface = &session.surface;
-    let Audience { who, person, conversation, .. } =
+    let Audience { who, conversation, .. } =
         SessionSettings::from_store(&session.settings).holders();
-    match (who, person, conversation) {
-        (AudienceKind::Owner, ..) => format!("{surface}, the owner"),
-        (AudienceKind::Guest, Some(person), _) => format!("{surface}, {person}"),
+    match (who, conversation) {
+        (AudienceKind::Owner, _) => format!("{surface}, the owner"),
         // The file of a conversation is called by its place, `-`, and its name.
-        (AudienceKind::Group, _, Some(place)) => {
+        (AudienceKind::Group, Some(place)) => {
             let name = place.split_once('-').map_or(&*place, |(_, name)| name);
             format!("{surface}, group {name}")
         }

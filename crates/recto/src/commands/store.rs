@@ -165,7 +165,8 @@ fn copy(settings: &Settings, args: &StoreCopyArgs) -> CliResult<ExitCode> {
     if let StoreLocation::File(path) = &from.location
         && !path.exists()
     {
-        return Err(CliFailure::new(format!("there is no database at {}", path.display())));
+        return Err(CliFailure::new(format!("there is no database at {}", path.display()))
+            .code("no_such_database"));
     }
     let runtime = setup::runtime()?;
     let tables = runtime.block_on(copy_store(&from, &to))?;

@@ -84,7 +84,7 @@ async fn revoke(store: &Store, name: &str, as_json: bool) -> CliResult {
     let numbered = || tokens.iter().find(|token| token.id.to_string() == name.trim());
     let token = named.or_else(numbered).ok_or_else(|| {
         let names = tokens.iter().filter(good).map(|token| token.name.as_str());
-        CliFailure::new(format!("there is no token `{}`", tame(name))).hint_nearest(
+        CliFailure::no_such("token", name).hint_nearest(
             name,
             names,
             "`recto token list` lists them",

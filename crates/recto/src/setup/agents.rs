@@ -45,7 +45,7 @@ pub(crate) fn asked_settings<'c>(
 /// The settings of the agent of that name.
 pub(crate) fn named_settings<'c>(config: &'c LoadedConfig, name: &str) -> CliResult<&'c Settings> {
     find(config, name).ok_or_else(|| {
-        let failure = CliFailure::new(format!("there is no agent `{}`", tame(name)));
+        let failure = CliFailure::no_such("agent", name);
         let names = config.agents().map(|settings| settings.agent.name.as_str());
         failure.hint_nearest(name, names, "`recto agents list` lists those of the config")
     })

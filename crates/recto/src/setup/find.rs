@@ -17,7 +17,7 @@ use recto_models::{DEFAULT_MODELS, InstalledModel, Library, ModelPurpose, Models
 use super::ollama::{self, OllamaModels};
 use crate::config::{ModelSettings, Settings, plain_model};
 use crate::failure::CliFailure;
-use crate::output::{counted, tame};
+use crate::output::counted;
 
 /// The name of the entry that Ollama is found by.
 const OLLAMA: &str = "ollama";
@@ -158,18 +158,18 @@ fn explain(models: &mut [ModelSettings], asked_for: Option<&str>) {
 impl ModelChoice {
     /// The failure of whoever needs a model, or one of this name, and has none.
     pub(crate) fn failure(&self, asked_for: Option<&str>, settings: &Settings) -> CliFailure {
-        let what = match asked_for {
-            Some(name) => format!("there is no model `{}`", tame(name)),
-            None => "no model is configured, and none was found".to_owned(),
+        let failure = match asked_for {
+            Some(name) => CliFailure::no_such("model", name),
+            None => CliFailure::new("no model is configured, and none was found").code("no_model"),
         };
         if settings.models.is_empty() {
             let nothing: Vec<String> =
                 self.looked_at.iter().filter_map(ModelLookup::nothing).collect();
-            return CliFailure::new(format!("{what}: {}", nothing.join("; "))).hint(self.advice());
+            return failure.add_words(&format!(": {}", nothing.join("; "))).hint(self.advice());
         }
         let found: Vec<&str> = settings.models.iter().map(|model| model.name.as_str()).collect();
         let found = found.join(", ");
-        CliFailure::new(what).hint(format!("found: {found}; the config can name others"))
+        failure.hint(format!("found: {found}; the config can name others"))
     }
 
     /// Says what someone without a model can do.

@@ -36,6 +36,28 @@ export async function story(stage) {
   await stage.go(page, "/");
   assert.match(page.url(), /\/login/, "nobody is logged in any more");
   await onlyLooks(stage, page, reader);
+  await revoked(stage);
+}
+
+/** Whoever is let in no longer is told so, and their page asks for nothing more. */
+async function revoked(stage) {
+  const page = await stage.tab();
+  await stage.go(page, "/login");
+  await logIn(page, await token(stage, "tablet"));
+  await page.waitForSelector("article.turn");
+  await page.waitForFunction(() => !document.body.classList.contains("offline"));
+  await stage.recto("token", "revoke", "tablet");
+  const told = page.locator("#answers .error");
+  await told.waitFor();
+  assert.match(await told.innerText(), /You are logged out\./);
+  assert.equal(await page.evaluate(() => document.body.classList.contains("offline")), false, "it can be reached");
+  let asked = 0;
+  page.on("request", () => (asked += 1));
+  await page.waitForTimeout(4_000);
+  assert.equal(asked, 0, "nothing is asked for again and again");
+  await stage.picture(page, "logged-out");
+  await told.getByRole("link", { name: "Log in" }).click();
+  await page.waitForURL(/\/login\?to=/);
 }
 
 /** Nobody types what can't be said: that is told before. */

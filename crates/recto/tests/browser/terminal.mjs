@@ -16,4 +16,23 @@ export async function story(stage) {
   // Another session of the terminal comes up at the side.
   await stage.recto("chat", "--session", "elsewhere", "-m", "Something else.");
   await page.waitForFunction(() => /elsewhere/.test(document.querySelector("#sessions").textContent));
+  await inOrder(stage, page, session);
+}
+
+/** A turn of the terminal that is heard of behind one of the page still stands before it. */
+async function inOrder(stage, page, session) {
+  const before = await page.locator("article.turn").count();
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  const next = 4; // two turns here, and one of the session elsewhere
+  await page.route(new RegExp(`/turns/${next}$`), async (route) => {
+    await held;
+    await route.continue();
+  });
+  await stage.recto("chat", "--session", session, "-m", "Said first.");
+  await say(page, "Said second.");
+  release();
+  await page.waitForFunction((count) => document.querySelectorAll("article.turn").length === count, before + 2);
+  const order = await page.evaluate(() => [...document.querySelectorAll("article.turn")].map((turn) => Number(turn.dataset.turn)));
+  assert.deepEqual(order, [1, 2, next, next + 1]);
 }

@@ -195,6 +195,15 @@ fn settings_hold_for_the_session_and_reach_the_server() {
     assert_eq!(row("top_p"), "top_p - the model's server");
     assert_eq!(pipe(&served.home, &[], "/set\n").out.lines().count(), 14);
     assert_eq!(pipe(&served.home, &[], "/mode\n").out.lines().count(), 3);
+    // What a person says later holds, whatever the flags of the run were.
+    let lines = "/mode minimal\n/set temperature 0.5\n/set\n";
+    let flags = ["--context-mode", "full", "--temperature", "0.9"];
+    let shown = pipe(&served.home, &flags, lines).out;
+    for row in ["context_mode minimal this session", "temperature 0.5 this session"] {
+        let is_row = |line: &str| line.split_whitespace().eq(row.split(' '));
+        assert_eq!(shown.lines().filter(|line| is_row(line)).count(), 2, "{row}: {shown}");
+    }
+    pipe(&served.home, &[], "/mode default\n");
     served.say("hello");
     let chat = served.fake.chats().pop().unwrap();
     assert_eq!((&chat["temperature"], &chat["max_tokens"]), (&json!(0.5), &json!(77)));
@@ -558,7 +567,7 @@ fn ctrl_c_between_messages_ends_the_program() {
 /// Promise: `shutdown-loses-nothing`
 #[test]
 #[cfg(unix)]
-fn a_turn_that_still_runs_at_the_end_is_no_failure_and_goes_on_later() {
+fn a_turn_that_still_runs_at_the_end_is_no_failure_and_is_told_later() {
     for wire in WIRES {
         let fake = wire.fake().answer(FakeAnswer::Silence).answer(FakeAnswer::Silence);
         let served = ServedHome::new(wire, fake);
@@ -575,10 +584,11 @@ fn a_turn_that_still_runs_at_the_end_is_no_failure_and_goes_on_later() {
         has_asked(2);
         running.interrupt();
         assert_eq!(running.wait().code, 130, "{wire:?}");
-        assert_eq!(roles(&served.transcript()), ["user"], "{wire:?}");
+        // It was begun twice, and is not begun again without a person.
+        assert_eq!(roles(&served.transcript()), ["user", "error"], "{wire:?}");
         served.say("and now?");
         let said = served.transcript();
-        assert_eq!(roles(&said), ["user", "assistant", "user", "assistant"], "{wire:?}");
+        assert_eq!(roles(&said), ["user", "error", "user", "assistant"], "{wire:?}");
     }
 }
 

@@ -265,3 +265,35 @@ fn the_settings_of_a_model_that_was_found_are_those_that_hold() {
     let answer = json(run.out.lines().next().unwrap());
     assert_eq!(answer["data"]["max_output_tokens"]["value"], 1024, "{answer}");
 }
+
+/// What is said to a browser without a model, and that the server needs no other start.
+#[cfg(feature = "embedded")]
+#[test]
+fn a_server_without_a_model_says_what_to_do_and_finds_the_one_that_is_pulled() {
+    let home = Home::with(&[]);
+    home.write("config.toml", "");
+    let server = home.serve_pages();
+    let page = server.page("/");
+    assert!(page.contains("No model answers yet"), "{page}");
+    assert!(page.contains("<code>recto models pull smollm2</code>"), "{page}");
+    let ready = server.get("/readyz");
+    assert_eq!(
+        (ready.status, ready.body.as_str()),
+        (503, "no model is configured, and none was found\n")
+    );
+    let sent = server.submit("/", "/sessions", &[("text", "hello")]);
+    assert_eq!(sent.status, 503, "{}", sent.body);
+    assert!(sent.body.contains("<code>recto models pull smollm2</code>"), "{}", sent.body);
+    assert_eq!(
+        home.json(&["sessions", "list", "--all", "--json"])["sessions"],
+        serde_json::json!([])
+    );
+    home.shelve(SMOLLM2.0, SMOLLM2.1);
+    let begun = std::time::Instant::now();
+    while server.get("/readyz").status != 200 {
+        assert!(begun.elapsed().as_secs() < 60, "nobody looked again");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let page = server.page("/");
+    assert!(page.contains("<b>smollm2</b> answers"), "{page}");
+}

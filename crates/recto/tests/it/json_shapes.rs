@@ -284,20 +284,24 @@ fn a_pull_fits_its_schema() {
 #[test]
 fn every_failure_is_one_object_on_standard_error() {
     let home = Home::ready();
-    for (arguments, code) in [
-        (&["show", "99", "--json"][..], 1),
-        (&["sessions", "show", "nobody", "--json"], 1),
-        (&["memory", "search", "", "--json"], 1),
-        (&["mcp", "check", "none", "--json"], 1),
-        (&["stats", "--unused", "x", "--json"], 2),
-        (&["tools", "run", "--json"], 2),
-        (&["nonsense", "--json"], 2),
-        (&["chat", "-m", "hello", "--json"], 1),
+    for (arguments, code, told) in [
+        (&["show", "99", "--json"][..], 1, "no_such_turn"),
+        (&["sessions", "show", "nobody", "--json"], 1, "no_such_session"),
+        (&["rules", "show", "none", "--json"], 1, "no_such_rule"),
+        (&["approvals", "answer", "9", "allow", "--json"], 1, "no_such_approval"),
+        (&["memory", "search", "", "--json"], 1, "failed"),
+        (&["mcp", "check", "none", "--json"], 1, "no_such_mcp_server"),
+        (&["stats", "--unused", "x", "--json"], 2, "usage"),
+        (&["tools", "run", "--json"], 2, "usage"),
+        (&["nonsense", "--json"], 2, "usage"),
+        (&["chat", "-m", "hello", "--json"], 1, "no_model"),
     ] {
         let run = home.run(arguments);
         assert_eq!(run.code, code, "{arguments:?}: {}{}", run.out, run.err);
         assert_eq!(run.out, "", "{arguments:?}");
-        check("error", &json(&run.err));
+        let error = json(&run.err);
+        check("error", &error);
+        assert_eq!(error["error"]["code"], told, "{arguments:?}: {error}");
     }
     home.write("config.toml", "[history]\nmax_mesages = 1\n");
     let run = home.run(&["sessions", "list", "--json"]);

@@ -301,8 +301,8 @@ fn what_is_allowed_for_the_session_is_not_asked_again_in_it() {
     then_says(&home, &[find_bread(), reply("Three.")]);
     assert_eq!(home.ok(&["chat", "-m", "look"]), "Three.\n");
     assert_eq!(home.run(&["chat", "--session", "other", "-m", "look"]).code, 3);
-    then_says(&home, &[call("utc_time", &json!({}))]);
-    assert_eq!(home.run(&["chat", "-m", "what time is it?"]).code, 3);
+    then_says(&home, &[call("write_file", &json!({"path": "a.txt", "content": "a"}))]);
+    assert_eq!(home.run(&["chat", "-m", "write it down"]).code, 3);
 }
 
 #[test]
@@ -589,4 +589,111 @@ fn wait_for_reply(home: &Home, reply: &str) {
         assert!(Instant::now() < deadline, "`{reply}` never came");
         sleep(Duration::from_millis(50));
     }
+}
+
+const SORT: &str = r#"{
+  "tools": [
+    {
+      "name": "sorted",
+      "description": "Sorts the lines of a file into another.",
+      "parameters": {
+        "type": "object",
+        "properties": { "from": { "type": "string" }, "to": { "type": "string" } },
+        "required": ["from", "to"]
+      }
+    }
+  ],
+  "allowlist": { "sort": [] },
+  "execution": [
+    {
+      "tool": "sorted",
+      "binary": "sort",
+      "args": [
+        { "param": "to", "kind": "flag", "flag": "--output=", "writePath": true },
+        { "param": "from", "readPath": true }
+      ]
+    }
+  ]
+}"#;
+
+/// A home with nothing in its workspace but a soul and a skill that sorts.
+fn home_that_sorts(more: &str) -> Home {
+    let home = Home::with(&[]);
+    let model = "[models.m]\nprovider = \"scripted\"\nscript = \"talk.jsonl\"\nwindow = 16384\n";
+    home.write("config.toml", format!("{model}{more}"));
+    home.write("workspace/SOUL.md", "b\na\n");
+    let skill = "---\nname: net\ndescription: Sorts.\n---\nUse it.\n";
+    home.write("workspace/skills/net/SKILL.md", skill);
+    home.write("workspace/skills/net/tools.json", SORT);
+    home
+}
+
+/// Promise: `shown-is-what-runs`
+#[test]
+fn a_question_names_the_file_that_would_be_written_wherever_it_is_shown() {
+    let home = home_that_sorts("");
+    let sorted = call("sorted", &json!({"from": "SOUL.md", "to": "out.txt"}));
+    then_says(&home, std::slice::from_ref(&sorted));
+    let run = pipe(&home, "sort it\n");
+    assert_eq!(run.code, 3, "{}", run.err);
+    let out = home.path("workspace/out.txt").canonicalize();
+    assert!(out.is_err(), "nothing was allowed yet");
+    let out = home.path("workspace").canonicalize().unwrap().join("out.txt");
+    let out = out.to_string_lossy();
+    let created = format!("writes: {out} (created)");
+    let one_line = |text: &str| text.split_whitespace().collect::<String>();
+    let said = |text: &str| one_line(text).contains(&one_line(&created));
+    assert!(said(&run.err), "{}", run.err);
+    let shown = home.ok(&["approvals", "show", "1"]);
+    assert!(said(&shown) && !shown.contains("only reads"), "{shown}");
+    let action = home.json(&["approvals", "show", "1", "--json"])["action"].clone();
+    assert_eq!(action["writes"][0], *out, "{action}");
+    assert_eq!(action["named_files"], json!([{"path": *out, "change": "create"}]));
+    assert_eq!(action["only_reads"], false);
+    let dry = home.ok(&["tools", "dry-run", "sorted", r#"{"from":"SOUL.md","to":"out.txt"}"#]);
+    assert!(said(&dry), "{dry}");
+    let server = home.serve_pages();
+    let page = server.page("/sessions/1");
+    assert!(page.contains(&format!("{out} (created)")), "{page}");
+    assert!(!page.contains("nothing on this machine"), "{page}");
+    drop(server);
+    then_says(&home, &[reply("Sorted.")]);
+    home.ok(&["approvals", "answer", "1", "allow"]);
+    assert_eq!(fs::read_to_string(home.path("workspace/out.txt")).unwrap(), "a\nb\n");
+    // The second time it is there.
+    let dry = home.ok(&["tools", "dry-run", "sorted", r#"{"from":"SOUL.md","to":"out.txt"}"#]);
+    assert!(one_line(&dry).contains(&one_line(&format!("{out} (replaced)"))), "{dry}");
+}
+
+/// Promise: `trust-follows-content`
+#[test]
+fn whoever_allows_the_first_call_of_a_skill_is_told_that_it_is_trusted_then() {
+    let home = home_that_sorts("[items.skill.net]\nnetwork = true\npermission = \"allow\"\n");
+    then_says(&home, &[call("sorted", &json!({"from": "SOUL.md", "to": "out.txt"}))]);
+    let run = pipe(&home, "sort it\n");
+    assert_eq!(run.code, 3, "{}", run.err);
+    let shown = home.ok(&["approvals", "show", "1"]);
+    for words in ["for this and all later calls", "runs without asking", "skills/net/tools.json"] {
+        let words = words.replace(' ', "");
+        let has = |text: &str| text.split_whitespace().collect::<String>().contains(&words);
+        assert!(has(&run.err) && has(&shown), "{words}: {}\n{shown}", run.err);
+    }
+    let server = home.serve_pages();
+    let page = server.page("/sessions/1");
+    // Above everything that is folded.
+    let (open, folded) = page.split_once("All of its rights").unwrap();
+    let warning = open.split("First call of skill").nth(1).unwrap_or_else(|| panic!("{page}"));
+    for words in ["trusts the skill", "skills/net", "runs without asking"] {
+        assert!(warning.contains(words), "{words}: {warning}");
+    }
+    assert!(folded.contains("Allow, and trust skill net"), "{folded}");
+    assert!(!page.contains("Allow once"), "{page}");
+    drop(server);
+    // What was told holds: the second call runs unasked.
+    then_says(&home, &[reply("Sorted.")]);
+    home.ok(&["approvals", "answer", "1", "allow"]);
+    let again = call("sorted", &json!({"from": "SOUL.md", "to": "two.txt"}));
+    then_says(&home, &[again, reply("Sorted again.")]);
+    let run = pipe(&home, "once more\n");
+    assert_eq!((run.code, run.out.as_str()), (0, "Sorted again.\n"), "{}", run.err);
 }

@@ -181,18 +181,24 @@ fn a_turn_that_was_killed_twice_is_told_and_not_begun_again() {
 
 /// Promise: `not-begun-a-third-time`
 #[test]
-fn a_chat_that_is_asked_to_end_gives_its_turn_back() {
+fn a_chat_that_is_asked_to_end_gives_its_turn_back_once() {
     let home = Home::scripted(&[]);
-    for message in ["count slowly", "two", "three"] {
+    let end = |message| {
         let run = end_by_signal(start_slow(&home, &["-m", message]));
         // Programs are told by the code alone.
         assert_eq!(run.code, 143, "{}", run.err);
         assert!(!run.err.contains("ended by a signal"), "{}", run.err);
-    }
+    };
+    end("count slowly");
     let run = home.run(&["chat", "--session", "work", "-m", "go on"]);
-    assert_eq!((run.code, run.out.as_str()), (0, "You said: go on\n"), "{}", run.err);
+    assert_eq!((run.code, run.out.as_str()), (0, "quick\n"), "{}", run.err);
     assert!(run.err.contains("turn 1 of this session was cut short and is finished first"));
-    assert_eq!(statuses(&home), ["done"; 4]);
+    assert_eq!(statuses(&home), ["done"; 2]);
+    end("count again");
+    end("and then?");
+    let run = home.run(&["chat", "--session", "work", "-m", "go on"]);
+    assert_eq!((run.code, run.out.as_str()), (0, "quick\n"), "{}", run.err);
+    assert_eq!(statuses(&home), ["done", "done", "interrupted", "done", "done"]);
 }
 
 #[test]

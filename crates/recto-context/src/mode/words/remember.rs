@@ -17,6 +17,8 @@ pub(crate) struct MemoryWish<'m> {
     pub matched: Vec<String>,
     /// What is to be remembered.
     pub fact: &'m str,
+    /// Whether that only names it ("my token") and says nothing of it.
+    pub is_name: bool,
     /// The other sentences of the message.
     pub beside: String,
 }
@@ -25,15 +27,16 @@ pub(crate) struct MemoryWish<'m> {
 pub(crate) fn find_memory_wish(message: &str) -> Option<MemoryWish<'_>> {
     let message = beginning(message);
     let sentences = lex::sentences(message);
-    let read = |(place, sentence)| Some((place, read_sentence(message, sentence)?));
+    let read = |(place, sentence)| Some((place, read_sentence(sentence)?));
     let (place, (matched, fact)) = sentences.iter().enumerate().find_map(read)?;
+    let (fact, is_name) = (span(message, fact), is_name(fact));
     let others = (0..).zip(&sentences).filter(|(other, _)| *other != place);
     let others: Vec<&str> = others.map(|(_, other)| span(message, &other.tokens)).collect();
-    Some(MemoryWish { matched, fact, beside: others.join("\n") })
+    Some(MemoryWish { matched, fact, is_name, beside: others.join("\n") })
 }
 
 /// The words of a sentence that ask to remember something, and what it is.
-fn read_sentence<'m>(message: &'m str, sentence: &Sentence<'_>) -> Option<(Vec<String>, &'m str)> {
+fn read_sentence<'s>(sentence: &'s Sentence<'_>) -> Option<(Vec<String>, &'s [WordToken<'s>])> {
     let request = request::peel(&sentence.tokens);
     // "remember that time?" asks; "could you remember that I …?" only sounds like it.
     if sentence.asks && request.frame != RequestFrame::Asked {
@@ -58,7 +61,13 @@ fn read_sentence<'m>(message: &'m str, sentence: &Sentence<'_>) -> Option<(Vec<S
     let is_fact = fact.len() > 1 || fact[0].kind != TokenKind::Word;
     let is_story = is_word_of(&lists::STORY_HEADS, &fact[0]);
     let matched = || typed(&rest[..covered].iter().collect::<Vec<_>>());
-    (is_fact && !is_story).then(|| (matched(), span(message, fact)))
+    (is_fact && !is_story).then(|| (matched(), fact))
+}
+
+/// "my token", "my door code": a thing of one's own in a few words, with nothing said of it.
+fn is_name(fact: &[WordToken<'_>]) -> bool {
+    const MOST_WORDS: usize = 3;
+    fact.len() <= MOST_WORDS && is_word_of(&lists::OWN_POSSESSIVES, &fact[0])
 }
 
 /// The part of a message that these tokens of it stand in.
@@ -131,6 +140,9 @@ mod tests {
         ] {
             assert_eq!(find_memory_wish(message).unwrap().fact, fact, "{message}");
         }
+        let is_name = |message| find_memory_wish(message).unwrap().is_name;
+        assert!(is_name("Remember my token") && is_name("remember my door code"));
+        assert!(!is_name("Remember that I smoke") && !is_name("remember my name is Sam"));
         let beside = |message| find_memory_wish(message).unwrap().beside;
         assert_eq!(beside("Remember that I like jazz."), "");
         assert_eq!(beside("Hi. Remember that I like jazz. My cat is Eda."), "Hi\nMy cat is Eda");

@@ -11,8 +11,8 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use recto_agent::{
-    Actor, Agent, ChatCommand, CommandProblem, CommandReply, Inbound, InboundReading, RecordReader,
-    SessionSettings, TakeUpScope,
+    Actor, Agent, AgentError, ChatCommand, CommandProblem, CommandReply, Inbound, InboundReading,
+    RecordReader, SessionSettings, TakeUpScope,
 };
 use recto_context::ContextMode;
 use recto_store::{ApprovalId, Moment, SessionId, StoredSession, TurnId, TurnOwner};
@@ -162,6 +162,10 @@ pub(crate) async fn begin_session(
             return answer_without_session(&command, form.text.trim());
         }
         let agent = gateway.agent_or_default(form.agent.as_deref())?;
+        if agent.models().is_empty() {
+            // Before a session is made, which nobody could answer in.
+            return Err(AgentError::NoModel.into());
+        }
         // Unlike any before it, and a number: the session goes by its own.
         let name = Moment::now().timestamp().as_microsecond().to_string();
         let session = agent.find_or_begin(&actor, &web_conversation(&actor, &name)).await?;
@@ -222,6 +226,15 @@ pub(crate) fn composed_message(
 ) -> Inbound {
     let settings = SessionSettings::from_store(&session.settings);
     let usual = effective_mode(&settings, session_model(agent, session));
+    inbound_message(actor, usual, (text, mode))
+}
+
+/// The same where this mode holds.
+pub(crate) fn inbound_message(
+    actor: &Actor,
+    usual: Option<ContextMode>,
+    (text, mode): (&str, Option<ContextMode>),
+) -> Inbound {
     let mut inbound = Inbound::text(actor, &normalize_lines(text));
     inbound.settings.context_mode = mode.filter(|mode| Some(*mode) != usual);
     inbound
@@ -235,7 +248,14 @@ async fn submit_edited(
     form: &MessageForm,
 ) -> Result<ActionOutcome, ApiProblem> {
     let command = ChatCommand::Edit(Some(normalize_lines(&form.text)));
-    perform(agent, actor, session, command).await
+    let conversation = web_conversation(actor, &session.label());
+    let mut reply = agent.command(actor, &conversation, session.id, command).await?;
+    if let CommandReply::Resend(inbound) = &mut reply {
+        // The composer shows the mode that it is sent in.
+        let composed = composed_message(agent, actor, session, (&form.text, form.mode));
+        inbound.settings.context_mode = composed.settings.context_mode;
+    }
+    follow_reply(agent, session, reply).await
 }
 
 /// Sends what was typed to the model, or has Recto do what it says.
@@ -274,6 +294,15 @@ pub(super) async fn perform(
 ) -> Result<ActionOutcome, ApiProblem> {
     let conversation = web_conversation(actor, &session.label());
     let reply = agent.command(actor, &conversation, session.id, command).await?;
+    follow_reply(agent, session, reply).await
+}
+
+/// Does what a command leads to, and says what came of it.
+async fn follow_reply(
+    agent: &Agent,
+    session: &StoredSession,
+    reply: CommandReply,
+) -> Result<ActionOutcome, ApiProblem> {
     let here = ActionOutcome { session: Some(session.id), ..ActionOutcome::default() };
     Ok(match reply {
         CommandReply::Began(began) => {

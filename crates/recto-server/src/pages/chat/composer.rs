@@ -7,12 +7,13 @@ use serde::Serialize;
 
 use crate::pages::layer_bar::LayerBar;
 use crate::pages::layout::PageChrome;
+use crate::pages::visible_text::show_controls;
 
 /// The modes that a message can be given, in their order, each with what it does.
 const MODES: [(ContextMode, &str); 3] = [
     (ContextMode::Auto, "auto: full or minimal, as the words of the message ask for it"),
     (ContextMode::Full, "full: with rules, references, memories, skills and tools"),
-    (ContextMode::Minimal, "minimal: the message alone, with who the agent is and what was said"),
+    (ContextMode::Minimal, "minimal: tools, rules and the message; no history, no memories"),
 ];
 
 /// What stands in a composer when its page is loaded.
@@ -167,7 +168,8 @@ fn describe(catalog: &Catalog, id: &ItemId) -> String {
         }
         ItemKind::Memory => None,
     };
-    described.unwrap_or_default()
+    // Scripts show it, which draw nothing of their own.
+    show_controls(&described.unwrap_or_default())
 }
 
 /// What would be sent for the text that stands in the composer.

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use recto_agent::{Actor, Right, is_allowed};
 use recto_store::{ApprovalExtent, StoredApproval};
-use recto_tools::{ActionFields, FileFields, ProgramFields};
+use recto_tools::{ActionFields, FileFields, ProgramFields, UnseenSkill};
 
 use crate::pages::layout::PageChrome;
 use crate::pages::times;
@@ -13,7 +13,7 @@ use crate::pages::visible_text::show_controls;
 pub(crate) fn question_block(
     chrome: &PageChrome,
     actor: &Actor,
-    approval: &StoredApproval,
+    (approval, asker): (&StoredApproval, Option<&Actor>),
 ) -> Markup {
     let fields = approval.question.fields.clone();
     let action = fields.and_then(|fields| serde_json::from_value::<ActionFields>(fields).ok());
@@ -21,6 +21,12 @@ pub(crate) fn question_block(
     html! {
         section.block.ask aria-labelledby=(heading) tabindex="-1" data-approval=(approval.id) {
             h3 id=(heading) { code { (show_controls(&approval.question.tool.key())) } " " (describe_intent(action.as_ref())) }
+            @if let Some(guest) = asker.and_then(|asker| chrome.guest_who(asker)) {
+                p.wait { "Asked for by " (guest) "." }
+            }
+            @if let Some(skill) = action.as_ref().and_then(ActionFields::unseen_skill) {
+                (trust_warning(skill))
+            }
             @match &action {
                 Some(ActionFields::Program(program)) => (program_facts(program, approval)),
                 Some(ActionFields::File(file)) => (file_facts(file)),
@@ -31,7 +37,24 @@ pub(crate) fn question_block(
                     }
                 }
             }
-            (answers(chrome, actor, approval))
+            (answers(chrome, actor, approval, action.as_ref()))
+        }
+    }
+}
+
+/// What else a person does who allows the first call of a skill: it has its rights from then on.
+fn trust_warning(skill: &UnseenSkill) -> Markup {
+    html! {
+        div.notice.warns role="note" {
+            p {
+                strong { "First call of skill " code { (skill.shown_name()) } ": " }
+                "nobody has looked at it yet. Whoever allows this call trusts the skill and gives it its \
+                 rights, for this and all later calls."
+            }
+            dl.facts {
+                dt { "folder" } dd { code { (show_controls(&skill.folder)) } }
+                dt { "rights" } dd { (show_controls(&skill.rights.join(", "))) }
+            }
         }
     }
 }
@@ -47,16 +70,12 @@ fn describe_intent(action: Option<&ActionFields>) -> &'static str {
 }
 
 fn program_facts(program: &ProgramFields, approval: &StoredApproval) -> Markup {
-    let writes = match program.reach.writes.len() {
-        0 => "nothing on this machine".to_owned(),
-        _ => program.reach.writes.join(", "),
-    };
     html! {
         pre.cmd tabindex="0" { (show_controls(&approval.question.title)) }
         dl.facts {
             dt { "in" } dd { code { (show_controls(&program.folder)) } }
             dt { "network" } dd { @if program.reach.network { "allowed" } @else { "none" } }
-            dt { "writes" } dd { (show_controls(&writes)) }
+            dt { "writes" } dd { (show_controls(&program.describe_writes())) }
             @if !program.all_guards_hold {
                 dt.wait { "warning" } dd { "not all guards hold here: " (program.guards) }
             }
@@ -88,14 +107,24 @@ fn is_diff_heading(line: &str) -> bool {
     ["+++ ", "--- ", "@@ "].iter().any(|mark| line.starts_with(mark))
 }
 
-fn answers(chrome: &PageChrome, actor: &Actor, approval: &StoredApproval) -> Markup {
+fn answers(
+    chrome: &PageChrome,
+    actor: &Actor,
+    approval: &StoredApproval,
+    action: Option<&ActionFields>,
+) -> Markup {
+    let unseen = action.and_then(ActionFields::unseen_skill);
+    let allow = match unseen {
+        Some(skill) => format!("Allow, and trust skill {} ", skill.shown_name()),
+        None => "Allow once ".to_owned(),
+    };
     let may_allow = is_allowed(actor.role, Right::Approve);
     let may_deny = is_allowed(actor.role, Right::Stop);
     let action = format!("/approvals/{}", approval.id);
     let per_session = approval.question.extent == ApprovalExtent::Tool;
     let buttons = html! {
         @if may_allow {
-            button.btn.first name="answer" value="once" data-key="a" { "Allow once " kbd { "a" } }
+            button.btn.first name="answer" value="once" data-key="a" { (allow) kbd { "a" } }
             @if per_session {
                 button.btn name="answer" value="session" data-key="s" {
                     "Allow for this session " kbd { "s" }
@@ -105,6 +134,7 @@ fn answers(chrome: &PageChrome, actor: &Actor, approval: &StoredApproval) -> Mar
         @if may_deny {
             button.btn name="answer" value="deny" data-key="d" { "Deny " kbd { "d" } }
         }
+        @if !may_allow { span.wait { "Waits for the owner's word." } }
         span.q { "question " (approval.id) ", until " (times::said_at(approval.question.expires)) }
     };
     chrome.post_form(&action, "acts", &buttons)

@@ -98,6 +98,9 @@ impl SideList {
                     span.cut title=(title(summary)) {
                         (title(summary))
                         @if session.agent != chrome.agent { " " span.q { (session.agent) } }
+                        @if let Some(guest) = chrome.guest_of(session) {
+                            " " span.q.with { "with " (guest) }
+                        }
                     }
                     @if waiting > 0 {
                         (waiting_mark(waiting))

@@ -4,7 +4,7 @@
 //! The same article stands in the page and is fetched alone when a turn has gone on.
 
 use maud::{Markup, html};
-use recto_agent::{Actor, OpenTurnStanding, PromptCost, Right, outline_request};
+use recto_agent::{Actor, OpenTurnStanding, PromptCost, Right, SessionSettings, outline_request};
 use recto_context::{
     CallId, ContentPart, DropReason, Layer, MessageBody, ToolCall, grouped_digits, visible_text,
 };
@@ -40,6 +40,7 @@ pub(crate) fn turn_article(view: &TurnView, audience: TurnAudience<'_>) -> Marku
     let said = format!("{anchor}-said");
     let state = state_name(view);
     let is_taken_back = view.retraction.is_some();
+    let asker = view.turn.as_ref().map(|turn| Actor::from_store(&turn.actor));
     html! {
         article.turn.taken-back[is_taken_back] id=(anchor) aria-labelledby=(said) tabindex="-1"
             data-turn=[view.id()] data-state=(state) {
@@ -53,7 +54,7 @@ pub(crate) fn turn_article(view: &TurnView, audience: TurnAudience<'_>) -> Marku
             (answer_parts(view))
             @if view.standing.is_some() { (live_reply(view)) }
             @for approval in view.questions() {
-                (question_block(audience.chrome, audience.actor, approval))
+                (question_block(audience.chrome, audience.actor, (approval, asker.as_ref())))
             }
             (ending_line(view))
             (foot(view, audience))
@@ -341,6 +342,9 @@ fn unsent_buttons(turn: &StoredTurn, audience: TurnAudience<'_>) -> Markup {
     let text = if text.starts_with('/') { format!("/{text}") } else { text };
     let content = html! {
         input type="hidden" name="text" value=(text);
+        @if let Some(mode) = SessionSettings::from_store(&turn.settings).context_mode {
+            input type="hidden" name="mode" value=(mode.name());
+        }
         button.btn.plain { "Retry" }
         button.btn.plain name="only" value="draft" { "Edit" }
     };

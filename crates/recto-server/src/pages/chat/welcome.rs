@@ -2,7 +2,9 @@
 //! begins with.
 
 use maud::{Markup, html};
-use recto_agent::{Actor, Agent, ListedItem, Right, SessionSettings, is_allowed, list_items};
+use recto_agent::{
+    Actor, Agent, AgentError, ListedItem, Right, SessionSettings, is_allowed, list_items,
+};
 use recto_context::{Catalog, IncludeMode, ItemKind, Tokens};
 
 use super::composer::{ComposerDraft, MessageComposer};
@@ -11,7 +13,7 @@ use super::side_list::SideList;
 use super::talk_obstacle::TalkObstacle;
 use crate::gateway::Gateway;
 use crate::pages::context::CONTEXT_SCRIPT;
-use crate::pages::layout::{NavPage, PageChrome, PageFrame, PageVisitor};
+use crate::pages::layout::{NavPage, PageChrome, PageFrame, PageVisitor, with_code};
 use crate::pages::page_problem::PageResult;
 use crate::pages::session_panel::effective_mode;
 
@@ -62,7 +64,7 @@ impl NewSessionPage {
                 div.scroll {
                     div.turns {
                         div #answers role="status" { (self.answer) }
-                        (welcome_words(&visitor.actor, agent, &catalog))
+                        (welcome_words(gateway, &visitor.actor, agent, &catalog))
                     }
                 }
                 @match &obstacle {
@@ -91,7 +93,7 @@ fn agent_choice(gateway: &Gateway) -> Markup {
 }
 
 /// The words of an empty conversation.
-fn welcome_words(actor: &Actor, agent: &Agent, catalog: &Catalog) -> Markup {
+fn welcome_words(gateway: &Gateway, actor: &Actor, agent: &Agent, catalog: &Catalog) -> Markup {
     html! {
         div.empty.welcome {
             h2 { "Talk to " (agent.name()) }
@@ -100,9 +102,7 @@ fn welcome_words(actor: &Actor, agent: &Agent, catalog: &Catalog) -> Markup {
                     b { (model.name) } " answers. Under every reply stands "
                     b { "View context" } ": all that the model saw, and why."
                 },
-                None => p {
-                    "No model answers yet. " a href="/models" { "Models" } " shows what is there."
-                },
+                None => (no_model_words(gateway, actor)),
             }
             @if is_allowed(actor.role, Right::SeeWorkspace) {
                 dl.facts {
@@ -113,6 +113,30 @@ fn welcome_words(actor: &Actor, agent: &Agent, catalog: &Catalog) -> Markup {
             }
         }
     }
+}
+
+/// What to do where there is no model, as the terminal and `doctor` say it.
+fn no_model_words(gateway: &Gateway, actor: &Actor) -> Markup {
+    let (hint, remedy) = (AgentError::NoModel.hint(), AgentError::NoModel.remedy());
+    html! {
+        p { b { "No model answers yet." } " It is looked for all the time: once there is one, this page has it." }
+        @if is_allowed(actor.role, Right::SeeWorkspace) {
+            @if let Some(remedy) = &remedy { p { "In a terminal: " (with_code(&gateway.describe_remedy(remedy))) } }
+            p {
+                @if let Some(hint) = hint { (sentence(&hint)) " " }
+                a href="/models" { "Models" } " shows where one was looked for."
+            }
+        } @else {
+            p { "The agent's owner can add one." }
+        }
+    }
+}
+
+/// A hint as a sentence of its own.
+fn sentence(hint: &str) -> String {
+    let mut letters = hint.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", letters.as_str())
 }
 
 /// The items of an include mode, counted, and what they take; nothing where there are none.

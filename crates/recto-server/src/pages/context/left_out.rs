@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 use recto_context::{DroppedEntry, ItemStanding, ItemStatus, Pick, RequestContext, Tokens};
 
-use super::view::{refusal_summary, short_source};
+use super::view::{refusal_summary, short_source, two_decimals};
 use crate::gateway::Gateway;
 
 /// The section of what was left out.
@@ -82,7 +82,7 @@ fn not_taken(standings: &[ItemStanding]) -> Vec<Pick> {
 }
 
 fn candidates(candidates: &[Pick]) -> Markup {
-    let number = |score: Option<f32>| score.map(|score| format!("{score:.2}")).unwrap_or_default();
+    let number = |score: Option<f32>| score.map(two_decimals).unwrap_or_default();
     html! {
         @if !candidates.is_empty() {
             details.fold {
@@ -122,7 +122,7 @@ fn alike(context: &RequestContext) -> Markup {
                         li {
                             (alike.item) " says the same as " (alike.of)
                             @if let Some(cosine) = alike.cosine {
-                                " (cosine " (format!("{cosine:.2}")) ")"
+                                " (cosine " (two_decimals(cosine)) ")"
                             }
                         }
                     }

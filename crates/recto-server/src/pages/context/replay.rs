@@ -19,6 +19,7 @@ use crate::extract::{PageFields, PagePath};
 use crate::gateway::Gateway;
 use crate::pages::layout::{NavPage, PageChrome, PageFrame, PageVisitor};
 use crate::pages::page_problem::PageResult;
+use crate::pages::visible_text::reveal_html;
 
 /// The place of a page at which the reply is sent.
 const PLACE: &str = "\u{1}reply\u{1}";
@@ -177,7 +178,8 @@ fn escaped(text: &str) -> String {
 }
 
 fn html_stream(parts: impl Stream<Item = String> + Send + 'static) -> Response {
-    let bytes = parts.map(|part| Ok::<_, Infallible>(Bytes::from(part)));
+    let shown = parts.map(|part| reveal_html(&part).into_owned());
+    let bytes = shown.map(|part| Ok::<_, Infallible>(Bytes::from(part)));
     let kind = HeaderValue::from_static("text/html; charset=utf-8");
     ([(header::CONTENT_TYPE, kind)], Body::from_stream(bytes)).into_response()
 }

@@ -159,23 +159,35 @@ pub(crate) fn badge_text(
     include: IncludeMode,
     scores: Option<&Scores>,
 ) -> String {
-    let word = match reason {
-        PartReason::Possible => "Listed",
-        _ => include_word(include),
-    };
+    let word = if is_only_listed(reason, include) { "Listed" } else { include_word(include) };
     let score = scores.and_then(|scores| scores.probability.or(scores.cosine));
     match (include, score) {
-        (IncludeMode::Agent, Some(score)) => format!("[{word} - {score:.2}]"),
+        (IncludeMode::Agent, Some(score)) => format!("[{word} - {}]", two_decimals(score)),
         _ => format!("[{word}]"),
     }
 }
 
 /// The class of an include badge: what is only listed looks like what search brought, and hollow.
 pub(crate) fn badge_class(reason: &PartReason, include: IncludeMode) -> &'static str {
+    if is_only_listed(reason, include) { "listed" } else { include.name() }
+}
+
+/// Whether search decides about an item, and only its name and description stand on the page.
+fn is_only_listed(reason: &PartReason, include: IncludeMode) -> bool {
     match reason {
-        PartReason::Possible => "listed",
-        _ => include.name(),
+        PartReason::Possible => true,
+        PartReason::Listed
+        | PartReason::ListedForRoom
+        | PartReason::ListedByRender
+        | PartReason::ListedInMinimal => include == IncludeMode::Agent,
+        _ => false,
     }
+}
+
+/// A score as people read it. What is next to nothing has no sign.
+pub(crate) fn two_decimals(score: f32) -> String {
+    let shown = format!("{score:.2}");
+    if shown == "-0.00" { "0.00".to_owned() } else { shown }
 }
 
 /// The text of the badge of an item's own include mode.
@@ -204,7 +216,9 @@ pub(crate) fn short_source(source: &ContentSource) -> String {
 
 /// What search said of an item, a line each.
 pub(crate) fn score_lines(scores: &Scores) -> Vec<String> {
-    let number = |name: &str, value: Option<f32>| value.map(|value| format!("{name} {value:.2}"));
+    let number = |name: &str, value: Option<f32>| {
+        value.map(|value| format!("{name} {}", two_decimals(value)))
+    };
     let both = [number("cosine", scores.cosine), number("words", scores.lexical)];
     let both: Vec<String> = both.into_iter().flatten().collect();
     let lines = [
@@ -249,6 +263,10 @@ mod tests {
         assert_eq!(text(IncludeMode::Always, Some(&both)), "[Always]");
         let listed = badge_text(&PartReason::Possible, IncludeMode::Agent, Some(&both));
         assert_eq!(listed, "[Listed - 0.87]");
+        let by_name = |include| badge_text(&PartReason::Listed, include, None);
+        assert_eq!(by_name(IncludeMode::Agent), "[Listed]");
+        assert_eq!(by_name(IncludeMode::Always), "[Always]");
+        assert_eq!([-0.001, 0.004, -0.25].map(two_decimals), ["0.00", "0.00", "-0.25"]);
     }
 
     #[test]

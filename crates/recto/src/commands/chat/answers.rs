@@ -1,8 +1,9 @@
 //! What commands answer, drawn for people and as JSON.
 
 use recto_agent::{
-    AnsweredApproval, COMMANDS, CommandReply, ItemChange, ItemExplanation, SessionRenewal,
-    TurnContinues, UndoneExchange, memory_json, session_json, session_usage_json, summary_json,
+    AnsweredApproval, COMMANDS, CommandReply, GuestBook, ItemChange, ItemExplanation,
+    SessionRenewal, TurnContinues, UndoneExchange, memory_json, session_json, session_usage_json,
+    summary_json,
 };
 use recto_store::{ApprovalAnswer, StoredSession};
 use recto_workspace::AddedMemory;
@@ -33,7 +34,7 @@ pub(super) fn draw(answer: &CommandReply, holds: &EffectiveSettings) -> String {
         CommandReply::Sessions(list) => {
             // They are all of the agent that is talked to.
             let agent = list.first().map_or("", |listed| &listed.session.agent);
-            sessions::table(list, agent)
+            sessions::table(list, agent, &GuestBook::default())
         }
         CommandReply::Undone(undone) => undone_text(undone),
         // The turn that it begins is shown.

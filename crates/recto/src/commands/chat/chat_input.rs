@@ -95,7 +95,7 @@ impl Chat {
             }
             _ => None,
         };
-        let setting = command.setting();
+        let (setting, changed) = (command.setting(), command.changed_setting());
         let before = self.edited_text(&command).await?;
         // In a terminal each name is a conversation: `--session NAME` is where it goes on.
         let conversation = match &command {
@@ -105,6 +105,9 @@ impl Chat {
             _ => self.conversation.clone(),
         };
         let answer = self.agent.command(&self.actor, &conversation, session, command).await?;
+        if let Some(changed) = changed {
+            self.drop_flag(changed);
+        }
         if let CommandReply::Began(renewal) = &answer {
             self.conversation = conversation;
             self.session = renewal.began.clone();
@@ -132,6 +135,20 @@ impl Chat {
                 self.follow_all(answered.approval.turn, events).await
             }
             _ => Ok(MessageOutcome::Done),
+        }
+    }
+
+    /// Lets what a person has just said of a setting hold, where a flag of this run said otherwise.
+    fn drop_flag(&mut self, setting: &str) {
+        let flags = &mut self.settings;
+        match setting {
+            "model" => flags.model = None,
+            "context_mode" => flags.context_mode = None,
+            "temperature" => flags.temperature = None,
+            "top_p" => flags.top_p = None,
+            "max_output_tokens" => flags.max_output_tokens = None,
+            // No flag says it.
+            _ => {}
         }
     }
 

@@ -156,21 +156,21 @@ async fn ask(project: &ProjectFolder, args: &ChatArgs) -> CliResult<Option<Proje
         return Ok(None);
     }
     tell(&project.question());
-    let line = blocking(|| {
-        let mut line = String::new();
-        io::stdin().read_line(&mut line).map(|_| line)
-    });
-    let line = line.await;
-    let line = line.map_err(|error| CliFailure::new("cannot read the answer").because(&error))?;
-    // Only a whole line that says so is an answer: this one is kept.
-    Ok(match line.trim().to_lowercase().as_str() {
-        "y" | "yes" => Some(ProjectChoice::Yes),
-        "n" | "no" => Some(ProjectChoice::No),
-        _ => {
-            tell(&"that is neither yes nor no: it is not used this time");
-            None
+    loop {
+        let line = blocking(|| {
+            let mut line = String::new();
+            io::stdin().read_line(&mut line).map(|_| line)
+        });
+        let failed = |error| CliFailure::new("cannot read the answer").because(&error);
+        let line = line.await.map_err(failed)?;
+        // Only a whole line that says so is an answer: this one is kept.
+        match line.trim().to_lowercase().as_str() {
+            "y" | "yes" => return Ok(Some(ProjectChoice::Yes)),
+            "n" | "no" => return Ok(Some(ProjectChoice::No)),
+            _ if line.is_empty() => return Ok(None),
+            _ => tell(&"that is neither yes nor no: please say one of them"),
         }
-    })
+    }
 }
 
 /// The settings of the agent to talk to.

@@ -290,7 +290,8 @@ impl TerminalPrinter {
         tell(&wants(question));
         let approval = question.approval;
         tell(&format_args!(
-            "the turn waits: /approve or /deny, or `recto approvals answer {approval} allow`"
+            "the turn waits: `recto approvals answer {approval} allow` or `deny`; in a chat, /approve \
+             or /deny"
         ));
         Ok(())
     }

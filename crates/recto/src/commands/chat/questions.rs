@@ -62,9 +62,10 @@ impl ApprovalPrompt {
 /// The keys that answer a question, with what each does.
 fn choices(question: &ApprovalQuestion) -> String {
     let ApprovalQuestion { approval, tool, .. } = question;
-    let allow = match question.only_once {
-        true => "   [y] allow",
-        false => "   [y] allow   [s] allow every call of it in this session",
+    let allow = match (question.unseen_skill(), question.only_once) {
+        (Some(skill), _) => format!("   [y] allow, and trust skill {}", skill.shown_name()),
+        (None, true) => "   [y] allow".to_owned(),
+        (None, false) => "   [y] allow   [s] allow every call of it in this session".to_owned(),
     };
     format!("{tool} (approval {approval}):{allow}   [n] deny   [Esc, Ctrl-D] stop the turn")
 }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use futures_util::FutureExt;
 use recto_agent::{AgentError, ApprovalQuestion, SurfaceCommand};
+use recto_workspace::find_secret;
 
 use super::Chat;
 use super::outcome::{MessageOutcome, exit_code};
@@ -61,7 +62,7 @@ impl Chat {
                     Ok(_) => {}
                     // What goes wrong with one message is told, and the next can come.
                     Err(failure) => {
-                        if failure.is(AgentError::SECRET) {
+                        if failure.is(AgentError::SECRET) || is_secret_command(&text) {
                             // What may not be remembered is not kept as typed, either.
                             let _ = forget_entries(&history, |entry| entry == text);
                         }
@@ -111,4 +112,9 @@ impl Chat {
             tell(&format_args!("note: {}", with_command(&notice.text, notice.remedy.as_ref())));
         }
     }
+}
+
+/// Whether a line was meant as a command, with something that nobody should keep.
+fn is_secret_command(text: &str) -> bool {
+    text.trim_start().starts_with('/') && find_secret(text).is_some()
 }

@@ -257,7 +257,7 @@ fn select_servers<'a>(settings: &'a Settings, name: Option<&str>) -> CliResult<V
                 .hint(format!("take `enabled = false` out of `[mcp.{}]`", tame(name)))),
         };
     }
-    let failure = CliFailure::new(format!("there is no MCP server `{}`", tame(name)));
+    let failure = CliFailure::no_such("MCP server", name);
     let names = settings.servers.iter().map(|server| server.name.as_str());
     Err(failure.hint_nearest(name, names, "`recto mcp list` lists those of the config"))
 }

@@ -80,7 +80,7 @@ pub(super) fn find_memory<'a>(id: &str, known: &'a ReadableMemories) -> CliResul
 
 fn unknown(id: &str, known: &ReadableMemories) -> CliFailure {
     let typed = TypedMemory::new(id);
-    let failure = CliFailure::new(format!("there is no memory `{}`", tame(id)));
+    let failure = CliFailure::no_such("memory", id);
     if known.has_gaps {
         failure.hint("not every file of memories can be read: `recto memory check` names them")
     } else if typed.file().is_some_and(|file| file.contains(CUT)) {

@@ -109,7 +109,7 @@ impl ToolTrial {
         let id = items::find(&view, &view.entries(), &args.name)?.id.clone();
         let spec = view.catalog.all_tools().find(|spec| spec.id == id).cloned();
         let Some(spec) = spec else {
-            return Err(CliFailure::new(format!("there is no tool `{}`", tame(&args.name))));
+            return Err(CliFailure::no_such("tool", &args.name));
         };
         let declaring = skills::declaring(&view.settings, &view.catalog).await?;
         let context = CallContext {

@@ -55,7 +55,7 @@ fn find<'a>(declaring: &'a [DeclaringSkill], name: &str) -> CliResult<&'a Declar
     if let Some(skill) = named.or_else(|| declaring.iter().find(is_meant)) {
         return Ok(skill);
     }
-    let failure = CliFailure::new(format!("there is no skill `{}` that brings tools", tame(name)));
+    let failure = CliFailure::no_such("skill", name).add_words(" that brings tools");
     let names = declaring.iter().map(|skill| &*skill.name);
     let otherwise = "`recto tools list` shows which skill brings a tool, as its server";
     Err(failure.hint_nearest(bare_item_name(name), names, otherwise))

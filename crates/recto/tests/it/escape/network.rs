@@ -132,8 +132,9 @@ fn a_program_with_the_network_is_not_the_owner_at_the_gateway() {
     let gateway = Home::scripted(&[]);
     let served = ServeProcess::start(&gateway);
     let port = served.url.trim_end_matches('/').rsplit(':').next().unwrap();
+    let host = format!("Host: 127.0.0.1:{port}");
     let request =
-        "GET /api/sessions HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n";
+        format!("GET /api/sessions HTTP/1.1\\r\\n{host}\\r\\nConnection: close\\r\\n\\r\\n");
     let code = format!(
         "use Socket; socket(S, AF_INET, SOCK_STREAM, 0) && connect(S, {}) or die \"tried: $!\"; \
          syswrite(S, \"{request}\"); print while <S>;",

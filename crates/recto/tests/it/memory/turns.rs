@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use super::many;
 use crate::support::*;
 
+/// A wish as models write it down, and as people say it: their words are kept.
 const WISH: &str = "The user prefers brief answers.";
+const SAID: &str = "I prefer brief answers";
 
 /// The model remembers something, and then answers.
 fn remembering(text: &str) -> Home {
@@ -27,20 +29,20 @@ fn body(text: &str) -> String {
 #[test]
 fn what_a_model_remembers_is_known_in_the_next_session_among_a_thousand() {
     let home = remembering(WISH);
-    let said = home.ok(&["chat", "--session", "one", "-m", "Remember that I prefer brief answers"]);
+    let said = home.ok(&["chat", "--session", "one", "-m", &format!("Remember that {SAID}")]);
     assert!(said.contains("I will."), "{said}");
     let file = fs::read_to_string(home.path("workspace/memory/MEMORY.md")).unwrap();
     // A lasting wish is marked by itself, where the person sees the mark.
-    assert!(file.contains(&format!("- [important] {WISH} (added at ")), "{file}");
+    assert!(file.contains(&format!("- [important] {SAID} (added at ")), "{file}");
     assert_eq!(home.remembered(&[]).len(), 1_001);
     // Before it is said, and as it was sent.
     let preview = home.ok(&["context", "hello", "--raw"]);
-    assert!(body(&preview).contains(WISH), "{preview}");
+    assert!(body(&preview).contains(SAID), "{preview}");
     let context = home.context("hello", &[]);
     let memories = names(&context, "memory");
     assert!(memories.len() <= 20, "{memories:?}");
     home.ok(&["chat", "--session", "two", "-m", "hello"]);
-    assert!(body(&home.ok(&["show", "--body"])).contains(WISH));
+    assert!(body(&home.ok(&["show", "--body"])).contains(SAID));
     // And not where others read along.
     assert_eq!(home.remembered(&["--as", "group"]), [""; 0]);
     assert_eq!(home.remembered(&["--as", "guest"]), [""; 0]);

@@ -174,7 +174,7 @@ fn strangers_are_few_at_once_and_guesses_are_counted() {
     bot.telegram.say(&TelegramPerson::new(2, "Eve"), "hello!");
     bot.wait_for_reply(2, "hello!");
     let listed = bot.home.ok(&["sessions", "list"]);
-    assert!(listed.contains("(telegram, telegram-2)"), "{listed}");
+    assert!(listed.contains("(telegram) with Eve (guest)"), "{listed}");
     // Who is let in can be made the owner, who then has a session of their own.
     let raised = bot.home.ok(&["pair", "approve", "2", "--owner"]);
     assert_eq!(raised, "Eve (telegram 2) is let in as the owner\n");

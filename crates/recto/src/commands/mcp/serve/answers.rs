@@ -199,8 +199,7 @@ fn check_model(settings: &Settings, name: &str) -> CliResult {
         return Ok(());
     }
     let known = names.iter().map(|name| format!("`{}`", tame(name))).collect::<Vec<_>>();
-    let what = format!("there is no model `{}`", tame(name));
-    Err(CliFailure::new(what).hint(format!("the config has {}", known.join(", "))))
+    Err(CliFailure::no_such("model", name).hint(format!("the config has {}", known.join(", "))))
 }
 
 async fn show(handler: &CallHandler, arguments: &OfferArguments) -> CliResult<String> {

@@ -1,0 +1,101 @@
+//! With whom a session is held, where that is not the agent's owner: by the name under which the
+//! owner let them in. For those who look at sessions of others; it decides nothing.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use recto_context::{Audience, AudienceKind, Reveal, reveal};
+use recto_store::{Moment, Store, StoreResult, StoredSession};
+
+use crate::actor::Actor;
+use crate::options::SessionSettings;
+
+/// Everybody whom the owner has let in, by the ids under which sessions are held with them.
+#[derive(Debug, Clone, Default)]
+pub struct GuestBook(HashMap<Arc<str>, SessionGuest>);
+
+/// Somebody else than the owner, with whom a session is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionGuest {
+    /// What they are called, as it can stand in a line.
+    pub name: String,
+    /// Whether they can still see what is said.
+    pub standing: GuestStanding,
+}
+
+/// Whether somebody is let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GuestStanding {
+    /// They are, or nothing else is known.
+    LetIn,
+    /// Their token was revoked or has ended, or they are paired no longer.
+    Revoked,
+}
+
+impl GuestBook {
+    /// Reads who is let in, and who once was.
+    pub async fn load(store: &Store) -> StoreResult<Self> {
+        let now = Moment::now();
+        let mut guests = HashMap::new();
+        for token in store.tokens().await? {
+            let Actor { id, name, .. } = Actor::with_token(&token);
+            let standing = GuestStanding::revoked_unless(token.is_valid(now));
+            guests.insert(id, SessionGuest::new(name.as_str(), standing));
+        }
+        for pairing in store.pairings(now).await? {
+            let Some(person) = pairing.person else { continue };
+            let standing = GuestStanding::revoked_unless(pairing.revoked.is_none());
+            let guest = SessionGuest::new(&pairing.name, standing);
+            let known = guests.entry(person.into()).or_insert_with(|| guest.clone());
+            // A person may be let in at several places, and one of them is enough.
+            if standing == GuestStanding::LetIn {
+                *known = guest;
+            }
+        }
+        Ok(GuestBook(guests))
+    }
+
+    /// The guest with whom a session is held, if it is one.
+    pub fn find(&self, session: &StoredSession) -> Option<SessionGuest> {
+        let Audience { who, person, .. } = SessionSettings::from_store(&session.settings).holders();
+        if who != AudienceKind::Guest {
+            return None;
+        }
+        let Some(person) = person else {
+            return Some(SessionGuest::new("somebody", GuestStanding::LetIn));
+        };
+        let known = self.0.get(&person).cloned();
+        Some(known.unwrap_or_else(|| SessionGuest::new(&person, GuestStanding::LetIn)))
+    }
+
+    /// The guest who did something, if it was one.
+    pub fn find_actor(&self, actor: &Actor) -> Option<SessionGuest> {
+        let (who, person) = actor.as_audience();
+        let person = person.filter(|_| who == AudienceKind::Guest)?;
+        let known = self.0.get(&person);
+        let standing = known.map_or(GuestStanding::LetIn, |known| known.standing);
+        Some(SessionGuest::new(actor.name.as_str(), standing))
+    }
+}
+
+impl SessionGuest {
+    fn new(name: &str, standing: GuestStanding) -> Self {
+        SessionGuest { name: reveal(name, Reveal::Line), standing }
+    }
+}
+
+impl GuestStanding {
+    fn revoked_unless(is_let_in: bool) -> Self {
+        if is_let_in { GuestStanding::LetIn } else { GuestStanding::Revoked }
+    }
+}
+
+impl fmt::Display for SessionGuest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.standing {
+            GuestStanding::LetIn => write!(f, "{} (guest)", self.name),
+            GuestStanding::Revoked => write!(f, "{} (guest, let in no longer)", self.name),
+        }
+    }
+}
