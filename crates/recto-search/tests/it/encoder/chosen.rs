@@ -39,7 +39,7 @@ impl PlainEncoder {
         &self.tensors[name].1
     }
 
-    fn linear(&self, name: &str, rows: &Rows) -> Rows {
+    fn linear(&self, name: &str, rows: &[Vec<f32>]) -> Rows {
         let bias = self.numbers(&format!("{name}.bias"));
         let weight = self.numbers(&format!("{name}.weight"));
         let inputs = weight.len() / bias.len();
@@ -50,7 +50,7 @@ impl PlainEncoder {
         rows.iter().map(|row| (0..bias.len()).map(|at| output(row, at)).collect()).collect()
     }
 
-    fn norm(&self, name: &str, rows: &mut Rows) {
+    fn norm(&self, name: &str, rows: &mut [Vec<f32>]) {
         let weight = self.numbers(&format!("{name}.LayerNorm.weight"));
         let bias = self.numbers(&format!("{name}.LayerNorm.bias"));
         for row in rows {
@@ -75,7 +75,7 @@ impl PlainEncoder {
         }
     }
 
-    fn layer(&self, name: &str, rows: &mut Rows) {
+    fn layer(&self, name: &str, rows: &mut [Vec<f32>]) {
         let [queries, keys, values] = ["query", "key", "value"]
             .map(|part| self.linear(&format!("{name}.attention.self.{part}"), rows));
         let head = self.fake.hidden / self.fake.heads;
@@ -89,9 +89,8 @@ impl PlainEncoder {
                 let scores: Vec<f32> = keys.iter().map(score).collect();
                 let all: f32 = scores.iter().sum();
                 for (score, value) in scores.iter().zip(&values) {
-                    for at in start..start + head {
-                        taken[at] += score / all * value[at];
-                    }
+                    let parts = taken[start..start + head].iter_mut().zip(&value[start..]);
+                    parts.for_each(|(taken, value)| *taken += score / all * value);
                 }
             }
         }
