@@ -136,7 +136,7 @@ impl BenchName {
             BenchName::Stats => usage::run(),
             BenchName::Tools => tools::run(),
             BenchName::Turns => turns::run(turns),
-            BenchName::Daemon => daemon::run(),
+            BenchName::Daemon => daemon::run(turns),
             BenchName::Prefix => prefix::run(&model::find()?),
             BenchName::Embedded => embedded::run(&model::find()?, folder),
             BenchName::Calls => calls::run(&model::find()?, project),

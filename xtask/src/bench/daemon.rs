@@ -11,9 +11,8 @@ use tokio::time::sleep;
 use super::report::{BenchReport, Figure, FigureGoal, FigureRow, FigureUnit};
 use super::served::ServedHome;
 use super::stats::Samples;
-use super::turns::Talker;
+use super::turns::{Talker, TurnsArgs};
 use crate::Result;
-use crate::project::build_recto;
 
 /// How often it is started.
 const STARTS: usize = 20;
@@ -35,8 +34,8 @@ const CHATS_COST: f64 = 5e6;
 const REST: Duration = Duration::from_secs(2);
 
 /// Starts servers, and talks to the last of them.
-pub(super) fn run() -> Result<BenchReport> {
-    let recto = build_recto()?;
+pub(super) fn run(args: &TurnsArgs) -> Result<BenchReport> {
+    let recto = args.gateway()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(measure(&recto))
 }

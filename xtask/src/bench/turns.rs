@@ -46,8 +46,8 @@ pub(crate) struct TurnsArgs {
     /// `turns`: how many gateways share it.
     #[arg(long, default_value_t = 1)]
     nodes: usize,
-    /// `turns`: the gateway to run, instead of one that is built for it. The client is then this
-    /// program as it is.
+    /// `turns` and `daemon`: the gateway to run, instead of one that is built for it. The client is
+    /// then this program as it is.
     #[arg(long)]
     pub(super) binary: Option<PathBuf>,
 }
@@ -55,14 +55,24 @@ pub(crate) struct TurnsArgs {
 impl TurnsArgs {
     /// Fails where they can't be meant.
     pub(super) fn check(&self, bench: BenchName) -> Result<()> {
-        let usual = TurnsArgs { nodes: 1, ..TurnsArgs::default() };
-        if bench != BenchName::Turns && *self != usual {
-            return Err("--store, --nodes and --binary are for `turns`".into());
+        if bench != BenchName::Turns && (self.store.is_some() || self.nodes != 1) {
+            return Err("--store and --nodes are for `turns`".into());
+        }
+        if !matches!(bench, BenchName::Turns | BenchName::Daemon) && self.binary.is_some() {
+            return Err("--binary is for `turns` and `daemon`".into());
         }
         match (&self.store, self.nodes) {
             (_, 0) => Err("at least one gateway is needed".into()),
             (None, 2..) => Err("several gateways need a server: --store URL".into()),
             _ => Ok(()),
+        }
+    }
+
+    /// The gateway that is measured.
+    pub(super) fn gateway(&self) -> Result<PathBuf> {
+        match &self.binary {
+            Some(binary) => Ok(binary.clone()),
+            None => build_recto(),
         }
     }
 
@@ -76,10 +86,7 @@ impl TurnsArgs {
 
 /// Measures both parts on one server, or what several can do on one database.
 pub(super) fn run(args: &TurnsArgs) -> Result<BenchReport> {
-    let recto = match &args.binary {
-        Some(binary) => binary.clone(),
-        None => build_recto()?,
-    };
+    let recto = args.gateway()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match &args.store {
         Some(store) => runtime.block_on(measure_nodes(&recto, store, args.nodes)),
