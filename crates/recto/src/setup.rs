@@ -43,7 +43,7 @@ use crate::config::{
 };
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
-use crate::output::{tame, tell};
+use crate::output::tell;
 use crate::project;
 
 pub(crate) use agents::{

@@ -17,7 +17,7 @@ use recto_models::{DEFAULT_MODELS, InstalledModel, Library, ModelPurpose, Models
 use super::ollama::{self, OllamaModels};
 use crate::config::{ModelSettings, Settings, plain_model};
 use crate::failure::CliFailure;
-use crate::output::{counted, tame};
+use crate::output::counted;
 
 /// The name of the entry that Ollama is found by.
 const OLLAMA: &str = "ollama";

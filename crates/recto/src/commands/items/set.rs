@@ -75,8 +75,11 @@ pub(in crate::commands) fn set_server_include(
     let settings = setup::load(home, Vec::new())?;
     if !settings.servers.iter().any(|known| known.name == server) {
         let names = settings.servers.iter().map(|known| known.name.as_str());
-        return Err(CliFailure::no_such("MCP server", server)
-            .hint_nearest(server, names, "`recto mcp list` lists those of the config"));
+        return Err(CliFailure::no_such("MCP server", server).hint_nearest(
+            server,
+            names,
+            "`recto mcp list` lists those of the config",
+        ));
     }
     let file = home.path().join("config.toml");
     write(home, &file, IncludeTable::Servers, &[(IncludeScope::Item(server), include)])
