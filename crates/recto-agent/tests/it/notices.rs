@@ -156,6 +156,7 @@ fn files_and_settings_without_effect_are_told_with_the_first_turn() {
     let (bench, fake, runtime) = (Bench::new(), FakeServer::openai().start(), runtime());
     bench.write("rules/broken.md", "---\nname: a\nlist: [1\n---\nText");
     bench.write("rules/slip.md", "---\ninlcude: always\n---\nText");
+    bench.write("rules/open.md", "---\ninclude: always\nText");
     bench.write("rules/fine.md", "---\ntags: [x]\n---\nText");
     bench.write("skills/clock/SKILL.md", SKILL);
     bench.write("skills/clock/tools.json", "{\"tools\": [");
@@ -169,11 +170,12 @@ fn files_and_settings_without_effect_are_told_with_the_first_turn() {
         let agent = Agent::start(parts).await.unwrap();
         let session = session(&agent, "k").await;
         let told = notices(&agent, session, "one").await;
-        assert_eq!(told.len(), 4, "{told:#?}");
+        assert_eq!(told.len(), 5, "{told:#?}");
         for (beginning, end) in [
             ("tools.json", "it is left out until that is put right"),
             ("broken.md:3: the frontmatter is not YAML", "it is left out until that is put right"),
             ("slip.md:2: unknown field `inlcude`", "did you mean `include`?"),
+            ("open.md:1: the frontmatter has no end", "put a line `---` behind its last field"),
             ("there are settings for the rule `fien`", "did you mean `fine`?"),
         ] {
             let is_it = |text: &&String| text.contains(beginning) && text.ends_with(end);
