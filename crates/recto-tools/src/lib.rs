@@ -42,7 +42,7 @@ pub use action::{
     ActionFields, CallFields, FileChange, FileFields, ProgramFields, ServerFields, UnseenSkill,
 };
 pub use arguments::CallArguments;
-pub use declared::{DeclarationFlaw, check_declaration, trust_hash};
+pub use declared::{DeclarationFlaw, ToolFlaws, check_declaration, trust_hash};
 pub use launch::{launch_if_asked, own_executable};
 pub use mcp::{
     ServerError, ServerProblem, ServerRegistry, ServerReport, ServerStatus, ServerTools,

@@ -185,6 +185,35 @@ fn files_and_settings_without_effect_are_told_with_the_first_turn() {
     });
 }
 
+/// Promise: `typos-are-told`
+/// Promise: `unusable-tools-are-off`
+#[test]
+fn a_tool_that_cannot_be_run_is_told_with_its_flaw_and_not_sent() {
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
+    let always = SKILL.replacen("name: clock\n", "name: clock\ninclude: always\n", 1);
+    bench.write("skills/clock/SKILL.md", &always);
+    let lonely = r#"{"tools": [{"name": "lonely", "description": "Can't be run."}, "#;
+    let declared = declaration("-u").replacen("{\"tools\": [", lonely, 1);
+    bench.write("skills/clock/tools.json", &declared);
+    runtime().block_on(async {
+        let mut parts = bench.parts(vec![model("fake", &fake)]);
+        let tool = |name: &str| (ItemKind::Tool, name.to_owned());
+        parts.options.configured_items =
+            ConfiguredItems(vec![tool("clock.lonely"), tool("clock.lonly")]);
+        let agent = Agent::start(parts).await.unwrap();
+        let session = session(&agent, "k").await;
+        let told = notices(&agent, session, "one").await;
+        let [flaw, unknown] = &told[..] else { panic!("{told:#?}") };
+        assert!(flaw.starts_with("tool `clock.lonely` is off: "), "{flaw}");
+        let end = "tools.json:1: tool `lonely` has no execution, so it can't be run";
+        assert!(flaw.ends_with(end), "{flaw}");
+        assert!(unknown.contains("clock.lonly"), "{unknown}");
+        let sent = fake.chats().pop().unwrap()["tools"].to_string();
+        assert!(sent.contains("utc_time") && !sent.contains("lonely"), "{sent}");
+        assert_eq!(notices(&agent, session, "two").await, [""; 0]);
+    });
+}
+
 /// Promise: `system-file-told`
 #[test]
 fn a_file_that_says_who_the_agent_is_and_cannot_be_read_is_told_once_for_each_change() {

@@ -2,6 +2,10 @@
 //! whether a skill's tools are off, and what is known of MCP servers. None is
 //! started.
 
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use recto_agent::{find_flawed_tools, remove_disabled};
 use recto_context::Catalog;
 use recto_tools::{ServerStatus, guards};
 use serde_json::json;
@@ -28,6 +32,14 @@ pub(super) async fn findings(
     }
     for exposed in setup::exposed_executables(settings) {
         let data = json!({"path": exposed.path, "what": exposed.what});
+    let mut wanted = catalog.clone();
+    remove_disabled(&mut wanted, &settings.tools.disabled);
+    for flawed in find_flawed_tools(&wanted) {
+        let data =
+            json!({"tool": flawed.item.key(), "path": flawed.path, "line": flawed.flaw.line});
+        let words = flawed.notice().problem.to_string();
+        findings.push(DoctorFinding::new("tools", FindingState::Fault, words).data(data));
+    }
         findings.push(
             DoctorFinding::new("executed", FindingState::Warning, exposed.warning())
                 .hint("put it where no tool can write, outside the workspace".to_owned())
