@@ -2,7 +2,8 @@
 //! in one catalog, and what is known of the programs that its skills declare.
 //!
 //! The tools of a skill that is not the one that was here before are left out: whoever can write
-//! there could otherwise run what they like. Which those are `skill_trust.rs` decides.
+//! there could otherwise run what they like. Which those are `skill_trust.rs` decides. A tool
+//! that can't be run as its tools.json declares it is left out, too, with its flaw told.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -10,11 +11,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use recto_context::{
-    Catalog, ContentHash, ContentSource, FileNotice, OffReason, OffTool, Skill, ToolSpec,
+    Catalog, ContentHash, ContentSource, FileNotice, ItemId, OffReason, OffTool, Skill, ToolSpec,
 };
 use recto_search::SearchEntry;
 use recto_store::{Moment, StoreError, StoreResult};
-use recto_tools::{ApprovalMode, CallContext, ServerTools, TrustedSkills, trust_hash};
+use recto_tools::{
+    ApprovalMode, CallContext, DeclarationFlaw, ServerTools, ToolFlaws, TrustedSkills, trust_hash,
+};
 use recto_workspace::{SubAgent, WorkspaceProblem, WorkspaceSnapshot};
 
 use crate::delegation::{DELEGATE_TOOL, complete_delegate_tool};
@@ -163,6 +166,8 @@ async fn build_catalog(
     let project = parts.options.folder.as_ref().and_then(SessionFolder::project);
     let (trusted, news) = check_skills(&mut catalog, records, project).await;
     remove_disabled(&mut catalog, &parts.options.disabled_tools);
+    let flawed = read_flawed_tools(&catalog).await;
+    remove_flawed(&mut catalog, &flawed);
     let others = other_agents(&snapshot.sub_agents, &parts.options.name);
     add_tools(&mut catalog, built_in, &others, servers);
     let AgentOptions { configured_items, disabled_tools, .. } = &parts.options;
@@ -266,6 +271,72 @@ pub fn remove_disabled(catalog: &mut Catalog, disabled: &[String]) {
     for skill in &mut catalog.skills {
         switch_off(&mut skill.tools, &mut catalog.off_tools, OffReason::Disabled, is_off);
     }
+}
+
+/// A tool that can't be run as its skill declares it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlawedTool {
+    /// The identity of the tool.
+    pub item: ItemId,
+    /// The tools.json that declares it.
+    pub path: PathBuf,
+    /// What is wrong, and on which line.
+    pub flaw: DeclarationFlaw,
+}
+
+impl FlawedTool {
+    /// The notice that says why it is off, and where that can be put right.
+    pub fn notice(&self) -> FileNotice {
+        let FlawedTool { item, path, flaw: DeclarationFlaw { line, what } } = self;
+        let problem = format!("tool `{}` is off: {}:{line}: {what}", item.key(), path.display());
+        FileNotice::new(ContentSource::file(path), problem)
+    }
+}
+
+/// Finds the tools of skills that can't be run as they are declared. Where a declaration can't
+/// be read, its skill is off as a whole.
+pub fn find_flawed_tools(catalog: &Catalog) -> Vec<FlawedTool> {
+    let declared = declared_tools(catalog);
+    declared.iter().flat_map(|(folder, tools)| flawed_in_folder(folder, tools)).collect()
+}
+
+/// The same, without holding up other tasks while files are read.
+async fn read_flawed_tools(catalog: &Catalog) -> Vec<FlawedTool> {
+    let declared = declared_tools(catalog);
+    if declared.is_empty() {
+        return Vec::new();
+    }
+    let find = move || {
+        declared.iter().flat_map(|(folder, tools)| flawed_in_folder(folder, tools)).collect()
+    };
+    tokio::task::spawn_blocking(find).await.unwrap_or_default()
+}
+
+/// The folders of skills that declare tools, with the identities of these.
+fn declared_tools(catalog: &Catalog) -> Vec<(PathBuf, Vec<ItemId>)> {
+    let declaring = catalog.skills.iter().filter(|skill| !skill.tools.is_empty());
+    let with_folder = |skill: &Skill| {
+        Some((folder_of(skill)?, skill.tools.iter().map(|tool| tool.id.clone()).collect()))
+    };
+    declaring.filter_map(with_folder).collect()
+}
+
+fn flawed_in_folder(folder: &Path, tools: &[ItemId]) -> Vec<FlawedTool> {
+    let Ok(flaws) = ToolFlaws::read(folder) else { return Vec::new() };
+    let flawed = |item: &ItemId| {
+        let flaw = flaws.get(&item.name)?.clone();
+        Some(FlawedTool { item: item.clone(), path: folder.join("tools.json"), flaw })
+    };
+    tools.iter().filter_map(flawed).collect()
+}
+
+/// Leaves tools out that can't be run, and says so in the catalog's notices.
+pub fn remove_flawed(catalog: &mut Catalog, flawed: &[FlawedTool]) {
+    let is_flawed = |tool: &ToolSpec| flawed.iter().any(|it| it.item == tool.id);
+    for skill in &mut catalog.skills {
+        switch_off(&mut skill.tools, &mut catalog.off_tools, OffReason::Flawed, is_flawed);
+    }
+    catalog.notices.extend(flawed.iter().map(FlawedTool::notice));
 }
 
 /// Takes tools out of a list, and notes why they are not offered.

@@ -4,8 +4,8 @@
 //! there; where that process is gone, the turn goes on in this one.
 
 use recto_store::{
-    ApprovalAnswer, ApprovalId, Moment, RowId, SessionId, StoreError, StoredApproval, StoredTurn,
-    TurnOwner,
+    ApprovalAnswer, ApprovalDecision, ApprovalId, Moment, RowId, SessionId, StoreError,
+    StoredApproval, StoredTurn, TurnOwner,
 };
 
 use crate::access::must_work_in_its_folder;
@@ -34,6 +34,23 @@ pub enum TurnContinues {
     Elsewhere,
     /// Nowhere yet: other questions of it are open.
     WhenAllAreAnswered,
+}
+
+/// What a transcript says of a question that was answered: the answer, who gave it in the words
+/// of whoever tells it (` by ada`), and what was asked. `None` where none was given.
+pub fn describe_answered(
+    approval: &StoredApproval,
+    person_words: impl FnOnce(&Actor) -> String,
+) -> Option<String> {
+    let ApprovalDecision { answer, by, .. } = approval.answer.as_ref()?;
+    let person = by.as_ref().map(|by| person_words(&Actor::from_store(by))).unwrap_or_default();
+    let (tool, title) = (approval.question.tool.key(), &approval.question.title);
+    Some(format!("{}{person}: {tool}: {title}", answer.describe()))
+}
+
+/// The same as it is stored, by the name of whoever answered.
+pub fn stored_answer_text(approval: &StoredApproval) -> Option<String> {
+    describe_answered(approval, |by| format!(" by {}", by.name))
 }
 
 impl Agent {

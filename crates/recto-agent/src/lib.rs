@@ -72,8 +72,10 @@ mod why;
 
 pub use actor::{Actor, ActorRole, TokenAccess, TokenHolder, TokenRights};
 pub use agent::{Agent, Conversation, InboundIntake, SessionRenewal, Submission};
-pub use agent_catalog::{add_tools, other_agents, remove_disabled};
-pub use approvals::{AnsweredApproval, TurnContinues};
+pub use agent_catalog::{
+    FlawedTool, add_tools, find_flawed_tools, other_agents, remove_disabled, remove_flawed,
+};
+pub use approvals::{AnsweredApproval, TurnContinues, describe_answered, stored_answer_text};
 pub use bindings::{
     AgentBinding, BindingQuery, BoundAgent, NamePattern, find_bound_agent, find_shadowing,
 };

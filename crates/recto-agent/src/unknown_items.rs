@@ -50,7 +50,9 @@ impl ConfiguredItems {
         snapshot: &WorkspaceSnapshot,
         disabled_tools: &[String],
     ) -> Vec<UnknownItem> {
-        let known: Vec<ItemId> = catalog.items().map(|(id, _)| id).collect();
+        // A tool that is off is there, and of why it is off people are told otherwise.
+        let off = catalog.off_tools.iter().map(|off| off.item.clone());
+        let known: Vec<ItemId> = catalog.items().map(|(id, _)| id).chain(off).collect();
         let is_disabled = |kind, name| kind == ItemKind::Tool && disabled_tools.contains(name);
         let unknown = self.0.iter().filter(|(kind, name)| {
             !is_disabled(*kind, name)

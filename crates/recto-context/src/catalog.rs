@@ -62,6 +62,8 @@ pub enum OffReason {
     SkillUnreadable,
     /// The store does not say whether its skill is the one that was here before.
     TrustUnreadable,
+    /// Its skill declares it in a way in which it can't be run.
+    Flawed,
     /// The config says so.
     Disabled,
     /// A person would have to be asked, and none is there.
@@ -78,6 +80,9 @@ impl OffReason {
             OffReason::SkillUntrusted => "off: nobody has looked at the files of its skill yet",
             OffReason::SkillUnreadable => "off: the files of its skill can't be read",
             OffReason::TrustUnreadable => "off: what is known of its skill can't be read",
+            OffReason::Flawed => {
+                "off: it can't be run as its skill's tools.json declares it, which a person has to mend"
+            }
             OffReason::Disabled => "off: the config says so",
             OffReason::NeedsPerson => "off: a person would have to be asked, and none was there",
         }

@@ -117,5 +117,6 @@ pub use standing::{AlikeItem, ItemForm, ItemPlacement, ItemReading, ItemStanding
 pub use summary::{HistorySummary, SummaryBy, summary_room};
 pub use text::{ContentHash, ParseHashError, Text, first_chars, one_line};
 pub use tokens::{
-    Calibration, ObservationOutcome, TextProfile, TokenClass, TokenRates, Tokens, grouped_digits,
+    Calibration, ObservationOutcome, TextProfile, TokenClass, TokenRates, Tokens, byte_words,
+    counted_noun, grouped_digits,
 };

@@ -18,7 +18,7 @@ use crate::message::{
 };
 use crate::summary::SummaryBy;
 use crate::text::{ContentHash, Text};
-use crate::tokens::Tokens;
+use crate::tokens::{Tokens, byte_words};
 
 /// A piece of the page, with where it comes from and why it is there.
 #[derive(Debug, Clone, PartialEq)]
@@ -235,7 +235,7 @@ impl PartReason {
             }
             PartReason::FromClient => "sent along by the client".to_owned(),
             PartReason::Attached { bytes, hash } => {
-                format!("sent along: {bytes} bytes, hash {}", hash.short())
+                format!("sent along: {}, hash {}", byte_words(*bytes), hash.short())
             }
             PartReason::Recent => "recent message".to_owned(),
             PartReason::ClientHistory => "in the history that the client sent".to_owned(),

@@ -68,6 +68,21 @@ pub fn grouped_digits(number: u64) -> String {
     grouped
 }
 
+/// A noun as it is said of so many: `1 byte`, `2 entries`, `0 days`.
+pub fn counted_noun(count: u64, noun: &str) -> String {
+    let stem = noun.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u']));
+    match (count, stem) {
+        (1, _) => noun.to_owned(),
+        (_, Some(stem)) => format!("{stem}ies"),
+        (_, None) => format!("{noun}s"),
+    }
+}
+
+/// A number of bytes in words, its digits as they are: `1 byte`, `12345 bytes`.
+pub fn byte_words(bytes: u64) -> String {
+    format!("{bytes} {}", counted_noun(bytes, "byte"))
+}
+
 impl Add for Tokens {
     type Output = Tokens;
 

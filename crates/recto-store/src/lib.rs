@@ -134,3 +134,4 @@ pub use usage::{
     DayUsage, EndingCounts, ItemCounts, ItemPlace, ItemTally, ItemUsage, LastUse, SELECTION_BINS,
     SearchVerdict, SelectionBin, SessionUsage, TokenCounts, TurnTally, UsageSummary,
 };
+pub use writable::LEAST_ROOM as LEAST_STORE_ROOM;

@@ -15,7 +15,7 @@ use crate::error::{StoreError, StoreResult};
 use crate::store::Store;
 
 /// With less room than this, the next message may not fit.
-const LEAST_ROOM: u64 = 256 << 10;
+pub const LEAST_ROOM: u64 = 256 << 10;
 
 /// A write is tried at most this often.
 const TRIAL_INTERVAL: Duration = Duration::from_secs(5);

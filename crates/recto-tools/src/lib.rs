@@ -43,10 +43,11 @@ pub use action::{
     UnseenSkill,
 };
 pub use arguments::CallArguments;
-pub use declared::{DeclarationFlaw, check_declaration, trust_hash};
+pub use declared::{DeclarationFlaw, ToolFlaws, check_declaration, trust_hash};
 pub use launch::{launch_if_asked, own_executable};
 pub use mcp::{
-    ServerError, ServerProblem, ServerRegistry, ServerReport, ServerStatus, ServerTools,
+    ServerError, ServerFailure, ServerProblem, ServerRegistry, ServerReport, ServerStatus,
+    ServerTools,
 };
 pub use options::{
     CallLimits, Grants, NetworkAccess, ProgramOptions, SandboxPolicy, ScriptPolicy, ServerIncludes,

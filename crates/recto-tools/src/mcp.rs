@@ -30,11 +30,13 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
 use parking_lot::Mutex;
-use recto_context::{ContentSource, FileNotice, IncludeMode, ItemId, ToolSpec, nearest_name};
+use recto_context::{
+    ContentSource, FileNotice, IncludeMode, ItemId, Remedy, ToolSpec, nearest_name,
+};
 
 pub use self::error::{ServerError, ServerProblem};
 use self::listing::{ListedTool, ServerListing};
@@ -86,6 +88,18 @@ pub struct ServerStatus {
     pub is_running: bool,
     /// What went wrong last, until it is well again.
     pub trouble: Option<ServerError>,
+    /// How the last try to reach it failed, also in a run before, unless it went well or the
+    /// server was set up otherwise since.
+    pub last_failure: Option<ServerFailure>,
+}
+
+/// A try to reach a server that failed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerFailure {
+    /// When it was.
+    pub at: SystemTime,
+    /// Why it failed, without what the server wrote.
+    pub error: ServerError,
 }
 
 /// The answers of a server that was connected to anew.
@@ -185,6 +199,7 @@ impl ServerRegistry {
             protocol: server.protocol(),
             is_running: server.is_running(),
             trouble: server.trouble(),
+            last_failure: server.last_failure(),
         };
         self.set.servers.iter().map(status).collect()
     }
@@ -223,13 +238,12 @@ impl ServerSet {
         let (mut specs, mut notices) = (Vec::new(), Vec::new());
         let mut names = BTreeSet::new();
         for server in &self.servers {
-            let mut notice = |problem: String| {
-                let source = ContentSource::Server(server.name().clone());
-                notices.push(FileNotice::new(source, problem));
-            };
+            let source = || ContentSource::Server(server.name().clone());
             if let Some(trouble) = server.trouble() {
-                notice(trouble.to_string());
+                let remedy = Remedy::CheckServer { server: server.name().to_string() };
+                notices.push(FileNotice::new(source(), trouble.to_string()).with_remedy(remedy));
             }
+            let mut notice = |problem: String| notices.push(FileNotice::new(source(), problem));
             let listing = server.listing().unwrap_or_default();
             listing.problems.iter().cloned().for_each(&mut notice);
             for spec in self.specs(server, listing) {

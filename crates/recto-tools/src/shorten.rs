@@ -1,6 +1,8 @@
 //! Keeps a tool's output within its limit: the beginning and the end stay, and
 //! a note in the middle says how much is missing.
 
+use recto_context::byte_words;
+
 /// Bytes that the note may take.
 const NOTE_ROOM: usize = 64;
 
@@ -16,7 +18,8 @@ pub fn shorten(text: String, limit: usize) -> String {
     let head = text.floor_char_boundary(kept.div_ceil(2));
     let tail = text.ceil_char_boundary(text.len() - kept / 2);
     let (head_text, tail_text) = (&text[..head], &text[tail..]);
-    format!("{head_text}\n[… {} bytes left out …]\n{tail_text}", tail - head)
+    let left_out = byte_words((tail - head) as u64);
+    format!("{head_text}\n[… {left_out} left out …]\n{tail_text}")
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ pub(crate) struct FrontmatterFile<'a> {
     /// What follows the frontmatter, trimmed; the whole content, as it is,
     /// when there is no frontmatter.
     pub body: &'a str,
+    /// The line of a fence behind which fields stand that no second fence ends: they are text.
+    pub open_fence: Option<usize>,
 }
 
 /// Frontmatter that is no YAML, even when read leniently.
@@ -47,19 +49,27 @@ pub fn strip_skill_frontmatter(content: &str) -> &str {
 }
 
 /// Parts a file into frontmatter and body; `None` when that is broken, and the report
-/// says so.
+/// says so. It says, too, where fields are text because nothing ends them.
 pub(crate) fn split_or_report<'a>(
     content: &'a str,
     report: &mut FileReport<'_>,
 ) -> Option<FrontmatterFile<'a>> {
-    split_frontmatter(content).map_err(|broken| report.refuse(broken.line, broken.what)).ok()
+    let file = split_frontmatter(content)
+        .map_err(|broken| report.refuse(broken.line, broken.what))
+        .ok()?;
+    if file.open_fence.is_some() {
+        let what = "the frontmatter has no end, so its fields have no effect and are text";
+        report.ignore(file.open_fence, what, "put a line `---` behind its last field");
+    }
+    Some(file)
 }
 
 /// Parts a file into frontmatter and body.
 pub(crate) fn split_frontmatter(content: &str) -> Result<FrontmatterFile<'_>, BrokenYaml> {
-    let bare = FrontmatterFile { fields: FrontmatterFields::default(), body: content };
+    let bare =
+        FrontmatterFile { fields: FrontmatterFields::default(), body: content, open_fence: None };
     let Some(FencedBlock { block, first_line, rest }) = fenced(content) else {
-        return Ok(bare);
+        return Ok(FrontmatterFile { open_fence: find_open_fence(content), ..bare });
     };
     let is_at_top = first_line == FIRST_LINE;
     let values = match parse_block(block) {
@@ -70,7 +80,24 @@ pub(crate) fn split_frontmatter(content: &str) -> Result<FrontmatterFile<'_>, Br
     Ok(values.map_or(bare, |values| FrontmatterFile {
         fields: FrontmatterFields::new(block, first_line, values),
         body: rest.trim(),
+        open_fence: None,
     }))
+}
+
+/// The line of the fence at the top of a file without a second one, if what follows it was meant
+/// as fields. A rule at the top, with a heading or prose behind it, is no such fence.
+fn find_open_fence(content: &str) -> Option<usize> {
+    let content = content.strip_prefix('\u{feff}').unwrap_or(content);
+    let is_blank = |line: &&str| line.trim().is_empty();
+    let (at, _) = content
+        .lines()
+        .enumerate()
+        .find(|(_, line)| !is_blank(line))
+        .filter(|(_, line)| is_fence(line))?;
+    // Up to the next blank line: further down, `Note: this` is prose under a heading.
+    let behind = content.lines().skip(at + 1).skip_while(is_blank);
+    let first: Vec<&str> = behind.take_while(|line| !is_blank(line)).collect();
+    looks_like_fields(&first.join("\n")).then_some(at + 1)
 }
 
 /// Where a block begins when its fence is at the top of the file.
@@ -168,6 +195,9 @@ impl BrokenYaml {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
     use expect_test::{Expect, expect};
 
     use super::*;
@@ -215,6 +245,39 @@ mod tests {
             "---""#]],
         );
         assert_eq!(strip_skill_frontmatter("---\nname: a\n"), "---\nname: a\n");
+    }
+
+    /// Promise: `typos-are-told`
+    #[test]
+    fn fields_that_nothing_ends_are_told_with_the_line_of_their_fence() {
+        let told = |content: &str| {
+            let path: Arc<Path> = Arc::from(Path::new("a.md"));
+            let mut report = FileReport::new(&path);
+            assert_eq!(split_or_report(content, &mut report).unwrap().body, content);
+            report.problems.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        for (content, line) in [
+            ("---\ndescription: x\ninclude: always\nNo end.\n", 1),
+            ("---\r\ninclude: always\r\n\r\nNo end.\r\n", 1),
+            ("\u{feff}---\n# a comment\ninclude: always\n", 1),
+            ("\n\n---\n\nname:\n", 3),
+            ("---\ninclude: always\n ---\nIndented.\n", 1),
+        ] {
+            let words = "the frontmatter has no end, so its fields have no effect and are text; \
+                         put a line `---` behind its last field";
+            assert_eq!(told(content), [format!("a.md:{line}: {words}")], "{content:?}");
+        }
+        for content in [
+            "---",
+            "---\n\nJust words.\n",
+            "---\n# A title\n\nNote: a word.\n",
+            "---\n- a: list\n",
+            "---\nSee https://example.org\n",
+            " ---\nname: a\n",
+            "Text.\n---\nname: a\n",
+        ] {
+            assert_eq!(told(content), [""; 0], "{content:?}");
+        }
     }
 
     #[test]

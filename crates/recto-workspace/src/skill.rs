@@ -52,7 +52,8 @@ pub(crate) fn read_skill(
         report.add(WorkspaceProblem::warning(path, "has no text").left_out());
         return ParsedSkill::Nothing;
     }
-    if description.is_none() {
+    // Where the frontmatter has no end, that is what there is to say.
+    if description.is_none() && file.open_fence.is_none() {
         let hint = "say in a sentence when to use the skill";
         report.warn_with_hint(fields.line("name"), "has no description", hint);
     }
@@ -140,6 +141,17 @@ mod tests {
             notes always None "# Notes\n\n---\n\nrest\n"
             skills/notes/SKILL.md: has no description; say in a sentence when to use the skill
         "##]],
+        );
+    }
+
+    #[test]
+    fn a_description_whose_frontmatter_has_no_end_is_not_asked_for() {
+        check(
+            "---\nname: notes\ndescription: Keep notes.\n\n# Notes\n",
+            &expect![[r##"
+                notes always None "---\nname: notes\ndescription: Keep notes.\n\n# Notes\n"
+                skills/notes/SKILL.md:1: the frontmatter has no end, so its fields have no effect and are text; put a line `---` behind its last field
+            "##]],
         );
     }
 

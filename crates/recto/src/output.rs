@@ -9,7 +9,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 
-use recto_context::{Reveal, grouped_digits, reveal, reveal_json};
+use recto_context::{Reveal, counted_noun, grouped_digits, reveal, reveal_json};
 use serde_json::{Value, json};
 
 use crate::draw::{PageWidth, cut_to, wrap_words};
@@ -193,12 +193,8 @@ pub(crate) fn usage_words(
 
 /// A number of things, in words: `1 entry`, `2 entries`, `2 days`.
 pub(crate) fn counted(count: usize, what: &str) -> String {
-    let stem = what.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u']));
-    match (count, stem) {
-        (1, _) => format!("1 {what}"),
-        (count, Some(stem)) => format!("{} {stem}ies", grouped_digits(count as u64)),
-        (count, None) => format!("{} {what}s", grouped_digits(count as u64)),
-    }
+    let count = count as u64;
+    format!("{} {}", grouped_digits(count), counted_noun(count, what))
 }
 
 fn written(write: impl FnOnce() -> io::Result<()>) -> CliResult {

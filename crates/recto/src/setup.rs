@@ -19,7 +19,8 @@ use std::time::Duration;
 use jiff::Zoned;
 use recto_agent::{
     Actor, Agent, AgentMemories, AgentOptions, AgentParts, ConfiguredItems, DelegationLimits,
-    IncludeSettings, ModelEntry, Searcher, UnknownItem, add_tools, other_agents, remove_disabled,
+    IncludeSettings, ModelEntry, Searcher, UnknownItem, add_tools, find_flawed_tools, other_agents,
+    remove_disabled, remove_flawed,
 };
 use recto_context::mode::{self, ModeSetting, OlderPair, ResolvedMode};
 use recto_context::{
@@ -130,9 +131,21 @@ pub(crate) fn read_workspace(settings: &Settings) -> CliResult<Arc<WorkspaceSnap
     Ok(runtime()?.block_on(workspace.catalog()))
 }
 
-/// The catalog of all that the agent has: its files, the tools that Recto brings along, and
+/// The catalog of all that the agent can use: its files, the tools that Recto brings along, and
 /// those of MCP servers as far as they are known. No server is started for it.
 pub(crate) fn whole_catalog(
+    home: &RectoHome,
+    settings: &Settings,
+    snapshot: &WorkspaceSnapshot,
+) -> Catalog {
+    let mut catalog = declared_catalog(home, settings, snapshot);
+    let flawed = find_flawed_tools(&catalog);
+    remove_flawed(&mut catalog, &flawed);
+    catalog
+}
+
+/// The same with the tools that can't be run as their skills declare them.
+pub(crate) fn declared_catalog(
     home: &RectoHome,
     settings: &Settings,
     snapshot: &WorkspaceSnapshot,

@@ -16,6 +16,7 @@ use recto_tools::{ApprovalNeed, CallPermit, Consent, SessionLeave, ToolAction, T
 
 use super::TurnRun;
 use crate::actor::Actor;
+use crate::approvals::stored_answer_text;
 use crate::error::{AgentError, AgentResult};
 use crate::event::{ApprovalQuestion, EventKind};
 use crate::step::{STOPPED_UNALLOWED, StepEffect, StepInput};
@@ -178,9 +179,7 @@ impl TurnRun<'_> {
     fn tell_answer(&mut self, approval: &StoredApproval) {
         let Some(ApprovalDecision { answer, by, .. }) = &approval.answer else { return };
         let by = by.as_ref().map(Actor::from_store);
-        let person = by.as_ref().map(|by| format!(" by {}", by.name)).unwrap_or_default();
-        let (tool, title) = (approval.question.tool.key(), &approval.question.title);
-        let text = format!("{}{person}: {tool}: {title}", answer.describe());
+        let Some(text) = stored_answer_text(approval) else { return };
         self.emit(EventKind::Decided { approval: approval.id, answer: *answer, by });
         self.push_message(MessageBody::Approval(Text::from(text)));
     }

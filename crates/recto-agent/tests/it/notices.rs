@@ -156,6 +156,7 @@ fn files_and_settings_without_effect_are_told_with_the_first_turn() {
     let (bench, fake, runtime) = (Bench::new(), FakeServer::openai().start(), runtime());
     bench.write("rules/broken.md", "---\nname: a\nlist: [1\n---\nText");
     bench.write("rules/slip.md", "---\ninlcude: always\n---\nText");
+    bench.write("rules/open.md", "---\ninclude: always\nText");
     bench.write("rules/fine.md", "---\ntags: [x]\n---\nText");
     bench.write("skills/clock/SKILL.md", SKILL);
     bench.write("skills/clock/tools.json", "{\"tools\": [");
@@ -169,16 +170,46 @@ fn files_and_settings_without_effect_are_told_with_the_first_turn() {
         let agent = Agent::start(parts).await.unwrap();
         let session = session(&agent, "k").await;
         let told = notices(&agent, session, "one").await;
-        assert_eq!(told.len(), 4, "{told:#?}");
+        assert_eq!(told.len(), 5, "{told:#?}");
         for (beginning, end) in [
             ("tools.json", "it is left out until that is put right"),
             ("broken.md:3: the frontmatter is not YAML", "it is left out until that is put right"),
             ("slip.md:2: unknown field `inlcude`", "did you mean `include`?"),
+            ("open.md:1: the frontmatter has no end", "put a line `---` behind its last field"),
             ("there are settings for the rule `fien`", "did you mean `fine`?"),
         ] {
             let is_it = |text: &&String| text.contains(beginning) && text.ends_with(end);
             assert_eq!(told.iter().filter(is_it).count(), 1, "{beginning}: {told:#?}");
         }
+        assert_eq!(notices(&agent, session, "two").await, [""; 0]);
+    });
+}
+
+/// Promise: `typos-are-told`
+/// Promise: `unusable-tools-are-off`
+#[test]
+fn a_tool_that_cannot_be_run_is_told_with_its_flaw_and_not_sent() {
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
+    let always = SKILL.replacen("name: clock\n", "name: clock\ninclude: always\n", 1);
+    bench.write("skills/clock/SKILL.md", &always);
+    let lonely = r#"{"tools": [{"name": "lonely", "description": "Can't be run."}, "#;
+    let declared = declaration("-u").replacen("{\"tools\": [", lonely, 1);
+    bench.write("skills/clock/tools.json", &declared);
+    runtime().block_on(async {
+        let mut parts = bench.parts(vec![model("fake", &fake)]);
+        let tool = |name: &str| (ItemKind::Tool, name.to_owned());
+        parts.options.configured_items =
+            ConfiguredItems(vec![tool("clock.lonely"), tool("clock.lonly")]);
+        let agent = Agent::start(parts).await.unwrap();
+        let session = session(&agent, "k").await;
+        let told = notices(&agent, session, "one").await;
+        let [flaw, unknown] = &told[..] else { panic!("{told:#?}") };
+        assert!(flaw.starts_with("tool `clock.lonely` is off: "), "{flaw}");
+        let end = "tools.json:1: tool `lonely` has no execution, so it can't be run";
+        assert!(flaw.ends_with(end), "{flaw}");
+        assert!(unknown.contains("clock.lonly"), "{unknown}");
+        let sent = fake.chats().pop().unwrap()["tools"].to_string();
+        assert!(sent.contains("utc_time") && !sent.contains("lonely"), "{sent}");
         assert_eq!(notices(&agent, session, "two").await, [""; 0]);
     });
 }

@@ -4,7 +4,7 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use recto_agent::{Agent, ModelEntry, SessionSettings};
-use recto_context::{AttachedFile, ContentPart, Image, SpeakerName};
+use recto_context::{AttachedFile, ContentPart, Image, SpeakerName, byte_words};
 use recto_llm::FeatureSupport;
 use recto_store::StoredSession;
 
@@ -143,7 +143,7 @@ fn described(file: &IncomingFile) -> String {
     let name = SpeakerName::new(&file.name);
     match (&file.handle, &file.media_type) {
         (None, _) | (_, None) => name.to_string(),
-        (_, Some(media_type)) => format!("{name}, {media_type}, {} bytes", file.bytes),
+        (_, Some(media_type)) => format!("{name}, {media_type}, {}", byte_words(file.bytes.into())),
     }
 }
 

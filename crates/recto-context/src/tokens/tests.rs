@@ -477,3 +477,17 @@ fn a_calibration_survives_a_restart() {
     let older = stored.replacen("\"version\":2", "\"version\":1", 1);
     assert!(serde_json::from_str::<Calibration>(&older).is_err());
 }
+
+#[test]
+fn one_is_said_otherwise_than_many() {
+    let said = |count, noun| format!("{count} {}", counted_noun(count, noun));
+    assert_eq!(
+        [said(1, "byte"), said(0, "byte"), said(2, "byte")],
+        ["1 byte", "0 bytes", "2 bytes"]
+    );
+    assert_eq!(
+        [said(1, "entry"), said(2, "entry"), said(2, "day")],
+        ["1 entry", "2 entries", "2 days"]
+    );
+    assert_eq!([byte_words(1), byte_words(12_345)], ["1 byte", "12345 bytes"]);
+}

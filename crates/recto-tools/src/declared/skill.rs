@@ -103,6 +103,12 @@ impl SkillTools {
     }
 }
 
+/// The text of a declaration, as it would be run.
+pub(super) fn read_text(path: &Path) -> io::Result<String> {
+    let bytes = read_declaration(path)?;
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not in UTF-8"))
+}
+
 fn read_declaration(path: &Path) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     if !file.metadata()?.is_file() {

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::Arc;
 
 use cap_std::fs::{Dir, Metadata};
-use recto_context::{AudienceKind, ItemId, ItemKind, ToolSpec};
+use recto_context::{AudienceKind, ItemId, ItemKind, ToolSpec, byte_words};
 use serde_json::json;
 
 use super::problem::{FileError, FileResult};
@@ -185,7 +185,7 @@ fn describe(folder: &Dir, names: &[OsString], found: io::Result<Metadata>) -> St
             let target = names.last().and_then(|name| folder.read_link_contents(name).ok());
             format!("{path} -> {}", display_path([&target.unwrap_or_default().into_os_string()]))
         }
-        Ok(found) if found.is_file() => format!("{path} ({} bytes)", found.len()),
+        Ok(found) if found.is_file() => format!("{path} ({})", byte_words(found.len())),
         Ok(_) => format!("{path} (not a regular file)"),
         Err(_) => format!("{path} (can't be looked at)"),
     }

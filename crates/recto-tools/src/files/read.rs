@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::fs::{Dir, File, OpenOptions};
-use recto_context::{ItemId, ItemKind, ToolSpec};
+use recto_context::{ItemId, ItemKind, ToolSpec, byte_words, counted_noun};
 use serde_json::json;
 
 use super::lines::{CollectedLines, LineCollector, LineExtent, LineWindow};
@@ -142,13 +142,15 @@ fn text_of(taken: CollectedLines) -> Option<String> {
 fn note(taken: &CollectedLines, window: LineWindow, read: Coverage, size: u64) -> Option<String> {
     let last = window.first + taken.lines.saturating_sub(1);
     let whole = match read {
-        Coverage::ToItsEnd => format!("{} lines", taken.seen),
-        Coverage::InPart => format!("{size} bytes"),
+        Coverage::ToItsEnd => {
+            format!("{} {}", taken.seen, counted_noun(taken.seen as u64, "line"))
+        }
+        Coverage::InPart => byte_words(size),
     };
     if taken.extent == LineExtent::Beginning {
-        let bytes = taken.bytes.len();
+        let bytes = byte_words(taken.bytes.len() as u64);
         return Some(format!(
-            "[only the first {bytes} bytes of line {last} are shown; the file has {whole}]"
+            "[only the first {bytes} of line {last} are shown; the file has {whole}]"
         ));
     }
     match read {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
-use recto_context::{Catalog, ContentHash, ItemId, ItemKind, ToolSpec};
+use recto_context::{Catalog, ContentHash, ItemId, ItemKind, ToolSpec, byte_words};
 use rustix::fs::{Mode, OFlags};
 use serde_json::json;
 
@@ -161,11 +161,11 @@ fn diff(path: &str, old: &str, new: &str) -> String {
 
 /// What the model is told of a file that was written.
 fn success_text(path: &str, content: &str, before: Option<&Metadata>) -> String {
-    let bytes = content.len();
+    let bytes = byte_words(content.len() as u64);
     match before {
-        None => format!("created `{path}` ({bytes} bytes)"),
+        None => format!("created `{path}` ({bytes})"),
         Some(before) => {
-            format!("replaced `{path}` ({bytes} bytes instead of {})", before.len())
+            format!("replaced `{path}` ({bytes} instead of {})", before.len())
         }
     }
 }

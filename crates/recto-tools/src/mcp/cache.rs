@@ -1,4 +1,5 @@
-//! The cache of what is known of a server between runs: its tools, and how it speaks.
+//! The cache of what is known of a server between runs: its tools, how it speaks, and why it
+//! could not be reached last.
 //!
 //! So a turn can offer the tools of servers that are not running. A file that
 //! can't be read, or that is about a server set up otherwise, is no memory.
@@ -6,11 +7,13 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use recto_context::ContentHash;
 use recto_fs::{Access, create_private_folder, write_whole};
 use serde::{Deserialize, Serialize};
 
+use super::error::ServerProblem;
 use super::listing::ServerListing;
 use super::names::file_stem;
 use crate::options::{ServerOptions, ServerTransport};
@@ -32,6 +35,16 @@ pub(super) struct ServerSnapshot {
     /// takes ten seconds, so it is not asked again.
     #[serde(default)]
     pub(super) silent: bool,
+    /// How the last try to reach it failed, unless it went well.
+    #[serde(default)]
+    pub(super) failure: Option<CachedFailure>,
+}
+
+/// A try to reach a server that failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct CachedFailure {
+    pub(super) at: SystemTime,
+    pub(super) problem: ServerProblem,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -137,7 +150,9 @@ mod tests {
 
     fn known() -> ServerSnapshot {
         let listing = Some(ServerListing::default());
-        ServerSnapshot { listing, protocol: Some("2025-11-25".to_owned()), silent: true }
+        let problem = ServerProblem::Slow { limit: Duration::from_millis(1_500) };
+        let failure = Some(CachedFailure { at: SystemTime::now(), problem });
+        ServerSnapshot { listing, protocol: Some("2025-11-25".to_owned()), silent: true, failure }
     }
 
     #[cfg(unix)]
@@ -155,9 +170,9 @@ mod tests {
     #[test]
     fn what_is_kept_comes_back_for_the_same_server_only() {
         let folder = tempfile::tempdir().unwrap();
-        let at = Some(folder.path());
-        ServerCache::new(at, &server("a", stdio("first-value"))).save(&known()).unwrap();
-        assert_eq!(ServerCache::new(at, &server("a", stdio("first-value"))).load(), known());
+        let (at, known) = (Some(folder.path()), known());
+        ServerCache::new(at, &server("a", stdio("first-value"))).save(&known).unwrap();
+        assert_eq!(ServerCache::new(at, &server("a", stdio("first-value"))).load(), known);
         assert_eq!(
             ServerCache::new(at, &server("a", stdio("other"))).load(),
             ServerSnapshot::default()

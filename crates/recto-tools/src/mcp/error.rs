@@ -9,6 +9,7 @@ use recto_context::{Remedy, first_chars};
 use rmcp::model::ErrorData;
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
+use serde::{Deserialize, Serialize};
 
 use super::listing::cleaned;
 use super::log::Redactor;
@@ -54,20 +55,30 @@ impl ServerError {
                 format!("set `mcp.{server}.api_key_env` to a variable that holds its key")
             }
             ServerProblem::Unreachable { .. } => "is it running, and is the address right?".into(),
-            _ => "try it by itself".to_owned(),
+            ServerProblem::NotStarted { .. } => {
+                format!("is `mcp.{server}.command` a program that you may run?")
+            }
+            ServerProblem::Status { status: 500.. } => {
+                "it has trouble of its own, which its log should tell".to_owned()
+            }
+            ServerProblem::Status { .. } => format!(
+                "is `mcp.{server}.url` the whole address of an MCP server, with its path (often `/mcp`)?"
+            ),
+            ServerProblem::Garbled { .. } => "is it an MCP server? try it by itself".to_owned(),
+            ServerProblem::Ended { .. } | ServerProblem::Refused { .. } => {
+                "try it by itself, without Recto".to_owned()
+            }
+            ServerProblem::Waiting { last, .. } => {
+                ServerError { problem: (**last).clone(), ..self.clone() }.hint()
+            }
         }
     }
 
-    /// What Recto can do about it.
+    /// What Recto can do about it. What failed is not to be tried again as it is.
     pub fn remedy(&self) -> Option<Remedy> {
         match &self.problem {
-            ServerProblem::Unknown { near } => near.is_none().then_some(Remedy::ListServers),
-            ServerProblem::NoProgram { .. }
-            | ServerProblem::Address { .. }
-            | ServerProblem::Slow { .. }
-            | ServerProblem::Unauthorized
-            | ServerProblem::Unreachable { .. } => None,
-            _ => Some(Remedy::CheckServer { server: self.server.to_string() }),
+            ServerProblem::Unknown { near: None } => Some(Remedy::ListServers),
+            _ => None,
         }
     }
 
@@ -95,7 +106,10 @@ impl fmt::Display for ServerError {
 impl Error for ServerError {}
 
 /// The problem with a server, as what is said of it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, strum::IntoStaticStr)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error, strum::IntoStaticStr,
+)]
+#[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum ServerProblem {
     /// None is set up by that name.
@@ -280,7 +294,7 @@ mod tests {
         assert_eq!(error.to_string(), "the MCP server `time` ended with exit code 1");
         assert!(error.for_model().ends_with("xno such zone"));
         assert!(error.for_model().len() < 600);
-        assert_eq!(error.remedy(), Some(Remedy::CheckServer { server: "time".to_owned() }));
+        assert_eq!(error.hint(), "try it by itself, without Recto");
         let silent = ServerError { stderr: " \n".to_owned(), ..error };
         assert_eq!(silent.for_model(), silent.to_string());
     }

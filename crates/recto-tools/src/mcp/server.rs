@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
 use recto_context::{ContentHash, ToolSpec};
@@ -18,14 +18,14 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
-use super::ServerReport;
-use super::cache::{ServerCache, ServerSnapshot};
+use super::cache::{CachedFailure, ServerCache, ServerSnapshot};
 use super::content::tool_output;
 use super::error::{ServerError, ServerProblem};
 use super::http;
 use super::listing::ServerListing;
 use super::log::Redactor;
 use super::session::{Deadline, Greeting, ServerSession, SessionConfig, SessionFailure, Watcher};
+use super::{ServerFailure, ServerReport};
 use crate::options::{ServerOptions, ServerTransport, holds_a_secret};
 use crate::process::Keeper;
 use crate::tool::{ToolError, ToolOutput};
@@ -143,6 +143,12 @@ impl McpServer {
         self.state.lock().trouble.clone()
     }
 
+    /// How the last try to reach it failed, in this run or one before, unless it went well.
+    pub(super) fn last_failure(&self) -> Option<ServerFailure> {
+        let CachedFailure { at, problem } = self.state.lock().known.failure.clone()?;
+        Some(ServerFailure { at, error: self.error(problem, String::new()) })
+    }
+
     /// Whether it is connected.
     pub(super) fn is_running(&self) -> bool {
         self.state.lock().session.as_ref().is_some_and(|session| session.is_open())
@@ -207,8 +213,19 @@ impl McpServer {
         }
     }
 
-    /// Connects anew beside the session, asks for the tools, and ends it.
+    /// Connects anew beside the session, asks for the tools, and ends it. How it ended is kept.
     pub(super) async fn check(
+        &self,
+        specs: impl FnOnce(ServerListing) -> Vec<ToolSpec>,
+    ) -> Result<ServerReport, ServerError> {
+        let report = self.ask_anew(specs).await;
+        if let Err(error) = &report {
+            self.keep_failure(error).await;
+        }
+        report
+    }
+
+    async fn ask_anew(
         &self,
         specs: impl FnOnce(ServerListing) -> Vec<ToolSpec>,
     ) -> Result<ServerReport, ServerError> {
@@ -288,6 +305,7 @@ impl McpServer {
         };
         if let Err(error) = &started {
             self.state.lock().fail(error.clone(), Instant::now());
+            self.keep_failure(error).await;
             (self.on_change)();
         }
         started
@@ -398,6 +416,7 @@ impl McpServer {
                 listing: Some(listing.clone()),
                 protocol: Some(protocol.to_owned()),
                 silent: silent || state.known.silent,
+                failure: None,
             };
             let is_new = state.known != known;
             state.known = known.clone();
@@ -407,6 +426,17 @@ impl McpServer {
             self.save(known).await;
         }
         (self.on_change)();
+    }
+
+    /// Records that it could not be reached, until it is or is set up otherwise.
+    async fn keep_failure(&self, error: &ServerError) {
+        let problem = error.problem.clone();
+        let known = {
+            let mut state = self.state.lock();
+            state.known.failure = Some(CachedFailure { at: SystemTime::now(), problem });
+            state.known.clone()
+        };
+        self.save(known).await;
     }
 
     /// Writes the cache file. That it can't be written is no reason to fail.

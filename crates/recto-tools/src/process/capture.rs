@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use recto_context::byte_words;
+
 /// Bytes that the note in the middle may take.
 const NOTE_ROOM: usize = 64;
 
@@ -24,8 +26,8 @@ impl CapturedOutput {
         match self.left_out {
             0 => head.into_owned(),
             bytes => {
-                let tail = String::from_utf8_lossy(&self.tail);
-                format!("{head}\n[… {bytes} bytes left out …]\n{tail}")
+                let (tail, bytes) = (String::from_utf8_lossy(&self.tail), byte_words(bytes));
+                format!("{head}\n[… {bytes} left out …]\n{tail}")
             }
         }
     }

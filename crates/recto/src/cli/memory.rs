@@ -48,6 +48,9 @@ pub enum MemoryCommand {
         /// To whom it belongs
         #[command(flatten)]
         scope: ScopeArgs,
+        /// How to print it
+        #[command(flatten)]
+        json: JsonArg,
     },
     /// Find memories and what was said in past sessions, by meaning and words
     Search {
@@ -76,6 +79,9 @@ pub enum MemoryCommand {
         /// To whom it belongs
         #[command(flatten)]
         scope: ScopeArgs,
+        /// How to print it
+        #[command(flatten)]
+        json: JsonArg,
     },
     /// Take memories out, whoever they belong to, and keep them in an archive beside the others
     Forget {
@@ -85,6 +91,9 @@ pub enum MemoryCommand {
         /// To whom they belong
         #[command(flatten)]
         scope: ScopeArgs,
+        /// How to print it
+        #[command(flatten)]
+        json: JsonArg,
     },
     /// Bring back what was forgotten
     Restore {
@@ -94,6 +103,9 @@ pub enum MemoryCommand {
         /// To whom they belong
         #[command(flatten)]
         scope: ScopeArgs,
+        /// How to print it
+        #[command(flatten)]
+        json: JsonArg,
     },
     /// Report everything about the files of memories that a person should know
     Check(JsonArg),

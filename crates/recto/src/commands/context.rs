@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use jiff::Zoned;
 use recto_agent::{
-    Agent, AgentMemories, Inbound, InboundReading, ItemQuery, MemoryCriteria, MentionedItems,
-    ModelEntry, RankingBasis, RequestPreview, SearchOutcome, Searcher, SessionSettings,
-    WordsOnlyReason, assemble_for, join_mentioned, model_window, preview_json, without_mentions,
+    Agent, AgentError, AgentMemories, Inbound, InboundReading, ItemQuery, MemoryCriteria,
+    MentionedItems, ModelEntry, RankingBasis, RequestPreview, SearchOutcome, Searcher,
+    SessionSettings, WordsOnlyReason, assemble_for, join_mentioned, model_window, preview_json,
+    without_mentions,
 };
 use recto_context::mode::{self, ModeMark, ModeQuestion, ModeSetting};
 use recto_context::{
@@ -271,7 +272,12 @@ fn content(args: &ContextArgs) -> CliResult<Vec<ContentPart>> {
     };
     let (text, attached) =
         MessageAttachments::read_message(typed, &args.attach.files, FileMentions::Follow)?;
-    attached.content(&read_message(&text)?)
+    let content = attached.content(&read_message(&text)?)?;
+    let is_blank = |part: &ContentPart| part.as_text().is_some_and(|text| text.trim().is_empty());
+    match content.iter().all(is_blank) {
+        true => Err(AgentError::EmptyMessage.into()),
+        false => Ok(content),
+    }
 }
 
 /// The text that a chat would send for this: it takes commands for itself.

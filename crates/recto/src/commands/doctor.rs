@@ -18,9 +18,10 @@ use recto_agent::{OpenTurn, SearchParts, list_open_turns, turn_json};
 use recto_llm::IS_BUILT_IN;
 use recto_models::ByteSize;
 use recto_search::{Encoder, EncoderError};
-use recto_store::{Moment, SessionFilter, TurnOwner};
+use recto_store::{LEAST_STORE_ROOM, Moment, SessionFilter, TurnOwner};
 use recto_workspace::{Horizon, Severity, WorkspaceSnapshot};
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, access, statvfs};
+use rustix::io::Errno;
 use serde_json::{Value, json};
 
 use crate::check_report::severity_name;
@@ -175,6 +176,11 @@ fn home_folder(home: &RectoHome) -> DoctorFinding {
             .hint("choose another home with --home DIR".to_owned())
             .data(data);
     }
+    if let Some((what, hint)) = storage_obstacle(&StorageFacts::of(path)) {
+        return DoctorFinding::new("home", FindingState::Warning, format!("{shown} {what}"))
+            .hint(hint.to_owned())
+            .data(data);
+    }
     if is_open_to_others(&metadata) {
         return DoctorFinding::new(
             "home",
@@ -185,6 +191,42 @@ fn home_folder(home: &RectoHome) -> DoctorFinding {
         .data(data);
     }
     DoctorFinding::new("home", FindingState::Fine, shown.to_string()).data(data)
+}
+
+/// Whether something can be written in a folder, as the system tells it.
+struct StorageFacts {
+    /// Why this user can't write there, if so.
+    refusal: Option<Errno>,
+    /// The bytes that are free on its disk, where that is told.
+    free: Option<u64>,
+}
+
+impl StorageFacts {
+    fn of(folder: &Path) -> Self {
+        let disk = statvfs(folder).ok().filter(|disk| disk.f_blocks > 0);
+        StorageFacts {
+            refusal: access(folder, Access::WRITE_OK | Access::EXEC_OK).err(),
+            free: disk.map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize)),
+        }
+    }
+}
+
+/// What keeps files from being written in a folder, and what to do about it.
+fn storage_obstacle(facts: &StorageFacts) -> Option<(&'static str, &'static str)> {
+    match (facts.refusal, facts.free) {
+        (Some(Errno::ROFS), _) => Some((
+            "is on a read-only file system",
+            "mount it for writing, or choose another home with --home DIR",
+        )),
+        (Some(_), _) => Some((
+            "can't be written by this user",
+            "check who owns it, or choose another home with --home DIR",
+        )),
+        (None, Some(free)) if free < LEAST_STORE_ROOM => {
+            Some(("is on a disk without room", "free some space; nothing that was stored is lost"))
+        }
+        (None, _) => None,
+    }
 }
 
 #[cfg(unix)]
@@ -225,22 +267,25 @@ async fn store(settings: &Settings) -> DoctorFinding {
     let data = |sessions: Option<usize>| json!({"path": path, "exists": path.exists(), "bytes": on_disk(path), "sessions": sessions});
     // One that can't be looked at is opened, which says why.
     if let Ok(false) = path.try_exists() {
-        return match can_be_made(path) {
-            true => {
+        return match creation_obstacle(path) {
+            None => {
                 let text = format!("{shown} is not there yet; the first message makes it");
                 DoctorFinding::new("store", FindingState::Fine, text)
             }
-            false => {
-                let text = format!("{shown} is not there, and can't be made by this user");
-                DoctorFinding::new("store", FindingState::Error, text).hint(
-                    "make its folder writable, or choose another home with --home DIR".to_owned(),
-                )
+            Some((what, hint)) => {
+                let text = format!("{shown} is not there, and its folder {what}");
+                DoctorFinding::new("store", FindingState::Error, text).hint(hint.to_owned())
             }
         }
         .data(data(None));
     }
-    let sessions =
-        async { Ok::<_, CliFailure>(setup::store(settings)?.sessions(SessionFilter::All).await?) };
+    let sessions = async {
+        let store = setup::store(settings)?;
+        let sessions = store.sessions(SessionFilter::All).await?;
+        // Reading works on a full disk.
+        store.check_writable().await?;
+        Ok::<_, CliFailure>(sessions)
+    };
     match sessions.await {
         Ok(sessions) => {
             let count = counted(sessions.len(), "session");
@@ -271,11 +316,11 @@ async fn store_on_server(settings: &Settings, url: &str) -> DoctorFinding {
     }
 }
 
-/// Whether a file that is not there can be written, as far as its folder, or the first above it
-/// that is there, says so.
-fn can_be_made(path: &Path) -> bool {
+/// What keeps a file that is not there from being made, as far as its folder, or the first above
+/// it that is there, says so.
+fn creation_obstacle(path: &Path) -> Option<(&'static str, &'static str)> {
     let folder = path.ancestors().skip(1).find(|folder| folder.exists());
-    folder.is_some_and(|folder| access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok())
+    storage_obstacle(&StorageFacts::of(folder.unwrap_or(path)))
 }
 
 /// The schedules, where there are some, and whether any waits for a process that runs them.
@@ -511,5 +556,22 @@ impl DoctorReport {
             }
             None => format!("{ready}: see above\n"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_as_good_as_its_file_system_and_its_room() {
+        let words = |refusal, free| {
+            storage_obstacle(&StorageFacts { refusal, free }).map_or("", |(what, _)| what)
+        };
+        assert_eq!(words(None, None), "");
+        assert_eq!(words(None, Some(LEAST_STORE_ROOM)), "");
+        assert_eq!(words(None, Some(LEAST_STORE_ROOM - 1)), "is on a disk without room");
+        assert_eq!(words(Some(Errno::ROFS), Some(0)), "is on a read-only file system");
+        assert_eq!(words(Some(Errno::ACCESS), None), "can't be written by this user");
     }
 }

@@ -9,10 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use recto_agent::{ListedItem, bare_item_name, list_items, name_means_item};
+use recto_agent::{
+    FlawedTool, ListedItem, bare_item_name, find_flawed_tools, list_items, name_means_item,
+};
 use recto_context::{Catalog, ItemId, ItemKind};
 use recto_workspace::{
-    IncludeSource, ProblemEffect, SkipReason, SkippedItem, WorkspaceProblem, WorkspaceSnapshot,
+    IncludeSource, ProblemEffect, Severity, SkipReason, SkippedItem, WorkspaceProblem,
+    WorkspaceSnapshot,
 };
 use serde_json::{Value, json};
 
@@ -63,14 +66,23 @@ pub(super) struct ItemView {
     pub(super) snapshot: Arc<WorkspaceSnapshot>,
     /// The snapshot's, with the tools that no skill brings.
     pub(super) catalog: Catalog,
+    /// Those of its tools that can't be run as they are declared.
+    pub(super) flawed: Vec<FlawedTool>,
 }
 
 impl ItemView {
     pub(super) fn open(home: &RectoHome, kind: ItemKind, agent: &AgentArg) -> CliResult<Self> {
         let settings = setup::load_agent(home, Vec::new(), agent)?;
         let snapshot = setup::read_workspace(&settings)?;
-        let catalog = setup::whole_catalog(home, &settings, &snapshot);
-        Ok(ItemView { kind, folders: folders(&settings, kind), settings, snapshot, catalog })
+        let catalog = setup::declared_catalog(home, &settings, &snapshot);
+        let flawed = find_flawed_tools(&catalog);
+        let folders = folders(&settings, kind);
+        Ok(ItemView { kind, folders, settings, snapshot, catalog, flawed })
+    }
+
+    /// The flaw for which a tool is off.
+    pub(super) fn find_flawed(&self, item: &ItemId) -> Option<&FlawedTool> {
+        self.flawed.iter().find(|flawed| flawed.item == *item)
     }
 
     pub(super) fn entries(&self) -> Vec<ListedItem<'_>> {
@@ -133,7 +145,11 @@ fn tell_of_long_skills(view: &ItemView) {
 
 /// Tells how many problems there are, if any, and what shows them.
 pub(super) fn tell_of_check(view: &ItemView) {
-    let problems = concerning(view).count();
+    let flawed = match view.kind {
+        ItemKind::Skill | ItemKind::Tool => view.flawed.len(),
+        _ => 0,
+    };
+    let problems = concerning(view).count() + flawed;
     if problems > 0 {
         let problems = counted(problems, "problem");
         tell(&format_args!("{problems}; see `recto {} check`", plural(view.kind)));
@@ -166,18 +182,25 @@ fn entry_table(entries: &[ListedItem<'_>], kind: ItemKind, usage: &UsageTable) -
 fn show(view: &ItemView, name: &str, as_json: bool) -> CliResult {
     let entries = view.entries();
     let entry = find(view, &entries, name)?;
+    let flawed = view.find_flawed(&entry.id);
     if as_json {
         let mut value = entry.json();
         value["text"] = (*entry.text).into();
+        if let Some(flawed) = flawed {
+            value["off"] = (*flawed.notice().problem).into();
+        }
         return print_json(&value);
     }
     tell(&format_args!(
         "{} · {} · {} tokens · {}",
         tame(&entry.id.to_string()),
-        entry.include,
+        if flawed.is_some() { "off" } else { entry.include.name() },
         entry.tokens,
         tame(&entry.source.to_string())
     ));
+    if let Some(flawed) = flawed {
+        tell(&tame(&flawed.notice().problem));
+    }
     print_text(&format!("{}\n", entry.text))
 }
 
@@ -259,9 +282,12 @@ pub(super) fn concerning(view: &ItemView) -> impl Iterator<Item = &WorkspaceProb
 
 fn check(view: &ItemView, as_json: bool) -> CliResult<ExitCode> {
     let ItemView { kind, snapshot, .. } = view;
-    let problems: Vec<CheckProblem> = concerning(view).map(CheckProblem::of_file).collect();
+    let mut problems: Vec<CheckProblem> = concerning(view).map(CheckProblem::of_file).collect();
+    if *kind == ItemKind::Skill {
+        problems.extend(view.flawed.iter().map(flawed_problem));
+    }
     let skipped = || snapshot.skipped.iter().filter(|skipped| skipped.item.kind == *kind);
-    let verdict = in_use(view, problems.len());
+    let verdict = in_use(view, view.entries().len(), problems.len());
     let report = CheckReport {
         beside: list_json("skipped", skipped().map(skipped_json)),
         remarks: skipped().map(describe_skipped).collect(),
@@ -270,10 +296,14 @@ fn check(view: &ItemView, as_json: bool) -> CliResult<ExitCode> {
     report.print(as_json)
 }
 
+/// A tool that a skill brings and that can't be run.
+fn flawed_problem(FlawedTool { path, flaw, .. }: &FlawedTool) -> CheckProblem {
+    CheckProblem::of_declaration(Severity::Error, path, Some(flaw.line), &flaw.what)
+}
+
 /// How many items are in use, and how many problems their files have.
-pub(super) fn in_use(view: &ItemView, problems: usize) -> String {
-    let (count, problems) = (view.entries().len(), counted(problems, "problem"));
-    format!("{}: {count} in use, {problems}", plural(view.kind))
+pub(super) fn in_use(view: &ItemView, count: usize, problems: usize) -> String {
+    format!("{}: {count} in use, {}", plural(view.kind), counted(problems, "problem"))
 }
 
 fn describe_skipped(skipped: &SkippedItem) -> String {

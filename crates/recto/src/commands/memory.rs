@@ -22,6 +22,7 @@ use crate::home::RectoHome;
 use crate::remedy_words::hint_with_command;
 use crate::setup;
 
+use change::MemoryEdit;
 pub(crate) use search::recollection_json;
 
 /// The most characters of a memory that are shown on its line.
@@ -39,25 +40,26 @@ pub(crate) fn run(home: &RectoHome, args: &MemoryArgs) -> CliResult<ExitCode> {
                 let audience = audience_of(&settings, audience);
                 list::run(&files, &settings, &audience, *all, json.json).await?;
             }
-            MemoryCommand::Add { text, important, shared, scope } => {
+            MemoryCommand::Add { text, important, shared, scope, json } => {
                 let marks = MemoryMarks { important: *important, shared: *shared };
                 let scope = scope_of(scope).unwrap_or(MemoryScope::Global);
-                change::add(&files, text, marks, scope).await?;
+                change::add(&files, text, marks, scope, json.json).await?;
             }
             MemoryCommand::Search { query, limit, audience, json } => {
                 let audience = audience_of(&settings, audience);
                 search::run(home, &settings, &audience, query, *limit, json.json).await?;
             }
-            MemoryCommand::Edit { id, text, marks, scope } => {
+            MemoryCommand::Edit { id, text, marks, scope, json } => {
                 let scope = scope_of(scope);
-                change::edit(&files, &settings, id, text.as_deref(), marks, scope.as_ref()).await?;
+                let wanted = MemoryEdit { id, text: text.as_deref(), marks, scope: scope.as_ref() };
+                change::edit(&files, &settings, &wanted, json.json).await?;
             }
-            MemoryCommand::Forget { ids, scope } => {
+            MemoryCommand::Forget { ids, scope, json } => {
                 let scope = scope_of(scope);
-                return change::forget(&files, &settings, ids, scope.as_ref()).await;
+                return change::forget(&files, &settings, ids, scope.as_ref(), json.json).await;
             }
-            MemoryCommand::Restore { ids, scope } => {
-                return change::restore(&files, ids, scope_of(scope).as_ref()).await;
+            MemoryCommand::Restore { ids, scope, json } => {
+                return change::restore(&files, ids, scope_of(scope).as_ref(), json.json).await;
             }
             MemoryCommand::Check(format) => return check::run(&files, format.json).await,
         }

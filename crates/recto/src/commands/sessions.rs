@@ -11,20 +11,24 @@ mod transfer;
 #[cfg(any(test, fuzzing))]
 pub(crate) use transfer::fuzzing;
 
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
 use recto_agent::{
-    GuestBook, SessionSettings, compaction_json, list_open_turns, message_hit_json, session_json,
-    summary_json, transcript_json, turn_json,
+    GuestBook, SessionSettings, compaction_json, describe_answered, list_open_turns,
+    message_hit_json, session_json, stored_answer_text, summary_json, transcript_json, turn_json,
 };
-use recto_context::{Audience, AudienceKind, ContentPart, Message, MessageBody, visible_text};
+use recto_context::{
+    Audience, AudienceKind, ContentPart, Message, MessageBody, byte_words, visible_text,
+};
 use recto_store::{
     MessageHit, Moment, SessionFilter, SessionHolder, SessionName, SessionSummary, Store,
-    StoredMessage, StoredRetraction, StoredSession, StoredTurn,
+    StoredMessage, StoredRetraction, StoredSession, StoredTurn, TurnId,
 };
 use serde_json::json;
 
 use crate::cli::{AgentArg, SessionArgs, SessionCommand};
+use crate::commands::approvals::person_words;
 use crate::config::LoadedConfig;
 use crate::draw::{self, PageWidth, TextTable};
 use crate::failure::{CliFailure, CliResult};
@@ -301,8 +305,10 @@ async fn show(
         }));
     }
     let mut out = format!("session {}, begun {}\n", tame(&session.label()), local(session.created));
+    let answers = AnswerWords::read(store, &messages).await?;
     for stored in &messages {
-        let _ = write!(out, "\n{}", message_text(stored, find_retraction(stored, &retractions)));
+        let retraction = find_retraction(stored, &retractions);
+        let _ = write!(out, "\n{}", message_text(stored, retraction, &answers));
         out.push_str(&summaries::behind(stored.message.id, &compactions));
     }
     for turn in turns.iter().filter(|turn| turn.first_message.is_none()) {
@@ -316,8 +322,41 @@ async fn show(
     print(&out)
 }
 
+/// What transcripts say of answered questions, with the owner as "you": whoever looks is the owner.
+struct AnswerWords(HashMap<(TurnId, String), String>);
+
+impl AnswerWords {
+    async fn read(store: &Store, messages: &[StoredMessage]) -> CliResult<Self> {
+        let asking = messages.iter().filter(|stored| is_answer(&stored.message));
+        let turns: BTreeSet<TurnId> = asking.filter_map(|stored| stored.turn).collect();
+        let mut words = HashMap::new();
+        for turn in turns {
+            let approvals = store.approvals_of(turn).await?;
+            words.extend(approvals.iter().filter_map(|approval| {
+                let shown = describe_answered(approval, person_words)?;
+                Some(((turn, stored_answer_text(approval)?), shown))
+            }));
+        }
+        Ok(AnswerWords(words))
+    }
+
+    /// What is shown of a message that tells of an answer.
+    fn get(&self, stored: &StoredMessage) -> Option<&str> {
+        let MessageBody::Approval(text) = &stored.message.body else { return None };
+        self.0.get(&(stored.turn?, text.as_str().to_owned())).map(String::as_str)
+    }
+}
+
+fn is_answer(message: &Message) -> bool {
+    matches!(message.body, MessageBody::Approval(_))
+}
+
 /// A message as people read it: who, when and in which turn, then what.
-fn message_text(stored: &StoredMessage, retraction: Option<&StoredRetraction>) -> String {
+fn message_text(
+    stored: &StoredMessage,
+    retraction: Option<&StoredRetraction>,
+    answers: &AnswerWords,
+) -> String {
     let bold = anstyle::Style::new().bold();
     let turn = match (stored.turn, stored.brought_by) {
         (Some(turn), _) => format!(", turn {turn}"),
@@ -331,7 +370,10 @@ fn message_text(stored: &StoredMessage, retraction: Option<&StoredRetraction>) -
     });
     let speaker = tame(&speaker(&stored.message));
     let mut out = format!("{bold}{speaker}{bold:#} ({}{turn}{taken_back})\n", local(stored.at));
-    out.push_str(&body_text(&stored.message));
+    match answers.get(stored) {
+        Some(words) => out.push_str(&(tame_lines(words) + "\n")),
+        None => out.push_str(&body_text(&stored.message)),
+    }
     out
 }
 
@@ -362,11 +404,11 @@ fn shown_lines(message: &Message) -> Vec<String> {
         ContentPart::Text(text) => Some(text.as_str().to_owned()),
         ContentPart::Image(image) => {
             let name = image.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
-            Some(format!("[image{name}, {}, {} bytes]", image.media_type, image.size()))
+            let bytes = byte_words(image.size() as u64);
+            Some(format!("[image{name}, {}, {bytes}]", image.media_type))
         }
         ContentPart::File(file) => {
-            let (name, bytes) = (file.name(), file.text().len());
-            Some(format!("[file {name}, {bytes} bytes]"))
+            Some(format!("[file {}, {}]", file.name(), byte_words(file.text().len() as u64)))
         }
         ContentPart::Opaque(_) => None,
     });

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 use recto_context::{
     DroppedEntry, Image, ItemId, ItemKind, ItemReading, ItemStanding, ItemStatus, ItemUse, Layer,
-    OfferedTool, Part, PartReason, RequestContext, Tokens, first_chars, one_line,
+    OfferedTool, Part, PartReason, RequestContext, Tokens, byte_words, first_chars, one_line,
 };
 
 use super::TextTable;
@@ -275,8 +275,8 @@ fn tool_row(request: &RequestContext, tool: &OfferedTool) -> [String; 5] {
 /// An image, whose tokens are in the row of its message.
 fn image_row(part: &Part, image: &Image) -> [String; 5] {
     let name = image.name.as_deref().unwrap_or("without a name");
-    let (kind, bytes, hash) = (&image.media_type, image.size(), image.data.hash().short());
-    let why = format!("sent along: {kind}, {bytes} bytes, hash {hash}");
+    let (kind, hash) = (&image.media_type, image.data.hash().short());
+    let why = format!("sent along: {kind}, {}, hash {hash}", byte_words(image.size() as u64));
     [part.layer.to_string(), format!("image {name}"), String::new(), String::new(), why]
 }
 

@@ -123,7 +123,7 @@ fn a_turn_goes_on_here_when_nobody_else_waits_for_the_answer() {
         "{drawn}"
     );
     let shown = home.ok(&["sessions", "show", "default"]);
-    assert!(shown.contains("allowed by owner: write_file"), "{shown}");
+    assert!(shown.contains("allowed by you: write_file"), "{shown}");
     // The first answer holds.
     let again = home.run(&["approvals", "answer", "1", "deny"]);
     assert_eq!(again.code, 1, "{}{}", again.out, again.err);

@@ -354,6 +354,49 @@ fn a_database_that_can_t_be_written_says_so() {
     nothing_is_lost(&home);
 }
 
+/// Promise: `doctor-sees-the-disk`
+#[test]
+#[cfg(target_os = "linux")]
+fn the_doctor_sees_disks_that_are_full_or_read_only() {
+    let home = talked();
+    let script = r#"
+        cp -r "$DATA" "$DATA.kept"
+        mount -t tmpfs -o size=2m tmpfs "$DATA" && cp -r "$DATA.kept/." "$DATA" || exit 1
+        head -c 4000000 /dev/zero > "$DATA/filler" 2>/dev/null
+        truncate -s -150K "$DATA/filler"
+        echo "full store"; eval "$RECTO doctor --json"
+        rm -r "$DATA"/* 2>/dev/null; head -c 4000000 /dev/zero > "$DATA/filler" 2>/dev/null
+        echo "no store"; eval "$RECTO doctor --json"
+        umount "$DATA"
+        home=$(dirname "$DATA")
+        mount --bind "$home" "$home" && mount -o remount,bind,ro "$home" || exit 1
+        echo "read-only"; eval "$RECTO doctor --json"
+        exit 0
+    "#;
+    let Some(out) = with_mounts(&home, script) else {
+        return println!("skipped: {NO_MOUNTS}");
+    };
+    let found = |part: &str, subject: &str| {
+        let all = out.split_once(&format!("{part}\n")).unwrap().1;
+        let report: Value =
+            serde_json::Deserializer::from_str(all).into_iter().next().unwrap().unwrap();
+        let findings = report["findings"].as_array().unwrap();
+        findings.iter().find(|found| found["subject"] == subject).unwrap().clone()
+    };
+    let full = found("full store", "store");
+    assert_eq!(full["state"], "error", "{full:#}");
+    assert!(full["message"].as_str().unwrap().contains("no room is left"), "{full:#}");
+    assert!(full["hint"].as_str().unwrap().contains("free some space"), "{full:#}");
+    let none = found("no store", "store");
+    assert_eq!(none["state"], "error", "{none:#}");
+    assert!(none["message"].as_str().unwrap().contains("on a disk without room"), "{none:#}");
+    let home_finding = found("read-only", "home");
+    assert_eq!(home_finding["state"], "warning", "{home_finding:#}");
+    assert!(home_finding["message"].as_str().unwrap().contains("read-only"), "{home_finding:#}");
+    assert_eq!(found("read-only", "store")["state"], "error");
+    nothing_is_lost(&home);
+}
+
 /// Promise: `messages-never-interleave`
 #[test]
 fn two_processes_at_once_lose_nothing_of_each_other() {

@@ -305,3 +305,18 @@ fn output_into_a_closed_pipe_is_no_failure() {
         .unwrap();
     assert!(status.success());
 }
+
+#[test]
+fn an_empty_message_is_refused_in_the_words_of_a_chat() {
+    let home = Home::scripted(&[]);
+    let chat = home.run_with(&["chat", "-m", "-"], "", &[]);
+    assert_eq!(chat.code, 1, "{}{}", chat.out, chat.err);
+    for (command, input) in
+        [(&["context"][..], ""), (&["context", "-"], " \n"), (&["context", "--json"], "")]
+    {
+        let run = home.run_with(command, input, &[]);
+        assert_eq!((run.code, run.out.as_str()), (1, ""), "{command:?}");
+        assert!(run.err.contains("the message is empty"), "{command:?}: {}", run.err);
+    }
+    assert!(chat.err.contains("the message is empty"), "{}", chat.err);
+}

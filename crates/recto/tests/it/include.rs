@@ -252,15 +252,26 @@ fn set_says_that_it_wins_over_the_file_of_the_item() {
 fn slips_are_told_where_people_look() {
     let home = Home::ready();
     home.write("workspace/rules/slip.md", "---\ninlcude: always\n---\nText");
+    let open = "---\ndescription: x\ninclude: always\nNo end.\n";
+    home.write("workspace/rules/open.md", open);
+    home.write("workspace/rules/ruled.md", "---\n\nA rule, and then prose.\n");
+    home.write("workspace/skills/open/SKILL.md", open);
     home.write("config.toml", "[items.rule.slpi]\ninclude = 'always'\n");
     let check = home.run(&["rules", "check"]);
     assert!(check.out.contains("unknown field `inlcude`"), "{}", check.out);
+    let has_no_end = |name: &str| format!("{name}:1: the frontmatter has no end");
+    assert!(check.out.contains(&has_no_end("open.md")), "{}", check.out);
+    assert!(check.out.contains("put a line `---` behind its last field"), "{}", check.out);
+    assert!(check.err.contains("2 problems"), "{}{}", check.out, check.err);
+    let skills = home.run(&["skills", "check"]);
+    assert!(skills.out.contains(&has_no_end("SKILL.md")), "{}", skills.out);
     let config = home.run(&["config", "check"]);
     assert!(config.out.contains("[items.rule.slpi]"), "{}", config.out);
     assert!(config.out.contains("did you mean `slip`?"), "{}", config.out);
     let doctor = home.run(&["doctor"]);
     assert!(doctor.out.contains("[items.rule.slpi]"), "{}", doctor.out);
     assert!(doctor.out.contains("unknown field `inlcude`"), "{}", doctor.out);
+    assert!(doctor.out.contains(&has_no_end("open.md")), "{}", doctor.out);
 }
 
 /// Promise: `typos-are-told`

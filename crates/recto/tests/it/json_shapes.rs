@@ -185,6 +185,8 @@ fn what_every_command_prints_fits_its_schema() {
         "show last",
         "diff last",
         "replay --verify",
+        "replay last",
+        "memory add the_boat_is_blue",
         "sessions stop default",
         "sessions redact units --yes",
         "agents show pilot",
@@ -258,7 +260,7 @@ fn what_is_told_beside_the_data_is_an_object_on_a_line() {
     served.fake.push(busy());
     served.fake.push(FakeAnswer::text("two"));
     let run = served.home.run(&["replay", "--json"]);
-    assert_eq!(json(&run.out)["content"], "two", "{}", run.err);
+    assert_eq!(json(&run.out)["requests"][0]["reply"]["content"], "two", "{}", run.err);
     let told = check_told(&run.err);
     assert!(message(&told[0]).contains("asking again in"), "{told:?}");
     served.fake.push(busy());
@@ -268,6 +270,35 @@ fn what_is_told_beside_the_data_is_an_object_on_a_line() {
     let told = check_told(&run.err);
     assert!(message(&told[0]).contains("asking again in"), "{told:?}");
     assert!(told.len() == 2 && told[1]["error"].is_object(), "{told:?}");
+}
+
+/// Promise: `json-has-schemas`
+#[test]
+fn changes_of_memories_fit_their_schemas() {
+    let home = Home::ready();
+    let run = |words: &[&str], code: i32| {
+        let run = home.run(&[words, &["--json"]].concat());
+        assert_eq!(run.code, code, "{words:?}: {}{}", run.out, run.err);
+        check_told(&run.err);
+        let out = json(&run.out);
+        check(&words[..2].join(" "), &out);
+        out
+    };
+    let added = run(&["memory", "add", "The boat is blue.", "--important"], 0);
+    assert_eq!((&added["was_there"], &added["memory"]["important"]), (&false.into(), &true.into()));
+    let id = added["memory"]["name"].as_str().unwrap();
+    assert_eq!(run(&["memory", "add", "The boat is blue."], 0)["was_there"], true);
+    let edited = run(&["memory", "edit", id, "The boat is green."], 0);
+    assert_eq!(edited["memory"]["text"], "The boat is green.");
+    assert_eq!(edited["changed"], true);
+    let id = edited["memory"]["name"].as_str().unwrap();
+    assert_eq!(run(&["memory", "edit", id, "The boat is green."], 0)["changed"], false);
+    let forgotten = run(&["memory", "forget", id, "ffff0000"], 1);
+    assert_eq!((&forgotten["memories"][0]["name"], &forgotten["ok"]), (&id.into(), &false.into()));
+    assert_eq!(forgotten["failed"][0]["id"], "ffff0000");
+    let restored = run(&["memory", "restore", id], 0);
+    assert_eq!(restored["memories"][0]["text"], "The boat is green.");
+    assert_eq!((&restored["failed"], &restored["ok"]), (&serde_json::json!([]), &true.into()));
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! `recto mcp list|check|tools`, with Recto itself as the server, and with
 //! servers that are none.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
 use serde_json::Value;
 
 use crate::support::*;
@@ -102,6 +105,71 @@ fn a_server_that_cannot_be_used_is_told_with_what_to_do() {
     off.push_str("enabled = false\n");
     home.write("config.toml", off);
     home.run(&["mcp", "check", "nowhere"]).fails_with("is off");
+}
+
+/// Promise: `last-failure-is-kept`
+#[test]
+fn the_doctor_tells_how_the_last_try_of_a_server_ended() {
+    let (lost, locked) = (refusing("404 Not Found"), refusing("401 Unauthorized"));
+    let home = Home::with(&[(
+        "config.toml",
+        &format!(
+            "[mcp.nope]\ncommand = 'no-such-program-here'\n[mcp.web]\nurl = '{lost}'\n\
+             [mcp.locked]\nurl = '{locked}'\n[mcp.never]\ncommand = 'true'\n"
+        ),
+    )]);
+    let finding = |name: &str| {
+        let doctor = json(&home.run(&["doctor", "--json"]).out);
+        let findings = doctor["findings"].as_array().unwrap();
+        let subject = format!("server {name}");
+        findings.iter().find(|found| found["subject"] == subject.as_str()).unwrap().clone()
+    };
+    home.run(&["mcp", "check", "nope"]).fails_with("there is no program");
+    let web = home.run(&["mcp", "check", "web"]);
+    assert!(web.err.contains("HTTP status 404"), "{}", web.err);
+    assert!(web.err.contains("`mcp.web.url`"), "{}", web.err);
+    assert!(!web.err.contains("recto mcp check web"), "the hint goes in a circle: {}", web.err);
+    home.run(&["mcp", "check", "locked"]).fails_with("refuses the key, or wants one");
+    for (name, code, why, hint) in [
+        ("nope", "no_program", "there is no program `no-such-program-here`", "install it"),
+        ("web", "status", "answered with HTTP status 404", "is `mcp.web.url` the whole address"),
+        ("locked", "unauthorized", "refuses the key, or wants one", "set `mcp.locked.api_key_env`"),
+    ] {
+        let found = finding(name);
+        let text = found["message"].as_str().unwrap();
+        assert_eq!(found["state"], "warning", "{found:#}");
+        assert!(text.contains("when it was last asked, at 2") && text.contains(why), "{text}");
+        assert!(found["hint"].as_str().unwrap().starts_with(hint), "{found:#}");
+        assert_eq!(found["data"]["last_failure"]["code"], code, "{found:#}");
+        assert!(found["data"]["last_failure"]["at"].is_string(), "{found:#}");
+    }
+    let never = finding("never");
+    assert!(never["message"].as_str().unwrap().contains("never asked"), "{never:#}");
+    assert_eq!(never["data"]["last_failure"], Value::Null);
+    // Another set-up is another server, of which nothing is known.
+    let config = config(&home).replace("no-such-program-here", env!("CARGO_BIN_EXE_recto"));
+    let folder = home.path("").display().to_string();
+    let args = format!("args = ['--home', '{folder}', 'mcp', 'serve']\n[mcp.web]");
+    home.write("config.toml", config.replacen("[mcp.web]", &args, 1));
+    let nope = finding("nope");
+    assert!(nope["message"].as_str().unwrap().contains("never asked"), "{nope:#}");
+    home.ok(&["mcp", "check", "nope"]);
+    assert_eq!(finding("nope")["state"], "ok");
+}
+
+/// The address of a web server that refuses whatever it is asked.
+fn refusing(status: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/x", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 65_536]);
+            let answer =
+                format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    url
 }
 
 fn config(home: &Home) -> String {

@@ -291,3 +291,61 @@ fn the_doctor_tells_of_guards_and_servers() {
     assert!(a["hint"].as_str().unwrap().contains("recto mcp check a"));
     assert_eq!(finding("server b")["data"]["enabled"], false);
 }
+
+/// Promise: `unusable-tools-are-off`
+#[test]
+fn a_tool_that_cannot_be_run_is_off_everywhere() {
+    let home = Home::scripted(&[]);
+    home.write("workspace/skills/odd/SKILL.md", "---\ndescription: d\ninclude: always\n---\nb");
+    home.write(
+        "workspace/skills/odd/tools.json",
+        "{\"tools\": [{\"name\": \"fine\"},\n  {\"name\": \"lonely\"}],\n\
+         \"allowlist\": {\"date\": [\"-u\"]},\n\
+         \"execution\": [{\"tool\": \"fine\", \"binary\": \"date\", \"subcommand\": \"-u\"}]}",
+    );
+    let flaw = "tools.json:2: tool `lonely` has no execution, so it can't be run";
+    let is_told = |shown: &str| {
+        let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(flaw), "{shown}");
+    };
+    let list = json(&home.ok(&["tools", "list", "--json"]));
+    let row = |name: &str| {
+        let rows = list["tools"].as_array().unwrap();
+        rows.iter().find(|row| row["name"] == name).unwrap().clone()
+    };
+    assert_eq!(row("lonely")["permission"], "off");
+    is_told(row("lonely")["off"].as_str().unwrap());
+    assert_eq!((&row("fine")["permission"], &row("fine")["off"]), (&"ask".into(), &Value::Null));
+    is_told(&home.ok(&["tools", "list"]));
+    let show = home.run(&["tools", "show", "lonely"]);
+    assert!(show.err.contains("· off ·"), "{}", show.err);
+    is_told(&show.err);
+    let doctor = json(&home.run(&["doctor", "--json"]).out);
+    let found = doctor["findings"].as_array().unwrap().iter();
+    let found: Vec<_> = found.filter(|found| found["subject"] == "tools").collect();
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!(found[0]["state"], "error");
+    is_told(found[0]["message"].as_str().unwrap());
+    let check = home.run(&["skills", "check"]);
+    assert_eq!(check.code, 1);
+    is_told(&check.out);
+    // What is counted as in use is what a turn has.
+    let check = home.run(&["tools", "check"]);
+    let offered = json(&home.ok(&["context", "hello", "--json"]))["tools"].to_string();
+    assert!(offered.contains("fine") && !offered.contains("lonely"), "{offered}");
+    let all_but_one = list["tools"].as_array().unwrap().len() - 1;
+    assert!(check.err.contains(&format!("tools: {all_but_one} in use")), "{}", check.err);
+    // A turn is not sent it, and says why.
+    home.ok(&["chat", "-m", "hello"]);
+    let why = home.ok(&["why", "lonely"]);
+    assert!(why.contains("off: it can't be run as its skill's tools.json declares it"), "{why}");
+    // Where nobody wants it, nobody is told.
+    home.write("config.toml", config_without(&home, "odd.lonely"));
+    let doctor = home.run(&["doctor"]).out;
+    assert!(!doctor.contains("lonely"), "{doctor}");
+}
+
+fn config_without(home: &Home, tool: &str) -> String {
+    let config = fs::read_to_string(home.path("config.toml")).unwrap();
+    format!("{config}\n[tools]\ndisabled = ['{tool}']\n")
+}

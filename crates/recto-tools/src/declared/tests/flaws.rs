@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use expect_test::{Expect, expect};
 
-use crate::declared::{check_declaration as flaws_of, read};
+use crate::declared::{ToolFlaws, check_declaration as flaws_of, read};
 
 #[track_caller]
 fn check(text: &str, expected: &Expect) {
@@ -495,4 +495,34 @@ fn large_files_are_read_in_no_time() {
     let flaws = flaws_of(&format!("{{{members}\"tools\": []}}"));
     assert_eq!(flaws.len(), 60_000);
     assert_eq!(flaws.last().unwrap().line, 60_000);
+}
+
+/// Promise: `unusable-tools-are-off`
+#[test]
+fn each_tool_that_cannot_be_run_has_its_flaw_and_the_others_have_none() {
+    let text = r#"{
+        "tools": [
+            {"name": "fine", "parameters": {"type": "object", "properties": {}}},
+            {"name": "lonely"},
+            {"name": "strange", "parameters": {"type": "objekt"}},
+            {"name": "forbidden"}
+        ],
+        "allowlist": {"date": ["-u"]},
+        "execution": [
+            {"tool": "fine", "binary": "date", "subcommand": "-u"},
+            {"tool": "strange", "binary": "date", "subcommand": "-u"},
+            {"tool": "forbidden", "binary": "rm"}
+        ]
+    }"#;
+    let flaws = ToolFlaws::find(text);
+    assert_eq!(flaws.get("fine"), None);
+    let told = |tool: &str| flaws.get(tool).map(|flaw| (flaw.line, flaw.what.as_str()));
+    let lonely = "tool `lonely` has no execution, so it can't be run";
+    assert_eq!(told("lonely"), Some((4, lonely)));
+    assert_eq!(told("forbidden"), Some((11, "`rm` is not in `allowlist`")));
+    let (line, what) = told("strange").unwrap();
+    assert_eq!(line, 5);
+    assert!(what.starts_with("the parameters of tool `strange` are no schema"), "{what}");
+    let broken = ToolFlaws::find(r#"{"tools": [{"name": "fine"}], "execution": 5}"#);
+    assert!(broken.get("fine").is_some(), "a flaw of the file is one of all its tools");
 }

@@ -416,3 +416,26 @@ async fn keys_are_in_no_result() {
     let refused = how("refuse").await.unwrap_err().to_string();
     assert_eq!(refused, "the MCP server `a` answered with an error: bad …");
 }
+
+/// Promise: `last-failure-is-kept`
+#[tokio::test]
+async fn how_the_last_try_failed_is_known_to_the_next_run_until_one_goes_well() {
+    let fake = Fake::new("exit 3");
+    let cache = tempfile::tempdir().unwrap();
+    let registry = || {
+        let cache = Some(cache.path().to_path_buf());
+        ServerRegistry::new(vec![fake.options("a")], cache, None, None, Keeper::new(None))
+    };
+    let last = || registry().status()[0].last_failure.clone();
+    assert_eq!(last(), None);
+    let error = registry().check("a").await.unwrap_err();
+    let kept = last().unwrap();
+    assert_eq!((kept.error.to_string(), kept.error.code()), (error.to_string(), "ended"));
+    assert!(kept.at.elapsed().unwrap() < Duration::from_secs(600));
+    // A turn that tries it tells, too.
+    settle(&registry()).await;
+    assert!(last().unwrap().at > kept.at);
+    fake.set("");
+    registry().check("a").await.unwrap();
+    assert_eq!(last(), None);
+}

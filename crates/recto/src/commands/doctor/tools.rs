@@ -2,11 +2,17 @@
 //! whether a skill's tools are off, and what is known of MCP servers. None is
 //! started.
 
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use recto_agent::{find_flawed_tools, remove_disabled};
 use recto_context::Catalog;
-use recto_tools::{ServerStatus, guards};
-use serde_json::json;
+use recto_store::Moment;
+use recto_tools::{ServerFailure, ServerStatus, guards};
+use serde_json::{Value, json};
 
 use super::{DoctorFinding, FindingState};
+use crate::commands::sessions::local;
 use crate::commands::tools::skills;
 use crate::config::{SandboxPolicy, ServerSettings, Settings};
 use crate::home::RectoHome;
@@ -25,6 +31,14 @@ pub(super) async fn findings(
             let data = json!({"skill": &*skill.name, "folder": skill.folder});
             findings.push(DoctorFinding::new("tools", FindingState::Warning, why).data(data));
         }
+    }
+    let mut wanted = catalog.clone();
+    remove_disabled(&mut wanted, &settings.tools.disabled);
+    for flawed in find_flawed_tools(&wanted) {
+        let data =
+            json!({"tool": flawed.item.key(), "path": flawed.path, "line": flawed.flaw.line});
+        let words = flawed.notice().problem.to_string();
+        findings.push(DoctorFinding::new("tools", FindingState::Fault, words).data(data));
     }
     for exposed in setup::exposed_executables(settings) {
         let data = json!({"path": exposed.path, "what": exposed.what});
@@ -77,10 +91,24 @@ fn server(entry: &ServerSettings, known: Option<&ServerStatus>) -> DoctorFinding
         "tools": known.and_then(|known| known.tools),
         "protocol": known.and_then(|known| known.protocol.clone()),
         "sandbox": entry.is_sandboxed(),
+        "last_failure": known.and_then(|known| known.last_failure.as_ref()).map(failure_json),
     });
     let confined = confinement(entry);
     let found = match known {
         None => DoctorFinding::new(what, FindingState::Absent, "off, as the config has it"),
+        Some(ServerStatus { place, tools, last_failure: Some(failure), .. }) => {
+            let ServerFailure { at, error } = failure;
+            let (at, problem) = (local(moment(*at)), &error.problem);
+            let known = tools.map_or_else(
+                || "its tools are not known".to_owned(),
+                |count| format!("{} when it last answered", counted(count, "tool")),
+            );
+            let text = format!(
+                "{place}: when it was last asked, at {at}, it {problem}; {known}{confined}"
+            );
+            let hint = format!("{} (then `recto mcp check {}`)", error.hint(), entry.name);
+            DoctorFinding::new(what, FindingState::Warning, text).hint(hint)
+        }
         Some(ServerStatus { place, tools: Some(count), .. }) => {
             let tools = counted(*count, "tool");
             let text = format!("{place}: {tools} when it was last asked{confined}");
@@ -94,6 +122,14 @@ fn server(entry: &ServerSettings, known: Option<&ServerStatus>) -> DoctorFinding
         .hint(format!("`recto mcp check {}` asks it", entry.name)),
     };
     found.data(data)
+}
+
+fn failure_json(ServerFailure { at, error }: &ServerFailure) -> Value {
+    json!({"at": moment(*at), "code": error.code(), "message": error.to_string()})
+}
+
+fn moment(at: SystemTime) -> Moment {
+    Moment::new(Timestamp::try_from(at).unwrap_or(Timestamp::UNIX_EPOCH))
 }
 
 /// Says whose rights the program of a server has.

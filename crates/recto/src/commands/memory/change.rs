@@ -6,8 +6,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use jiff::Zoned;
+use recto_agent::memory_json;
 use recto_context::{Memory, MemoryMarks, MemoryScope};
 use recto_workspace::{MemoryError, MemoryFiles, NewMemory, TextMarks};
+use serde_json::{Value, json};
 
 use super::ids::{
     ReadableMemories, find_memory, owner_of, read_forgotten, read_memories, sure_name,
@@ -16,7 +18,7 @@ use crate::cli::MarkArgs;
 use crate::config::Settings;
 use crate::failure::{CliFailure, CliResult};
 use crate::input;
-use crate::output::{print, tame, tell};
+use crate::output::{print, print_as, print_json, tame, tell};
 use crate::terminal::draft::DraftKind;
 
 const UNCHANGED: &str = "nothing was changed";
@@ -27,6 +29,7 @@ pub(super) async fn add(
     text: &str,
     marks: MemoryMarks,
     scope: MemoryScope,
+    as_json: bool,
 ) -> CliResult {
     let text = input::message(text)?;
     let marks_in_text = TextMarks::Taken;
@@ -37,17 +40,25 @@ pub(super) async fn add(
         true => tell(&format_args!("it was there already, in {place}")),
         false => tell(&format_args!("remembered in {place}")),
     }
-    print_id(&added.memory)
+    let json = || json!({"memory": memory_json(&added.memory), "was_there": added.was_there});
+    print_as(as_json, json, || id_line(&added.memory))
+}
+
+/// A memory that is to be changed, and how.
+pub(super) struct MemoryEdit<'a> {
+    pub(super) id: &'a str,
+    /// Without a text and marks, an editor is asked for one.
+    pub(super) text: Option<&'a str>,
+    pub(super) marks: &'a MarkArgs,
+    pub(super) scope: Option<&'a MemoryScope>,
 }
 
 /// Gives a memory another text, other marks, or both.
 pub(super) async fn edit(
     files: &MemoryFiles,
     settings: &Settings,
-    id: &str,
-    text: Option<&str>,
-    wanted: &MarkArgs,
-    scope: Option<&MemoryScope>,
+    &MemoryEdit { id, text, marks: wanted, scope }: &MemoryEdit<'_>,
+    as_json: bool,
 ) -> CliResult {
     let known = read_memories(files, settings, scope).await;
     let old = find_memory(id, &known)?;
@@ -60,7 +71,10 @@ pub(super) async fn edit(
             Some(text) => Some(text),
             None => {
                 tell(&UNCHANGED);
-                return Ok(());
+                return match as_json {
+                    true => print_json(&json!({"memory": memory_json(old), "changed": false})),
+                    false => Ok(()),
+                };
             }
         },
     };
@@ -82,12 +96,14 @@ pub(super) async fn edit(
             tell(&format_args!("what you wrote is in {}", tame(&path.to_string_lossy())));
         }
     })?;
-    if (&edited.text, edited.marks) == (&old.text, old.marks) {
-        tell(&UNCHANGED);
-    } else {
+    let is_changed = (&edited.text, edited.marks) != (&old.text, old.marks);
+    if is_changed {
         tell(&format_args!("changed in {}", tame(&edited.source.to_string())));
+    } else {
+        tell(&UNCHANGED);
     }
-    print_id(&edited)
+    let json = || json!({"memory": memory_json(&edited), "changed": is_changed});
+    print_as(as_json, json, || id_line(&edited))
 }
 
 /// A memory in a person's editor.
@@ -121,23 +137,58 @@ pub(super) async fn forget(
     settings: &Settings,
     ids: &[String],
     scope: Option<&MemoryScope>,
+    as_json: bool,
 ) -> CliResult<ExitCode> {
-    let mut code = ExitCode::SUCCESS;
+    let mut done = ChangedMemories::new(as_json);
     let mut known = read_memories(files, settings, scope).await;
     for id in ids {
-        match forget_one(files, settings, id, &known).await {
+        let forgotten = forget_one(files, settings, id, &known).await;
+        if let Ok(memory) = &forgotten {
+            // Whoever names it twice is told that it is gone.
+            known.memories.retain(|other| other.name != memory.name);
+        }
+        done.add(id, forgotten)?;
+    }
+    done.finish()
+}
+
+/// What became of several memories that were to be changed.
+struct ChangedMemories {
+    as_json: bool,
+    memories: Vec<Value>,
+    failed: Vec<Value>,
+}
+
+impl ChangedMemories {
+    fn new(as_json: bool) -> Self {
+        ChangedMemories { as_json, memories: Vec::new(), failed: Vec::new() }
+    }
+
+    /// Prints the id of a memory at once, or tells why it stays as it is.
+    fn add(&mut self, id: &str, changed: CliResult<Memory>) -> CliResult {
+        match changed {
             Ok(memory) => {
-                print_id(&memory)?;
-                // Whoever names it twice is told that it is gone.
-                known.memories.retain(|other| other.name != memory.name);
+                self.memories.push(memory_json(&memory));
+                if !self.as_json {
+                    print(&id_line(&memory))?;
+                }
             }
             Err(failure) => {
+                self.failed.push(json!({"id": id, "error": failure.fields()}));
                 tell(&failure);
-                code = ExitCode::FAILURE;
             }
         }
+        Ok(())
     }
-    Ok(code)
+
+    fn finish(self) -> CliResult<ExitCode> {
+        let is_ok = self.failed.is_empty();
+        if self.as_json {
+            let (memories, failed) = (self.memories, self.failed);
+            print_json(&json!({"memories": memories, "failed": failed, "ok": is_ok}))?;
+        }
+        Ok(if is_ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
 }
 
 async fn forget_one(
@@ -163,19 +214,14 @@ pub(super) async fn restore(
     files: &MemoryFiles,
     ids: &[String],
     scope: Option<&MemoryScope>,
+    as_json: bool,
 ) -> CliResult<ExitCode> {
-    let mut code = ExitCode::SUCCESS;
+    let mut done = ChangedMemories::new(as_json);
     let forgotten = read_forgotten(files, scope).await;
     for id in ids {
-        match restore_one(files, id, &forgotten).await {
-            Ok(memory) => print_id(&memory)?,
-            Err(failure) => {
-                tell(&failure);
-                code = ExitCode::FAILURE;
-            }
-        }
+        done.add(id, restore_one(files, id, &forgotten).await)?;
     }
-    Ok(code)
+    done.finish()
 }
 
 async fn restore_one(
@@ -189,6 +235,6 @@ async fn restore_one(
     Ok(restored)
 }
 
-fn print_id(memory: &Memory) -> CliResult {
-    print(&format!("{}\n", tame(&memory.name)))
+fn id_line(memory: &Memory) -> String {
+    format!("{}\n", tame(&memory.name))
 }

@@ -5,10 +5,11 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use recto_context::Skill;
 use recto_tools::check_declaration;
 use recto_workspace::{Severity, SkipReason};
 
-use super::skills::{self, folder_of, read_text};
+use super::skills::{self, DeclaringSkill, folder_of, read_text};
 use crate::check_report::{CheckProblem, CheckReport};
 use crate::commands::items::{ItemView, concerning, in_use, why_skipped};
 use crate::failure::CliResult;
@@ -16,9 +17,23 @@ use crate::setup;
 
 pub(super) fn run(view: &ItemView, as_json: bool) -> CliResult<ExitCode> {
     let mut problems = problems(view);
-    problems.extend(skills_that_are_off(view)?);
-    let verdict = in_use(view, problems.len());
+    let declaring = skills::declaring(&view.settings, &view.catalog);
+    let declaring = setup::runtime()?.block_on(declaring)?;
+    problems.extend(skills_that_are_off(view, &declaring));
+    let verdict = in_use(view, count_offered(view, &declaring), problems.len());
     CheckReport::new(problems, verdict).print(as_json)
+}
+
+/// How many tools turns can have: without those that can't be run, and those of skills that are
+/// off.
+fn count_offered(view: &ItemView, declaring: &[DeclaringSkill]) -> usize {
+    let is_off = |skill: &Skill| {
+        let of_skill = declaring.iter().find(|declaring| declaring.name == skill.name);
+        of_skill.is_some_and(|skill| skill.why_off().is_some())
+    };
+    let of_skills = view.catalog.skills.iter().filter(|skill| !is_off(skill));
+    let tools = view.catalog.tools.iter().chain(of_skills.flat_map(|skill| &skill.tools));
+    tools.filter(|tool| view.find_flawed(&tool.id).is_none()).count()
 }
 
 /// Lists what reading the skills found wrong, and then what is wrong with how their
@@ -42,10 +57,9 @@ fn problems(view: &ItemView) -> Vec<CheckProblem> {
 
 /// Skills whose tools are off though their files are right: they changed since a person looked
 /// at them, or need programs that are not there.
-fn skills_that_are_off(view: &ItemView) -> CliResult<Vec<CheckProblem>> {
-    let declaring = skills::declaring(&view.settings, &view.catalog);
-    let changed = setup::runtime()?.block_on(declaring)?;
-    let changed = changed.iter().filter_map(|skill| Some((skill.folder.clone(), skill.why_off()?)));
+fn skills_that_are_off(view: &ItemView, declaring: &[DeclaringSkill]) -> Vec<CheckProblem> {
+    let changed = declaring.iter();
+    let changed = changed.filter_map(|skill| Some((skill.folder.clone(), skill.why_off()?)));
     let lacking = view.snapshot.skipped.iter().filter_map(|skipped| {
         let file = skipped.path.parent()?.join("tools.json");
         let lacks = matches!(skipped.reason, SkipReason::MissingPrograms(_)) && file.is_file();
@@ -56,7 +70,7 @@ fn skills_that_are_off(view: &ItemView) -> CliResult<Vec<CheckProblem>> {
         let file = folder.join("tools.json");
         CheckProblem::of_declaration(Severity::Warning, &file, None, &why)
     };
-    Ok(changed.chain(lacking).map(off).collect())
+    changed.chain(lacking).map(off).collect()
 }
 
 /// Every tools.json of a skill that is in use.

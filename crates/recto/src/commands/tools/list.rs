@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use recto_agent::ListedItem;
+use recto_agent::{FlawedTool, ListedItem};
 use recto_context::{ItemId, ToolSpec};
 use recto_tools::{CallContext, Toolbox, guards};
 use serde_json::{Value, json};
@@ -44,6 +44,8 @@ struct ToolListRow<'a> {
     permission: &'static str,
     /// The skill that brings it.
     skill: Option<&'a DeclaringSkill>,
+    /// Why it is off, whatever is right with its skill.
+    flawed: Option<&'a FlawedTool>,
 }
 
 fn rows<'a>(
@@ -60,12 +62,14 @@ fn rows<'a>(
     let row = |entry: ListedItem<'a>| {
         let spec = specs.iter().find(|spec| spec.id == entry.id)?;
         let skill = declaring.iter().find(|skill| comes_with_skill(&entry.id, skill, spec));
+        let flawed = view.find_flawed(&entry.id);
         let permission = match skill.and_then(DeclaringSkill::why_off) {
             Some(_) => "off",
+            None if flawed.is_some() => "off",
             None if tools.asks(spec, &context, tools.approval()) => "ask",
             None => "allow",
         };
-        Some(ToolListRow { called: &spec.called, entry, permission, skill })
+        Some(ToolListRow { called: &spec.called, entry, permission, skill, flawed })
     };
     view.entries().into_iter().filter_map(row).collect()
 }
@@ -89,7 +93,8 @@ impl ToolListRow<'_> {
                 "write": grants.write,
                 "env": grants.env,
             });
-            value["off"] = json!(skill.why_off());
+            let flaw = || self.flawed.map(|flawed| flawed.notice().problem.to_string());
+            value["off"] = json!(skill.why_off().or_else(flaw));
         }
         value
     }
@@ -131,6 +136,9 @@ fn drawn(
     let _ = write!(page, "\nguards around programs: {}\n", around(settings));
     for exposed in setup::exposed_executables(settings) {
         let _ = writeln!(page, "warning: {}", tame(&exposed.warning()));
+    }
+    for flawed in rows.iter().filter_map(|row| row.flawed) {
+        let _ = writeln!(page, "warning: {}", tame(&flawed.notice().problem));
     }
     for skill in declaring {
         let _ = writeln!(page, "skill {}: {}", tame(&skill.name), granted(skill, settings));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use recto_agent::{SkillStanding, TrustRows, bare_item_name, name_means_item};
-use recto_context::{ItemId, ItemKind};
+use recto_context::{ItemId, ItemKind, byte_words};
 use recto_store::Moment;
 use serde_json::json;
 
@@ -118,7 +118,7 @@ fn describe_trust(skill: &DeclaringSkill, was: &str, files: &[TrustedFile]) -> S
             None => String::new(),
         };
         let path = tame(&file.path.to_string_lossy());
-        page.push_str(&format!("  {path} ({} bytes{changed})\n", file.bytes));
+        page.push_str(&format!("  {path} ({}{changed})\n", byte_words(file.bytes)));
     }
     page
 }

@@ -8,7 +8,7 @@ use recto_agent::{RecordReader, ReplayCheck, ReplayTarget, Right};
 use recto_context::{Tokens, grouped_digits};
 use recto_llm::StreamEvent;
 use recto_store::Store;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli::ReplayArgs;
 use crate::config::Settings;
@@ -47,9 +47,7 @@ async fn verify_all(store: &Store, args: &ReplayArgs) -> CliResult<ExitCode> {
     }
     let broken = results.iter().filter(|result| result.problem.is_some()).count();
     if args.json {
-        let mut report = list_json("requests", results.iter().map(|check| json!(check)));
-        report["ok"] = (broken == 0).into();
-        print_json(&report)?;
+        print_json(&replay_json(results.iter().map(check_json), broken == 0))?;
     } else {
         for ReplayCheck { turn, request, problem, .. } in &results {
             if let Some(problem) = problem {
@@ -59,6 +57,20 @@ async fn verify_all(store: &Store, args: &ReplayArgs) -> CliResult<ExitCode> {
         print(&(verdict(&results) + "\n"))?;
     }
     Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The form of both ways of replaying: a row for each request, with what was verified of it or the
+/// reply that it got, and `null` for the other.
+fn replay_json(requests: impl IntoIterator<Item = Value>, is_ok: bool) -> Value {
+    let mut report = list_json("requests", requests);
+    report["ok"] = is_ok.into();
+    report
+}
+
+fn check_json(check: &ReplayCheck) -> Value {
+    let mut row = json!(check);
+    row["reply"] = Value::Null;
+    row
 }
 
 /// What was verified, in words.
@@ -116,14 +128,21 @@ async fn send_again(store: &Store, settings: Settings, args: &ReplayArgs) -> Cli
                 let calls = reply.calls.iter().map(|call| {
                     json!({"id": &*call.id.0, "name": &*call.name, "arguments": call.arguments.as_str()})
                 });
-                print_json(&json!({
+                let request = json!({
                     "turn": record.id(),
                     "request": number,
-                    "model": &*entry.name,
-                    "content": reply.text(),
-                    "tool_calls": calls.collect::<Vec<_>>(),
-                    "usage": reply.usage,
-                }))?;
+                    "bytes": null,
+                    "identical": null,
+                    "problem": null,
+                    "redacted": null,
+                    "reply": {
+                        "model": &*entry.name,
+                        "content": reply.text(),
+                        "tool_calls": calls.collect::<Vec<_>>(),
+                        "usage": reply.usage,
+                    },
+                });
+                print_json(&replay_json([request], true))?;
             }
             StreamEvent::Done(reply) => {
                 print_drawn(&(markdown.finish() + "\n"))?;

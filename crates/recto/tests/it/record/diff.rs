@@ -176,7 +176,8 @@ fn a_changed_memory_is_named() {
 
 #[test]
 fn a_new_tool_is_named() {
-    let tools = r#"{"tools": [{"name": "rhyme", "description": "Finds rhymes"}]}"#;
+    let tools = r#"{"tools": [{"name": "rhyme", "description": "Finds rhymes"}],
+        "allowlist": {"echo": [""]}, "execution": [{"tool": "rhyme", "binary": "echo"}]}"#;
     check(
         |home| home.write("workspace/skills/notes/tools.json", tools),
         &expect![[r#"

@@ -54,11 +54,12 @@ fn the_very_same_bytes_are_sent_again_and_nothing_is_stored() {
 fn a_replay_as_json_holds_reply_calls_and_usage() {
     let served = two_requests(Wire::OpenAi);
     served.fake.push(FakeAnswer::calls([read("b.md")]).text("Hm."));
-    let mut reply = served.home.json(&["replay", "--json"]);
+    let mut replayed = served.home.json(&["replay", "--json"]);
+    let reply = &mut replayed["requests"][0]["reply"];
     assert!(reply["tool_calls"][0]["id"].take().is_string());
     assert!(reply["usage"].take()["prompt"].is_u64());
-    expect_test::expect![[r#"{"turn":1,"request":2,"model":"m","content":"Hm.","tool_calls":[{"id":null,"name":"read_file","arguments":"{\"path\":\"b.md\"}"}],"usage":null}"#]]
-    .assert_eq(&reply.to_string());
+    expect_test::expect![[r#"{"requests":[{"turn":1,"request":2,"bytes":null,"identical":null,"problem":null,"redacted":null,"reply":{"model":"m","content":"Hm.","tool_calls":[{"id":null,"name":"read_file","arguments":"{\"path\":\"b.md\"}"}],"usage":null}}],"ok":true}"#]]
+    .assert_eq(&replayed.to_string());
 }
 
 #[test]
