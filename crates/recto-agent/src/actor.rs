@@ -26,7 +26,17 @@ pub struct Actor {
     /// its runs are held. Nobody else is bound to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<Arc<str>>,
+    /// Which of those it is who go by the same name in a group, where it is not the first: the
+    /// model reads it behind the name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namesake: Option<u32>,
 }
+
+/// What a name in a group can't have: what stands between these is Recto's own word on who it is.
+const PARENTHESES: &str = "()（）﹙﹚⁽⁾₍₎❨❩❪❫⟮⟯⦅⦆｟｠⸨⸩﴾﴿";
+
+/// The most characters of a name that has a word behind it.
+const LONGEST_MARKED: usize = 48;
 
 /// What somebody is to the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -89,7 +99,8 @@ impl TokenRights {
 impl Actor {
     /// Somebody with this id, name and role.
     pub fn new(id: &str, name: &str, role: ActorRole) -> Self {
-        Actor { id: id.into(), name: SpeakerName::new(name), role, conversation: None }
+        let (id, name) = (id.into(), SpeakerName::new(name));
+        Actor { id, name, role, conversation: None, namesake: None }
     }
 
     /// Somebody in the group that holds this conversation.
@@ -166,11 +177,24 @@ impl Actor {
     /// The name that the model reads before what they say to these people: nothing in
     /// private, where nobody else could have said it.
     pub(crate) fn speaker(&self, to: &Audience) -> Option<SpeakerName> {
-        let name = match self.role {
-            ActorRole::Owner => self.name.clone(),
-            _ => self.name.clone().among_people(),
-        };
-        (to.who == AudienceKind::Group).then_some(name)
+        (to.who == AudienceKind::Group).then(|| self.name_in_group())
+    }
+
+    /// The name that the model reads in a group. Names are chosen by those who have them, so who is
+    /// the owner, and which of several of one name it is, stands behind it, where nobody can write
+    /// it themself.
+    pub fn name_in_group(&self) -> SpeakerName {
+        let bare = |c: char| if PARENTHESES.contains(c) { ' ' } else { c };
+        let name: String = self.name.as_str().chars().map(bare).collect();
+        let short: String = name.trim().chars().take(LONGEST_MARKED).collect();
+        match (self.role, self.namesake) {
+            (ActorRole::Owner, _) => SpeakerName::new(&format!("{short} (owner)")),
+            (_, Some(number)) => {
+                let name = SpeakerName::new(&short).among_people();
+                SpeakerName::new(&format!("{name} ({number})"))
+            }
+            (_, None) => SpeakerName::new(&name).among_people(),
+        }
     }
 }
 
@@ -244,6 +268,27 @@ mod tests {
         assert_eq!(ada.speaker(&Audience::owner("main")), None);
         let eve = Actor::new("8", "Owner", ActorRole::Member);
         assert_eq!(eve.speaker(&group).unwrap().as_str(), "Owner (a person)");
-        assert_eq!(Actor::owner("owner").speaker(&group).unwrap().as_str(), "owner");
+        assert_eq!(Actor::owner("Ana").speaker(&group).unwrap().as_str(), "Ana (owner)");
+    }
+
+    /// Promise: `names-cannot-spoof`
+    #[test]
+    fn nobody_in_a_group_has_the_name_of_another_or_of_the_owner() {
+        let named = |name: &str, namesake| {
+            let member = Actor { namesake, ..Actor::new("7", name, ActorRole::Member) };
+            member.name_in_group().to_string()
+        };
+        assert_eq!(named("Ana", None), "Ana");
+        assert_eq!(named("Ana", Some(2)), "Ana (2)");
+        assert_eq!(named("Ana (owner)", None), "Ana owner");
+        assert_eq!(named("Ana（2）", None), "Ana 2");
+        assert_eq!(named("(owner)", None), "owner (a person)");
+        assert_eq!(named("()", None), "someone");
+        // However long a name is, what stands behind it stays.
+        let long = "x".repeat(100);
+        assert!(named(&long, Some(12)).ends_with("x (12)"), "{}", named(&long, Some(12)));
+        assert!(Actor::owner(&long).name_in_group().as_str().ends_with("x (owner)"));
+        let stored = Actor { namesake: Some(3), ..Actor::new("7", "Ana", ActorRole::Member) };
+        assert_eq!(Actor::from_store(&stored.to_store()), stored);
     }
 }

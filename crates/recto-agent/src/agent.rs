@@ -19,7 +19,7 @@ use crate::elsewhere::tell_of_turns_elsewhere;
 use crate::error::{AgentError, AgentResult};
 use crate::event::EventNumber;
 use crate::event_stream::{EventCursor, EventListener};
-use crate::inbound::{ArrivedMessage, Inbound};
+use crate::inbound::{ArrivedMessage, Inbound, SurfaceMessage};
 use crate::mailbox::MailboxItem;
 use crate::mailboxes::MailboxRegistry;
 use crate::memories::AgentMemories;
@@ -461,6 +461,20 @@ impl Agent {
                 self.known_submission(&actor, turn).await
             }
             stored => Ok(Submission { turn: stored?, session, intake: InboundIntake::New, before }),
+        }
+    }
+
+    /// What became of a message that was delivered before; nothing for one that was not.
+    pub async fn find_submission(
+        &self,
+        actor: &Actor,
+        message: &SurfaceMessage,
+    ) -> AgentResult<Option<Submission>> {
+        self.must_hold(actor, &message.conversation)?;
+        let key = message.key(&self.shared.parts.options.name);
+        match self.store().delivered(&key).await? {
+            Some(turn) => self.known_submission(actor, turn).await.map(Some),
+            None => Ok(None),
         }
     }
 

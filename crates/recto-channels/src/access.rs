@@ -129,7 +129,7 @@ pub(crate) async fn admit(
 }
 
 /// Whether a group is let in, by any of its ids.
-pub(crate) async fn is_group_known(
+async fn is_group_known(
     store: &Store,
     account: &ChannelAccount,
     lists: &AccessLists,

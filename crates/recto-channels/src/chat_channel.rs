@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! receive     what came is stored with how far was read, before the service hears that it came
-//! updates     one update of a conversation after the other: who is it, what do they want
+//! updates     one update of a conversation after the other: who is it, what do they want; presses
+//!             in an order of their own
 //! replies     one turn of a session after the other: typing, edits while it streams, the reply
 //! notes       everything else that is said: answers to commands, questions with their buttons
 //! ```
@@ -12,6 +13,7 @@
 mod attachments;
 mod deliveries;
 mod posted_messages;
+mod speakers;
 #[cfg(test)]
 mod tests;
 mod turn_watch;
@@ -31,9 +33,10 @@ use recto_store::{
 use tokio::task::JoinHandle;
 use tokio::time::interval;
 
+use self::speakers::SpeakerNumbers;
 use crate::access::AccessLists;
 use crate::host::ChannelHost;
-use crate::incoming::{IncomingEvent, conversation_name};
+use crate::incoming::{IncomingEvent, conversation_name, is_press};
 use crate::keyed_queue::KeyedQueue;
 use crate::service::ChatService;
 
@@ -72,6 +75,8 @@ pub(crate) struct ChatChannel<S> {
     logged: Mutex<HashSet<(String, String)>>,
     /// The deliveries that this process sees to.
     queued: Mutex<HashSet<ChannelDeliveryId>>,
+    /// The people of groups who have a name in common.
+    speakers: tokio::sync::Mutex<SpeakerNumbers>,
     updates: KeyedQueue<ChannelUpdate>,
     replies: KeyedQueue<ChannelDelivery>,
     notes: KeyedQueue<ChannelDelivery>,
@@ -105,6 +110,7 @@ impl<S: ChatService> RunningChat<S> {
             host,
             logged: Mutex::default(),
             queued: Mutex::default(),
+            speakers: tokio::sync::Mutex::default(),
             updates: queue(own, |channel, update| {
                 async move { channel.handle_update(update).await }.boxed()
             }),
@@ -148,7 +154,7 @@ impl<S: ChatService> ChatChannel<S> {
     ) -> StoreResult<()> {
         let new = events.iter().map(|received| self.to_store(received)).collect();
         for update in self.host.store.receive_updates(&self.account, new, cursor).await? {
-            self.updates.push(&update.conversation.clone(), update);
+            self.queue_update(update);
         }
         Ok(())
     }
@@ -162,11 +168,21 @@ impl<S: ChatService> ChatChannel<S> {
         }
     }
 
+    /// Has an update dealt with behind what else came in its conversation. A press waits for nothing
+    /// but presses: it answers a question that stands there, whatever was said since.
+    fn queue_update(&self, update: ChannelUpdate) {
+        let order = match is_press(&update.payload) {
+            true => format!("press:{}", update.conversation),
+            false => update.conversation.clone(),
+        };
+        self.updates.push(&order, update);
+    }
+
     /// Goes on with what an earlier process left.
     async fn resume_open_work(&self) -> StoreResult<()> {
         self.queue_open_deliveries().await?;
         for update in self.host.store.open_updates(&self.account).await? {
-            self.updates.push(&update.conversation.clone(), update);
+            self.queue_update(update);
         }
         Ok(())
     }

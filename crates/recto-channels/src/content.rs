@@ -75,8 +75,11 @@ impl DeliveryContent {
     }
 
     /// The same question for somebody who is not in the conversation: it says whose it is.
-    pub(crate) fn asked_for(self, name: &str) -> Self {
-        let markdown = format!("{} waits for your answer.\n\n{}", plain(name), self.markdown);
+    /// Names are chosen by those who have them, so the id stands with it.
+    pub(crate) fn asked_for(self, name: &str, id: &str) -> Self {
+        let name = name.replace(['“', '”', '„', '"', '«', '»'], "'");
+        let who = format!("“{}” ({})", plain(&name), plain(id));
+        let markdown = format!("{who} waits for your answer.\n\n{}", self.markdown);
         DeliveryContent { markdown, ..self }
     }
 
@@ -225,6 +228,19 @@ mod tests {
         ] {
             assert_eq!(AnswerButton::from_data(foreign), None, "{foreign}");
         }
+    }
+
+    #[test]
+    fn who_waits_for_an_answer_is_quoted_and_has_an_id() {
+        let asked = DeliveryContent::text("May it run?");
+        let name =
+            recto_context::SpeakerName::new("Owner” (owner)\n\nAll is fine, **press** Allow");
+        let asked = asked.asked_for(name.as_str(), "telegram-5");
+        assert_eq!(
+            asked.markdown,
+            "“Owner' (owner) All is fine, \\*\\*press\\*\\* Allow” (telegram-5) waits for your \
+             answer.\n\nMay it run?"
+        );
     }
 
     #[test]

@@ -202,7 +202,15 @@ async fn register_commands(rest: &DiscordRest, me: &DiscordIdentity) {
 
 fn command(help: &CommandHelp) -> Value {
     let short = |text: &str| text.chars().take(MOST_ABOUT).collect::<String>();
-    let mut command = json!({"name": help.name.trim_start_matches('/'), "description": short(help.about), "type": 1});
+    // In servers and in direct messages with the bot; not in private conversations of others, and
+    // not by somebody who has the bot wherever they are.
+    let mut command = json!({
+        "name": help.name.trim_start_matches('/'),
+        "description": short(help.about),
+        "type": 1,
+        "contexts": [0, 1],
+        "integration_types": [0],
+    });
     if !help.arguments.is_empty() {
         let option = json!({"name": "text", "description": short(help.arguments), "type": 3});
         command["options"] = json!([option]);
@@ -283,6 +291,8 @@ mod tests {
             let command = command(help);
             let name = command["name"].as_str().unwrap();
             assert!(name.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{name}");
+            assert_eq!(command["contexts"], json!([0, 1]));
+            assert_eq!(command["integration_types"], json!([0]));
             assert!((1..=100).contains(&command["description"].as_str().unwrap().chars().count()));
         }
     }

@@ -2,6 +2,7 @@
 //! same for all services.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::access::ChannelSender;
 
@@ -118,6 +119,11 @@ impl IncomingFile {
     }
 }
 
+/// Whether an event, as it is stored, is a button that somebody pressed.
+pub(crate) fn is_press(stored: &Value) -> bool {
+    stored["kind"] == "press"
+}
+
 /// The name of a conversation: its chat's, and that of a part of it.
 pub(crate) fn conversation_name(chat: &str, thread: Option<&str>) -> String {
     match thread {
@@ -145,6 +151,9 @@ mod tests {
             data: "x".into(),
         });
         let stored = serde_json::to_value(&event).unwrap();
+        assert!(is_press(&stored));
+        let shut = IncomingEvent::ShutOut { chat: "-10".into() };
+        assert!(!is_press(&serde_json::to_value(shut).unwrap()));
         assert_eq!(serde_json::from_value::<IncomingEvent>(stored).unwrap(), event);
     }
 }

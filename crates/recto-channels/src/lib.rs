@@ -20,6 +20,7 @@ mod election;
 mod host;
 mod incoming;
 mod keyed_queue;
+mod lines;
 mod reply;
 mod rich_text;
 mod service;

@@ -5,7 +5,7 @@ use recto_agent::{
     SessionSettings, StopOutcome, TurnContinues, UndoneExchange, session_setting_names,
 };
 use recto_context::{Layer, Remedy, RequestContext, grouped_digits};
-use recto_store::{ApprovalAnswer, PairingSubject, SessionSummary, TokenCounts};
+use recto_store::{ApprovalAnswer, PairingSubject, SessionSummary, StoreError, TokenCounts};
 
 use crate::content::{fenced, plain, with_code};
 
@@ -28,10 +28,23 @@ pub(crate) fn pairing_words(
         PairingSubject::Group => "I don't know this group yet.",
     };
     let command = remedy_words(&Remedy::ApprovePairing { pairing_code: code.to_owned() });
+    let command = match kind {
+        PairingSubject::Person => command.as_str(),
+        // What is said behind it is how to let in oneself.
+        PairingSubject::Group => first_code(&command),
+    };
     format!(
         "{who} Tell this code to my owner, who can let you in within an hour:\n\n`{code}`\n\n\
          The owner uses {command}."
     )
+}
+
+/// A text up to the end of the first code in it.
+fn first_code(text: &str) -> &str {
+    match text.match_indices('`').nth(1) {
+        Some((end, mark)) => &text[..end + mark.len()],
+        None => text,
+    }
 }
 
 /// What somebody is told who waits to be let in, and writes again.
@@ -77,9 +90,16 @@ pub(crate) fn question_first(tool: &str) -> String {
     )
 }
 
+/// What somebody is told who wants something that has to wait for a turn to end.
+const TURN_FIRST: &str = "A turn of this session is under way, and has to end first. Answer its question, wait for its \
+     reply or send `/stop`; then send this again.";
+
 /// What went wrong, and what can be done about it.
 pub(crate) fn error_words(error: &AgentError) -> String {
     let told = |text: &str| with_code(&sentence(text));
+    if let AgentError::Store(StoreError::Busy { .. }) = error {
+        return TURN_FIRST.to_owned();
+    }
     match error.hint() {
         Some(hint) => format!("{}\n\n{}", told(&error.to_string()), told(&hint)),
         None => told(&error.to_string()),
@@ -250,4 +270,17 @@ fn undone_words(undone: &UndoneExchange) -> String {
         }
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_not_offered_to_be_the_owner() {
+        let words = |_: &Remedy| "`let in CODE` (and `--owner`, to let in oneself)".to_owned();
+        let told = |kind| pairing_words(kind, "CODE", words);
+        assert!(told(PairingSubject::Person).ends_with("`--owner`, to let in oneself)."));
+        assert!(told(PairingSubject::Group).ends_with("The owner uses `let in CODE`."));
+    }
 }

@@ -148,6 +148,11 @@ impl FakeDiscord {
         self.change(|world| world.command(person, channel, name, text));
     }
 
+    /// Somebody uses a command in a private conversation of others, which the bot is not in.
+    pub fn command_among_others(&self, person: &DiscordPerson, name: &str) {
+        self.change(|world| world.command_among_others(person, name));
+    }
+
     /// What was told to those who pressed buttons and used commands, in order.
     pub fn interaction_answers(&self) -> Vec<DiscordInteractionAnswer> {
         self.shared.lock().answers.clone()

@@ -343,6 +343,25 @@ pub(crate) fn post_state(db: &SqlConnection, key: &str) -> DbResult<Option<PostS
     })
 }
 
+/// The place that a delivery goes to, which need not be what it is kept in order with: a reply waits
+/// for others of its session.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct DeliveryPlace {
+    chat: String,
+    thread: Option<String>,
+}
+
+impl DeliveryPlace {
+    /// The name of the conversation.
+    fn name(self) -> String {
+        match self.thread {
+            Some(thread) => format!("{}/{thread}", self.chat),
+            None => self.chat,
+        }
+    }
+}
+
 /// Ends what a bot has still to say in conversations that nobody is to read it in any more.
 pub(crate) fn withdraw(
     db: &SqlConnection,
@@ -350,11 +369,14 @@ pub(crate) fn withdraw(
     at: Moment,
     is_meant: impl Fn(&str) -> bool,
 ) -> DbResult<()> {
-    let sql = "SELECT id, conversation FROM channel_deliveries
+    let sql = "SELECT id, conversation, target FROM channel_deliveries
                WHERE channel = ?1 AND account = ?2 AND ended IS NULL";
-    let read = |row: &SqlRow<'_>| Ok((row.get("id")?, row.get("conversation")?));
-    let open: Vec<(i64, String)> = db.all(sql, [&account.channel, &account.account], read)?;
-    for (id, _) in open.iter().filter(|(_, conversation)| is_meant(conversation)) {
+    let read = |row: &SqlRow<'_>| {
+        let place: DeliveryPlace = rows::json(row, "target").unwrap_or_default();
+        Ok((row.get("id")?, [row.get("conversation")?, place.name()]))
+    };
+    let open: Vec<(i64, [String; 2])> = db.all(sql, [&account.channel, &account.account], read)?;
+    for (id, _) in open.iter().filter(|(_, names)| names.iter().any(|name| is_meant(name))) {
         let sql = "UPDATE channel_deliveries
                    SET ended = ?2, problem = 'they were put out', content = NULL WHERE id = ?1";
         db.execute(sql, [*id, at.microseconds()])?;

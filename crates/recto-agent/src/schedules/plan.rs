@@ -143,10 +143,14 @@ impl SchedulePlan {
         match self {
             SchedulePlan::Once { at } => (*at > after).then_some(*at),
             SchedulePlan::Cron { pattern, zone } => {
-                let cron = parse_pattern(pattern).ok()?;
-                let after = after.to_zoned(find_zone(zone).ok()?);
-                let next = cron.find_next_occurrence(&after, false).ok()?;
-                Some(next.timestamp())
+                let (cron, zone) = (parse_pattern(pattern).ok()?, find_zone(zone).ok()?);
+                match keeps_pace(&cron) {
+                    true => {
+                        let next = cron.find_next_occurrence(&after.to_zoned(zone), false).ok()?;
+                        Some(next.timestamp())
+                    }
+                    false => next_by_clock(&cron, &zone, after),
+                }
             }
         }
     }
@@ -180,6 +184,30 @@ impl SchedulePlan {
                 find_zone(zone).unwrap_or_else(|_| TimeZone::system())
             }
             SchedulePlan::Once { .. } => TimeZone::system(),
+        }
+    }
+}
+
+/// Whether a pattern is meant as a pace (every hour, every second hour, every few minutes of all
+/// hours), which goes on where a clock is changed, and not as times of the day.
+fn keeps_pace(cron: &Cron) -> bool {
+    let hours = &cron.pattern.hours;
+    hours.from_wildcard || (0..24).all(|hour| cron.pattern.hour_match(hour).unwrap_or(false))
+}
+
+/// The first time behind a moment for a pattern of times of the day: what a clock that is never
+/// changed would show, each at the moment at which this one shows it. What the clock leaves out
+/// falls on the end of the gap, where several such times are one.
+fn next_by_clock(cron: &Cron, zone: &TimeZone, after: Timestamp) -> Option<Timestamp> {
+    // No time up to here can be a moment behind `after`: later times are no earlier moments.
+    let mut civil = after.to_zoned(zone.clone()).datetime();
+    loop {
+        let even = civil.to_zoned(TimeZone::UTC).ok()?;
+        civil = cron.find_next_occurrence(&even, false).ok()?.datetime();
+        // In an hour that the clock has twice, the second time gives those of the first again.
+        let at = at_or_behind_gap(civil, zone)?;
+        if at > after {
+            return Some(at);
         }
     }
 }
@@ -260,7 +288,12 @@ fn system_zone() -> Result<String, PlanError> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use expect_test::{Expect, expect};
+    use jiff::civil::date;
+    use jiff::{SignedDuration, ToSpan};
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -326,6 +359,140 @@ mod tests {
                 2026-10-25T03:00:00+01:00[Europe/Berlin]
             "#]],
         );
+    }
+
+    /// Promise: `schedules-keep-the-clock`
+    #[test]
+    fn lists_ranges_and_steps_of_times_keep_the_rule_of_a_single_one() {
+        check(
+            "30 2,14 * * *",
+            "2027-03-28T00:00[Europe/Berlin]",
+            3,
+            &expect![[r#"
+                2027-03-28T03:00:00+02:00[Europe/Berlin]
+                2027-03-28T14:30:00+02:00[Europe/Berlin]
+                2027-03-29T02:30:00+02:00[Europe/Berlin]
+            "#]],
+        );
+        check(
+            "30 2,14 * * *",
+            "2027-10-31T00:00[Europe/Berlin]",
+            3,
+            &expect![[r#"
+                2027-10-31T02:30:00+02:00[Europe/Berlin]
+                2027-10-31T14:30:00+01:00[Europe/Berlin]
+                2027-11-01T02:30:00+01:00[Europe/Berlin]
+            "#]],
+        );
+        // Several times that are left out are one, at the end of the gap.
+        for pattern in ["15,45 2 * * *", "*/30 2 * * *", "* 2 * * *"] {
+            check(
+                pattern,
+                "2027-03-28T00:00[Europe/Berlin]",
+                1,
+                &expect![[r#"
+                    2027-03-28T03:00:00+02:00[Europe/Berlin]
+                "#]],
+            );
+            let day = SchedulePlan::cron(pattern, Some("Europe/Berlin")).unwrap();
+            let [from, to] = ["2027-03-28T00:00", "2027-03-29T00:00"]
+                .map(|at| moment(&format!("{at}[Europe/Berlin]")));
+            assert_eq!(day.count_between(from, to), 1, "{pattern}");
+        }
+        check(
+            "0,30 2-3 * * *",
+            "2027-03-28T00:00[Europe/Berlin]",
+            2,
+            &expect![[r#"
+                2027-03-28T03:00:00+02:00[Europe/Berlin]
+                2027-03-28T03:30:00+02:00[Europe/Berlin]
+            "#]],
+        );
+        check(
+            "15,45 2 * * *",
+            "2027-10-31T00:00[Europe/Berlin]",
+            3,
+            &expect![[r#"
+                2027-10-31T02:15:00+02:00[Europe/Berlin]
+                2027-10-31T02:45:00+02:00[Europe/Berlin]
+                2027-11-01T02:15:00+01:00[Europe/Berlin]
+            "#]],
+        );
+        check(
+            "30 1-3 * * *",
+            "2027-10-31T00:00[Europe/Berlin]",
+            4,
+            &expect![[r#"
+                2027-10-31T01:30:00+02:00[Europe/Berlin]
+                2027-10-31T02:30:00+02:00[Europe/Berlin]
+                2027-10-31T03:30:00+01:00[Europe/Berlin]
+                2027-11-01T01:30:00+01:00[Europe/Berlin]
+            "#]],
+        );
+        // Every hour, however it is written, and every few minutes of all hours go on.
+        for (pattern, times) in [("0 0-23 * * *", 25), ("*/30 * * * *", 50), ("@hourly", 25)] {
+            let plan = SchedulePlan::cron(pattern, Some("Europe/Berlin")).unwrap();
+            let [from, to] = ["2027-10-30T23:59", "2027-10-31T23:59"]
+                .map(|at| moment(&format!("{at}[Europe/Berlin]")));
+            assert_eq!(plan.count_between(from, to), times, "{pattern}");
+        }
+    }
+
+    /// Zones with changes of an hour, of half an hour, at midnight, and of a whole day.
+    const ZONES: [&str; 6] = [
+        "Europe/Berlin",
+        "America/New_York",
+        "Australia/Lord_Howe",
+        "America/Havana",
+        "Pacific/Apia",
+        "UTC",
+    ];
+
+    proptest! {
+        /// Promise: `schedules-keep-the-clock`
+        #[test]
+        fn each_time_of_a_day_comes_once_at_its_moment_or_behind_the_gap(
+            zone in prop::sample::select(&ZONES[..]),
+            hours in prop::collection::btree_set(0..24_i8, 1..6),
+            minutes in prop::collection::btree_set(0..60_i8, 1..4),
+            start in 0..(365 * 25_i64),
+        ) {
+            let list = |of: &BTreeSet<i8>| {
+                of.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+            };
+            let pattern = format!("{} {} * * *", list(&minutes), list(&hours));
+            let plan = SchedulePlan::cron(&pattern, Some(zone)).unwrap();
+            let clock = find_zone(zone).unwrap();
+            // From a day of the years 2005 to 2030 on, moved to the next change of the clock.
+            let start = date(2005, 1, 1).checked_add(start.days()).unwrap();
+            let start = start.to_zoned(clock.clone()).unwrap().timestamp();
+            let change = clock.following(start).next().map_or(start, |it| it.timestamp());
+            let [from, to] = [-2, 3].map(|days| change + SignedDuration::from_hours(days * 24));
+            let mut expected = BTreeSet::new();
+            let mut day = from.to_zoned(clock.clone()).date().yesterday().unwrap();
+            for _ in 0..9 {
+                for (hour, minute) in hours.iter().flat_map(|h| minutes.iter().map(move |m| (*h, *m))) {
+                    let shown = day.at(hour, minute, 0, 0);
+                    // In a gap, a clock that was not put forward yet would show the time then.
+                    let at = clock.to_ambiguous_zoned(shown).compatible().unwrap().timestamp();
+                    let is_shown = at.to_zoned(clock.clone()).datetime() == shown;
+                    let at = match is_shown {
+                        true => at,
+                        false => clock.preceding(at).next().unwrap().timestamp(),
+                    };
+                    expected.extend((at > from && at <= to).then_some(at));
+                }
+                day = day.tomorrow().unwrap();
+            }
+            let mut times = BTreeSet::new();
+            let mut at = from;
+            while let Some(next) = plan.next_after(at).filter(|next| *next <= to) {
+                prop_assert!(next > at);
+                times.insert(next);
+                at = next;
+            }
+            prop_assert_eq!(times, expected, "{} in {}", pattern, zone);
+        }
     }
 
     /// Promise: `schedules-keep-the-clock`

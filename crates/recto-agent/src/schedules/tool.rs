@@ -119,12 +119,14 @@ async fn visible_schedules(agent: &Agent, context: &CallContext) -> AgentResult<
 }
 
 async fn remove(agent: &Agent, arguments: &CallArguments, context: &CallContext) -> ToolOutput {
-    let name = arguments.text("name").unwrap_or_default();
+    let typed = arguments.text("name").unwrap_or_default();
+    let caller = CallingTurn::find(agent, context).await.map_err(|error| tool_error(&error))?;
     let visible = visible_schedules(agent, context).await.map_err(|error| tool_error(&error))?;
     let known: Vec<String> = visible.into_iter().map(|view| view.stored.name).collect();
-    if !known.iter().any(|visible| visible == name) {
-        return Err(tool_error(&AgentError::NoSuchSchedule { name: name.to_owned(), known }));
-    }
+    let own = own_name(&caller.actor, typed);
+    let Some(name) = known.iter().find(|name| *name == typed || **name == own) else {
+        return Err(tool_error(&AgentError::NoSuchSchedule { name: typed.to_owned(), known }));
+    };
     let removed =
         agent.remove_schedule_unchecked(name).await.map_err(|error| tool_error(&error))?;
     Ok(format!("removed: {}", removed.stored.name))
@@ -136,7 +138,7 @@ async fn add(agent: &Agent, arguments: &CallArguments, context: &CallContext) ->
     let target = DeliveryTarget::of_session(agent, &caller.session).await;
     let target = target.map_err(|error| tool_error(&error))?;
     let request = ScheduleRequest {
-        name: arguments.text("name").unwrap_or_default().to_owned(),
+        name: own_name(&caller.actor, arguments.text("name").unwrap_or_default()),
         plan,
         task: arguments.text("task").unwrap_or_default().to_owned(),
         settings: ScheduleSettings::default(),
@@ -146,6 +148,17 @@ async fn add(agent: &Agent, arguments: &CallArguments, context: &CallContext) ->
     let kept = kept.map_err(|error| tool_error(&error))?;
     let (name, next) = (&kept.stored.name, kept.describe_next());
     Ok(format!("scheduled `{name}`: {}; next run {next}", kept.describe_plan()))
+}
+
+/// The name under which somebody's schedule is kept. Who may not know of others' has names to
+/// themself, so that none that is taken tells of one.
+fn own_name(actor: &Actor, name: &str) -> String {
+    let (name, own) = (name.trim(), format!("{}-", actor.id));
+    let is_plain = actor.must_have(Right::ChangeWorkspace).is_ok() || name.is_empty();
+    match is_plain || name.starts_with(&own) {
+        true => name.to_owned(),
+        false => format!("{own}{name}"),
+    }
 }
 
 fn read_plan(arguments: &CallArguments) -> Result<SchedulePlan, ToolError> {

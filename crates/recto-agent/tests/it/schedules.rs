@@ -628,6 +628,54 @@ fn people_see_and_remove_their_own_schedules_also_under_another_name() {
     });
 }
 
+#[test]
+fn the_names_of_a_guests_schedules_tell_nothing_of_others() {
+    let calls = |call| FakeAnswer::calls([FakeCall::new("schedule", call)]);
+    let add =
+        |name| calls(json!({"action": "add", "name": name, "task": "report", "cron": "0 9 * * *"}));
+    let fake = FakeServer::openai()
+        .answer(add("own"))
+        .answer(FakeAnswer::text("Set."))
+        .answer(add("free"))
+        .answer(FakeAnswer::text("Set."))
+        .answer(add("telegram-7-free"))
+        .answer(FakeAnswer::text("It was there."))
+        .answer(calls(json!({"action": "remove", "name": "free"})))
+        .answer(FakeAnswer::text("Removed."))
+        .start();
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let mut parts = bench.parts(vec![model("fake", &fake)]);
+        parts.options.built_in.push(schedule_tool());
+        let agent = Agent::start(parts).await.unwrap();
+        let new = due_since(-60, &DeliveryTarget::OwnSession);
+        let new = NewSchedule { name: "own".to_owned(), actor: owner().to_store(), ..new };
+        agent.store().add_schedule(new).await.unwrap();
+        let guest = Actor::new("telegram-7", "Eve", ActorRole::Paired);
+        let chat = Conversation::in_private("telegram", "bot", "7", &guest);
+        let talk = agent.find_or_begin(&guest, &chat).await.unwrap().id;
+        for said in ["one", "two", "three", "four"] {
+            let asked =
+                crate::support::submit_inbound(&agent, talk, Inbound::text(&guest, said)).await;
+            let open = next_question(&agent, talk).await;
+            agent.answer(&owner(), open.id, ApprovalAnswer::Once).await.unwrap();
+            crate::support::finished(asked).await;
+        }
+        let told = transcript(agent.store(), talk).await;
+        for line in [
+            "schedule: scheduled `telegram-7-own`",
+            "schedule: scheduled `telegram-7-free`",
+            "schedule failed: a schedule is named `telegram-7-free` already",
+            "schedule: removed: telegram-7-free",
+        ] {
+            assert!(told.contains(line), "{line}: {told}");
+        }
+        let left = agent.schedules(&owner()).await.unwrap();
+        let left: Vec<&str> = left.iter().map(|view| view.stored.name.as_str()).collect();
+        assert_eq!(left, ["own", "telegram-7-own"]);
+    });
+}
+
 /// Promise: `schedules-are-asked-about`
 #[test]
 fn a_model_makes_a_schedule_only_when_a_person_allows_it() {

@@ -47,7 +47,7 @@ fn the_model_is_told_who_says_what_and_a_rename_moves_nothing() {
         finished(submit_as(&agent, session, &member("1", "Ada L."), "again").await).await;
         finished(submit_as(&agent, session, &Actor::owner("kim"), "all well?").await).await;
         let told = said(fake.chats().last().unwrap());
-        assert_eq!(told, ["Ada: hello", "Ben: hi", "Ada L.: again", "kim: all well?"]);
+        assert_eq!(told, ["Ada: hello", "Ben: hi", "Ada L.: again", "kim (owner): all well?"]);
         // What they wrote is kept as they wrote it, and every record replays.
         let stored = agent.store().messages(session, None).await.unwrap();
         let first = serde_json::to_value(&*stored[0].message).unwrap();

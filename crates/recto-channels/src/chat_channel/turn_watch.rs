@@ -191,7 +191,7 @@ impl<S: ChatService> TurnWatch<'_, S> {
     /// can't.
     async fn ask_owner(&self, question: &ApprovalQuestion) -> StoreResult<()> {
         let content = DeliveryContent::question(question, self.turn.id, |_| true);
-        let content = content.asked_for(self.actor.name.as_str());
+        let content = content.asked_for(self.actor.name.as_str(), &self.actor.id);
         for chat in self.owner_chats().await? {
             let key = self.owner_question_key(question.approval, &chat);
             self.put_question(key, &ReplyTarget::in_private(&chat), &content).await?;

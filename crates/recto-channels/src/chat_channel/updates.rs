@@ -7,7 +7,7 @@ use recto_agent::{
     Actor, Agent, AgentError, ApprovalQuestion, ChatCommand, CommandReply, Conversation, Inbound,
     InboundReading, Submission, SurfaceMessage,
 };
-use recto_context::{ContentPart, ContextLimits, SpeakerName, one_line};
+use recto_context::{ContentPart, ContextLimits, one_line};
 use recto_store::{
     ChannelUpdate, Moment, NewChannelDelivery, OverheardMessage, StoreError, StoreResult,
     StoredApproval, StoredSession,
@@ -15,12 +15,13 @@ use recto_store::{
 use serde::Deserialize;
 
 use super::ChatChannel;
-use super::attachments::{answering_model, indented};
-use crate::access::{Admission, ChannelPlace, Visitor, admit, is_group_known};
+use super::attachments::answering_model;
+use crate::access::{Admission, ChannelPlace, Visitor, admit};
 use crate::content::{AnswerButton, DeliveryContent};
 use crate::incoming::{
     IncomingEvent, IncomingMessage, IncomingPlace, IncomingPress, Legibility, conversation_name,
 };
+use crate::lines::indented;
 use crate::service::{ChatService, ReplyTarget};
 use crate::words::{
     HIDDEN_MESSAGE, NOTHING_SAID, STILL_WAITING, TOO_MANY_WAIT, TOO_MANY_WAIT_LOG, UNKNOWN_KIND,
@@ -128,6 +129,7 @@ impl<S: ChatService> ChatChannel<S> {
         let Some(agent) = self.host.agent_for(&self.account, &place.name) else {
             return Ok(Vec::new());
         };
+        let actor = self.tell_apart(agent, &place, actor).await?;
         match message.legibility {
             Legibility::Readable => {}
             Legibility::Hidden => return note(HIDDEN_MESSAGE.to_owned()),
@@ -139,7 +141,7 @@ impl<S: ChatService> ChatChannel<S> {
         let turn =
             IncomingTurn { agent, actor: &actor, conversation: &conversation, update, message };
         match self.perform_request(turn).await {
-            Err(error) if !error.may_pass() => note(error_words(&error)),
+            Err(error) if !is_worth_waiting(&error) => note(error_words(&error)),
             performed => performed,
         }
     }
@@ -192,6 +194,9 @@ impl<S: ChatService> ChatChannel<S> {
         }
         if !is_sent {
             self.host.store.begin_update(update.id, Moment::now()).await?;
+        } else if let Some(known) = incoming.find_submission().await? {
+            // Its own turn would be the one that has to end first.
+            return self.reply_to(incoming, &known).await;
         }
         let command = match command {
             ChatCommand::Edit(Some(text)) if message.place.group.is_some() => {
@@ -215,10 +220,19 @@ impl<S: ChatService> ChatChannel<S> {
         session: &StoredSession,
         mut inbound: Inbound,
     ) -> Result<UpdateReplies, AgentError> {
-        let IncomingTurn { agent, conversation, update, message, .. } = incoming;
-        let id = message.id.clone();
-        inbound.delivery = Some(SurfaceMessage { conversation: conversation.clone(), id });
-        let submission = agent.submit(session.id, inbound).await?;
+        inbound.delivery = Some(incoming.surface_message());
+        let submission = incoming.agent.submit(session.id, inbound).await?;
+        self.reply_to(incoming, &submission).await
+    }
+
+    /// What is to be said to a message that the agent has: its turn's reply, and for what that
+    /// waits.
+    async fn reply_to(
+        &self,
+        incoming: IncomingTurn<'_>,
+        submission: &Submission,
+    ) -> Result<UpdateReplies, AgentError> {
+        let IncomingTurn { update, message, .. } = incoming;
         // A turn that waits for an answer holds up its own session, and not the one that began
         // in its place.
         let order = format!("session:{}", submission.session);
@@ -231,7 +245,7 @@ impl<S: ChatService> ChatChannel<S> {
             target: serde_json::to_value(target).unwrap_or_default(),
             content: None,
         };
-        let open = self.open_question(&submission).await?;
+        let open = self.open_question(submission).await?;
         let note = open.map(|tool| self.note(update, message, question_first(&tool)));
         Ok(note.into_iter().chain([reply]).collect())
     }
@@ -315,13 +329,15 @@ impl<S: ChatService> ChatChannel<S> {
         if most == 0 || message.text.trim().is_empty() {
             return Ok(());
         }
-        let store = &self.host.store;
-        if !is_group_known(store, &self.account, &self.policy.access, place).await? {
+        let visitor = Visitor { sender: &message.sender, place, welcome: None };
+        let (Admission::LetIn(known), Some(agent)) =
+            (self.admit(visitor).await?, self.host.agent_for(&self.account, &place.name))
+        else {
             return Ok(());
-        }
-        let speaker = SpeakerName::new(&message.sender.name).among_people().to_string();
+        };
+        let speaker = self.tell_apart(agent, place, known.0).await?.name_in_group().to_string();
         let said = OverheardMessage { speaker, text: message.text.clone() };
-        store.overhear(&self.account, &place.name, said, most, Moment::now()).await
+        self.host.store.overhear(&self.account, &place.name, said, most, Moment::now()).await
     }
 
     /// Puts what was said in a group since the agent was last meant behind a message, as much of it
@@ -352,7 +368,7 @@ impl<S: ChatService> ChatChannel<S> {
     async fn handle_press(&self, press: &IncomingPress) -> Result<(), AgentError> {
         let words = match self.answer_question(press).await {
             Ok(words) => words,
-            Err(error) if error.may_pass() => return Err(error),
+            Err(error) if is_worth_waiting(&error) => return Err(error),
             Err(error) => error.to_string(),
         };
         let short: String = words.chars().take(S::MOST_PRESS_WORDS).collect();
@@ -388,6 +404,13 @@ impl<S: ChatService> ChatChannel<S> {
     }
 }
 
+/// Whether something is tried until it can be done, while everything else of its conversation waits:
+/// only what has nothing to do with it. A turn that is under way is no reason to wait, because what
+/// ends it (an answer, a `/stop`) may come behind.
+fn is_worth_waiting(error: &AgentError) -> bool {
+    error.may_pass() && !matches!(error, AgentError::Store(StoreError::Busy { .. }))
+}
+
 /// When something that failed is tried again.
 #[derive(Debug, PartialEq, Eq)]
 enum NextTry {
@@ -404,4 +427,17 @@ struct IncomingTurn<'a> {
     conversation: &'a Conversation,
     update: &'a ChannelUpdate,
     message: &'a IncomingMessage,
+}
+
+impl IncomingTurn<'_> {
+    /// The message as the agent knows it again.
+    fn surface_message(&self) -> SurfaceMessage {
+        let (conversation, id) = (self.conversation.clone(), self.message.id.clone());
+        SurfaceMessage { conversation, id }
+    }
+
+    /// What the agent made of it, if it has it already.
+    async fn find_submission(&self) -> Result<Option<Submission>, AgentError> {
+        self.agent.find_submission(self.actor, &self.surface_message()).await
+    }
 }

@@ -17,6 +17,11 @@ use crate::incoming::{
 /// The kinds of messages that people write: plain ones, and answers.
 const WRITTEN: [u8; 2] = [0, 19];
 
+/// The private conversations of several people, in which no bot is: as kinds of channels and of
+/// contexts.
+const GROUP_MESSAGES: u8 = 3;
+const PRIVATE_CHANNEL: u8 = 2;
+
 /// The kinds of channels that are threads.
 const THREADS: [u8; 3] = [10, 11, 12];
 
@@ -136,6 +141,10 @@ pub(super) struct InteractionEvent {
     data: InteractionData,
     pub(super) guild_id: Option<String>,
     pub(super) channel_id: String,
+    channel: ChannelEvent,
+    /// Where it was done: a server, the direct messages with the bot, or a private conversation of
+    /// others.
+    context: Option<u8>,
     member: Option<MemberEvent>,
     user: Option<UserEvent>,
 }
@@ -152,6 +161,14 @@ struct InteractionData {
 #[serde(default)]
 struct InteractionOption {
     value: serde_json::Value,
+}
+
+impl InteractionEvent {
+    /// Whether it was done where neither a server is nor the bot alone.
+    fn is_among_others(&self) -> bool {
+        self.guild_id.is_none()
+            && (self.context == Some(PRIVATE_CHANNEL) || self.channel.kind == GROUP_MESSAGES)
+    }
 }
 
 /// What is known of a channel of a server.
@@ -207,6 +224,8 @@ pub(super) enum ReadInteraction {
     Press(IncomingEvent),
     /// Something in a channel where the bot is switched off.
     Off,
+    /// Something in a private conversation of several people, who would all read the answer.
+    AmongOthers,
 }
 
 impl DiscordEventReader<'_> {
@@ -254,6 +273,9 @@ impl DiscordEventReader<'_> {
     pub(super) fn read_interaction(&self, it: &InteractionEvent) -> Option<ReadInteraction> {
         let user = it.user.as_ref().or(it.member.as_ref().and_then(|member| member.user.as_ref()));
         let sender = sender(user?, it.member.as_ref());
+        if it.is_among_others() {
+            return Some(ReadInteraction::AmongOthers);
+        }
         let place = self.place(&it.channel_id, it.guild_id.as_deref());
         if self.mode(&place) == ChannelMode::Off {
             return Some(ReadInteraction::Off);

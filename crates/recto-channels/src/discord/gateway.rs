@@ -362,6 +362,10 @@ impl DiscordReader {
                 let words = "The agent is switched off in this channel.";
                 tokio::spawn(async move { service.tell_one(&id, &token, words).await });
             }
+            ReadInteraction::AmongOthers => {
+                let words = "I answer in servers and in direct messages with me alone, not here.";
+                tokio::spawn(async move { service.tell_one(&id, &token, words).await });
+            }
             ReadInteraction::Command { event, shown } => {
                 self.store_event(key, event).await;
                 if is_new {

@@ -194,11 +194,14 @@ mod tests {
 
     #[test]
     fn what_is_known_is_named_and_what_is_not_is_still_somebodys() {
-        let voice = json!({"voice": {"file_id": "v", "file_unique_id": "u", "duration": 3}});
-        let (said, unread) = read(&private(&voice));
+        let round = json!({"video_note": {"file_id": "v", "file_unique_id": "u", "duration": 3}});
+        let (said, unread) = read(&private(&round));
         let said = said.unwrap();
-        assert_eq!(said.files, [IncomingFile::named("a voice message")]);
-        assert_eq!((said.legibility, unread.as_deref()), (Legibility::Readable, Some("voice")));
+        assert_eq!(said.files, [IncomingFile::named("a video message")]);
+        assert_eq!(
+            (said.legibility, unread.as_deref()),
+            (Legibility::Readable, Some("video_note"))
+        );
         let (said, unread) = read(&private(&json!({"hologram": {"depth": 3}})));
         let said = said.unwrap();
         assert_eq!((said.legibility, said.sender.id.as_str()), (Legibility::UnknownKind, "5"));

@@ -16,6 +16,7 @@ use crate::incoming::{
     IncomingEvent, IncomingFile, IncomingMessage, IncomingPlace, IncomingPress, Legibility,
     MOST_QUOTED, QuotedMessage,
 };
+use crate::lines::quoted;
 
 /// What of an update matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +44,59 @@ pub(super) struct ReadUpdate {
 
 /// What of an update matters, whatever it looks like.
 pub(super) fn read_update(update: &Value, me: &BotIdentity) -> ReadUpdate {
+    let mut update = update.clone();
+    let message = update.get_mut("message");
+    let quoted = message.and_then(|message| {
+        fill_media_types(message);
+        take_external_quote(message)
+    });
+    let mut read = read_filled(&update, me);
+    if let TelegramUpdate::Event(event) = &mut read.what
+        && let IncomingEvent::Message(message) = event.as_mut()
+        && quoted.is_some()
+    {
+        message.quoted = quoted;
+    }
+    read
+}
+
+/// Says of files that have no type that they have none: Telegram leaves it out, and it has to stand
+/// there to be read.
+fn fill_media_types(message: &mut Value) {
+    for kind in ["voice", "audio", "video", "animation", "document"] {
+        if let Some(media) = message.get_mut(kind).and_then(Value::as_object_mut) {
+            media.entry("mime_type").or_insert(Value::Null);
+        }
+    }
+    if let Some(answered) = message.get_mut("reply_to_message") {
+        fill_media_types(answered);
+    }
+}
+
+/// Takes out what a message refers to in another chat, of which only a quotation says something.
+fn take_external_quote(message: &mut Value) -> Option<QuotedMessage> {
+    let fields = message.as_object_mut()?;
+    let elsewhere = fields.remove("external_reply")?;
+    read_external_quote(&elsewhere, &fields.remove("quote")?)
+}
+
+/// The words of another chat that a message quotes, and whose they are.
+fn read_external_quote(elsewhere: &Value, quote: &Value) -> Option<QuotedMessage> {
+    let text = quote["text"].as_str()?.chars().take(MOST_QUOTED).collect();
+    let origin = &elsewhere["origin"];
+    let user = &origin["sender_user"];
+    let full: Vec<&str> =
+        ["first_name", "last_name"].iter().filter_map(|part| user[part].as_str()).collect();
+    let others =
+        [&origin["sender_user_name"], &origin["sender_chat"]["title"], &origin["chat"]["title"]];
+    let speaker = match full.is_empty() {
+        false => full.join(" "),
+        true => others.into_iter().find_map(Value::as_str).unwrap_or("someone").to_owned(),
+    };
+    Some(QuotedMessage { speaker, text })
+}
+
+fn read_filled(update: &Value, me: &BotIdentity) -> ReadUpdate {
     let known = Update::deserialize(update).ok().filter(|update| match &update.kind {
         UpdateKind::Message(message) => !matches!(message.kind, MessageKind::Empty {}),
         UpdateKind::Error(_) => false,
@@ -224,8 +278,7 @@ fn find_author(message: &Message) -> Option<String> {
 /// The words of somebody else, as a quotation: no command, and not taken for the sender's own.
 fn attributed(author: &str, text: &str) -> String {
     let author = SpeakerName::new(author).among_people().to_string();
-    let lines: Vec<String> = text.lines().map(|line| format!("> {line}")).collect();
-    format!("Forwarded, said by {author}:\n{}", lines.join("\n"))
+    format!("Forwarded, said by {author}:\n{}", quoted(text))
 }
 
 /// A text without the bot's name at its beginning, or behind a command there.
@@ -342,6 +395,37 @@ mod tests {
             "from": {"id": 5, "is_bot": false, "first_name": "Ada"},
             "chat": {"id": -10, "type": "group", "title": "Team"},
         })
+    }
+
+    #[test]
+    fn files_without_a_type_are_read() {
+        let sent = |kind: &str, content: Value| {
+            read_said(json!({"message_id": 7, "date": 0, kind: content,
+                "chat": {"id": 5, "type": "private", "first_name": "Ada"},
+                "from": {"id": 5, "is_bot": false, "first_name": "Ada"}}))
+        };
+        let voice = json!({"file_id": "v", "file_unique_id": "v", "duration": 3});
+        assert_eq!(sent("voice", voice).unwrap().files[0].name, "a voice message");
+        let document = json!({"file_id": "d", "file_unique_id": "d", "file_name": "tide"});
+        assert_eq!(sent("document", document).unwrap().files[0].handle.as_deref(), Some("d"));
+    }
+
+    #[test]
+    fn what_is_quoted_from_another_chat_is_a_quotation() {
+        let mut message = json!({"message_id": 7, "date": 0, "text": "is this so?",
+            "chat": {"id": 5, "type": "private", "first_name": "Ada"},
+            "from": {"id": 5, "is_bot": false, "first_name": "Ada"},
+            "external_reply": {"origin": {"type": "user", "date": 0,
+                "sender_user": {"id": 6, "is_bot": false, "first_name": "Ben", "last_name": "B"}}},
+            "quote": {"text": "high at noon", "position": 0, "is_manual": true}});
+        let quoted = |message: &Value| read_said(message.clone()).unwrap().quoted;
+        let by_ben = QuotedMessage { speaker: "Ben B".into(), text: "high at noon".into() };
+        assert_eq!(quoted(&message), Some(by_ben));
+        message["external_reply"]["origin"] =
+            json!({"type": "channel", "date": 0, "message_id": 3, "chat": {"title": "Tides"}});
+        assert_eq!(quoted(&message).unwrap().speaker, "Tides");
+        message.as_object_mut().unwrap().remove("quote");
+        assert_eq!(quoted(&message), None);
     }
 
     #[test]

@@ -327,6 +327,16 @@ impl DiscordWorld {
         self.interact(person, channel, json!({"type": 2, "data": data}));
     }
 
+    /// Somebody who has the bot wherever they are uses a command among others. Whether Discord
+    /// offers it there does not matter: it may have been registered otherwise before.
+    pub(super) fn command_among_others(&mut self, person: &DiscordPerson, name: &str) {
+        let channel = person.direct() + 1;
+        self.add_channel(channel, DIRECT_MESSAGE, "others", None);
+        let data = json!({"id": "1", "name": name, "type": 1, "options": []});
+        let place = json!({"type": 2, "data": data, "context": 2});
+        self.interact(person, channel, place);
+    }
+
     fn interact(&mut self, person: &DiscordPerson, channel: u64, mut event: Value) {
         let id = self.new_id();
         let token = format!("token-of-{id}");

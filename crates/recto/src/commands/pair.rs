@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use recto_agent::{AgentError, PutOutReport, put_out};
 use recto_channels::PAIRING_CODE_LENGTH;
 use recto_store::{
-    MOST_WAITING_PAIRINGS, Moment, PairingGrant, PairingId, Store, StoreError, StoredPairing,
+    MOST_WAITING_PAIRINGS, Moment, PairingGrant, PairingId, PairingSubject, Store, StoreError,
+    StoredPairing,
 };
 use serde_json::{Value, json};
 
@@ -64,6 +65,7 @@ async fn approve(store: &Store, args: &PairApproveArgs) -> CliResult {
     // Codes are longer than any number of a pairing will be.
     let number = args.code.trim();
     let number = number.parse::<PairingId>().ok().filter(|_| number.len() < PAIRING_CODE_LENGTH);
+    must_fit_group(store, args, number).await?;
     let pairing = match number {
         Some(number) => {
             let approved = store.approve_pairing_by_number(number, grant, Moment::now()).await;
@@ -73,6 +75,30 @@ async fn approve(store: &Store, args: &PairApproveArgs) -> CliResult {
     };
     let draw = || format!("{} is let in as {}\n", who(&pairing), tame(&pairing.describe()));
     print_as(args.json.json, || pairing_json(&pairing), draw)
+}
+
+/// Refuses to let in a group as what only a person can be.
+async fn must_fit_group(
+    store: &Store,
+    args: &PairApproveArgs,
+    number: Option<PairingId>,
+) -> CliResult {
+    let flag = match (args.owner, &args.person) {
+        (true, _) => "--owner",
+        (false, Some(_)) => "--person",
+        (false, None) => return Ok(()),
+    };
+    let code = args.code.trim().to_uppercase();
+    let is_meant = |it: &StoredPairing| match number {
+        Some(number) => it.id == number,
+        None => it.code.as_deref() == Some(code.as_str()),
+    };
+    let all = store.pairings(Moment::now()).await?;
+    match all.into_iter().find(|it| is_meant(it) && it.kind == PairingSubject::Group) {
+        None => Ok(()),
+        Some(group) => Err(CliFailure::new(format!("{} is a group, and no person", who(&group)))
+            .hint(format!("leave out `{flag}`: in a group everybody is who they are by themself"))),
+    }
 }
 
 async fn revoke(store: &Store, number: &str, as_json: bool) -> CliResult {
@@ -86,7 +112,10 @@ async fn revoke(store: &Store, number: &str, as_json: bool) -> CliResult {
         error => error.into(),
     });
     let PutOutReport { pairing, removed } = put_out?;
-    let draw = || format!("{} is not let in any more\n", who(&pairing));
+    let draw = || match pairing.standing {
+        Some(_) => format!("{} is not let in any more\n", who(&pairing)),
+        None => format!("{} is refused, and gets no other code for a day\n", who(&pairing)),
+    };
     print_as(as_json, || pairing_json(&pairing), draw)?;
     for schedule in removed {
         let name = tame(&schedule.name);

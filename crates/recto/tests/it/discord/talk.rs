@@ -106,6 +106,26 @@ fn commands_are_those_of_the_terminal_typed_or_chosen() {
     bot.is_clean();
 }
 
+/// Promise: `private-memory-stays-private`
+#[test]
+fn a_command_among_others_is_refused_and_tells_nothing() {
+    let bot = DiscordHome::new();
+    let _serve = bot.serve();
+    bot.discord.say(&owner(), "Remember the tide tables.");
+    bot.wait_for_reply(owner().direct(), "Remember the tide tables.");
+    bot.discord.command_among_others(&owner(), "context");
+    wait_until(|| !bot.discord.interaction_answers().is_empty());
+    let answers = bot.discord.interaction_answers();
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    assert!(answers[0].is_ephemeral, "{answers:?}");
+    assert!(answers[0].text.contains("in direct messages with me alone"), "{answers:?}");
+    // Had it been taken in, its answer would come before this one.
+    bot.discord.say(&owner(), "and here?");
+    bot.wait_for_reply(owner().direct(), "and here?");
+    assert_eq!(bot.said(owner().direct() + 1), Vec::<String>::new());
+    bot.is_clean();
+}
+
 /// Promise: `replies-never-broken`
 #[test]
 fn long_replies_come_in_pieces_that_are_whole() {
@@ -170,6 +190,28 @@ fn a_question_has_buttons_and_only_those_who_may_answer_it() {
     assert_eq!((decided.id, decided.buttons.len()), (question.id, 0));
     assert!(bot.home.path("workspace/notes.txt").exists());
     assert_eq!(answers().len(), 2);
+    bot.is_clean();
+}
+
+/// Promise: `channels-answer-once`
+#[test]
+fn what_has_to_wait_for_a_turn_is_refused_and_holds_back_neither_answers_nor_stops() {
+    let bot = DiscordHome::new();
+    let arguments = json!({"path": "notes.txt", "content": "tide"});
+    bot.model.push(FakeAnswer::calls([FakeCall::new("write_file", arguments)]));
+    bot.model.push(FakeAnswer::text("It is written."));
+    let _serve = bot.serve();
+    let direct = owner().direct();
+    bot.discord.say(&owner(), "write it down");
+    let question = bot.wait_for_reply(direct, r"May write\_file run?");
+    let refusals = || bot.said(direct).iter().filter(|it| it.contains("has to end first")).count();
+    bot.discord.command(&owner(), direct, "undo", "");
+    bot.discord.say(&owner(), "/retry");
+    wait_until(|| refusals() == 2);
+    bot.discord.press(&owner(), direct, question.id, "Allow once");
+    bot.wait_for_reply(direct, "It is written.");
+    bot.discord.command(&owner(), direct, "undo", "");
+    bot.wait_for_reply(direct, "Taken back: write it down");
     bot.is_clean();
 }
 

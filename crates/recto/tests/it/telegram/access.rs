@@ -62,6 +62,15 @@ fn questions_of_somebody_who_is_put_out_are_closed() {
     bot.home.ok(&["pair", "revoke", "1"]);
     wait_until(|| !bot.home.ok(&["approvals", "list"]).contains("write_file"));
     assert!(!bot.home.path("workspace/notes.txt").exists());
+    // Nothing is said for it: the next that they hear is what every stranger does.
+    wait_until(|| !bot.home.ok(&["sessions", "list"]).contains(": turn "));
+    bot.telegram.say(&eve, "still there?");
+    bot.telegram.wait_for(5, |messages| {
+        messages.iter().filter(|it| it.text.contains("Tell this code")).count() == 2
+    });
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let said = bot.said(5);
+    assert!(!said.iter().any(|it| it.contains("⚠️")), "{said:?}");
     bot.is_clean();
 }
 
@@ -125,6 +134,13 @@ fn the_owner_pairs_themself_and_groups_are_paired_too() {
     let name = format!("@{} hi", FakeTelegram::USERNAME);
     bot.telegram.say_in(-77, &owner(), &name);
     let code = code_in(&bot, -77);
+    let told = bot.said(-77).join("\n");
+    assert!(told.contains(&format!("recto pair approve {code}.")), "{told}");
+    for as_person in [&["--owner"][..], &["--person", "ben"]] {
+        let refused = bot.home.run(&[&["pair", "approve", code.as_str()][..], as_person].concat());
+        refused.fails_with("is a group, and no person");
+        assert!(refused.err.contains(as_person[0]), "{}", refused.err);
+    }
     check("pair approve", &bot.home.json(&["pair", "approve", "--json", &code]));
     bot.telegram.say_in(-77, &TelegramPerson::new(6, "Ben"), &name);
     bot.wait_for_reply(-77, "You said:");
@@ -184,7 +200,8 @@ fn strangers_are_few_at_once_and_guesses_are_counted() {
     assert!(listed.contains("(telegram, the owner)"), "{listed}");
     assert_eq!(bot.said(2).iter().filter(|it| it.contains("You are let in now")).count(), 1);
     // Who is refused gets no other code at once.
-    bot.home.ok(&["pair", "revoke", "3"]);
+    let refused = bot.home.ok(&["pair", "revoke", "3"]);
+    assert_eq!(refused, "Eve (telegram 3) is refused, and gets no other code for a day\n");
     bot.telegram.say(&TelegramPerson::new(3, "Eve"), "again?");
     bot.telegram.say(&TelegramPerson::new(2, "Eve"), "me!");
     bot.wait_for_reply(2, "me!");

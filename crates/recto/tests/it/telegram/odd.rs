@@ -135,6 +135,9 @@ fn what_cannot_be_understood_is_told_once_and_keeps_nothing_else_back() {
     let voice = json!({"voice": {"file_id": "v", "file_unique_id": "v", "duration": 3}});
     bot.telegram.send(&owner(), &voice);
     bot.wait_for_reply(OWNER, "[a voice message came along]");
+    let round = json!({"video_note": {"file_id": "r", "file_unique_id": "r", "duration": 3}});
+    bot.telegram.send(&owner(), &round);
+    bot.wait_for_reply(OWNER, "[a video message came along]");
     bot.telegram.send(&owner(), &json!({"dice": {"emoji": "🎲", "value": 4}}));
     bot.wait_for_reply(OWNER, "[a throw of 🎲 that gave 4 came along]");
     bot.telegram.send(&owner(), &json!({"hologram": {"depth": 4}}));
@@ -143,15 +146,18 @@ fn what_cannot_be_understood_is_told_once_and_keeps_nothing_else_back() {
     let variables = [("TELEGRAM_BOT_TOKEN", FakeTelegram::TOKEN)];
     let doctor = bot.home.run_with(&["doctor"], "", &variables);
     let doctor = doctor.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(doctor.contains("can't be understood here (hologram, message, voice)"), "{doctor}");
-    let err = serve.wait_for_err("voice");
+    assert!(
+        doctor.contains("can't be understood here (hologram, message, video_note)"),
+        "{doctor}"
+    );
+    let err = serve.wait_for_err("video_note");
     assert_eq!(err.matches("can't be understood here").count(), 2, "{err}");
     // Nothing is asked for again.
     drop(serve);
     let _serve = bot.serve();
     bot.telegram.say(&owner(), "after a restart");
     bot.wait_for_reply(OWNER, "after a restart");
-    assert_eq!(bot.said(OWNER).len(), 7, "{:?}", bot.said(OWNER));
+    assert_eq!(bot.said(OWNER).len(), 8, "{:?}", bot.said(OWNER));
     bot.is_clean();
 }
 
