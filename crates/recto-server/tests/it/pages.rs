@@ -454,7 +454,7 @@ async fn what_is_asked_again_keeps_the_mode_that_was_chosen_for_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_would_be_sent_is_told_before_a_session_begins() {
-    let server = TestServer::start().await;
+    let server = TestServer::start_with_files(Duration::from_secs(1)).await;
     let (status, told) =
         server.post("/preview", &json!({"text": "hello there", "mode": null})).await;
     assert_eq!(status, 200, "{told}");

@@ -29,5 +29,5 @@ async fn a_message_is_answered_and_its_events_can_be_heard_again() {
 async fn a_session_that_is_not_there_is_a_problem() {
     let server = TestServer::start().await;
     let (status, problem) = server.post("/api/sessions/99/messages", &json!({"text": "x"})).await;
-    assert_eq!((status, &problem["code"]), (404, &json!("store")), "{problem}");
+    assert_eq!((status, &problem["code"]), (404, &json!("no_such_session")), "{problem}");
 }

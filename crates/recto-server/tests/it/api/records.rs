@@ -112,7 +112,7 @@ async fn a_guest_finds_nothing_of_the_owner_by_any_number() {
     for rest in ["", "/messages", "/turns", "/events", "/export", "/items", "/settings"] {
         let path = format!("/api/sessions/{id}{rest}");
         let asked = api.server.request("GET", &path).bearer_auth(&guest);
-        assert_eq!(outcome(asked).await, "404 store", "{path}");
+        assert_eq!(outcome(asked).await, "404 no_such_session", "{path}");
         let asked = api.server.request("GET", &path).bearer_auth(&reader);
         assert_eq!(asked.send().await.unwrap().status(), 200, "{path}");
     }

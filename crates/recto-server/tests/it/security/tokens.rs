@@ -115,7 +115,9 @@ async fn a_guest_has_their_own_sessions_and_no_others() {
     let guests = server.session_of(&Actor::with_token(&stored), "hers").await;
     let other = server.store.token(other_id).await.unwrap().unwrap();
     let bens = server.session_of(&Actor::with_token(&other), "his").await;
-    for (session, expected) in [(guests, "202"), (owners, "404 store"), (bens, "404 store")] {
+    for (session, expected) in
+        [(guests, "202"), (owners, "404 no_such_session"), (bens, "404 no_such_session")]
+    {
         let post = server.request("POST", &format!("/api/sessions/{session}/messages"));
         let post = post.header("content-type", "application/json").body(MESSAGE);
         assert_eq!(outcome(post.bearer_auth(&token)).await, expected, "{session}");
@@ -123,7 +125,7 @@ async fn a_guest_has_their_own_sessions_and_no_others() {
     for session in [owners, bens] {
         for (method, what) in [("GET", "events"), ("POST", "stop")] {
             let request = server.request(method, &format!("/api/sessions/{session}/{what}"));
-            assert_eq!(outcome(request.bearer_auth(&token)).await, "404 store", "{what}");
+            assert_eq!(outcome(request.bearer_auth(&token)).await, "404 no_such_session", "{what}");
         }
     }
     assert_eq!(server.turns_in(owners).await + server.turns_in(bens).await, 0);
