@@ -181,7 +181,7 @@ async fn a_folder_is_listed() {
         json!({"depth": 2}),
         &expect![[r#"
             Done: a/
-            a/d (1 bytes)
+            a/d (1 byte)
             a/deep/
             a.txt (0 bytes)
             b.txt (5 bytes)
@@ -193,7 +193,7 @@ async fn a_folder_is_listed() {
         "list_files",
         json!({"path": "a", "depth": 1e300}),
         &expect![[r#"
-            Done: a/d (1 bytes)
+            Done: a/d (1 byte)
             a/deep/
             a/deep/c (0 bytes)"#]],
     )
@@ -269,7 +269,7 @@ async fn a_round_of_three_keeps_three_results() {
         results.iter().map(show).collect::<Vec<_>>(),
         [
             "Done: content of a",
-            "Done: created `b` (1 bytes)",
+            "Done: created `b` (1 byte)",
             "Failed: list_files failed: `missing` does not exist"
         ]
     );
@@ -311,7 +311,7 @@ async fn files_of_memories_are_named_to_their_owner_alone() {
     };
     for who in [AudienceKind::Guest, AudienceKind::Group, AudienceKind::SubAgent] {
         expect![[r#"
-            Done: notes.md (1 bytes)
+            Done: notes.md (1 byte)
             old/
             Failed: list_files failed: files of memories are not read or written in this conversation; use recall"#]]
         .assert_eq(&list(who).await);
