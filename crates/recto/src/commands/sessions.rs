@@ -14,8 +14,8 @@ pub(crate) use transfer::fuzzing;
 use std::fmt::Write as _;
 
 use recto_agent::{
-    SessionSettings, compaction_json, list_open_turns, message_hit_json, session_json,
-    summary_json, transcript_json, turn_json,
+    SessionSettings, compaction_json, list_open_turns, message_hit_json, name_in_scope,
+    session_json, summary_json, transcript_json, turn_json,
 };
 use recto_context::{Audience, AudienceKind, ContentPart, Message, MessageBody, visible_text};
 use recto_store::{
@@ -255,10 +255,8 @@ fn held_where(session: &StoredSession) -> String {
     match (who, person, conversation) {
         (AudienceKind::Owner, ..) => format!("{surface}, the owner"),
         (AudienceKind::Guest, Some(person), _) => format!("{surface}, {person}"),
-        // The file of a conversation is called by its place, `-`, and its name.
-        (AudienceKind::Group, _, Some(place)) => {
-            let name = place.split_once('-').map_or(&*place, |(_, name)| name);
-            format!("{surface}, group {name}")
+        (AudienceKind::Group, _, Some(scope)) => {
+            format!("{surface}, group {}", name_in_scope(&scope))
         }
         _ => surface.clone(),
     }
