@@ -29,6 +29,11 @@ pub(crate) fn conversation_scope(
     }
 }
 
+/// The name of the conversation that a scope is of: the first `-` ends its place, which has none.
+pub fn name_in_scope(scope: &str) -> &str {
+    scope.split_once('-').map_or(scope, |(_, name)| name)
+}
+
 fn escape(part: &str) -> String {
     part.replace('%', "%25").replace('@', "%40").replace('-', "%2D")
 }
@@ -51,6 +56,7 @@ mod tests {
         ];
         for ((surface, account, user, name), scope) in places {
             assert_eq!(conversation_scope(surface, account, user, name), scope);
+            assert_eq!(name_in_scope(scope), name);
         }
     }
 

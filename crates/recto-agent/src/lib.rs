@@ -84,7 +84,7 @@ pub use commands::{
     SURFACE_COMMANDS, SurfaceCommand, SurfaceCommandHelp, read_setting_value,
     session_setting_names,
 };
-pub use conversation::SOLE_ACCOUNT;
+pub use conversation::{SOLE_ACCOUNT, name_in_scope};
 pub use delegation::{
     DELEGATE_TOOL, Delegation, DelegationContext, DelegationLimits, TaskOutcome, callable_tools,
     delegate_tool,
@@ -129,9 +129,9 @@ pub use recover::{ClosedTurn, SettledTurns, settle_open_turns};
 pub use redact::{RedactionReport, count_redaction, redact_store};
 pub use rights::{Right, is_allowed, may_reach};
 pub use schedules::{
-    DeliveryTarget, PlanError, PutOutReport, RequestedRun, RunView, SCHEDULE_TOOL, ScheduleDraft,
-    ScheduleHealth, SchedulePlan, ScheduleRequest, ScheduleSettings, ScheduleView, put_out,
-    schedule_tool,
+    DeliveryTarget, PlanError, RequestedRun, RunView, SCHEDULE_TOOL, ScheduleDraft, ScheduleHealth,
+    SchedulePlan, ScheduleRequest, ScheduleSettings, ScheduleView, StandingReport, change_standing,
+    put_out, schedule_tool,
 };
 pub use search::{
     EmbeddingProgress, IsCandidate, LazyEncoder, RankedGroups, RankedItems, RankingBasis,
@@ -151,6 +151,7 @@ pub use take_back::{
     ReplacedExchange, StandingCall, TakenBackEvent, UndoneExchange, describe_arguments,
 };
 pub use trace::CONTENTS;
+pub use turn::HandedResult;
 pub use turn_counters::{ModelTokens, TurnCounters};
 pub use unknown_items::{ConfiguredItems, UnknownItem};
 pub use views::{

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use plan::show_time;
 pub use plan::{PlanError, SchedulePlan};
-pub use put_out::{PutOutReport, put_out};
+pub use put_out::{StandingReport, change_standing, put_out};
 pub use run::RequestedRun;
 pub use target::DeliveryTarget;
 pub use tick::ScheduleHealth;

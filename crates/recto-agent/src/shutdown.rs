@@ -9,13 +9,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use recto_store::{Moment, OwnedTurn, SessionId, StoreError, StoredTurn, TurnId, TurnOwner};
+use recto_store::{
+    Moment, OwnedTurn, SessionId, SettingsMap, StoreError, StoredSession, StoredTurn, TurnId,
+    TurnOwner,
+};
 use tokio::time::{sleep, timeout};
 
 use crate::access::must_work_in_its_folder;
 use crate::agent::Agent;
 use crate::error::{AgentError, AgentResult};
 use crate::mailbox::MailboxItem;
+use crate::options::SessionSettings;
 use crate::recover::{ClosedTurn, SettledTurns, settle_own_turns};
 use crate::shared::WorkKind;
 
@@ -37,9 +41,12 @@ pub enum TakeUpScope {
 
 impl TakeUpScope {
     /// Whom the turn is finished for: whoever names a session waits there.
-    fn work_kind(self, turn: &StoredTurn) -> WorkKind {
+    fn work_kind(self, turn: &StoredTurn, session: &StoredSession) -> WorkKind {
+        let settings = [&turn.settings, &session.settings];
         match self {
-            TakeUpScope::MissedNow if is_awaited(turn) => WorkKind::Asked(turn.session),
+            TakeUpScope::MissedNow if is_awaited(turn.accepted, settings) => {
+                WorkKind::Asked(turn.session)
+            }
             TakeUpScope::All | TakeUpScope::MissedNow => WorkKind::TakenUp(turn.id),
             TakeUpScope::Session(session) => WorkKind::Asked(session),
         }
@@ -56,11 +63,13 @@ impl TakeUpScope {
 /// For so long somebody who has asked is taken to wait for the answer.
 const AWAITED: Duration = Duration::from_secs(300);
 
-/// Whether somebody is likely to wait for the answer of a turn that its process left. The clock of the
-/// machine that took the message in may differ from this one's.
-fn is_awaited(turn: &StoredTurn) -> bool {
-    let age = Moment::now().timestamp().duration_since(turn.accepted.timestamp());
-    age.unsigned_abs() <= AWAITED
+/// Whether somebody is likely to wait for the answer of a turn that its process left: not of one that a
+/// schedule has begun, nor of a sub-agent's, whose caller is told that it was interrupted. The clock of
+/// the machine that took the message in may differ from this one's.
+fn is_awaited(accepted: Moment, settings: [&SettingsMap; 2]) -> bool {
+    let age = Moment::now().timestamp().duration_since(accepted.timestamp());
+    let is_unattended = |settings: &SettingsMap| SessionSettings::from_store(settings).unattended;
+    age.unsigned_abs() <= AWAITED && !settings.into_iter().any(is_unattended)
 }
 
 /// What became of the turns that other processes left in an agent's sessions.
@@ -145,17 +154,21 @@ impl Agent {
             settle_own_turns(self.store(), self.name()).await?;
         let mut report = TakeUpReport { taken_up: Vec::new(), left: Vec::new(), closed };
         for turn in unfinished {
-            if !scope.has(turn.session) || !self.works_where(turn.session).await? {
+            let session = match scope.has(turn.session) {
+                true => self.session_in_its_folder(turn.session).await?,
+                false => None,
+            };
+            let Some(session) = session else {
                 report.left.push(turn);
                 continue;
-            }
+            };
             match self.store().take_over(turn.id).await {
                 Ok(_) => {}
                 // Another process was faster.
                 Err(StoreError::NotOurs { .. } | StoreError::WrongStatus { .. }) => continue,
                 Err(error) => return Err(error.into()),
             }
-            let work = self.shared.begin_work(scope.work_kind(&turn));
+            let work = self.shared.begin_work(scope.work_kind(&turn, &session));
             let held = self.shared.streams.hold(turn.id);
             self.post(turn.session, MailboxItem::Open(held, work))?;
             report.taken_up.push(turn);
@@ -163,10 +176,10 @@ impl Agent {
         Ok(report)
     }
 
-    /// Whether the agent works in the folder of a session.
-    async fn works_where(&self, session: SessionId) -> AgentResult<bool> {
-        let session = self.store().session(session).await?;
-        Ok(session.is_some_and(|session| must_work_in_its_folder(&self.shared, &session).is_ok()))
+    /// A session, if the agent works in its folder.
+    async fn session_in_its_folder(&self, id: SessionId) -> AgentResult<Option<StoredSession>> {
+        let session = self.store().session(id).await?;
+        Ok(session.filter(|session| must_work_in_its_folder(&self.shared, session).is_ok()))
     }
 
     /// The turns under way that this agent has taken up. They go on while nobody waits for a

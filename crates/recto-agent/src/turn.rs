@@ -48,6 +48,7 @@ use crate::stop::StopSignal;
 use crate::tally::TallyBuilder;
 use crate::trace;
 pub(crate) use assemble::{RequestContent, RequestDraft};
+pub use client::HandedResult;
 pub(crate) use client::{BroughtMessages, TurnClient, reconcile_client};
 pub(crate) use compact::CompactedRequest;
 pub(crate) use inputs::{MessageOrigin, PendingNotices, TurnInputs, TurnModel, said_before, today};

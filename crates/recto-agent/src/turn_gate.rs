@@ -1,5 +1,7 @@
 //! Who asks a model first: turns of sessions in which somebody waits for an answer go before
-//! those that are only finished because another process left them.
+//! those that are only finished because another process left them. Of these, one that was left just
+//! now and asked for a short time ago has somebody who waits, too, and counts as asked
+//! (`TakeUpScope::MissedNow`).
 //!
 //! It orders calls of models and nothing else: tools that run are never held up or cut off, and
 //! the order of the turns within a session is the mailbox's.

@@ -326,7 +326,6 @@ struct ScoresText<'a>(&'a Pick);
 impl fmt::Display for ScoresText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Scores { cosine, lexical, fused, probability, recency, rank, .. } = self.0.scores;
-        let before = self.0.scores.with_before.then(|| "with the message before".to_owned());
         let number =
             |name: &str, value: Option<f32>| value.map(|value| format!("{name} {value:.2}"));
         let known = [
@@ -336,7 +335,7 @@ impl fmt::Display for ScoresText<'_> {
             number("together", fused),
             number("by its age", recency),
             rank.map(|rank| format!("rank {rank}")),
-            before,
+            self.0.scores.describe_query().map(str::to_owned),
         ];
         f.write_str(&known.into_iter().flatten().collect::<Vec<_>>().join(", "))?;
         let Some(chunk) = &self.0.best_chunk else { return Ok(()) };

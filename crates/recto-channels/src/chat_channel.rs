@@ -20,6 +20,7 @@ mod turn_watch;
 mod updates;
 
 use std::collections::HashSet;
+use std::hash::Hash;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -50,7 +51,7 @@ const LOOK: Duration = Duration::from_secs(2);
 const PRUNE: Duration = Duration::from_secs(6 * 3600);
 
 /// How much is remembered of what was said once.
-const MOST_LOGGED: usize = 10_000;
+const MOST_REMEMBERED: usize = 10_000;
 
 /// What is set for a bot, whichever service it is at.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -71,8 +72,11 @@ pub(crate) struct ChatChannel<S> {
     pub(crate) account: ChannelAccount,
     policy: ChannelPolicy,
     pub(crate) host: ChannelHost,
-    /// What was said of which chat, in the log or there, to say it once.
-    logged: Mutex<HashSet<(String, String)>>,
+    /// What was said of which chat in the log, to say it once.
+    logged: Mutex<OnceSet<(String, String)>>,
+    /// The strangers who were told that there is no code for them. A set of its own: however many
+    /// there are, they leave room for what else is logged.
+    turned_away: Mutex<OnceSet<String>>,
     /// The deliveries that this process sees to.
     queued: Mutex<HashSet<ChannelDeliveryId>>,
     /// The people of groups who have a name in common.
@@ -109,6 +113,7 @@ impl<S: ChatService> RunningChat<S> {
             policy,
             host,
             logged: Mutex::default(),
+            turned_away: Mutex::default(),
             queued: Mutex::default(),
             speakers: tokio::sync::Mutex::default(),
             updates: queue(own, |channel, update| {
@@ -215,15 +220,26 @@ impl<S: ChatService> ChatChannel<S> {
 
     /// Says something about a chat in the log, unless it was said before.
     fn log_once(&self, chat: &str, what: &str) {
-        if self.is_first_time(chat, what) {
+        if self.logged.lock().insert_new((chat.to_owned(), what.to_owned())) {
             tracing::warn!(channel = S::CHANNEL, chat, "{what}");
         }
     }
+}
 
-    /// Whether something was not said about a chat before. Once very much was, nothing is new.
-    fn is_first_time(&self, chat: &str, what: &str) -> bool {
-        let mut logged = self.logged.lock();
-        logged.len() < MOST_LOGGED && logged.insert((chat.to_owned(), what.to_owned()))
+/// What was said once, as much of it as is remembered.
+#[derive(Debug)]
+struct OnceSet<T>(HashSet<T>);
+
+impl<T> Default for OnceSet<T> {
+    fn default() -> Self {
+        OnceSet(HashSet::new())
+    }
+}
+
+impl<T: Eq + Hash> OnceSet<T> {
+    /// Whether something was not said before. Once very much was, nothing is new.
+    fn insert_new(&mut self, said: T) -> bool {
+        self.0.len() < MOST_REMEMBERED && self.0.insert(said)
     }
 }
 

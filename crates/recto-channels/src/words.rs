@@ -5,7 +5,10 @@ use recto_agent::{
     SessionSettings, StopOutcome, TurnContinues, UndoneExchange, session_setting_names,
 };
 use recto_context::{Layer, Remedy, RequestContext, grouped_digits};
-use recto_store::{ApprovalAnswer, PairingSubject, SessionSummary, StoreError, TokenCounts};
+use recto_store::{
+    ApprovalAnswer, PAIRING_ROOM_MINUTES, PairingSubject, SessionSummary, StoreError, TokenCounts,
+    describe_pairing_room,
+};
 
 use crate::content::{fenced, plain, with_code};
 
@@ -52,12 +55,17 @@ pub(crate) const STILL_WAITING: &str =
     "I have not been told yet to let you in. I will say so when my owner has done it.";
 
 /// What somebody is told who gets no code, because as many wait as may at once.
-pub(crate) const TOO_MANY_WAIT: &str = "Too many people wait to be let in right now, so I have no code for you yet. Write to me again \
-     in ten minutes.";
+pub(crate) fn too_many_wait() -> String {
+    format!(
+        "Too many people wait to be let in right now, so I have no code for you yet. Write to me \
+         again in {PAIRING_ROOM_MINUTES} minutes."
+    )
+}
 
 /// The same for the owner, in the log.
-pub(crate) const TOO_MANY_WAIT_LOG: &str = "as many wait to be let in as may at once: others get no code until one of them is let in, is \
-     refused, or has waited for ten minutes";
+pub(crate) fn too_many_wait_log() -> String {
+    format!("as many wait to be let in as may at once: {}", describe_pairing_room())
+}
 
 /// What somebody is told whose message is of a kind that is not known here.
 pub(crate) const UNKNOWN_KIND: &str =

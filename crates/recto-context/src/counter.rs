@@ -86,6 +86,18 @@ pub enum CountKind {
     Tokenizer,
 }
 
+impl CountKind {
+    /// It in words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            CountKind::Estimated => "estimated",
+            CountKind::Calibrated => "calibrated",
+            CountKind::Mixed => "mixed",
+            CountKind::Tokenizer => "by the model's tokenizer, part by part",
+        }
+    }
+}
+
 impl<'a> TokenCounter<'a> {
     /// Estimates with the default rates.
     pub fn estimated() -> Self {

@@ -237,6 +237,13 @@ pub struct Scores {
     pub with_before: bool,
 }
 
+impl Scores {
+    /// What was searched for beside the message itself, in words.
+    pub fn describe_query(&self) -> Option<&'static str> {
+        self.with_before.then_some("with the message before")
+    }
+}
+
 /// An item that search brought for this message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pick {

@@ -96,7 +96,8 @@ pub use message::{
     AttachedFile, CallId, ContentPart, Framing, HistoryProblem, Image, KeptPick, LeadingStamp,
     MarkdownHeader, MarkdownMessage, MarkdownRetraction, MarkdownSession, Message, MessageBody,
     MessageId, MessageStamp, Opaque, OpaqueKind, PickDisplay, SpeakerName, TimedMessage, ToolCall,
-    TurnNumber, UserMessage, from_markdown, more_markdown, read_jsonl, to_markdown, visible_text,
+    TurnNumber, UserMessage, add_overheard, from_markdown, more_markdown, read_jsonl, sender_words,
+    to_markdown, visible_text,
 };
 pub use mode::{ContextMode, Mode, ModeDecision, ModeReason, ModeSource, WantedCall};
 pub use nearest::{fold_name, nearest_name, nearest_slip, nearest_within};

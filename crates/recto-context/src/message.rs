@@ -10,6 +10,7 @@ mod attached;
 mod hash;
 mod json;
 mod markdown;
+mod overheard;
 mod speaker;
 mod stamp;
 
@@ -30,6 +31,7 @@ pub use markdown::{
     MarkdownHeader, MarkdownMessage, MarkdownRetraction, MarkdownSession, TimedMessage,
     from_markdown, more_markdown, to_markdown,
 };
+pub use overheard::{add_overheard, sender_words};
 pub use speaker::SpeakerName;
 pub use stamp::{LeadingStamp, MessageStamp};
 

@@ -73,26 +73,45 @@ impl Redaction {
     }
 
     /// Where it stands first. A backslash in front of it may be half of an escape, which can't stay
-    /// without its other half.
+    /// without its other half. Of a run of backslashes only the first is a place where it can begin:
+    /// whatever begins within the run begins there, too.
     fn find(&self, text: &str) -> Option<Range<usize>> {
         let first = self.0.chars().next()?;
-        let mut places = text.char_indices().filter(|(_, c)| *c == first || *c == '\\');
+        let mut before = None;
+        let mut places = text.char_indices().filter(|(_, c)| {
+            let is_within_run = *c == '\\' && before == Some('\\');
+            before = Some(*c);
+            (*c == first || *c == '\\') && !is_within_run
+        });
         places.find_map(|(start, _)| {
             let rest = self.rest_behind(&text[start..])?;
-            let start = if ends_in_open_escape(&text[..start]) { start - 1 } else { start };
-            Some(start..text.len() - rest.len())
+            Some(begin_of_escape(text, start)..text.len() - rest.len())
         })
     }
 
     /// What follows it in a text that begins with it.
     fn rest_behind<'a>(&self, text: &'a str) -> Option<&'a str> {
-        let mut before = None;
         let mut rest = text;
+        let mut backslashes = 0;
         for wanted in self.0.chars() {
-            rest = rest.strip_prefix(wanted).or_else(|| behind_escaped(rest, wanted, before))?;
-            before = Some(wanted);
+            if wanted == '\\' {
+                backslashes += 1;
+                continue;
+            }
+            if backslashes > 0 {
+                rest = behind_backslashes(rest, backslashes)?;
+            }
+            let plain = rest.strip_prefix(wanted);
+            let escaped = plain.or_else(|| behind_escaped(rest, wanted));
+            // The last of the backslashes may have been those of its escape.
+            let shared = || (backslashes > 0).then(|| behind_letter(rest, wanted)).flatten();
+            rest = escaped.or_else(shared)?;
+            backslashes = 0;
         }
-        Some(rest)
+        match backslashes {
+            0 => Some(rest),
+            count => behind_last_backslashes(rest, count),
+        }
     }
 
     /// JSON without it in any of its texts; keys are left alone. Nothing where it is not there.
@@ -160,15 +179,12 @@ impl Redaction {
                 dropped.what = what;
             }
         }
-        let wanted = redacted.mode.wanted_call.as_mut();
-        let (fact, words) = wanted.map(|call| (&mut call.fact, &mut call.matched)).unzip();
-        if let Some((fact, text)) = fact.and_then(|fact| self.text(fact).map(|text| (fact, text))) {
-            *fact = text.into();
-        }
-        for word in redacted.mode.matched.iter_mut().chain(words.into_iter().flatten()) {
-            if let Some(text) = self.text(word) {
-                *word = text;
+        self.words(&mut redacted.mode.matched);
+        if let Some(call) = &mut redacted.mode.wanted_call {
+            if let Some(fact) = self.text(&call.fact) {
+                call.fact = fact.into();
             }
+            self.words(&mut call.matched);
         }
         if let Some(sent) = self.message(&request.sent) {
             redacted.sent = Arc::new(sent);
@@ -178,6 +194,14 @@ impl Redaction {
         }
         redacted.messages = render_messages(&redacted.parts);
         Some(redacted)
+    }
+
+    fn words(&self, words: &mut [String]) {
+        for word in words {
+            if let Some(text) = self.text(word) {
+                *word = text;
+            }
+        }
     }
 
     /// A text without it, the same one where it is not there.
@@ -265,31 +289,79 @@ impl Redaction {
 
 /// What follows a character that a text begins with as JSON may write it: behind one backslash, or
 /// behind several where JSON is a text of JSON.
-fn behind_escaped(text: &str, wanted: char, before: Option<char>) -> Option<&str> {
-    let escape = behind_backslashes(text)?;
+fn behind_escaped(text: &str, wanted: char) -> Option<&str> {
+    let escape = text.trim_start_matches('\\');
+    (escape.len() < text.len()).then_some(escape).and_then(|escape| behind_letter(escape, wanted))
+}
+
+/// What follows a character that stands behind the backslashes of its escape: as a letter, or by its
+/// number.
+fn behind_letter(escape: &str, wanted: char) -> Option<&str> {
     let letter = match wanted {
-        '"' | '/' => wanted,
-        '\n' => 'n',
-        '\r' => 'r',
-        '\t' => 't',
-        '\u{8}' => 'b',
-        '\u{c}' => 'f',
-        // The backslash that it follows is written as two.
-        _ if before == Some('\\') => wanted,
-        _ => return behind_units(escape, wanted),
+        '"' | '/' => Some(wanted),
+        '\n' => Some('n'),
+        '\r' => Some('r'),
+        '\t' => Some('t'),
+        '\u{8}' => Some('b'),
+        '\u{c}' => Some('f'),
+        _ => None,
     };
-    escape.strip_prefix(letter).or_else(|| behind_units(escape, wanted))
+    let behind = letter.and_then(|letter| escape.strip_prefix(letter));
+    behind.or_else(|| behind_units(escape, wanted))
 }
 
-/// Whether the last backslash of a text belongs to what follows.
-fn ends_in_open_escape(text: &str) -> bool {
-    let others = text.trim_end_matches('\\');
-    (text.len() - others.len()) % 2 == 1
+/// Whether a character means something behind a backslash of JSON.
+fn is_escapable(c: char) -> bool {
+    matches!(c, '"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't' | 'u')
 }
 
-fn behind_backslashes(text: &str) -> Option<&str> {
-    let rest = text.trim_start_matches('\\');
-    (rest.len() < text.len()).then_some(rest)
+/// Where the escape begins that a place of a text is within: there, where it is in none. In JSON that
+/// is a text of JSON, an even number of backslashes can be one.
+fn begin_of_escape(text: &str, place: usize) -> usize {
+    let before = text[..place].trim_end_matches('\\').len();
+    match place - before {
+        _ if text[place..].starts_with(is_escapable) => before,
+        run if run % 2 == 1 => place - 1,
+        _ => place,
+    }
+}
+
+/// What follows so many backslashes, each as it is, as several, or by its number. The whole run
+/// counts: its last ones may escape what follows.
+fn behind_backslashes(text: &str, count: usize) -> Option<&str> {
+    let (mut rest, mut wanted) = (text, count);
+    loop {
+        let behind = rest.trim_start_matches('\\');
+        let run = rest.len() - behind.len();
+        let is_numbered = run > 0 && behind_units(behind, '\\').is_some();
+        rest = behind_units(behind, '\\').filter(|_| is_numbered).unwrap_or(behind);
+        wanted = wanted.saturating_sub(run);
+        match (wanted, run) {
+            (0, _) => return Some(rest),
+            (_, 0) => return None,
+            _ => {}
+        }
+    }
+}
+
+/// What follows so many backslashes at the end of the text that is looked for. They are as many in a
+/// text, or twice as many in JSON, or four times; what is left of the run is what escapes the next
+/// character.
+fn behind_last_backslashes(text: &str, count: usize) -> Option<&str> {
+    let behind = text.trim_start_matches('\\');
+    let run = text.len() - behind.len();
+    if run < count || behind_units(behind, '\\').is_some() {
+        return behind_backslashes(text, count);
+    }
+    let mut taken = count;
+    while taken * 2 <= run {
+        taken *= 2;
+    }
+    // One alone may be the next character's.
+    if taken % 2 == 1 && (taken < run || behind.starts_with(is_escapable)) {
+        taken -= 1;
+    }
+    Some(&text[taken..])
 }
 
 /// What follows a character that is written by its number, or by two.
@@ -297,7 +369,10 @@ fn behind_units(escape: &str, wanted: char) -> Option<&str> {
     let mut units = [0; 2];
     let mut rest = escape;
     for (place, unit) in wanted.encode_utf16(&mut units).iter().enumerate() {
-        rest = if place == 0 { rest } else { behind_backslashes(rest)? };
+        if place > 0 {
+            let behind = rest.trim_start_matches('\\');
+            rest = (behind.len() < rest.len()).then_some(behind)?;
+        }
         let digits = rest.strip_prefix('u')?.get(..4)?;
         if u16::from_str_radix(digits, 16) != Ok(*unit) {
             return None;
@@ -341,6 +416,8 @@ mod tests {
             ("blue 🦓 stripes", r#"{"q":"blue \ud83e\udd93 stripes now"}"#),
             (r"C:\zoo\new", r#"{"q":"C:\\zoo\\new now"}"#),
             ("one\ntwo", r#"{"q":"one\ntwo now"}"#),
+            (r"C:\zoo\new", r#"{"q":"C:\u005czoo\u005Cnew now"}"#),
+            ("\\\"zebra", r#"{"q":"\\\"zebra now"}"#),
         ] {
             let redacted = redaction(text).text(written);
             assert_eq!(redacted.as_deref(), Some(r#"{"q":"[redacted] now"}"#), "{text}");
@@ -354,6 +431,53 @@ mod tests {
             redaction("zebra").text("zebrazebra, a zebr").unwrap(),
             "[redacted][redacted], a zebr"
         );
+    }
+
+    /// What is left can be read as what it was, whichever way the end of the text is written.
+    #[test]
+    fn a_text_that_ends_in_a_backslash_leaves_json_whole() {
+        let redaction = |text| Redaction::new(text).unwrap();
+        let whole = redaction(r"C:\secret\");
+        let followed = ["", "\"q", "\nq", "\\q", " q"].map(|rest| format!("in C:\\secret\\{rest}"));
+        for value in &followed {
+            let once = json!([value]).to_string();
+            let twice = json!([once]).to_string();
+            let by_number = once.replace(r"\\", r"\u005c");
+            for text in [value, &once, &twice, &by_number] {
+                let redacted = whole.text(text).unwrap();
+                assert!(!redacted.contains("secret"), "{redacted}");
+            }
+            let read = |text: &str| -> Vec<String> {
+                serde_json::from_str(&whole.text(text).unwrap())
+                    .unwrap_or_else(|error| panic!("{text}: {error}"))
+            };
+            assert!(read(&once)[0].contains(Redaction::MARK));
+            assert!(read(&by_number)[0].contains(Redaction::MARK));
+            let inner: Vec<String> = serde_json::from_str(&read(&twice)[0]).unwrap();
+            assert!(inner[0].contains(Redaction::MARK), "{inner:?}");
+        }
+        // What only seems to end in one, in JSON and as it is.
+        let ends = redaction(r"secret\");
+        assert_eq!(ends.text(r#"["my secret\"s"]"#).unwrap(), r#"["my [redacted]\"s"]"#);
+        assert_eq!(ends.text(r"my secret\ zoo").unwrap(), "my [redacted] zoo");
+    }
+
+    #[test]
+    fn half_an_escape_goes_with_what_it_is_the_other_half_of() {
+        let twice = json!([json!(["a\nothing"]).to_string()]).to_string();
+        let redacted = redaction("nothing").text(&twice).unwrap();
+        let outer: Vec<String> = serde_json::from_str(&redacted).unwrap();
+        let inner: Vec<String> = serde_json::from_str(&outer[0]).unwrap();
+        assert_eq!(inner, ["a[redacted]"]);
+    }
+
+    /// It took minutes, when each backslash was a place to begin at.
+    #[test]
+    fn a_long_run_of_backslashes_is_read_once() {
+        let text = "\\".repeat(400_000);
+        assert_eq!(redaction("zebra").text(&text), None);
+        assert_eq!(redaction(r"\zebra").text(&text), None);
+        assert_eq!(redaction(r"zebra\").text(&format!("{text}zebra\\")).unwrap().len(), 400_010);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Files as all crates write them: for their owner alone, whole or not at all, and one process
 //! at a time.
 //!
-//! - [`private_options`], [`create_private_folder`], [`create_temporary_folder`]: what nobody else on the machine can read.
+//! - [`private_options`], [`append_private`], [`create_private_folder`], [`create_temporary_folder`]: what nobody else on
+//!   the machine can read.
 //! - [`NewFile`]: a file beside another, whose name it takes once it is whole. [`replace`] and
 //!   [`write_whole`] are made of it.
 //! - [`try_lock`], [`lock_within`]: locks that the kernel frees however their process ends.
@@ -18,5 +19,7 @@ mod replace;
 
 pub use blocking::{blocking, finish};
 pub use lock::{lock_within, try_lock};
-pub use private::{create_private_folder, create_temporary_folder, private_options};
+pub use private::{
+    append_private, create_private_folder, create_temporary_folder, private_options,
+};
 pub use replace::{Access, FolderClaim, NewFile, replace, sync_folder, write_whole};

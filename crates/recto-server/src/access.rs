@@ -4,9 +4,10 @@
 //! There are three ways to be somebody:
 //!
 //! - **By place.** Whoever calls from this machine, names it in `Host` and shows nothing else is
-//!   the owner. A server that listens beyond loopback has no such place, and neither has a
-//!   request that some proxy forwarded: its headers are trusted for nothing, but that they are
-//!   there says that somebody else may stand behind them.
+//!   the owner, but for a program that Recto runs for a model (`caller_process.rs`). A server that
+//!   listens beyond loopback has no such place, and neither has a request that some proxy
+//!   forwarded: its headers are trusted for nothing, but that they are there says that somebody
+//!   else may stand behind them.
 //! - **By token**, in `Authorization: Bearer`, from anywhere. A wrong one is refused, also on
 //!   loopback. The one exception are the front doors: clients of OpenAI insist on some key, so that
 //!   there, by place, what does not even look like a token of ours counts as none.
@@ -34,6 +35,7 @@
 mod arrival;
 mod body;
 mod browser_sessions;
+mod caller_process;
 mod control;
 mod forgery;
 mod guard;
@@ -58,8 +60,8 @@ use recto_agent::Actor;
 use crate::gateway::Gateway;
 use crate::problem::ApiProblem;
 
-pub(crate) use arrival::CallerProcess;
 pub use arrival::{AllowedHost, ConnectionAddress, ParseHostError};
+pub(crate) use caller_process::CallerProcess;
 pub use control::{AccessControl, AccessOptions, OwnerAccess};
 pub use forgery::FormKey;
 pub(crate) use forgery::FormToken;

@@ -279,6 +279,7 @@ fn status_of_store(error: &StoreError) -> StatusCode {
         | StoreError::Delivered { .. }
         | StoreError::NotWaiting { .. }
         | StoreError::PutOut { .. }
+        | StoreError::NotOwner { .. }
         | StoreError::ScheduleNameTaken { .. }
         | StoreError::NameTaken { .. } => StatusCode::CONFLICT,
         StoreError::ReadOnly { .. }

@@ -13,7 +13,7 @@ use crate::rows::{self, DbResult};
 use crate::store::Store;
 
 /// A bot of a chat service.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChannelAccount {
     /// The service, such as `telegram`.
     pub channel: String,

@@ -77,6 +77,9 @@ pub enum StoreError {
     /// Those in a chat were let in once and are not any more.
     #[error("those in `{channel}:{chat}` were put out")]
     PutOut { channel: String, chat: String },
+    /// What is for the owner would be said to somebody else who is let in.
+    #[error("those in `{channel}:{chat}` are not the owner")]
+    NotOwner { channel: String, chat: String },
     /// Too many codes were tried that are none.
     #[error("too many wrong codes were tried")]
     TooManyGuesses,
@@ -184,6 +187,9 @@ impl StoreError {
                 Some("the list of those who were let in or wait says who does")
             }
             StoreError::PutOut { .. } => Some("let them in again, or choose another place"),
+            StoreError::NotOwner { .. } => {
+                Some("choose another place, or try again once they have written there")
+            }
             StoreError::TooManyGuesses => {
                 Some("wait an hour, or let them in at the terminal by their number in the list")
             }
@@ -219,7 +225,7 @@ impl StoreError {
                 "check the user in the URL, the variable that `store.password_env` names, and whether the server wants TLS (`sslmode` in the URL)",
             ),
             StoreError::Untrusted { .. } => Some(
-                "name the file of the certificates that signed the server's with `sslrootcert` in the URL, and the host as its certificate does",
+                "name the file of the certificates that signed the server's with `sslrootcert` in the URL, and the host as its certificate does; a server without TLS takes `sslmode=disable` alone",
             ),
             StoreError::NoDatabase { .. } => {
                 Some("make it with `createdb`, or check its name in the URL")

@@ -106,15 +106,15 @@ pub use leases::LeaseOutcome;
 pub use names::{SessionName, SessionNameError};
 pub use owner::TurnOwner;
 pub use pairings::{
-    MOST_WAITING_PAIRINGS, NewPairing, PairedStanding, PairingGrant, PairingRequest,
-    PairingSubject, StoredPairing,
+    NewPairing, PAIRING_ROOM_MINUTES, PairedStanding, PairingGrant, PairingRequest, PairingSubject,
+    StandingChange, StoredPairing, describe_pairing_room, full_bots,
 };
 pub use records::{RequestAnswer, RequestRecord, RequestUsage};
 pub use redactions::{RedactedSession, RedactionCounts};
 pub use request_body::RequestBody;
 pub use retractions::{NewRetraction, RetractionReason, StoredRetraction, TurnRetractions};
 pub use schedules::{
-    AnswerDelivery, AnswerPlace, DueTime, NewSchedule, RunEnding, RunStart, StoredRun,
+    AnswerDelivery, AnswerPlace, AnswerPost, DueTime, NewSchedule, RunEnding, RunStart, StoredRun,
     StoredSchedule, run_post_key,
 };
 pub use search::{MessageHit, MessageRole};

@@ -3,7 +3,10 @@
 //! Whoever is not known gets a code, which the owner confirms. How long a code is good, how many
 //! wait at once and how often wrong codes may be tried is decided in the transactions here.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::sql::{SqlConnection, SqlRow, params};
+use recto_context::AudienceKind;
 use serde::{Deserialize, Serialize};
 
 use crate::channel_deliveries::{self, NewChannelDelivery};
@@ -14,12 +17,15 @@ use crate::rows::{self, DbResult};
 use crate::store::Store;
 
 /// How many may wait at once to be let in by one bot.
-pub const MOST_WAITING_PAIRINGS: usize = 5;
+const MOST_WAITING: usize = 5;
 
-/// Ten minutes, in microseconds: who has waited so long makes room for somebody else, where as many
-/// wait as may. So a few strangers can't keep everybody else out, and whoever gets a code has the
-/// time to tell it.
-const ROOM_SPAN: i64 = 600_000_000;
+/// Who has waited for so many minutes makes room for somebody else, where as many wait as may. So a
+/// few strangers can't keep everybody else out for good, and whoever gets a code has the time to tell
+/// it.
+pub const PAIRING_ROOM_MINUTES: u32 = 10;
+
+/// The same in microseconds.
+const ROOM_SPAN: i64 = PAIRING_ROOM_MINUTES as i64 * 60_000_000;
 
 /// How many codes that are none may be tried within [`GUESS_SPAN`].
 const MOST_GUESSES: i64 = 10;
@@ -132,12 +138,35 @@ pub struct StoredPairing {
     pub revoked: Option<Moment>,
 }
 
+/// What somebody was to the agent, and is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StandingChange {
+    /// As they were.
+    pub before: StoredPairing,
+    /// As they are.
+    pub now: StoredPairing,
+}
+
+impl StandingChange {
+    /// Whether what was begun for whom they were is not theirs to read any more.
+    pub fn is_lowered(&self) -> bool {
+        let StandingChange { before, now } = self;
+        let is_same = (before.standing, &before.person) == (now.standing, &now.person);
+        before.approved.is_some() && !is_same && now.standing != Some(PairedStanding::Owner)
+    }
+}
+
 impl StoredPairing {
     /// Whether a conversation is theirs, by its name: the id of a chat, and that of a part of it.
     pub fn has_conversation(&self, name: &str) -> bool {
         let chat = name.split_once('/').map_or(name, |(chat, _)| chat);
         // In private some services have one id for a person and their chat, and others have two.
         chat == self.subject || self.conversation.as_deref() == Some(name)
+    }
+
+    /// The bot that they wrote to.
+    pub fn bot(&self) -> ChannelAccount {
+        ChannelAccount { channel: self.channel.clone(), account: self.account.clone() }
     }
 
     /// Whether they can be let in.
@@ -160,6 +189,25 @@ impl StoredPairing {
             (false, None, PairingSubject::Group) => "a group that waits".to_owned(),
         }
     }
+}
+
+/// The bots at which as many wait to be let in as may, of those who are known now.
+pub fn full_bots(pairings: &[StoredPairing]) -> BTreeSet<ChannelAccount> {
+    let is_waiting = |it: &&StoredPairing| it.approved.is_none() && it.revoked.is_none();
+    let mut waiting: BTreeMap<ChannelAccount, usize> = BTreeMap::new();
+    for pairing in pairings.iter().filter(is_waiting) {
+        *waiting.entry(pairing.bot()).or_default() += 1;
+    }
+    let full = waiting.into_iter().filter(|(_, waiting)| *waiting >= MOST_WAITING);
+    full.map(|(bot, _)| bot).collect()
+}
+
+/// When somebody else gets a code at a bot where as many wait as may, for people.
+pub fn describe_pairing_room() -> String {
+    format!(
+        "nobody else gets a code until one of them is let in, is refused, or has waited for \
+         {PAIRING_ROOM_MINUTES} minutes"
+    )
 }
 
 impl Store {
@@ -212,25 +260,30 @@ impl Store {
     }
 
     /// Lets in whoever waits under this number, or makes something else of who is let in. Only for
-    /// those who see the list.
+    /// those who see the list. What was still to be said to whom they were is said no more.
     pub async fn approve_pairing_by_number(
         &self,
         id: PairingId,
         grant: PairingGrant,
         at: Moment,
-    ) -> StoreResult<StoredPairing> {
+    ) -> StoreResult<StandingChange> {
         self.write(move |db| {
-            let known = must_exist(db, id)?;
-            let is_let_in = known.approved.is_some() && known.revoked.is_none();
-            match (&grant, known.kind) {
-                _ if known.is_waiting(at) => let_in(db, &known, &grant, at),
+            let before = must_exist(db, id)?;
+            let is_let_in = before.approved.is_some() && before.revoked.is_none();
+            let now = match (&grant, before.kind) {
+                _ if before.is_waiting(at) => let_in(db, &before, &grant, at)?,
                 (PairingGrant::Owner | PairingGrant::Guest(Some(_)), PairingSubject::Person)
                     if is_let_in =>
                 {
-                    set_standing(db, &known, &grant, known.approved.unwrap_or(at))
+                    set_standing(db, &before, &grant, before.approved.unwrap_or(at))?
                 }
-                _ => Err(StoreError::NotWaiting { pairing: id }.into()),
+                _ => return Err(StoreError::NotWaiting { pairing: id }.into()),
+            };
+            let change = StandingChange { before, now };
+            if change.is_lowered() {
+                withdraw_deliveries(db, &change.now, at)?;
             }
+            Ok(change)
         })
         .await
     }
@@ -243,9 +296,7 @@ impl Store {
                        WHERE id = ?1";
             db.execute(sql, [id.0, at.microseconds()])?;
             let revoked = must_exist(db, id)?;
-            let StoredPairing { channel, account, .. } = revoked.clone();
-            let account = ChannelAccount { channel, account };
-            channel_deliveries::withdraw(db, &account, at, |name| revoked.has_conversation(name))?;
+            withdraw_deliveries(db, &revoked, at)?;
             Ok(revoked)
         })
         .await
@@ -259,6 +310,18 @@ impl Store {
     ) -> StoreResult<bool> {
         let (account, conversation) = (account.clone(), conversation.to_owned());
         self.read(move |db| is_put_out(db, &account, &conversation)).await
+    }
+
+    /// Refuses a conversation in which nobody is to read what is made for such readers: they were
+    /// put out, or it is for the owner and they are somebody else.
+    pub async fn check_readers(
+        &self,
+        account: &ChannelAccount,
+        conversation: &str,
+        readers: AudienceKind,
+    ) -> StoreResult<()> {
+        let (account, conversation) = (account.clone(), conversation.to_owned());
+        self.read(move |db| check_readers(db, &account, &conversation, readers)).await
     }
 
     /// The conversations in which those whom a bot has let in as its owner talk to it alone.
@@ -277,14 +340,43 @@ impl Store {
 
 /// Whether those in a conversation were let in once and are not any more. Who was put out and let
 /// in again has two rows.
-pub(crate) fn is_put_out(
-    db: &SqlConnection,
-    account: &ChannelAccount,
-    conversation: &str,
-) -> DbResult<bool> {
+fn is_put_out(db: &SqlConnection, account: &ChannelAccount, conversation: &str) -> DbResult<bool> {
     let all = pairings_of_bot(db, account)?;
     let mut theirs = all.iter().filter(|pairing| pairing.has_conversation(conversation)).peekable();
     Ok(theirs.peek().is_some() && theirs.all(|pairing| pairing.revoked.is_some()))
+}
+
+/// See [`Store::check_readers`].
+pub(crate) fn check_readers(
+    db: &SqlConnection,
+    account: &ChannelAccount,
+    conversation: &str,
+    readers: AudienceKind,
+) -> DbResult<()> {
+    let place = || (account.channel.clone(), conversation.to_owned());
+    if is_put_out(db, account, conversation)? {
+        let (channel, chat) = place();
+        return Err(StoreError::PutOut { channel, chat }.into());
+    }
+    let all = pairings_of_bot(db, account)?;
+    let is_other = |pairing: &StoredPairing| {
+        pairing.revoked.is_none()
+            && pairing.has_conversation(conversation)
+            && pairing.standing != Some(PairedStanding::Owner)
+    };
+    match readers == AudienceKind::Owner && all.iter().any(is_other) {
+        false => Ok(()),
+        true => {
+            let (channel, chat) = place();
+            Err(StoreError::NotOwner { channel, chat }.into())
+        }
+    }
+}
+
+/// Has nothing more said of what was still to be said to somebody.
+fn withdraw_deliveries(db: &SqlConnection, pairing: &StoredPairing, at: Moment) -> DbResult<()> {
+    channel_deliveries::withdraw(db, &pairing.bot(), at, |name| pairing.has_conversation(name))?;
+    Ok(())
 }
 
 /// All who were let in by a bot at some time.
@@ -313,7 +405,7 @@ fn request(
                AND approved IS NULL AND revoked IS NULL";
     let count = |row: &SqlRow<'_>| row.get::<_, i64>("open");
     let open = db.first(sql, [&account.channel, &account.account], count)?.unwrap_or(0);
-    if open >= MOST_WAITING_PAIRINGS as i64 && !make_room(db, account, now)? {
+    if open >= MOST_WAITING as i64 && !make_room(db, account, now)? {
         return Ok(PairingRequest::Full);
     }
     let sql = "INSERT INTO pairings
@@ -412,8 +504,7 @@ fn let_in(
     let welcome: Option<Option<NewChannelDelivery>> =
         db.first(sql, [waiting.id.0], |row| rows::optional_json(row, "welcome"))?;
     if let Some(welcome) = welcome.flatten() {
-        let StoredPairing { channel, account, .. } = waiting.clone();
-        channel_deliveries::insert(db, &ChannelAccount { channel, account }, &welcome, at)?;
+        channel_deliveries::insert(db, &waiting.bot(), &welcome, at)?;
     }
     set_standing(db, waiting, grant, at)
 }

@@ -19,19 +19,21 @@ mod value;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::error::Error as _;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
 use postgres::{Client, NoTls, Row, Statement};
-use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::error::DbError;
+use crate::error::{DbError, StoreError};
 use crate::rows::DbResult;
 use crate::source::Pauses;
 use crate::sql::{ConnectionMode, SqlParam, SqlRow, SqlValue};
 use hints::ChangeHints;
+use tls::TlsConnector;
 use url::PostgresUrl;
 
 /// A server that says nothing for so long is gone.
@@ -55,7 +57,7 @@ pub(crate) struct PostgresServer {
     lease: Duration,
     hints: Arc<ChangeHints>,
     /// What encrypts connections, where they are to be; made with the first.
-    tls: OnceLock<Option<MakeRustlsConnect>>,
+    tls: OnceLock<Option<TlsConnector>>,
 }
 
 impl std::fmt::Debug for PostgresServer {
@@ -103,12 +105,26 @@ impl PostgresServer {
     }
 
     /// What encrypts connections, where they are to be.
-    fn tls(&self) -> DbResult<Option<&MakeRustlsConnect>> {
+    fn tls(&self) -> DbResult<Option<&TlsConnector>> {
         if let Some(tls) = self.tls.get() {
             return Ok(tls.as_ref());
         }
         let made = tls::connector(self.url.tls(), &self.url.to_string())?;
         Ok(self.tls.get_or_init(|| made).as_ref())
+    }
+
+    /// Why no encrypted connection was made.
+    fn tls_problem(&self, error: postgres::Error, tls: &TlsConnector) -> DbError {
+        // Whom nobody could reach, and who answered with a code, tell their own reasons.
+        let is_io = error.source().is_some_and(|cause| cause.is::<io::Error>());
+        let is_refused = !tls.is_begun() && !is_io && !error.is_closed() && error.code().is_none();
+        match error.source() {
+            Some(cause) if is_refused => {
+                let why = cause.to_string();
+                StoreError::Untrusted { url: self.url.to_string(), why }.into()
+            }
+            _ => error.into(),
+        }
     }
 
     fn try_connect(&self, mode: ConnectionMode) -> DbResult<PostgresConnection> {
@@ -121,7 +137,10 @@ impl PostgresServer {
             config.connect_timeout(self.patience);
         }
         let mut client = match self.tls()? {
-            Some(tls) => config.connect(tls.clone())?,
+            Some(tls) => {
+                let tls = tls.for_connection();
+                config.connect(tls.clone()).map_err(|error| self.tls_problem(error, &tls))?
+            }
             None => config.connect(NoTls)?,
         };
         if mode == ConnectionMode::Writing {
@@ -277,7 +296,7 @@ struct ClientCell(Option<Client>);
 
 impl ClientCell {
     fn get(&mut self) -> DbResult<&mut Client> {
-        self.0.as_mut().ok_or_else(|| crate::error::StoreError::Closed.into())
+        self.0.as_mut().ok_or_else(|| StoreError::Closed.into())
     }
 }
 

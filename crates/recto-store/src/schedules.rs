@@ -5,7 +5,7 @@
 //! run whose process has ended can be taken over, like a turn.
 
 use crate::sql::{SqlConnection, SqlRow, params};
-use recto_context::{Message, MessageBody, MessageId};
+use recto_context::{AudienceKind, Message, MessageBody, MessageId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -126,7 +126,18 @@ pub struct AnswerPlace {
     /// What is to stand in it.
     pub bodies: Vec<MessageBody>,
     /// What the bot of a chat is to say, where the session is held in one.
-    pub post: Option<(ChannelAccount, NewChannelDelivery)>,
+    pub post: Option<AnswerPost>,
+}
+
+/// What the bot of a chat is to say of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AnswerPost {
+    /// The bot.
+    pub account: ChannelAccount,
+    /// What it is to say.
+    pub delivery: NewChannelDelivery,
+    /// For whom the answer was made.
+    pub readers: AudienceKind,
 }
 
 /// A time that has come, to be made a run by whoever is first.
@@ -353,8 +364,9 @@ impl Store {
 
     /// Ends a run of this process and puts its answer into another session, and into the outbox
     /// of its chat: all of it or nothing. Gives the number of the first message. Refused as
-    /// [`StoreError::Busy`] while a turn of that session is open, and as [`StoreError::PutOut`]
-    /// where those who would read it are let in no longer.
+    /// [`StoreError::Busy`] while a turn of that session is open, and as [`StoreError::PutOut`] or
+    /// [`StoreError::NotOwner`] where those who would read it are let in no longer, or not as those
+    /// for whom it was made.
     pub async fn end_run_into(
         &self,
         run: RunId,
@@ -375,12 +387,8 @@ impl Store {
             });
             let packed = packed.collect::<StoreResult<Vec<_>>>()?;
             end_run(db, owners.own(), run, &ending)?;
-            if let Some((account, delivery)) = post {
-                let conversation = &delivery.conversation;
-                if pairings::is_put_out(db, account, conversation)? {
-                    let (channel, chat) = (account.channel.clone(), conversation.clone());
-                    return Err(StoreError::PutOut { channel, chat }.into());
-                }
+            if let Some(AnswerPost { account, delivery, readers }) = post {
+                pairings::check_readers(db, account, &delivery.conversation, *readers)?;
                 channel_deliveries::insert(db, account, delivery, ending.at)?;
             }
             transcript::append(db, session, MessagePlace::NoTurn, &packed)?;

@@ -33,7 +33,7 @@ use confine::confine_process;
 #[cfg(target_os = "linux")]
 use enclose::end_like;
 #[cfg(target_os = "linux")]
-pub(crate) use enclose::{ENCLOSE, WITH_NETWORK, WITHOUT_NETWORK};
+pub(crate) use enclose::{ENCLOSE, REAP, WITH_NETWORK, WITHOUT_NETWORK};
 pub(crate) use join::{JOIN, JOINED};
 pub(crate) use keep::{KEEP, KEPT, LET_GO};
 pub use own_executable::own_executable;

@@ -54,7 +54,7 @@ pub use options::{
     ServerKey, ServerOptions, ServerSandbox, ServerTransport, ToolOptions,
 };
 pub use policy::{ApprovalMode, ToolPermission, ToolPolicy};
-pub use process::may_be_program;
+pub use process::{PeerStanding, peer_standing};
 pub use sandbox::{Guards, MemoryGuard, NoControlGroup, ProgramReach, ViewGuard, guards};
 pub use shorten::shorten;
 pub use tool::{

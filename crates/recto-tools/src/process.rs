@@ -33,7 +33,7 @@ use tokio::time::{sleep, timeout};
 
 pub(crate) use capture::CapturedOutput;
 use capture::OutputCapture;
-pub use confined_peers::may_be_program;
+pub use confined_peers::{PeerStanding, peer_standing};
 pub(crate) use control_groups::{CallGroup, memory_guard};
 pub(crate) use group::ProcessGroup;
 pub(crate) use keeper::Keeper;

@@ -5,15 +5,12 @@
 
 mod otlp;
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::Arc;
 
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use recto_agent::CONTENTS;
-use recto_fs::private_options;
-use rustix::fs::OFlags;
+use recto_fs::append_private;
 use tracing::Metadata;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::FilterFn;
@@ -93,11 +90,7 @@ fn is_wanted(about: &Metadata<'_>, contents: bool) -> bool {
 fn log_layer(log: &LogSettings, usual: UsualLog) -> CliResult<Option<BoxedLayer>> {
     let writer = match (&log.file, usual) {
         (Some(path), _) => {
-            // Where tools can write, one could have put a link there to a file of a person's.
-            let flags = OFlags::NOFOLLOW.bits().cast_signed();
-            let mut options = private_options();
-            let file = options.append(true).create(true).custom_flags(flags).open(path);
-            let file: File = file.map_err(|error| {
+            let file = append_private(path).map_err(|error| {
                 CliFailure::new(format!("cannot write the log {}", path.display()))
                     .because(&error)
                     .hint("name another file as `log.file`")

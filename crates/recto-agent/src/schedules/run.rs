@@ -10,9 +10,9 @@ use recto_context::{
     AudienceKind, ContentPart, MessageBody, Reveal, UserMessage, reveal, visible_text,
 };
 use recto_store::{
-    AnswerDelivery, AnswerPlace, ChannelAccount, Moment, NewChannelDelivery, RowId, RunEnding,
-    RunStart, SessionId, StoreError, StoredMessage, StoredRun, StoredSchedule, StoredTurn,
-    TurnEnding, TurnId, TurnOwner, TurnStatus, run_post_key,
+    AnswerDelivery, AnswerPlace, AnswerPost, ChannelAccount, Moment, NewChannelDelivery, RowId,
+    RunEnding, RunStart, SessionId, StoreError, StoredMessage, StoredRun, StoredSchedule,
+    StoredTurn, TurnEnding, TurnId, TurnOwner, TurnStatus, run_post_key,
 };
 use serde_json::json;
 use tokio::time::sleep;
@@ -290,7 +290,7 @@ impl Agent {
                 }
                 Err(StoreError::Busy { .. }) => sleep(DELIVERY_PAUSE).await,
                 // Nobody is to read it there any more.
-                Err(error @ StoreError::PutOut { .. }) => {
+                Err(error @ (StoreError::PutOut { .. } | StoreError::NotOwner { .. })) => {
                     let delivery = Some(AnswerDelivery::Failed { problem: error.to_string() });
                     let ending = RunEnding { delivery, ..ending };
                     return Ok(self.store().end_run(run.id, ending).await?);
@@ -330,7 +330,7 @@ fn chat_post(
     view: &ScheduleView,
     run: &StoredRun,
     answer: &str,
-) -> (ChannelAccount, NewChannelDelivery) {
+) -> AnswerPost {
     let Conversation { surface, account, name, who, .. } = chat;
     let (chat, thread) = split_chat_name(name);
     let account = ChannelAccount { channel: surface.clone(), account: account.clone() };
@@ -345,7 +345,7 @@ fn chat_post(
         }),
         content: Some(json!({"markdown": markdown})),
     };
-    (account, delivery)
+    AnswerPost { account, delivery, readers: *who }
 }
 
 /// The last words of a turn.

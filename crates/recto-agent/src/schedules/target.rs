@@ -1,6 +1,6 @@
 //! Where the answer of a schedule's run goes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use recto_context::Audience;
 use recto_store::{
@@ -88,20 +88,15 @@ impl DeliveryTarget {
         }
     }
 
-    /// Refuses a place that is gone, or whose people are let in no longer.
+    /// Refuses a place that is gone, or whose people are let in no longer, or not as those whom it
+    /// was for.
     pub(crate) async fn must_be_open(&self, agent: &Agent) -> AgentResult {
         match self {
             DeliveryTarget::OwnSession => Ok(()),
             DeliveryTarget::Session(_) => self.find(agent).await.map(drop),
-            DeliveryTarget::Chat(Conversation { surface, account, name, .. }) => {
+            DeliveryTarget::Chat(Conversation { surface, account, name, who, .. }) => {
                 let bot = ChannelAccount { channel: surface.clone(), account: account.clone() };
-                match agent.store().is_put_out(&bot, name).await? {
-                    false => Ok(()),
-                    true => {
-                        let (channel, chat) = (surface.clone(), name.clone());
-                        Err(StoreError::PutOut { channel, chat }.into())
-                    }
-                }
+                Ok(agent.store().check_readers(&bot, name, *who).await?)
             }
         }
     }
@@ -151,10 +146,11 @@ impl Agent {
             None => (None, typed),
         };
         let is_meant = |account: &str| bot.is_none_or(|bot| bot.trim_start_matches('@') == account);
-        let moved = self.moved_chats(surface, &all).await?;
+        let bots: HashSet<&str> = all.iter().map(|(key, _)| key.account.as_str()).collect();
+        let former = self.former_names(surface, &bots, chat).await?;
         let is_named = |key: &BindingKey| {
-            let name = &key.conversation;
-            name == chat || moved.contains(&(key.account.clone(), name.clone(), chat.to_owned()))
+            let named = (key.account.clone(), key.conversation.clone());
+            key.conversation == chat || former.contains(&named)
         };
         let mut meant = all.iter().filter(|(key, _)| is_named(key) && is_meant(&key.account));
         let Some((key, session)) = meant.next() else {
@@ -178,30 +174,28 @@ impl Agent {
 }
 
 impl Agent {
-    /// The conversations whose chat has another id by now: the bot, the conversation's name, and
-    /// the name that it would have by the new id.
-    async fn moved_chats(
+    /// The names that a conversation had at each of these bots while its chat had another id.
+    async fn former_names(
         &self,
         surface: &str,
-        all: &[(BindingKey, StoredSession)],
-    ) -> AgentResult<HashSet<(String, String, String)>> {
-        let mut moved = HashSet::new();
-        let bots: HashSet<&str> = all.iter().map(|(key, _)| key.account.as_str()).collect();
+        bots: &HashSet<&str>,
+        name: &str,
+    ) -> AgentResult<HashSet<(String, String)>> {
+        let (chat, thread) = split_chat_name(name);
+        let mut names = HashSet::new();
         for account in bots {
-            let bot = ChannelAccount { channel: surface.to_owned(), account: account.to_owned() };
-            let moves: HashMap<String, String> =
-                self.store().channel_moves(&bot).await?.into_iter().collect();
-            for (key, _) in all.iter().filter(|(key, _)| key.account == account) {
-                let (chat, thread) = split_chat_name(&key.conversation);
-                let Some(current) = moves.get(chat) else { continue };
+            let account = (*account).to_owned();
+            let bot = ChannelAccount { channel: surface.to_owned(), account: account.clone() };
+            let moves = self.store().channel_moves(&bot).await?;
+            for (former, _) in moves.into_iter().filter(|(_, current)| current == chat) {
                 let name = match thread {
-                    Some(thread) => format!("{current}/{thread}"),
-                    None => current.clone(),
+                    Some(thread) => format!("{former}/{thread}"),
+                    None => former,
                 };
-                moved.insert((account.to_owned(), key.conversation.clone(), name));
+                names.insert((account.clone(), name));
             }
         }
-        Ok(moved)
+        Ok(names)
     }
 }
 

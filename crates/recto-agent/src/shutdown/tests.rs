@@ -147,3 +147,15 @@ fn nothing_is_left_of_an_agent_that_nobody_has_any_more() {
         assert!(shared.upgrade().is_none());
     });
 }
+
+#[test]
+fn who_waits_for_a_turn_that_was_left_is_a_person_who_asked_just_now() {
+    let attended = SessionSettings::default().to_store();
+    let unattended = SessionSettings { unattended: true, ..SessionSettings::default() }.to_store();
+    let now = Moment::now();
+    assert!(is_awaited(now, [&attended, &attended]));
+    assert!(!is_awaited(now, [&unattended, &attended]), "a schedule has begun it");
+    assert!(!is_awaited(now, [&attended, &unattended]), "it is in the session of a sub-agent");
+    let long_ago = Moment::new(now.timestamp() - Duration::from_secs(301));
+    assert!(!is_awaited(long_ago, [&attended, &attended]));
+}

@@ -157,13 +157,34 @@ fn close_calls(
 ) {
     for call in calls {
         let result = results.iter().find(|result| *result.call.0 == *call.id);
-        let text = result.map_or_else(|| Text::from(NO_RESULT), |result| result.text.clone());
+        let text =
+            result.map_or_else(|| Text::from(HandedResult::MISSING), |result| result.text.clone());
         brought.push(session, call.result(text));
     }
 }
 
-const NO_RESULT: &str =
-    "no result: the client went on with another message; whether the call was run is unknown";
+/// What stands as the result of a call that was handed to a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HandedResult<'a> {
+    /// What the client brought.
+    Brought(&'a str),
+    /// Nothing: the client went on without it.
+    Missing,
+}
+
+impl<'a> HandedResult<'a> {
+    /// What models read in place of a result that never came.
+    pub const MISSING: &'static str =
+        "no result: the client went on with another message; whether the call was run is unknown";
+
+    /// Reads the text of a result.
+    pub fn read(text: &'a str) -> Self {
+        match text == Self::MISSING {
+            true => HandedResult::Missing,
+            false => HandedResult::Brought(text),
+        }
+    }
+}
 
 /// Calls that were handed to a client and wait for their results.
 #[derive(Debug)]

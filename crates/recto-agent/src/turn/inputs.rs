@@ -9,7 +9,7 @@ use recto_context::mode::{self, ModeMark, ModeQuestion, ModeReason, ModeSetting}
 use recto_context::{
     Audience, Bootstrap, Calibration, Catalog, ContextMode, HistorySummary, ImageRender, ItemId,
     MemorySnapshot, Message, MessageBody, MessageStamp, Mode, ModeDecision, PickPlacement,
-    SessionItem, SpeakerName, SummaryBy, Tokens, Window, has_tools, visible_text,
+    SessionItem, SpeakerName, SummaryBy, Tokens, Window, has_tools, sender_words, visible_text,
 };
 use recto_llm::{FeatureSupport, LlmError};
 use recto_store::StoredSession;
@@ -331,7 +331,7 @@ impl TurnInputs {
                     &entry.layout,
                 ),
             found: found.for_tools.as_ref(),
-            message: &without_mentions(message),
+            message: &without_mentions(sender_words(message)),
         })
     }
 }

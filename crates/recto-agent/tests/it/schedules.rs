@@ -6,8 +6,8 @@ use expect_test::expect;
 use jiff::{SignedDuration, Timestamp};
 use recto_agent::{
     Actor, ActorRole, Agent, AgentError, Conversation, DeliveryTarget, EventCursor, EventKind,
-    Inbound, PlanError, ScheduleHealth, SchedulePlan, ScheduleRequest, ScheduleSettings, put_out,
-    schedule_tool,
+    Inbound, PlanError, ScheduleHealth, SchedulePlan, ScheduleRequest, ScheduleSettings,
+    change_standing, put_out, schedule_tool,
 };
 use recto_context::{ContextMode, MessageId};
 use recto_fakes::{AnswerGate, FakeAnswer, FakeCall, FakeServer};
@@ -569,6 +569,71 @@ fn who_is_put_out_hears_nothing_that_was_under_way() {
         // Who is let in again is written to again.
         let_in(agent.store(), "1", "71").await;
         assert!(!agent.store().is_put_out(&bot, "71").await.unwrap());
+    });
+}
+
+#[test]
+fn who_is_the_owner_no_longer_hears_nothing_that_was_for_the_owner() {
+    let gate = AnswerGate::new();
+    let fake = FakeServer::openai().answer(FakeAnswer::text("High.").held(&gate)).start();
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let store = agent.store();
+        let pairing = let_in(store, "1", "71").await;
+        let guest = || PairingGrant::Guest(Some("ann".to_owned()));
+        let report = change_standing(store, &owner(), pairing, PairingGrant::Owner).await.unwrap();
+        assert_eq!(report.removed, []);
+        let bot = ChannelAccount { channel: "discord".to_owned(), account: "bot".to_owned() };
+        let target = Conversation::in_private("discord", "bot", "71", &owner());
+        let request = || every_hour(DeliveryTarget::Chat(target.clone()));
+        agent.add_schedule(&owner(), request()).await.unwrap();
+        let begun = agent.start_schedule(&owner(), "tide").await.unwrap();
+        arrival(&gate, 1).await;
+        let ann = Actor::new("ann", "Ann", ActorRole::Paired);
+        let refused = change_standing(store, &ann, pairing, guest()).await;
+        assert!(matches!(refused, Err(AgentError::NotAllowed { .. })), "{refused:?}");
+        let report = change_standing(store, &owner(), pairing, guest()).await.unwrap();
+        let removed: Vec<_> = report.removed.iter().map(|schedule| &*schedule.name).collect();
+        assert_eq!(removed, ["tide"]);
+        gate.open();
+        // What ran by then is not said there, and nothing of the kind can be asked for again.
+        let [run] = &runs_over(store, 1).await[..] else { panic!("not one") };
+        let problem = "those in `discord:71` are not the owner".to_owned();
+        assert_eq!(run.id, begun.id);
+        assert_eq!(run.delivery, Some(AnswerDelivery::Failed { problem: problem.clone() }));
+        assert_eq!(store.open_deliveries(&bot).await.unwrap(), []);
+        let refused = agent.add_schedule(&owner(), request()).await.unwrap_err();
+        assert_eq!(refused.to_string(), problem);
+        // The same again changes nothing.
+        let target = Conversation::in_private("discord", "bot", "71", &ann);
+        agent.add_schedule(&owner(), every_hour(DeliveryTarget::Chat(target))).await.unwrap();
+        let report = change_standing(store, &owner(), pairing, guest()).await.unwrap();
+        assert_eq!(report.removed, []);
+    });
+}
+
+#[test]
+fn turns_of_who_is_the_owner_no_longer_are_stopped() {
+    let gate = AnswerGate::new();
+    let fake = FakeServer::openai().answer(FakeAnswer::text("High.").held(&gate)).start();
+    let bench = Bench::new();
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let store = agent.store();
+        let pairing = let_in(store, "1", "71").await;
+        change_standing(store, &owner(), pairing, PairingGrant::Owner).await.unwrap();
+        let chat = Conversation::in_private("discord", "bot", "71", &owner());
+        let session = agent.find_or_begin(&owner(), &chat).await.unwrap().id;
+        let inbound = Inbound::text(&owner(), "the tide?");
+        let _asked = crate::support::submit_inbound(&agent, session, inbound).await;
+        arrival(&gate, 1).await;
+        let [turn] = &store.open_turns().await.unwrap().turns[..] else { panic!("not one") };
+        let guest = PairingGrant::Guest(Some("ann".to_owned()));
+        change_standing(store, &owner(), pairing, guest).await.unwrap();
+        let stopped = store.turn(turn.id).await.unwrap().unwrap();
+        assert!(stopped.stop_by.is_some() || stopped.ended.is_some());
+        gate.open();
     });
 }
 

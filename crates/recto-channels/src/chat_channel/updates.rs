@@ -7,7 +7,7 @@ use recto_agent::{
     Actor, Agent, AgentError, ApprovalQuestion, ChatCommand, CommandReply, Conversation, Inbound,
     InboundReading, Submission, SurfaceMessage,
 };
-use recto_context::{ContentPart, ContextLimits, one_line};
+use recto_context::{ContentPart, ContextLimits, add_overheard, one_line};
 use recto_store::{
     ChannelUpdate, Moment, NewChannelDelivery, OverheardMessage, StoreError, StoreResult,
     StoredApproval, StoredSession,
@@ -24,8 +24,8 @@ use crate::incoming::{
 use crate::lines::indented;
 use crate::service::{ChatService, ReplyTarget};
 use crate::words::{
-    HIDDEN_MESSAGE, NOTHING_SAID, STILL_WAITING, TOO_MANY_WAIT, TOO_MANY_WAIT_LOG, UNKNOWN_KIND,
-    answer_words, error_words, greeting, pairing_words, problem_words, question_first, reply_words,
+    HIDDEN_MESSAGE, NOTHING_SAID, STILL_WAITING, UNKNOWN_KIND, answer_words, error_words, greeting,
+    pairing_words, problem_words, question_first, reply_words, too_many_wait, too_many_wait_log,
     welcome,
 };
 
@@ -279,13 +279,13 @@ impl<S: ChatService> ChatChannel<S> {
 
     /// What somebody is told who gets no code because too many wait: once. The log has it, too.
     fn turn_away(&self, update: &ChannelUpdate, message: &IncomingMessage) -> UpdateReplies {
-        self.log_once("", TOO_MANY_WAIT_LOG);
+        self.log_once("", &too_many_wait_log());
         let chat = match message.place.group {
             Some(_) => &message.place.chat,
             None => &message.sender.id,
         };
-        let is_new = self.is_first_time(chat, TOO_MANY_WAIT);
-        is_new.then(|| self.note(update, message, TOO_MANY_WAIT.to_owned())).into_iter().collect()
+        let is_new = self.turned_away.lock().insert_new(chat.clone());
+        is_new.then(|| self.note(update, message, too_many_wait())).into_iter().collect()
     }
 
     /// What somebody is told once they are let in, who has to wait for that.
@@ -359,8 +359,7 @@ impl<S: ChatService> ChatChannel<S> {
         else {
             return Ok(());
         };
-        let text = format!("{text}\n\nSaid before in this group:\n{}", lines.join("\n"));
-        inbound.content[0] = ContentPart::Text(text.trim_start().into());
+        inbound.content[0] = ContentPart::Text(add_overheard(text, &lines).into());
         Ok(())
     }
 

@@ -63,7 +63,7 @@ impl std::fmt::Display for TelegramMessageId {
 impl TelegramMessageId {
     /// The id of a message that was sent. What else Telegram says of it, such as the message that it
     /// answers, may be of a kind that is not known here.
-    fn of_sent(message: &Value) -> Option<Self> {
+    fn from_sent(message: &Value) -> Option<Self> {
         let number = message["message_id"].as_i64()?;
         Some(TelegramMessageId {
             chat: message["chat"]["id"].as_i64()?,
@@ -171,7 +171,7 @@ impl ChatService for TelegramService {
             send_within(&self.bot, call, CALL_LIMIT)
         });
         let sent = sent.await.map_err(|error| service_error(&error))?;
-        let id = TelegramMessageId::of_sent(&sent).ok_or_else(|| {
+        let id = TelegramMessageId::from_sent(&sent).ok_or_else(|| {
             ChatServiceError::Unavailable("Telegram does not say what it made of it".to_owned())
         })?;
         Ok(MadeMessage { id: id.to_string(), says_it: false })

@@ -7,13 +7,12 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
-use std::sync::{Arc, OnceLock};
 
 use axum::extract::Request;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
-use recto_tools::may_be_program;
 
+use super::caller_process::CallerProcess;
 use super::permits::CallerKey;
 use super::route_class::RouteClass;
 use crate::problem::{ApiProblem, ApiResult};
@@ -48,17 +47,6 @@ pub(crate) struct RequestArrival {
     pub(super) origin: RequestOrigin,
     forwarding: Forwarding,
     caller: CallerProcess,
-}
-
-/// What is known of the process at the other end of a connection; looked up once, where it counts.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct CallerProcess(Arc<OnceLock<bool>>);
-
-impl CallerProcess {
-    /// Whether it may be a program that Recto runs for a model.
-    fn may_be_program(&self, address: ConnectionAddress) -> bool {
-        *self.0.get_or_init(|| may_be_program(address.peer, address.local))
-    }
 }
 
 /// Whether a proxy has passed a request on.
@@ -160,13 +148,17 @@ impl RequestArrival {
         self.address.local.port()
     }
 
-    /// Whether whoever called sits at this machine, as far as can be told: a person does, with
-    /// programs of their own, and not what Recto confines.
-    pub(super) fn is_local(&self) -> bool {
+    /// Whether the request came from this machine, as far as can be told.
+    fn is_local(&self) -> bool {
         self.peer().is_loopback()
             && self.standing == HostStanding::Loopback
             && self.forwarding == Forwarding::Direct
-            && !self.caller.may_be_program(self.address)
+    }
+
+    /// Whether a person at this machine called, with a program of their own and not with what Recto
+    /// confines.
+    pub(super) async fn is_from_local_person(&self) -> bool {
+        self.is_local() && !self.caller.may_be_program(self.address).await
     }
 
     /// Whether the browser reached us by TLS, which then somebody in front of us speaks: only

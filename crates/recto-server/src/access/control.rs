@@ -121,8 +121,8 @@ impl AccessControl {
     }
 
     /// Whether whoever calls from there is the owner, unless they show something else.
-    pub(super) fn is_owner_place(&self, arrival: &RequestArrival) -> bool {
-        self.options.owner == OwnerAccess::ByPlace && arrival.is_local()
+    pub(super) async fn is_owner_place(&self, arrival: &RequestArrival) -> bool {
+        self.options.owner == OwnerAccess::ByPlace && arrival.is_from_local_person().await
     }
 
     /// Counts a request of somebody, and gives the permission that it holds while it is under way.

@@ -69,23 +69,30 @@ pub(super) async fn identify(
     headers: &HeaderMap,
 ) -> Result<Option<CallerIdentity>, AccessRefusal> {
     let access = gateway.access();
-    let is_owner = access.is_owner_place(arrival);
-    match read_authorization(headers) {
-        Authorization::Bearer(secret) if is_owner && is_placeholder(secret, class) => {}
-        Authorization::Bearer(secret) => {
+    let authorization = read_authorization(headers);
+    // A token says who somebody is wherever they are, so the place is looked at without one alone.
+    let counts_by_place = match authorization {
+        Authorization::Bearer(secret) => is_placeholder(secret, class),
+        Authorization::Unreadable => class == RouteClass::Door,
+        Authorization::Absent => false,
+    };
+    let is_unneeded = counts_by_place && access.is_owner_place(arrival).await;
+    match authorization {
+        Authorization::Bearer(secret) if !is_unneeded => {
             let guesser = arrival.stranger_key();
             let token = access.verifier().verify(gateway.store(), secret, guesser).await;
             let token = token.map_err(|refusal| refuse_token(gateway, refusal))?;
             return Ok(Some(CallerIdentity::of_holder(&token, None)));
         }
-        Authorization::Unreadable if is_owner && class == RouteClass::Door => {}
-        Authorization::Unreadable => return Err(AccessRefusal::wrong_token(gateway)),
-        Authorization::Absent => {}
+        Authorization::Unreadable if !is_unneeded => {
+            return Err(AccessRefusal::wrong_token(gateway));
+        }
+        Authorization::Bearer(_) | Authorization::Unreadable | Authorization::Absent => {}
     }
     if let Some(identity) = identify_cookie(gateway, arrival, headers).await? {
         return Ok(Some(identity));
     }
-    Ok(is_owner.then(|| CallerIdentity {
+    Ok(access.is_owner_place(arrival).await.then(|| CallerIdentity {
         actor: gateway.owner().clone(),
         credential: CallerCredential::Place,
         key: CallerKey::Owner,

@@ -8,7 +8,7 @@ use percent_encoding::percent_decode_str;
 use postgres::Config;
 use postgres::config::{Host, SslMode};
 
-use super::tls::{TlsMode, TlsWish};
+use super::tls::{TlsMode, TlsOptions};
 
 /// Where a PostgreSQL server has the store: `postgres://USER@HOST:PORT/DATABASE`.
 #[derive(Clone, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct PostgresUrl {
     /// What the client reads: all but what it says of certificates.
     text: String,
     password: Option<String>,
-    tls: TlsWish,
+    tls: TlsOptions,
 }
 
 /// The text can't be the address of a database.
@@ -37,6 +37,12 @@ pub enum PostgresUrlError {
     /// It says in an unknown way how the connection is to be encrypted.
     #[error("its `sslmode` is none of `disable`, `require`, `verify-ca` and `verify-full`")]
     TlsMode,
+    /// It names certificates that nothing would be checked against.
+    #[error("it has an `sslrootcert`, and no `sslmode` with which certificates are checked")]
+    UnusedRoots,
+    /// It says more of how to encrypt than is understood here.
+    #[error("it says more of TLS than `sslmode` and `sslrootcert`")]
+    TlsOption,
     /// It wants to encrypt what does not leave the machine.
     #[error("it asks for TLS over a socket of this machine, where there is none")]
     TlsOverSocket,
@@ -64,7 +70,7 @@ impl PostgresUrl {
     }
 
     /// How its connections are encrypted.
-    pub(super) fn tls(&self) -> &TlsWish {
+    pub(super) fn tls(&self) -> &TlsOptions {
         &self.tls
     }
 
@@ -93,6 +99,13 @@ impl FromStr for PostgresUrl {
         let (text, tls) = take_tls(text)?;
         // What the parser says could quote the password.
         let config: Config = text.parse().map_err(|_| PostgresUrlError::Form)?;
+        // Whatever the client has read of it was not read here, and would not be followed.
+        let defaults = Config::new();
+        if config.get_ssl_mode() != defaults.get_ssl_mode()
+            || config.get_ssl_negotiation() != defaults.get_ssl_negotiation()
+        {
+            return Err(PostgresUrlError::TlsOption);
+        }
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(PostgresUrlError::NoHost);
         }
@@ -108,20 +121,34 @@ impl FromStr for PostgresUrl {
 }
 
 /// Takes out of an address what the client's parser does not know, or not all of: how to encrypt.
-fn take_tls(text: &str) -> Result<(String, TlsWish), PostgresUrlError> {
-    let mut tls = TlsWish::default();
-    let Some((front, query)) = text.split_once('?') else { return Ok((text.to_owned(), tls)) };
+/// As that parser does, it takes all before the first `@` for the user and the password, whatever
+/// stands in it.
+fn take_tls(text: &str) -> Result<(String, TlsOptions), PostgresUrlError> {
+    let mut tls = TlsOptions::default();
+    let host = text.find('@').unwrap_or(0);
+    let Some(mark) = text[host..].find('?') else { return Ok((text.to_owned(), tls)) };
+    let (front, query) = (&text[..host + mark], &text[host + mark + 1..]);
     let mut kept = Vec::new();
     for pair in query.split('&') {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let value = percent_decode_str(value).decode_utf8().map_err(|_| PostgresUrlError::Form)?;
-        match name {
+        let decode = |text| percent_decode_str(text).decode_utf8();
+        let name = decode(name).map_err(|_| PostgresUrlError::Form)?;
+        let value = decode(value).map_err(|_| PostgresUrlError::Form)?;
+        match name.as_ref() {
             "sslmode" => {
                 tls.mode = TlsMode::find(&value).ok_or(PostgresUrlError::TlsMode)?;
             }
-            "sslrootcert" => tls.roots = Some(PathBuf::from(value.as_ref())),
+            "sslrootcert" => {
+                tls.roots = Some(PathBuf::from(value.as_ref())).filter(|_| !value.is_empty());
+            }
             _ => kept.push(pair),
         }
+    }
+    match (tls.mode, &tls.roots) {
+        (TlsMode::Disable, Some(_)) => return Err(PostgresUrlError::UnusedRoots),
+        // PostgreSQL's own programs read it so, too.
+        (TlsMode::Require, Some(_)) => tls.mode = TlsMode::VerifyCa,
+        _ => {}
     }
     let kept = kept.join("&");
     let mark = if kept.is_empty() { "" } else { "?" };
@@ -195,12 +222,39 @@ mod tests {
             .parse()
             .unwrap();
         let roots = Some(PathBuf::from("/etc/a b.pem"));
-        assert_eq!(*url.tls(), TlsWish { mode: TlsMode::VerifyFull, roots });
+        assert_eq!(*url.tls(), TlsOptions { mode: TlsMode::VerifyFull, roots });
         assert_eq!(url.to_string(), "postgres://ada@host:5432/recto?sslmode=verify-full");
         assert_eq!(url.config().get_ssl_mode(), SslMode::Require);
         assert_eq!(url.config().get_connect_timeout().map(|time| time.as_secs()), Some(7));
+        let trusting: PostgresUrl =
+            "postgres://host/recto?sslmode=require&sslrootcert=/a.pem".parse().unwrap();
+        assert_eq!(trusting.tls().mode, TlsMode::VerifyCa);
         let plain: PostgresUrl = "postgres://host/recto".parse().unwrap();
         assert_eq!(plain.config().get_ssl_mode(), SslMode::Disable);
+    }
+
+    /// Promise: `database-by-tls`
+    #[test]
+    fn no_way_to_write_it_leaves_a_connection_in_the_clear() {
+        for text in [
+            "postgres://ada:pa?ss@host/recto?sslmode=require",
+            "postgres://ada:pa?sslmode=disable&ss@host/recto?sslmode=require",
+            "postgres://ada@host/recto?ssl%6dode=require",
+            "postgres://ada@host/recto?connect_timeout=7&sslmode=requir%65",
+        ] {
+            let url: PostgresUrl = text.parse().unwrap();
+            assert_eq!(url.config().get_ssl_mode(), SslMode::Require, "{text}");
+        }
+        let refused = |text: &str| text.parse::<PostgresUrl>().unwrap_err();
+        // A name that goes on behind an `&`, as the client reads it.
+        let joined = refused("postgres://ada@host/recto?x&sslmode=require");
+        assert_eq!(joined, PostgresUrlError::Form);
+        let direct = refused("postgres://host/recto?sslmode=require&sslnegotiation=direct");
+        assert_eq!(direct, PostgresUrlError::TlsOption);
+        for mode in ["", "&sslmode=disable"] {
+            let roots = refused(&format!("postgres://host/recto?sslrootcert=/a.pem{mode}"));
+            assert_eq!(roots, PostgresUrlError::UnusedRoots);
+        }
     }
 
     #[test]

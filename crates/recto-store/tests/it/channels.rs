@@ -1,5 +1,6 @@
 //! What bots of chats were sent and have to say, and who is let in there.
 
+use recto_context::AudienceKind;
 use recto_store::{
     ChannelAccount, ChannelCursor, ChannelHealthState, DeliveryEnding, NewChannelDelivery,
     NewChannelUpdate, NewPairing, OverheardMessage, PairedStanding, PairingGrant, PairingRequest,
@@ -165,12 +166,22 @@ async fn codes_end_few_wait_and_guesses_are_counted() {
     let told = store.open_deliveries(&bot).await.unwrap().len();
     let raised = store.approve_pairing_by_number(paired.id, PairingGrant::Owner, at(3_664));
     let raised = raised.await.unwrap();
+    assert!(!raised.is_lowered());
+    let raised = raised.now;
     assert_eq!((raised.standing, raised.person.as_deref()), (Some(PairedStanding::Owner), None));
     assert_eq!(raised.approved, paired.approved);
+    assert_eq!(store.open_deliveries(&bot).await.unwrap().len(), told);
+    let readers = |who| store.check_readers(&bot, "0", who);
+    readers(AudienceKind::Owner).await.unwrap();
     let anna = PairingGrant::Guest(Some("anna".into()));
     let lowered = store.approve_pairing_by_number(paired.id, anna, at(3_665)).await.unwrap();
-    assert_eq!(lowered.describe(), "person anna");
-    assert_eq!(store.open_deliveries(&bot).await.unwrap().len(), told);
+    assert!(lowered.is_lowered());
+    assert_eq!(lowered.now.describe(), "person anna");
+    // What was for the owner is not said to them any more.
+    assert!(store.open_deliveries(&bot).await.unwrap().len() < told);
+    let refused = readers(AudienceKind::Owner).await.unwrap_err();
+    assert!(matches!(refused, StoreError::NotOwner { .. }), "{refused}");
+    readers(AudienceKind::Guest).await.unwrap();
     let revoked = store.revoke_pairing(paired.id, at(7_260)).await.unwrap();
     assert!(revoked.revoked.is_some());
     assert_eq!(store.find_paired(&bot, "0").await.unwrap(), None);

@@ -1,5 +1,6 @@
 //! Encrypted connections, to a cluster of its own that takes no others over the network.
 
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -88,6 +89,7 @@ async fn a_database_is_reached_by_tls_and_only_the_one_that_is_meant() {
         assert!(matches!(error, StoreError::Untrusted { .. }), "{mode}: {error}");
     }
     cluster.open("127.0.0.1", "sslmode=require").unwrap();
+    cluster.open("127.0.0.1", &verified("require")).unwrap();
 
     // A file that has no certificates is named.
     let empty = cluster.folder.path().join("pg_none.crt");
@@ -98,4 +100,25 @@ async fn a_database_is_reached_by_tls_and_only_the_one_that_is_meant() {
     // Without TLS this server lets nobody in.
     let error = cluster.open("localhost", "sslmode=disable").unwrap_err();
     assert!(matches!(error, StoreError::LogInRefused { .. }), "{error}");
+}
+
+#[test]
+fn a_server_without_tls_is_not_trusted_where_it_is_asked_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            // The request for TLS has eight bytes; `N` is "no".
+            stream.read_exact(&mut [0; 8]).unwrap();
+            stream.write_all(b"N").unwrap();
+        }
+    });
+    let home = tempfile::tempdir().unwrap();
+    let url = format!("postgres://recto@127.0.0.1:{port}/recto?sslmode=require");
+    let options = StoreOptions::on_server(url.parse().unwrap(), home.path().to_path_buf());
+    let patience = Duration::from_millis(500);
+    let error = Store::open(&StoreOptions { busy_timeout: patience, ..options }).unwrap_err();
+    assert!(matches!(error, StoreError::Untrusted { .. }), "{error}");
+    assert!(error.hint().is_some());
 }

@@ -30,7 +30,7 @@ use super::{LaunchFailure, LaunchSpec, NOT_STARTED};
 pub(crate) const ENCLOSE: &str = "__enclose";
 
 /// The first process of a name space, which clears away those that lost their parent.
-const REAP: &str = "__reap";
+pub(crate) const REAP: &str = "__reap";
 
 /// After [`ENCLOSE`], where the network is not to be seen either.
 pub(crate) const WITHOUT_NETWORK: &str = "without-network";

@@ -35,7 +35,7 @@ impl OpenFiles {
             // It has just ended.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return,
             Err(_) => {
-                self.unknown += Self::FEW;
+                self.add_unknown();
                 return;
             }
         };
@@ -49,6 +49,11 @@ impl OpenFiles {
                 _ => {}
             }
         }
+    }
+
+    /// Adds those of a process that does not let itself be looked at: more than are passed over.
+    fn add_unknown(&mut self) {
+        self.unknown += Self::FEW + 1;
     }
 
     /// The bytes that may wait in all of them together.
@@ -141,6 +146,14 @@ mod tests {
         let queue = ConnectionQueue { socket: 77, to_send: 2560, received: 11 };
         assert_eq!(ConnectionQueue::parse(line), Some(queue));
         assert_eq!(ConnectionQueue::parse("   1: 0100007F:1F90"), None);
+    }
+
+    #[test]
+    fn who_does_not_let_themself_be_looked_at_counts() {
+        let mut files = OpenFiles::default();
+        assert_eq!(files.memory(), 0);
+        files.add_unknown();
+        assert!(files.memory() > OpenFiles::FEW * *LOCAL_SOCKET);
     }
 
     #[cfg(target_os = "linux")]

@@ -4,13 +4,11 @@
 //! does not show codes, so that nobody is let in for another. The number in the list serves, too,
 //! for an owner who knows who it is.
 
-use std::collections::BTreeMap;
-
-use recto_agent::{AgentError, PutOutReport, put_out};
+use recto_agent::{AgentError, StandingReport, change_standing, put_out};
 use recto_channels::PAIRING_CODE_LENGTH;
 use recto_store::{
-    MOST_WAITING_PAIRINGS, Moment, PairingGrant, PairingId, PairingSubject, Store, StoreError,
-    StoredPairing,
+    ChannelAccount, Moment, PairingGrant, PairingId, PairingSubject, Store, StoreError,
+    StoredPairing, StoredSchedule, describe_pairing_room, full_bots,
 };
 use serde_json::{Value, json};
 
@@ -42,17 +40,9 @@ async fn list(store: &Store, all: bool, as_json: bool) -> CliResult {
     pairings.retain(|pairing| all || pairing.revoked.is_none());
     let nothing = "nobody waits to be let in, and nobody is";
     print_list(as_json, "pairings", &pairings, pairing_json, || draw(&pairings), &nothing)?;
-    let is_waiting = |it: &&StoredPairing| it.approved.is_none() && it.revoked.is_none();
-    let mut waiting: BTreeMap<String, usize> = BTreeMap::new();
-    for pairing in pairings.iter().filter(is_waiting) {
-        *waiting.entry(bot(pairing)).or_default() += 1;
-    }
-    for (bot, _) in waiting.iter().filter(|(_, waiting)| **waiting >= MOST_WAITING_PAIRINGS) {
-        tell(&format_args!(
-            "as many wait at {} as may: nobody else gets a code until one of them is let in, is \
-             refused, or has waited for ten minutes",
-            tame(bot)
-        ));
+    for bot in full_bots(&pairings) {
+        let (bot, room) = (bot_words(&bot), describe_pairing_room());
+        tell(&format_args!("as many wait at {} as may: {room}", tame(&bot)));
     }
     Ok(())
 }
@@ -66,15 +56,20 @@ async fn approve(store: &Store, args: &PairApproveArgs) -> CliResult {
     let number = args.code.trim();
     let number = number.parse::<PairingId>().ok().filter(|_| number.len() < PAIRING_CODE_LENGTH);
     must_fit_group(store, args, number).await?;
-    let pairing = match number {
+    let StandingReport { pairing, removed } = match number {
         Some(number) => {
-            let approved = store.approve_pairing_by_number(number, grant, Moment::now()).await;
-            approved.map_err(with_hint)?
+            let changed = change_standing(store, &setup::actor(), number, grant).await;
+            changed.map_err(with_hint)?
         }
-        None => store.approve_pairing(&args.code, grant, Moment::now()).await?,
+        None => {
+            let pairing = store.approve_pairing(&args.code, grant, Moment::now()).await?;
+            StandingReport { pairing, removed: Vec::new() }
+        }
     };
     let draw = || format!("{} is let in as {}\n", who(&pairing), tame(&pairing.describe()));
-    print_as(args.json.json, || pairing_json(&pairing), draw)
+    print_as(args.json.json, || pairing_json(&pairing), draw)?;
+    tell_removed(&removed);
+    Ok(())
 }
 
 /// Refuses to let in a group as what only a person can be.
@@ -107,33 +102,35 @@ async fn revoke(store: &Store, number: &str, as_json: bool) -> CliResult {
             .because(&error)
             .hint(NUMBERS)
     })?;
-    let put_out = put_out(store, &setup::actor(), id).await.map_err(|error| match error {
-        AgentError::Store(error) => with_hint(error),
-        error => error.into(),
-    });
-    let PutOutReport { pairing, removed } = put_out?;
+    let put_out = put_out(store, &setup::actor(), id).await;
+    let StandingReport { pairing, removed } = put_out.map_err(with_hint)?;
     let draw = || match pairing.standing {
         Some(_) => format!("{} is not let in any more\n", who(&pairing)),
         None => format!("{} is refused, and gets no other code for a day\n", who(&pairing)),
     };
     print_as(as_json, || pairing_json(&pairing), draw)?;
+    tell_removed(&removed);
+    Ok(())
+}
+
+/// Tells which schedules went with what somebody was.
+fn tell_removed(removed: &[StoredSchedule]) {
     for schedule in removed {
         let name = tame(&schedule.name);
         tell(&format_args!("schedule `{name}` was answered there, and is removed"));
     }
-    Ok(())
 }
 
 /// The failure of a command about a number.
-fn with_hint(error: StoreError) -> CliFailure {
-    let is_unknown = matches!(error, StoreError::NotFound(_));
+fn with_hint(error: AgentError) -> CliFailure {
+    let is_unknown = matches!(error, AgentError::Store(StoreError::NotFound(_)));
     let failure = CliFailure::from(error);
     if is_unknown { failure.hint(NUMBERS) } else { failure }
 }
 
 /// The bot that somebody wrote to: by its name, or by its number where it is known by that.
-fn bot(pairing: &StoredPairing) -> String {
-    let StoredPairing { channel, account, .. } = pairing;
+fn bot_words(bot: &ChannelAccount) -> String {
+    let ChannelAccount { channel, account } = bot;
     let mark = if account.bytes().all(|byte| byte.is_ascii_digit()) { "bot " } else { "@" };
     format!("{channel} {mark}{account}")
 }
@@ -161,7 +158,7 @@ fn draw(pairings: &[StoredPairing]) -> String {
         table.row([
             pairing.id.to_string(),
             pairing.name.clone(),
-            bot(pairing),
+            bot_words(&pairing.bot()),
             pairing.subject.clone(),
             pairing.describe(),
             local_with_zone(since(pairing)),

@@ -16,7 +16,8 @@ use std::fmt::Write as _;
 
 use recto_agent::{
     GuestBook, SessionSettings, compaction_json, describe_answered, list_open_turns,
-    message_hit_json, session_json, stored_answer_text, summary_json, transcript_json, turn_json,
+    message_hit_json, name_in_scope, session_json, stored_answer_text, summary_json,
+    transcript_json, turn_json,
 };
 use recto_context::{
     Audience, AudienceKind, ContentPart, Message, MessageBody, byte_words, visible_text,
@@ -261,10 +262,8 @@ fn held_where(session: &StoredSession) -> String {
         SessionSettings::from_store(&session.settings).holders();
     match (who, conversation) {
         (AudienceKind::Owner, _) => format!("{surface}, the owner"),
-        // The file of a conversation is called by its place, `-`, and its name.
-        (AudienceKind::Group, Some(place)) => {
-            let name = place.split_once('-').map_or(&*place, |(_, name)| name);
-            format!("{surface}, group {name}")
+        (AudienceKind::Group, Some(scope)) => {
+            format!("{surface}, group {}", name_in_scope(&scope))
         }
         _ => surface.clone(),
     }

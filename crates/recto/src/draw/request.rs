@@ -98,13 +98,14 @@ fn alike(request: &RequestContext, standing: &ItemStanding) -> Option<String> {
 /// Why something is there; of what search brought, also how surely it fits.
 fn why(reason: &PartReason, item: Option<&ItemUse>) -> String {
     let scores = item.and_then(|item| item.scores).unwrap_or_default();
+    let query = scores.describe_query().map(|query| format!(", {query}")).unwrap_or_default();
     match (reason, scores.probability) {
         (PartReason::Found | PartReason::FoundInTurn(_), Some(probability)) => {
-            format!("{}, probability {probability:.2}", reason.describe())
+            format!("{}, probability {probability:.2}{query}", reason.describe())
         }
         (PartReason::Possible, Some(probability)) => {
             let rank = scores.rank.map(|rank| format!(", rank {rank}")).unwrap_or_default();
-            format!("{}, probability {probability:.2}{rank}", reason.describe())
+            format!("{}, probability {probability:.2}{rank}{query}", reason.describe())
         }
         _ => reason.describe(),
     }

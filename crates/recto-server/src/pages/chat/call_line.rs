@@ -2,6 +2,7 @@
 //! All of it is the model's or a tool's text, and written out where it would mislead.
 
 use maud::{Markup, html};
+use recto_agent::HandedResult;
 use recto_context::{ToolCall, visible_text};
 use recto_store::{
     ApprovalAnswer, StoredDelegation, StoredMessage, TurnEnding, TurnId, TurnStatus,
@@ -78,12 +79,16 @@ fn call_line(
     }
 }
 
-/// What a client brings back from a call of the turn before.
+/// What a client brings back from a call of the turn before, or that it went on without.
 pub(crate) fn client_result(name: &str, text: &str) -> Markup {
+    let (label, sign) = match HandedResult::read(text) {
+        HandedResult::Brought(_) => ("brought by its client", "←"),
+        HandedResult::Missing => ("not brought by its client", "?"),
+    };
     html! {
         details.call {
             summary {
-                span.q role="img" aria-label="brought by its client" { "←" }
+                span.q role="img" aria-label=(label) { (sign) }
                 code { (show_controls(name)) }
                 span.args.cut { (show_controls(text)) }
                 span.q { (size_words(text)) }
@@ -159,6 +164,14 @@ mod tests {
     use recto_store::ParentCall;
 
     use super::*;
+
+    #[test]
+    fn what_a_client_did_not_bring_is_not_told_as_brought() {
+        let line = |text| client_result("look", text).into_string();
+        assert!(line("12 lines").contains(r#"aria-label="brought by its client""#));
+        let missing = line(HandedResult::MISSING);
+        assert!(missing.contains(r#"aria-label="not brought by its client""#), "{missing}");
+    }
 
     #[test]
     fn calls_of_two_turns_with_one_id_lead_to_their_own_tasks() {

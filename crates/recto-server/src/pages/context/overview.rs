@@ -3,7 +3,7 @@
 
 use maud::{Markup, html};
 use recto_agent::{CacheSource, ReplayCheck, RequestPurpose, sampling_words};
-use recto_context::{CountKind, RequestContext, Tokens, grouped_digits, visible_text};
+use recto_context::{RequestContext, Tokens, grouped_digits, visible_text};
 use recto_store::{Fidelity, Moment, RequestRecord};
 
 use super::ContextView;
@@ -110,7 +110,7 @@ pub(crate) fn facts(view: &ContextView, shown: &RequestView) -> Markup {
                 }
                 @if record.redacted.is_some() { "; redacted since: a text was taken out" }
             }))
-            (fact("Counted", count_name(context.counted), &html! { (count_words(shown)) }))
+            (fact("Counted", context.counted.describe(), &html! { (count_words(shown)) }))
         }
     }
 }
@@ -220,15 +220,6 @@ fn fidelity_words(fidelity: Fidelity) -> &'static str {
     match fidelity {
         Fidelity::Wire => "the HTTP body",
         Fidelity::Rendered => "the prompt as the model read it",
-    }
-}
-
-fn count_name(counted: CountKind) -> &'static str {
-    match counted {
-        CountKind::Estimated => "estimated",
-        CountKind::Calibrated => "calibrated",
-        CountKind::Mixed => "mixed",
-        CountKind::Tokenizer => "by the model's tokenizer, part by part",
     }
 }
 

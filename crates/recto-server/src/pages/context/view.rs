@@ -226,6 +226,7 @@ pub(crate) fn score_lines(scores: &Scores) -> Vec<String> {
         (!both.is_empty()).then(|| both.join(", ")),
         number("by its age", scores.recency),
         scores.rank.map(|rank| format!("rank {rank} of this message's search")),
+        scores.describe_query().map(|query| format!("searched for {query}")),
     ];
     lines.into_iter().flatten().collect()
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use recto_channels::{ChannelProblem, check_discord, check_telegram};
 use recto_store::{
-    ChannelHealth, ChannelHealthState, MOST_WAITING_PAIRINGS, Moment, StoredPairing,
+    ChannelHealth, ChannelHealthState, Moment, StoredPairing, describe_pairing_room, full_bots,
 };
 use serde_json::json;
 
@@ -55,9 +55,9 @@ async fn finding(
     match tokio::time::timeout(PATIENCE, check).await {
         Ok(Ok(account)) => {
             let known = pairings(settings, channel).await;
-            let (state, hint) = match is_full(&known) {
-                true => (FindingState::Warning, Some(FULL_HINT.to_owned())),
-                false => (FindingState::Fine, None),
+            let (state, hint) = match full_bots(&known).is_empty() {
+                false => (FindingState::Warning, Some(describe_pairing_room())),
+                true => (FindingState::Fine, None),
             };
             let text = format!("@{account} answers{}", people(&known));
             DoctorFinding::new(channel, state, text).hint(hint).data(json!({"account": account}))
@@ -72,9 +72,6 @@ async fn finding(
     }
 }
 
-/// What can be done where as many wait to be let in as may.
-const FULL_HINT: &str = "nobody else gets a code until one of them is let in, is refused, or has waited for ten minutes";
-
 /// Who is let in at a channel, and who waits.
 async fn pairings(settings: &Settings, channel: &str) -> Vec<StoredPairing> {
     let known = async { setup::store(settings).ok()?.pairings(Moment::now()).await.ok() };
@@ -84,15 +81,6 @@ async fn pairings(settings: &Settings, channel: &str) -> Vec<StoredPairing> {
     };
     known.retain(|pairing| pairing.channel == channel && pairing.revoked.is_none());
     known
-}
-
-/// Whether as many wait to be let in by one of the bots as may.
-fn is_full(pairings: &[StoredPairing]) -> bool {
-    let is_waiting = |pairing: &&StoredPairing| pairing.approved.is_none();
-    pairings.iter().filter(is_waiting).any(|one| {
-        let waiting = pairings.iter().filter(is_waiting);
-        waiting.filter(|other| other.account == one.account).count() >= MOST_WAITING_PAIRINGS
-    })
 }
 
 /// How many people and groups are let in at a channel, and how many wait.

@@ -100,11 +100,8 @@ impl FilesOfHome {
         for path in files_with(&home.path().join("sessions"), redaction) {
             let text = fs::read_to_string(&path).map_err(failed)?;
             if let Some(text) = redaction.text(&text) {
-                write_whole(&path, text.as_bytes(), Access::Owner).map_err(failed)?;
-                // The name tells what was said first.
-                if let Some(unnamed) = path_without_topic(&path) {
-                    fs::rename(&path, unnamed).map_err(failed)?;
-                }
+                let write = |path: &Path| write_whole(path, text.as_bytes(), Access::Owner);
+                change_session_file(&path, write).map_err(failed)?;
                 found.sessions += 1;
             }
         }
@@ -117,6 +114,18 @@ impl FilesOfHome {
         folders.dedup();
         found.left = folders.iter().flat_map(|folder| files_with(folder, redaction)).collect();
         Ok(found)
+    }
+}
+
+/// Writes a session's file anew, without its topic in its name: that tells what was said first. The name
+/// goes before the text, by which the file is found again where this is cut off between the two.
+fn change_session_file(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    match path_without_topic(path) {
+        Some(unnamed) => {
+            fs::rename(path, &unnamed)?;
+            write(&unnamed)
+        }
+        None => write(path),
     }
 }
 
@@ -179,5 +188,24 @@ fn tell_done(store: &Store, report: &RedactionReport, elsewhere: &FilesOfHome) {
         let files: String =
             elsewhere.left.iter().map(|path| format!("\n  {}", path.display())).collect();
         tell(&format_args!("these files are yours to change, and have it still:{files}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_topic_is_gone_from_a_name_before_the_text_by_which_the_file_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session-memory-zebra-stripes-7-20261115T080700Z.md");
+        fs::write(&path, "a zebra").unwrap();
+        let cut = change_session_file(&path, |_| Err(io::ErrorKind::Interrupted.into()));
+        assert_eq!(cut.unwrap_err().kind(), io::ErrorKind::Interrupted);
+        let redaction = Redaction::new("zebra").unwrap();
+        let [left] = &files_with(folder.path(), &redaction)[..] else { panic!("not one file") };
+        assert!(left.ends_with("session-memory-redacted-7-20261115T080700Z.md"), "{left:?}");
+        change_session_file(left, |path| fs::write(path, "a [redacted]")).unwrap();
+        assert_eq!(files_with(folder.path(), &redaction), [] as [PathBuf; 0]);
     }
 }
