@@ -71,7 +71,7 @@ mod tests {
         assert!(append_private(&link).is_err());
         append_private(Path::new("/dev/null")).unwrap();
         // A link to a pipe of this process, as `/dev/stderr` is one.
-        let (_reader, writer) = std::io::pipe().unwrap();
+        let (_reader, writer) = io::pipe().unwrap();
         let number = std::os::fd::AsRawFd::as_raw_fd(&writer);
         append_private(Path::new(&format!("/dev/fd/{number}"))).unwrap();
     }
