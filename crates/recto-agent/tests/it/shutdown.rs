@@ -296,7 +296,7 @@ fn whoever_asked_a_process_that_ends_now_waits_for_nobody_else() {
     living.block_on(async {
         // The model is asked again for what the other process left.
         within(arrival(&gate, 3)).await;
-        gate.release(3);
+        gate.open();
         let store = bench.store();
         within(async {
             while statuses(&store, left).await != ["done"] {
