@@ -55,7 +55,7 @@ struct ReadQueue {
 struct QueuedRead {
     /// Its number among all that have come.
     number: u64,
-    job: Box<dyn ReadJob>,
+    job: Box<dyn QueuedJob>,
 }
 
 impl ReaderPool {
@@ -129,7 +129,7 @@ impl ReaderPool {
 }
 
 impl ReadQueue {
-    fn push(&mut self, job: Box<dyn ReadJob>) {
+    fn push(&mut self, job: Box<dyn QueuedJob>) {
         self.count += 1;
         self.waiting.push_back(QueuedRead { number: self.count, job });
     }
@@ -141,7 +141,7 @@ impl ReadQueue {
     }
 
     /// The next read that somebody still waits for, if it came up to this number.
-    fn pop(&mut self, up_to: u64) -> Option<Box<dyn ReadJob>> {
+    fn pop(&mut self, up_to: u64) -> Option<Box<dyn QueuedJob>> {
         while self.waiting.front().is_some_and(|read| read.number <= up_to) {
             let job = self.waiting.pop_front()?.job;
             if job.is_awaited() {
@@ -171,7 +171,7 @@ impl ReaderThread {
 
     /// The next read, and the number of the last that was asked for before this. Where there is
     /// none, the thread is done, and whoever asks from now on calls another.
-    fn next(&mut self) -> Option<(Box<dyn ReadJob>, u64)> {
+    fn next(&mut self) -> Option<(Box<dyn QueuedJob>, u64)> {
         let mut queue = self.readers.queue.lock();
         let first = queue.pop(u64::MAX);
         if first.is_none() {
@@ -183,7 +183,7 @@ impl ReaderThread {
 
     /// Does a read, and all behind it that were asked for before its transaction began: only there
     /// do several queries see the same instant.
-    fn read_in_snapshot(&self, db: SqlConnection, first: Box<dyn ReadJob>, asked_before: u64) {
+    fn read_in_snapshot(&self, db: SqlConnection, first: Box<dyn QueuedJob>, asked_before: u64) {
         let mut next = Some(first);
         while let Some(job) = next {
             match job.read(&db) {
@@ -213,7 +213,7 @@ impl Drop for ReaderThread {
 }
 
 /// A read that waits for a thread. It hangs on nothing that whoever asked for it holds.
-trait ReadJob: Send {
+trait QueuedJob: Send {
     /// Whether somebody waits for its answer.
     fn is_awaited(&self) -> bool;
 
@@ -236,7 +236,7 @@ struct ReadTask<T, W> {
     reply: oneshot::Sender<DbResult<T>>,
 }
 
-impl<T, W> ReadJob for ReadTask<T, W>
+impl<T, W> QueuedJob for ReadTask<T, W>
 where
     T: Send,
     W: FnOnce(&SqlConnection) -> DbResult<T> + Send,

@@ -22,7 +22,7 @@ use crate::home::RectoHome;
 use crate::remedy_words::hint_with_command;
 use crate::setup;
 
-use change::MemoryEdit;
+use change::TypedMemoryEdit;
 pub(crate) use search::recollection_json;
 
 /// The most characters of a memory that are shown on its line.
@@ -51,7 +51,8 @@ pub(crate) fn run(home: &RectoHome, args: &MemoryArgs) -> CliResult<ExitCode> {
             }
             MemoryCommand::Edit { id, text, marks, scope, json } => {
                 let scope = scope_of(scope);
-                let wanted = MemoryEdit { id, text: text.as_deref(), marks, scope: scope.as_ref() };
+                let wanted =
+                    TypedMemoryEdit { id, text: text.as_deref(), marks, scope: scope.as_ref() };
                 change::edit(&files, &settings, &wanted, json.json).await?;
             }
             MemoryCommand::Forget { ids, scope, json } => {

@@ -45,7 +45,7 @@ pub(super) async fn add(
 }
 
 /// A memory that is to be changed, and how.
-pub(super) struct MemoryEdit<'a> {
+pub(super) struct TypedMemoryEdit<'a> {
     pub(super) id: &'a str,
     /// Without a text and marks, an editor is asked for one.
     pub(super) text: Option<&'a str>,
@@ -57,7 +57,7 @@ pub(super) struct MemoryEdit<'a> {
 pub(super) async fn edit(
     files: &MemoryFiles,
     settings: &Settings,
-    &MemoryEdit { id, text, marks: wanted, scope }: &MemoryEdit<'_>,
+    &TypedMemoryEdit { id, text, marks: wanted, scope }: &TypedMemoryEdit<'_>,
     as_json: bool,
 ) -> CliResult {
     let known = read_memories(files, settings, scope).await;
