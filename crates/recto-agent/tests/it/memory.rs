@@ -173,8 +173,8 @@ fn a_wish_that_was_met_ends_its_turn() {
     runtime().block_on(async {
         let agent = agent(&bench, &fake).await;
         let short = session(&agent, "short").await;
-        let minimal = [("context_mode".to_owned(), "minimal".into())].into_iter().collect();
-        agent.store().set_settings(short, minimal).await.unwrap();
+        let minimal = typed("/mode minimal");
+        agent.command(&owner(), &conversation("short"), short, minimal).await.unwrap();
         let told = say(&agent, short, "Remember that I like jazz").await;
         let reply = told.reply.unwrap();
         assert!(reply.starts_with("Remembered as MEMORY.md#"), "{reply}");

@@ -209,7 +209,8 @@ impl<'a> Plan<'a> {
         reason: PartReason,
         names: &mut ToolNames<'a>,
     ) {
-        if self.carry.cut_picks.contains(&tool.id) {
+        // A line of the list may have been cut that named it; who has asked for it has it.
+        if self.carry.cut_picks.contains(&tool.id) && !self.is_asked_for(&tool.id) {
             let tokens = self.inputs.counter.text(&tool.schema);
             return self.drop_item(&tool.id, Layer::Tools, tokens, DropReason::NoRoom);
         }

@@ -293,8 +293,8 @@ impl Chat {
         self.elsewhere.add_own(turn);
         if let (AnswerMode::Later, Some(approval)) = (self.answers, self.first_question().await?) {
             tell(&format_args!(
-                "the message waits behind approval {id}: `recto approvals answer {id} allow` or \
-                 `deny`; in a chat, /approve or /deny",
+                "the message waits behind approval {id}: /approve or /deny in a chat, or `recto \
+                 approvals answer {id} allow`",
                 id = approval.id
             ));
             self.queued.push(turn);

@@ -650,7 +650,8 @@ fn a_question_names_the_file_that_would_be_written_wherever_it_is_shown() {
     assert_eq!(action["writes"][0], *out, "{action}");
     assert_eq!(action["named_files"], json!([{"path": *out, "change": "create"}]));
     assert_eq!(action["only_reads"], false);
-    let dry = home.ok(&["tools", "dry-run", "sorted", r#"{"from":"SOUL.md","to":"out.txt"}"#]);
+    let dry =
+        home.ok(&["tools", "dry-run", "sorted", "--args", r#"{"from":"SOUL.md","to":"out.txt"}"#]);
     assert!(said(&dry), "{dry}");
     let server = home.serve_pages();
     let page = server.page("/sessions/1");
@@ -661,7 +662,8 @@ fn a_question_names_the_file_that_would_be_written_wherever_it_is_shown() {
     home.ok(&["approvals", "answer", "1", "allow"]);
     assert_eq!(fs::read_to_string(home.path("workspace/out.txt")).unwrap(), "a\nb\n");
     // The second time it is there.
-    let dry = home.ok(&["tools", "dry-run", "sorted", r#"{"from":"SOUL.md","to":"out.txt"}"#]);
+    let dry =
+        home.ok(&["tools", "dry-run", "sorted", "--args", r#"{"from":"SOUL.md","to":"out.txt"}"#]);
     assert!(one_line(&dry).contains(&one_line(&format!("{out} (replaced)"))), "{dry}");
 }
 

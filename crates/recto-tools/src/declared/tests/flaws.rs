@@ -519,7 +519,7 @@ fn each_tool_that_cannot_be_run_has_its_flaw_and_the_others_have_none() {
     let told = |tool: &str| flaws.get(tool).map(|flaw| (flaw.line, flaw.what.as_str()));
     let lonely = "tool `lonely` has no execution, so it can't be run";
     assert_eq!(told("lonely"), Some((4, lonely)));
-    assert_eq!(told("forbidden"), Some((11, "`rm` is not in `allowlist`")));
+    assert_eq!(told("forbidden"), Some((12, "`rm` is not in `allowlist`")));
     let (line, what) = told("strange").unwrap();
     assert_eq!(line, 5);
     assert!(what.starts_with("the parameters of tool `strange` are no schema"), "{what}");

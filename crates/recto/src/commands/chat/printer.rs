@@ -290,8 +290,7 @@ impl TerminalPrinter {
         tell(&wants(question));
         let approval = question.approval;
         tell(&format_args!(
-            "the turn waits: `recto approvals answer {approval} allow` or `deny`; in a chat, /approve \
-             or /deny"
+            "the turn waits: /approve or /deny in a chat, or `recto approvals answer {approval} allow`"
         ));
         Ok(())
     }
