@@ -222,7 +222,7 @@ impl FakeEncoder {
     fn pieces(&self) -> Vec<String> {
         let letters = || ('a'..='z').chain('0'..='9').map(String::from);
         let marks = ".,:;!?'-".chars().map(String::from);
-        let pieces = match self.family {
+        match self.family {
             FakeFamily::Bert => {
                 let inside = letters().map(|letter| format!("##{letter}"));
                 ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
@@ -239,8 +239,7 @@ impl FakeEncoder {
                 .chain(letters())
                 .chain(marks)
                 .collect(),
-        };
-        pieces
+        }
     }
 
     /// `tokenizer.json`, which cuts and fills up texts like those of real encoders.

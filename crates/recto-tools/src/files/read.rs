@@ -143,7 +143,7 @@ fn note(taken: &CollectedLines, window: LineWindow, read: Coverage, size: u64) -
     let last = window.first + taken.lines.saturating_sub(1);
     let whole = match read {
         Coverage::ToItsEnd => {
-            format!("{} {}", taken.seen, counted_noun(taken.seen as u64, "line"))
+            format!("{} {}", taken.seen, counted_noun(taken.seen, "line"))
         }
         Coverage::InPart => byte_words(size),
     };
