@@ -209,11 +209,13 @@ impl<'a> Plan<'a> {
         reason: PartReason,
         names: &mut ToolNames<'a>,
     ) {
-        // A line of the list may have been cut that named it; who has asked for it has it.
-        if self.carry.cut_picks.contains(&tool.id) && !self.is_asked_for(&tool.id) {
+        let is_cut = self.carry.cut_picks.contains(&tool.id);
+        if is_cut && !self.is_asked_for(&tool.id) {
             let tokens = self.inputs.counter.text(&tool.schema);
             return self.drop_item(&tool.id, Layer::Tools, tokens, DropReason::NoRoom);
         }
+        // What had no room, or whose line in the list had none, is there because it was asked for.
+        let reason = if is_cut { PartReason::AskedFor } else { reason };
         if self.carry.found_tools.iter().any(|known| known.item == tool.id) {
             return;
         }
