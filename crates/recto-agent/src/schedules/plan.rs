@@ -478,7 +478,11 @@ mod tests {
                     let is_shown = at.to_zoned(clock.clone()).datetime() == shown;
                     let at = match is_shown {
                         true => at,
-                        false => clock.preceding(at).next().unwrap().timestamp(),
+                        false => {
+                            // The change itself, also where that is this very moment.
+                            let behind = at + SignedDuration::from_nanos(1);
+                            clock.preceding(behind).next().unwrap().timestamp()
+                        }
                     };
                     expected.extend((at > from && at <= to).then_some(at));
                 }
