@@ -126,6 +126,8 @@ pub struct SearchOptions {
     pub memories: ChoiceOptions,
     /// What is listed by name, across all groups.
     pub list: ListOptions,
+    /// Whether what the person used before in messages like this one speaks for items.
+    pub own_use: bool,
 }
 
 impl Default for SearchOptions {
@@ -133,7 +135,7 @@ impl Default for SearchOptions {
         let preset = SearchPreset::default();
         let [documents, skills, tools, memories] = [preset.options(); 4];
         let list = preset.list_options();
-        SearchOptions { enabled: true, documents, skills, tools, memories, list }
+        SearchOptions { enabled: true, documents, skills, tools, memories, list, own_use: true }
     }
 }
 
@@ -179,10 +181,21 @@ impl GroupChoice {
     /// Chooses among ranked items, best first.
     pub fn among(ranked: impl IntoIterator<Item = Pick>, options: &ChoiceOptions) -> GroupChoice {
         let mut choice = GroupChoice::default();
-        for mut pick in ranked.into_iter().take(options.top_k) {
-            let is_close = pick.scores.cosine.is_some_and(|cosine| cosine >= options.include_score);
+        // What is there only for its earlier use comes on top: it takes nothing from others.
+        let (mut own, mut by_use) = (0, 0);
+        for (place, mut pick) in ranked.into_iter().enumerate() {
+            let earlier = pick.scores.earlier_use;
+            let is_looked_at = place < options.top_k;
+            if !is_looked_at && earlier.is_none() {
+                continue;
+            }
+            let is_close = is_looked_at
+                && pick.scores.cosine.is_some_and(|cosine| cosine >= options.include_score);
             let fits = pick.scores.probability.is_some_and(|found| found >= options.floor);
-            if is_close || (fits && choice.taken.len() < options.top_n) {
+            let needs_use = !is_looked_at || earlier.is_some_and(|it| it.without < options.floor);
+            let count = if needs_use { &mut by_use } else { &mut own };
+            if is_close || (fits && *count < options.top_n) {
+                *count += 1;
                 choice.taken.push(pick);
             } else {
                 pick.scores.floor = (!fits).then_some(options.floor);
