@@ -211,7 +211,11 @@ impl GroupChoice {
 const GROUP_SHARE: f32 = 0.5;
 const SERVER_SHARE: f32 = 0.25;
 
-/// Chooses which of the items that were left are listed by name: the more probable first, and
+/// What a cosine counts for the order of a list, beside the logarithm of the odds: among what is
+/// improbable anyway, being near in meaning tells more than it does of what is taken.
+const LIST_COSINE: f32 = 6.0;
+
+/// Chooses which of the items that were left are listed by name: the likelier first, and
 /// none where even the best of all is improbable. What goes beyond the share of its group or
 /// server comes behind what others have. There may be more than the list has room for: some may
 /// stand on the page for another reason.
@@ -222,12 +226,18 @@ pub fn choose_listed<'a>(taken: &[Pick], left: &'a [Pick], options: &ListOptions
     }
     let mut possible: Vec<&Pick> =
         left.iter().filter(|pick| probability(pick) >= options.floor).collect();
-    possible.sort_by(|a, b| probability(b).total_cmp(&probability(a)));
+    possible.sort_by(|a, b| listing_score(b).total_cmp(&listing_score(a)));
     let mut shares = ListShares::new(options.lines);
     let (mut listed, beyond): (Vec<&Pick>, Vec<&Pick>) =
         possible.into_iter().partition(|pick| shares.take(&pick.item));
     listed.extend(beyond);
     listed
+}
+
+/// What the lines of a list are ordered by.
+fn listing_score(pick: &Pick) -> f32 {
+    let known = probability(pick).clamp(f32::EPSILON, 1.0 - f32::EPSILON);
+    (known / (1.0 - known)).ln() + LIST_COSINE * pick.scores.cosine.unwrap_or(0.0)
 }
 
 fn probability(pick: &Pick) -> f32 {
@@ -319,6 +329,8 @@ mod tests {
         let left = ranked(&[(0.5, 0.1), (0.5, 0.01), (0.5, 0.3), (0.5, 0.02)]);
         assert_eq!(listed(&[], &left, OPTIONS), ["2", "0", "3"]);
         assert_eq!(listed(&[], &left, OPTIONS.with_lines(0)), [""; 0]);
+        // Of two that are about as probable, the nearer one.
+        assert_eq!(listed(&[], &ranked(&[(0.2, 0.31), (0.4, 0.3)]), OPTIONS), ["1", "0"]);
     }
 
     #[test]
