@@ -1,6 +1,7 @@
 // Where a message is written: Enter sends it, a draft is kept, and a bar shows what would be sent.
 
 import { completeWhileTyping } from "./completion.js";
+import { openDialog } from "./context.js";
 import { ask, conversation, parseFragment } from "./dom.js";
 import { clearAnswer, isUsualMode, sendForm, showOutcome, showProblem } from "./forms.js";
 import { openTurns } from "./turns.js";
@@ -38,6 +39,9 @@ export function liveComposer(onCommand) {
     previewSoon();
   });
   box.addEventListener("change", previewSoon);
+  box.addEventListener("click", (event) => {
+    if (event.target instanceof Element && event.target.closest("#preview")) previewWhole(box, text.value);
+  });
   document.getElementById("keep-last")?.addEventListener("click", (event) => {
     event.preventDefault();
     setEditing(false);
@@ -172,18 +176,37 @@ async function preview() {
     return;
   }
   const asked = ++state.asked;
-  const fields = new FormData(box);
-  const mode = isUsualMode(box, "mode") ? null : fields.get("mode");
-  const { session } = conversation;
   try {
-    const response = await ask(session ? `/sessions/${session}/preview` : "/preview", {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ text, mode, agent: fields.get("agent") }),
-    });
+    const response = await askForPreview(box, text, "meter");
     const fresh = parseFragment(await response.text());
     if (asked === state.asked) meter.replaceChildren(...fresh);
   } catch {
     if (asked === state.asked) meter.replaceChildren();
   }
+}
+
+/**
+ * Shows all that would be sent, as a dialog.
+ * @param {HTMLFormElement} box
+ * @param {string} text
+ */
+function previewWhole(box, text) {
+  const itHasNoAddress = null;
+  openDialog(itHasNoAddress, () => askForPreview(box, text, "page"));
+}
+
+/**
+ * @param {HTMLFormElement} box
+ * @param {string} text
+ * @param {"meter" | "page"} shows
+ */
+function askForPreview(box, text, shows) {
+  const fields = new FormData(box);
+  const mode = isUsualMode(box, "mode") ? null : fields.get("mode");
+  const { session } = conversation;
+  return ask(session ? `/sessions/${session}/preview` : "/preview", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ text, mode, agent: fields.get("agent"), shows }),
+  });
 }

@@ -1,6 +1,8 @@
 // View context: the page of a turn, and the same as a dialog over the chat.
 // The page works without this module: links and forms lead to whole pages.
 
+import { ServerProblem } from "./dom.js";
+
 const state = {
   /** @type {HTMLDialogElement | null} the dialog, once it was needed */
   dialog: null,
@@ -14,13 +16,25 @@ const state = {
  * Opens the context of a turn over the page.
  * @param {string} address the address of the turn's page
  */
-export async function openContext(address) {
+async function openContext(address) {
+  const url = new URL(address, location.href);
+  const place = url.pathname + url.search;
+  url.searchParams.set("fragment", "1");
+  await openDialog(place, () => fetch(url, { headers: { accept: "text/html" } }));
+}
+
+/**
+ * Opens the dialog with what the server answers.
+ * @param {string | null} place the address at which the same is a page of its own
+ * @param {() => Promise<Response>} request
+ */
+export async function openDialog(place, request) {
   const dialog = state.dialog ?? makeDialog();
   if (!dialog.open) {
     state.opener = document.activeElement;
     dialog.showModal();
   }
-  await load(dialog, address);
+  await load(dialog, place, request);
 }
 
 /** @returns {HTMLDialogElement} */
@@ -55,29 +69,31 @@ function makeDialog() {
 }
 
 /**
- * Fills the dialog with a turn's context.
+ * Fills the dialog.
  * @param {HTMLDialogElement} dialog
- * @param {string} address
+ * @param {string | null} place
+ * @param {() => Promise<Response>} request
  */
-async function load(dialog, address) {
+async function load(dialog, place, request) {
   const [bar, content] = dialog.children;
   if (!(content instanceof HTMLElement)) return;
   const asked = (state.asked += 1);
-  const url = new URL(address, location.href);
-  bar.querySelector("a")?.setAttribute("href", url.pathname + url.search);
+  const link = bar.querySelector("a");
+  link?.setAttribute("href", place ?? "");
+  link?.toggleAttribute("hidden", place === null);
   showGhost(content);
-  url.searchParams.set("fragment", "1");
   try {
-    const answer = await fetch(url, { headers: { accept: "text/html" } });
+    const answer = await request();
     const text = await answer.text();
     if (asked !== state.asked) return;
     // Our own server's markup, in which all that others wrote is escaped; scripts in it don't run.
     const parsed = new DOMParser().parseFromString(text, "text/html");
     const main = answer.ok ? parsed.body : (parsed.querySelector("main") ?? parsed.body);
     content.replaceChildren(...main.childNodes);
-  } catch {
+  } catch (error) {
     if (asked !== state.asked) return;
-    content.replaceChildren(problem("The server can't be reached.", "Is it still running?"));
+    const { message, hint } = error instanceof ServerProblem ? error : new ServerProblem({});
+    content.replaceChildren(problem(message, hint ?? "Is the server still running?"));
   }
   content.removeAttribute("aria-busy");
   const title = content.querySelector("h1");

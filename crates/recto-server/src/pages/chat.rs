@@ -26,7 +26,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use maud::{Markup, html};
 use recto_agent::{
-    Actor, Agent, GuestStanding, ModelEntry, Right, SessionSettings, is_allowed, shorten_words,
+    Actor, Agent, GuestStanding, ModelEntry, RequestPreview, Right, SessionSettings, is_allowed,
+    shorten_words,
 };
 use recto_context::{ContextMode, MessageId, TokenCounter, grouped_digits};
 use recto_store::{RowId, SessionId, StoreError, StoredSession, TurnId};
@@ -41,7 +42,7 @@ use self::talk_obstacle::TalkObstacle;
 use self::talk_page::{TalkPage, TurnView};
 use self::turn_article::{TurnAudience, turn_article};
 use self::welcome::NewSessionPage;
-use super::context::CONTEXT_SCRIPT;
+use super::context::{CONTEXT_SCRIPT, draft_context};
 use super::layout::{NavPage, PageChrome, PageFrame, PageVisitor};
 use super::page_problem::PageResult;
 use super::session_panel::{SessionPanel, effective_mode};
@@ -454,6 +455,35 @@ struct DraftJson {
     mode: Option<ContextMode>,
     /// The agent that a new session is with.
     agent: Option<String>,
+    /// How much is shown of what would be sent.
+    #[serde(default)]
+    shows: DraftExtent,
+}
+
+/// How much is shown of what would be sent for a draft.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum DraftExtent {
+    /// A bar and a line, under the composer.
+    #[default]
+    Meter,
+    /// Everything, as *View context* does.
+    Page,
+}
+
+impl DraftExtent {
+    fn render(
+        self,
+        gateway: &Gateway,
+        actor: &Actor,
+        agent: &Agent,
+        seen: RequestPreview,
+    ) -> Markup {
+        match self {
+            DraftExtent::Meter => preview_meter(&seen),
+            DraftExtent::Page => draft_context(gateway, actor, agent.name(), seen),
+        }
+    }
 }
 
 /// What would be sent for the first message of a session. None begins by it.
@@ -468,7 +498,7 @@ async fn preview_first_draft(
     // As one that will begin is named.
     let conversation = web_conversation(&actor, "new");
     let preview = agent.preview_first(&conversation, inbound).await?;
-    Ok(preview_meter(&preview))
+    Ok(draft.shows.render(&gateway, &actor, agent, preview))
 }
 
 /// What would be sent for the text that is being typed.
@@ -481,5 +511,5 @@ async fn preview_draft(
     let (agent, session) = gateway.find_session(&actor, session).await?;
     let inbound = composed_message(agent, &actor, &session, (&draft.text, draft.mode));
     let preview = agent.preview(session.id, inbound).await?;
-    Ok(preview_meter(&preview))
+    Ok(draft.shows.render(&gateway, &actor, agent, preview))
 }

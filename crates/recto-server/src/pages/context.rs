@@ -4,6 +4,7 @@
 //! the chat opens as a dialog. Everything is told from the record, in the words of `recto show`.
 
 mod columns;
+mod draft;
 mod layer_bar;
 mod left_out;
 mod overview;
@@ -18,11 +19,11 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use maud::{Markup, html};
 use recto_agent::{
-    Actor, AgentError, RecordReader, ReplayCheck, Right, TurnComparison, TurnRecord, is_allowed,
-    outline_request, restore_request,
+    Actor, AgentError, RecordReader, ReplayCheck, Right, TurnComparison, TurnRecord, cached_prefix,
+    is_allowed, outline_request, restore_request,
 };
 use recto_context::{Tokens, TurnNumber};
-use recto_store::{StoredSession, StoredTurn, TurnId};
+use recto_store::{RequestRecord, StoredSession, StoredTurn, TurnId};
 use serde::Deserialize;
 
 use super::chat::session_title;
@@ -34,9 +35,12 @@ use crate::access::Caller;
 use crate::extract::{PagePath, PageQuery};
 use crate::gateway::Gateway;
 use columns::{ColumnOptions, item_columns};
+use left_out::left_out;
+use sent_text::sent_text;
 use view::RequestView;
 
 pub(crate) use columns::{kind_title, memory_label};
+pub(crate) use draft::draft_context;
 pub(crate) use view::{include_badge, include_word, short_source, two_decimals};
 
 /// What ids begin with inside the dialog, so that they are not those of the page below it.
@@ -73,13 +77,19 @@ pub(crate) struct ContextView {
     title: String,
     /// The requests of the turn: number and tokens.
     requests: Vec<(u32, Option<Tokens>)>,
-    shown: Option<RequestView>,
+    shown: Option<ShownRequest>,
     /// Why there is nothing to show, where that is so.
     nothing: Option<AgentError>,
     comparison: Option<TurnComparison>,
     neighbours: [Option<TurnId>; 2],
     verified: Option<ReplayCheck>,
     models: Vec<String>,
+}
+
+/// A recorded request that is shown.
+struct ShownRequest {
+    record: RequestRecord,
+    page: RequestView,
 }
 
 async fn show_turn(
@@ -113,7 +123,8 @@ async fn load_turn(
     let (shown, nothing) = match record.request_or_page(query.request).await {
         Ok(request) => {
             let context = restore_request(gateway.store(), &request).await?;
-            (Some(RequestView::new(request, context)), None)
+            let page = RequestView::new(context, &cached_prefix(&request));
+            (Some(ShownRequest { record: request, page }), None)
         }
         Err(
             error @ (AgentError::SentNothing { .. }
@@ -217,7 +228,8 @@ fn turn_content(
     view: &ContextView,
     prefix: &str,
 ) -> Markup {
-    let file_link = FileLink::for_actor(actor, &view.session.agent, view.turn.id);
+    let recorded = view.shown.as_ref().map(|shown| (view.turn.id, shown.record.number));
+    let file_link = FileLink::for_actor(actor, &view.session.agent, recorded);
     let options = ColumnOptions { prefix, file_link };
     let may_replay = is_allowed(actor.role, Right::Replay).then_some(chrome);
     html! {
@@ -226,13 +238,10 @@ fn turn_content(
             (Some(shown), _) => {
                 (overview::facts(view, shown))
                 (overview::request_section(view, shown, prefix))
-                section aria-labelledby={ (prefix) "items-title" } {
-                    h2 id={ (prefix) "items-title" } { "Items on the page" }
-                    (item_columns(shown, options))
-                }
+                (items_section(&shown.page, options))
                 div.split {
-                    (aside(gateway, view, shown, prefix))
-                    (sent_text::sent_text(shown, options))
+                    (aside(gateway, view, &shown.page, prefix))
+                    (sent_text(&shown.page, "Exact text as sent", options))
                 }
             },
             (None, Some(error)) => section.empty {
@@ -240,6 +249,16 @@ fn turn_content(
                 (nothing_words(error))
             },
             (None, None) => {},
+        }
+    }
+}
+
+fn items_section(page: &RequestView, options: ColumnOptions<'_>) -> Markup {
+    let id = format!("{}items-title", options.prefix);
+    html! {
+        section aria-labelledby=(id) {
+            h2 id=(id) { "Items on the page" }
+            (item_columns(page, options))
         }
     }
 }
@@ -264,10 +283,10 @@ fn nothing_words(error: &AgentError) -> Markup {
 }
 
 /// What was left out, and how far the turn agrees with the one before.
-fn aside(gateway: &Gateway, view: &ContextView, shown: &RequestView, prefix: &str) -> Markup {
+fn aside(gateway: &Gateway, view: &ContextView, page: &RequestView, prefix: &str) -> Markup {
     // The mark in the text is that of the request that is shown, and of the one before it.
     let agreed = view.comparison.as_ref().map(|compared| compared.comparison.agreed_bytes);
-    let is_same = agreed.is_some() && agreed == shown.agreed_bytes();
+    let is_same = agreed.is_some() && agreed == page.agreed_bytes;
     let first_change = if is_same { format!("#{prefix}first-change") } else { String::new() };
     html! {
         aside aria-label="What was left out, and what changed" {
@@ -283,7 +302,7 @@ fn aside(gateway: &Gateway, view: &ContextView, shown: &RequestView, prefix: &st
                     (item_changes(&compared.comparison))
                 }
             }
-            (left_out::left_out(gateway, &shown.context, prefix))
+            (left_out(gateway, &page.context, prefix))
         }
     }
 }

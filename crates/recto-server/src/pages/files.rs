@@ -24,17 +24,22 @@ pub(crate) fn routes() -> Router<Gateway> {
     Router::new().route("/files", get(show_file))
 }
 
-/// The way to the files that parts of a turn come from.
+/// The way to the files that parts of a request come from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileLink<'a> {
     agent: &'a str,
-    turn: TurnId,
+    /// The turn and the number of the request; none where it was only looked at.
+    recorded: Option<(TurnId, u32)>,
 }
 
 impl<'a> FileLink<'a> {
     /// The way for somebody; none for those who may not see files.
-    pub(crate) fn for_actor(actor: &Actor, agent: &'a str, turn: TurnId) -> Option<Self> {
-        is_allowed(actor.role, Right::SeeWorkspace).then_some(FileLink { agent, turn })
+    pub(crate) fn for_actor(
+        actor: &Actor,
+        agent: &'a str,
+        recorded: Option<(TurnId, u32)>,
+    ) -> Option<Self> {
+        is_allowed(actor.role, Right::SeeWorkspace).then_some(FileLink { agent, recorded })
     }
 
     /// The address of a file.
@@ -42,10 +47,12 @@ impl<'a> FileLink<'a> {
         file_address(self.agent, path)
     }
 
-    /// The address of the place in a file at which a part of a request stands.
-    pub(crate) fn to_part(self, path: &Path, request: u32, part: usize) -> String {
-        let numbers = format!("&turn={}&request={request}&part={part}#part", self.turn);
-        self.to_file(path) + &numbers
+    /// The address of the place in a file at which a part of the request stands.
+    pub(crate) fn to_part(self, path: &Path, part: usize) -> String {
+        let numbers = self
+            .recorded
+            .map(|(turn, request)| format!("&turn={turn}&request={request}&part={part}#part"));
+        self.to_file(path) + &numbers.unwrap_or_default()
     }
 }
 
@@ -160,10 +167,11 @@ mod tests {
 
     #[test]
     fn addresses_of_files_are_written_safely() {
-        let link = FileLink { agent: "a&b", turn: "7".parse().unwrap() };
-        assert_eq!(
-            link.to_part(Path::new("/w/rules/<x>.md"), 2, 3),
-            "/files?agent=a%26b&path=%2Fw%2Frules%2F%3Cx%3E.md&turn=7&request=2&part=3#part"
-        );
+        let link = |recorded| FileLink { agent: "a&b", recorded };
+        let path = Path::new("/w/rules/<x>.md");
+        let file = "/files?agent=a%26b&path=%2Fw%2Frules%2F%3Cx%3E.md";
+        let recorded = link(Some(("7".parse().unwrap(), 2))).to_part(path, 3);
+        assert_eq!(recorded, format!("{file}&turn=7&request=2&part=3#part"));
+        assert_eq!(link(None).to_part(path, 3), file);
     }
 }

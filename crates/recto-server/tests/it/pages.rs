@@ -463,6 +463,12 @@ async fn what_would_be_sent_is_told_before_a_session_begins() {
     let minimal = json!({"text": "hello there", "mode": "minimal"});
     let (_, told) = server.post("/preview", &minimal).await;
     assert!(told.as_str().unwrap().contains("Would be sent as <b>minimal</b>"), "{told}");
+    let whole = json!({"text": "hello <b>there", "shows": "page"});
+    let (status, told) = server.post("/preview", &whole).await;
+    assert_eq!(status, 200, "{told}");
+    let told = told.as_str().unwrap();
+    let parts = ["What would be sent", "Items on the page", "Left out", "hello &lt;b&gt;there"];
+    assert!(parts.iter().all(|part| told.contains(part)), "{told}");
     let nobody = json!({"text": "hello", "agent": "nobody"});
     assert_eq!(server.post("/preview", &nobody).await.0, 404);
     let all = server.store.sessions(recto_store::SessionFilter::All).await.unwrap();

@@ -34,8 +34,26 @@ export async function story(stage) {
   await page.keyboard.press("Escape");
   await page.waitForFunction(() => !document.querySelector("dialog.view").open);
   assert(await button.evaluate((own) => own === document.activeElement));
+  await draft(stage, page);
   await neighbours(stage, page);
   await asPage(stage, page);
+}
+
+/** What would be sent for a text that is still being written; nothing is sent by looking. */
+async function draft(stage, page) {
+  await page.fill("#draft", "Which tone do I take?");
+  await page.locator("#preview").click();
+  const dialog = page.locator("dialog.view");
+  await dialog.getByRole("heading", { name: "What would be sent" }).waitFor();
+  assert.match(await dialog.innerText(), /Exact text as it would be sent/);
+  assert.match(await dialog.locator("details.l-message pre").innerText(), /Which tone do I take\?/);
+  assert(await dialog.getByText("Open as a page").isHidden());
+  await stage.accessible(page, "the dialog of a draft");
+  await stage.picture(page, "context-draft");
+  await page.keyboard.press("Escape");
+  await page.waitForFunction(() => !document.querySelector("dialog.view").open);
+  assert.equal(await page.inputValue("#draft"), "Which tone do I take?");
+  assert.equal(await page.locator("article.turn").count(), 1);
 }
 
 /** A second turn: the keys lead from one to the other inside the dialog. */

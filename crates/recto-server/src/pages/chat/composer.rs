@@ -192,6 +192,9 @@ pub(crate) fn preview_meter(preview: &RequestPreview) -> Markup {
             }
             @if !request.tools.is_empty() { ", " (request.tools.len()) " tools" }
         }
-        span.n { (total) " of " (window) " · " (fresh) " fresh" }
+        span.n {
+            (total) " of " (window) " · " (fresh) " fresh · "
+            button.link #preview type="button" { "Preview" }
+        }
     }
 }

@@ -6,17 +6,17 @@ use recto_agent::{CacheSource, ReplayCheck, RequestPurpose, sampling_words};
 use recto_context::{RequestContext, Tokens, grouped_digits, visible_text};
 use recto_store::{Fidelity, Moment, RequestRecord};
 
-use super::ContextView;
 use super::layer_bar::{layer_figure, layer_list, whole_percent};
 use super::replay::replay_form;
 use super::view::RequestView;
+use super::{ContextView, ShownRequest};
 use crate::pages::layout::{PageChrome, with_code};
 use crate::pages::times::local;
 
 /// Which turn it is, with the ways to its neighbours and what can be done with it.
 pub(crate) fn head(view: &ContextView, may_replay: Option<&PageChrome>, prefix: &str) -> Markup {
     let ContextView { turn, session, neighbours: [before, after], .. } = view;
-    let message = view.shown.as_ref().map(|shown| visible_text(shown.context.sent.content()));
+    let message = view.shown.as_ref().map(|shown| visible_text(shown.page.context.sent.content()));
     let close = if prefix.is_empty() { None } else { Some("") };
     html! {
         header.head {
@@ -47,7 +47,7 @@ pub(crate) fn head(view: &ContextView, may_replay: Option<&PageChrome>, prefix: 
     }
 }
 
-fn actions(view: &ContextView, shown: &RequestView, may_replay: Option<&PageChrome>) -> Markup {
+fn actions(view: &ContextView, shown: &ShownRequest, may_replay: Option<&PageChrome>) -> Markup {
     let (turn, request) = (view.turn.id, shown.record.number);
     html! {
         div.acts {
@@ -89,14 +89,14 @@ fn verdict(check: &ReplayCheck) -> Markup {
 }
 
 /// Mode, window, model, fidelity and counts of a request.
-pub(crate) fn facts(view: &ContextView, shown: &RequestView) -> Markup {
-    let RequestView { record, context, .. } = shown;
+pub(crate) fn facts(view: &ContextView, shown: &ShownRequest) -> Markup {
+    let ShownRequest { record, page } = shown;
+    let context = &page.context;
     let chosen = record.notes["chosen"].as_str().unwrap_or_default();
     html! {
         dl.grid {
-            (fact("Mode", context.mode.chosen.name(), &mode_words(context)))
-            (fact("Window", &format!("{} tokens", context.window.tokens),
-                &html! { (context.window.describe_source()) }))
+            (mode_fact(context))
+            (window_fact(context))
             (fact("Model", &record.model, &html! {
                 @if let Some(model) = record.options["model"].as_str() { (model) " " }
                 "by the " (record.wire) " wire"
@@ -115,17 +115,33 @@ pub(crate) fn facts(view: &ContextView, shown: &RequestView) -> Markup {
     }
 }
 
+/// What is known of a request before it is sent: its mode, the window, and how it was counted.
+pub(crate) fn draft_facts(context: &RequestContext) -> Markup {
+    html! {
+        dl.grid {
+            (mode_fact(context))
+            (window_fact(context))
+            (fact("Counted", context.counted.describe(), &html! {}))
+        }
+    }
+}
+
+/// The mode, and why it was chosen: the words that decided as they were typed.
+fn mode_fact(context: &RequestContext) -> Markup {
+    fact("Mode", context.mode.chosen.name(), &html! { (context.mode.describe()) })
+}
+
+fn window_fact(context: &RequestContext) -> Markup {
+    let tokens = format!("{} tokens", context.window.tokens);
+    fact("Window", &tokens, &html! { (context.window.describe_source()) })
+}
+
 fn fact(title: &str, value: &str, more: &Markup) -> Markup {
     html! { div { dt { (title) } dd { (value) } dd { (more) } } }
 }
 
-/// Why the mode was chosen, the words that decided as they were typed.
-fn mode_words(context: &RequestContext) -> Markup {
-    html! { (context.mode.describe()) }
-}
-
 /// The tabs of the turn's requests, and the layers of the one that is shown.
-pub(crate) fn request_section(view: &ContextView, shown: &RequestView, prefix: &str) -> Markup {
+pub(crate) fn request_section(view: &ContextView, shown: &ShownRequest, prefix: &str) -> Markup {
     let number = shown.record.number;
     html! {
         section.request-shown aria-label={ "Request " (number) } {
@@ -133,10 +149,17 @@ pub(crate) fn request_section(view: &ContextView, shown: &RequestView, prefix: &
             @if RequestPurpose::from_record(&shown.record) == RequestPurpose::Summary {
                 p.q { "This request asked for a summary of messages that leave the page." }
             }
-            (sums(shown))
-            (layer_figure(shown))
-            (layer_list(shown, prefix))
+            (layers(&shown.page, &answer_words(&shown.record), prefix))
         }
+    }
+}
+
+/// The layers of a request, under its sums and what came back for it.
+pub(crate) fn layers(page: &RequestView, came_back: &[String], prefix: &str) -> Markup {
+    html! {
+        (sums(page, came_back))
+        (layer_figure(page))
+        (layer_list(page, prefix))
     }
 }
 
@@ -167,10 +190,9 @@ fn growth(before: Option<Tokens>, now: Tokens) -> String {
 }
 
 /// The prompt, what of it was cached, and what came back, in a line.
-fn sums(shown: &RequestView) -> Markup {
-    let context = &shown.context;
+fn sums(page: &RequestView, came_back: &[String]) -> Markup {
+    let context = &page.context;
     let (used, room) = (context.prompt_tokens(), context.budget.messages + context.budget.tools);
-    let came_back = answer_words(&shown.record);
     html! {
         p.sum {
             span {
@@ -178,19 +200,19 @@ fn sums(shown: &RequestView) -> Markup {
                 (context.budget.reply) " kept for the reply"
             }
             span {
-                (cache_words(shown))
-                @for words in &came_back { " · " (words) }
+                (cache_words(page))
+                @for words in came_back { " · " (words) }
             }
             @if let Some(words) = context.tool_choice.describe() { span { (with_code(&words)) } }
         }
     }
 }
 
-fn cache_words(shown: &RequestView) -> Markup {
-    let cached = shown.cached_tokens();
-    let fresh = shown.context.prompt_tokens() - cached;
+fn cache_words(page: &RequestView) -> Markup {
+    let cached = page.cached_tokens();
+    let fresh = page.context.prompt_tokens() - cached;
     html! {
-        @match shown.cache_source {
+        @match page.cache_source {
             CacheSource::Nobody => { b { (fresh) } " fresh: no request came before" },
             source => { b { (cached) } " " (source.cached_word()) ", " b { (fresh) } " fresh" },
         }
@@ -224,12 +246,12 @@ fn fidelity_words(fidelity: Fidelity) -> &'static str {
 }
 
 /// How far our count is from the server's.
-fn count_words(shown: &RequestView) -> String {
+fn count_words(shown: &ShownRequest) -> String {
     let usage = shown.record.answer.as_ref().map(|answer| answer.usage);
     let Some(served) = usage.and_then(|usage| usage.prompt).filter(|served| *served > 0) else {
         return "the server did not say its count".to_owned();
     };
-    let ours = f64::from(shown.context.prompt_tokens().get());
+    let ours = f64::from(shown.page.context.prompt_tokens().get());
     let share = (ours / f64::from(served) - 1.0) * 100.0;
     let served = Tokens::new(served);
     match share {

@@ -15,13 +15,13 @@ use super::view::{RequestView, badge_class, badge_text, short_source};
 /// The most characters of a text that its folded line shows.
 const FIRST_WORDS: usize = 120;
 
-/// All that a model reads of a request.
-pub(crate) fn sent_text(view: &RequestView, options: ColumnOptions<'_>) -> Markup {
+/// All that a model reads of a request, under a title.
+pub(crate) fn sent_text(view: &RequestView, title: &str, options: ColumnOptions<'_>) -> Markup {
     let groups = SentGroups::collect(view);
     html! {
         section.sent aria-labelledby={ (options.prefix) "text-title" } {
             div.row {
-                h2.grow id={ (options.prefix) "text-title" } { "Exact text as sent" }
+                h2.grow id={ (options.prefix) "text-title" } { (title) }
                 button.btn.plain type="button" data-unfold hidden { "Unfold all " kbd { "f" } }
                 span.q.wide { "tokens" } span.q.n.at { "first byte" }
             }
@@ -29,7 +29,7 @@ pub(crate) fn sent_text(view: &RequestView, options: ColumnOptions<'_>) -> Marku
                 h3.msgno { span { (group.title) } span.n { (group.tokens()) } }
                 @for row in &group.rows {
                     @if row.begins_change { (change_mark(view, row.first_byte, options.prefix)) }
-                    (part_row(view, row, options))
+                    (part_row(row, options))
                 }
             }
         }
@@ -127,7 +127,7 @@ impl<'a> SentGroups<'a> {
         }
         let mut collected = SentGroups { groups };
         collected.mark_layers();
-        collected.mark_change(view.agreed_bytes(), byte);
+        collected.mark_change(view.agreed_bytes, byte);
         collected
     }
 
@@ -233,7 +233,7 @@ fn first_text(message: &ChatMessage) -> &str {
 }
 
 fn change_mark(view: &RequestView, first_byte: usize, prefix: &str) -> Markup {
-    let agreed = view.agreed_bytes().unwrap_or(first_byte);
+    let agreed = view.agreed_bytes.unwrap_or(first_byte);
     let byte = grouped_digits(agreed as u64);
     let cached = view.cached_tokens();
     html! {
@@ -249,7 +249,7 @@ fn change_mark(view: &RequestView, first_byte: usize, prefix: &str) -> Markup {
     }
 }
 
-fn part_row(view: &RequestView, row: &SentTextRow<'_>, options: ColumnOptions<'_>) -> Markup {
+fn part_row(row: &SentTextRow<'_>, options: ColumnOptions<'_>) -> Markup {
     let is_old = row.cached == row.tokens && row.tokens > Tokens::ZERO;
     let class = format!("part l-{}{}", row.layer, if is_old { " old" } else { "" });
     let id = row.is_first.then(|| format!("{}{}", options.prefix, row.layer));
@@ -266,7 +266,7 @@ fn part_row(view: &RequestView, row: &SentTextRow<'_>, options: ColumnOptions<'_
                 span.n { (row.tokens) }
                 span.n.q.at { (grouped_digits(row.first_byte as u64)) }
             }
-            (source_line(view, row, options))
+            (source_line(row, options))
             @if !row.text.is_empty() { pre { (row.text) } }
             @if let Some(message) = row.message { (behind_text(message)) }
         }
@@ -304,11 +304,11 @@ fn first_words(row: &SentTextRow<'_>) -> String {
 }
 
 /// The file that a part comes from, with the way to its place there.
-fn source_line(view: &RequestView, row: &SentTextRow<'_>, options: ColumnOptions<'_>) -> Markup {
+fn source_line(row: &SentTextRow<'_>, options: ColumnOptions<'_>) -> Markup {
     let ContentSource::File(path) = row.source else { return html! {} };
     let Some(link) = options.file_link else { return html! {} };
     let href = match row.part {
-        Some(part) => link.to_part(path, view.record.number, part),
+        Some(part) => link.to_part(path, part),
         None => link.to_file(path),
     };
     html! { p.from { a href=(href) { (path.display()) } } }

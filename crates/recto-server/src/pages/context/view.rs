@@ -1,19 +1,19 @@
-//! What *View context* shows of a recorded request: layers with what was cached of them, and the
-//! items on the page in columns. Pure: no store, no clock.
+//! What *View context* shows of a request, recorded or only looked at: layers with what was cached
+//! of them, and the items on the page in columns. Pure: no store, no clock.
 
-use recto_agent::{CacheSource, cached_prefix};
+use recto_agent::CacheSource;
 use recto_context::{
-    CachedShare, CachedShares, ContentSource, IncludeMode, ItemId, ItemKind, ItemPlacement,
-    ItemReading, ItemStanding, Layer, Part, PartReason, Pick, Priority, RequestContext, Scores,
-    Tokens, ToolCalls, own_words,
+    CachedPrefix, CachedShare, CachedShares, ContentSource, IncludeMode, ItemId, ItemKind,
+    ItemPlacement, ItemReading, ItemStanding, Layer, Part, PartReason, Pick, Priority,
+    RequestContext, Scores, Tokens, ToolCalls, own_words,
 };
-use recto_store::RequestRecord;
 
-/// A recorded request, with what was cached of each of its parts.
+/// A request, with what was cached of each of its parts.
 #[derive(Debug)]
 pub(crate) struct RequestView {
-    pub(crate) record: RequestRecord,
     pub(crate) context: RequestContext,
+    /// How many bytes of it agree with the request before, where there was one.
+    pub(crate) agreed_bytes: Option<usize>,
     pub(crate) shares: CachedShares,
     pub(crate) cache_source: CacheSource,
 }
@@ -27,11 +27,14 @@ pub(crate) struct LayerShare {
 }
 
 impl RequestView {
-    /// The view of a request that was made whole again.
-    pub(crate) fn new(record: RequestRecord, context: RequestContext) -> Self {
-        let prefix = cached_prefix(&record);
-        let cache_source = CacheSource::from_prefix(&prefix);
-        RequestView { shares: context.cached_shares(&prefix), record, context, cache_source }
+    /// The view of a request of which this much is known to be cached.
+    pub(crate) fn new(context: RequestContext, prefix: &CachedPrefix) -> Self {
+        RequestView {
+            shares: context.cached_shares(prefix),
+            cache_source: CacheSource::from_prefix(prefix),
+            agreed_bytes: prefix.agreed_bytes,
+            context,
+        }
     }
 
     /// What was cached of a part or a tool.
@@ -62,11 +65,6 @@ impl RequestView {
     /// What was cached of the whole prompt.
     pub(crate) fn cached_tokens(&self) -> Tokens {
         self.layers().iter().map(|share| share.cached).sum()
-    }
-
-    /// How many bytes of it agree with the request before, where there was one.
-    pub(crate) fn agreed_bytes(&self) -> Option<usize> {
-        cached_prefix(&self.record).agreed_bytes
     }
 
     /// The items on the page that are of a kind, in the order in which people look for them.
