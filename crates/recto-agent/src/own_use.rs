@@ -32,7 +32,7 @@ use crate::search::{IndexContent, IsCandidate, SearchPatience, Searcher, search_
 
 /// How many of the last uses count: what is further back is a habit no more, or one that shows
 /// among these, too.
-const MOST_USES: u32 = 4_000;
+const MOST_USES: u32 = 2_000;
 
 /// How long a turn waits for the vectors of earlier messages; until they are there, words decide.
 const WAIT: Duration = Duration::from_millis(200);

@@ -213,7 +213,7 @@ const SERVER_SHARE: f32 = 0.25;
 
 /// What a cosine counts for the order of a list, beside the logarithm of the odds: among what is
 /// improbable anyway, being near in meaning tells more than it does of what is taken.
-const LIST_COSINE: f32 = 6.0;
+const LIST_COSINE: f32 = 3.0;
 
 /// Chooses which of the items that were left are listed by name: the likelier first, and
 /// none where even the best of all is improbable. What goes beyond the share of its group or

@@ -1,3 +1,5 @@
+//! What earlier use says for items, and that it takes nothing from others.
+
 use proptest::prelude::*;
 use recto_context::{ItemKind, Scores};
 

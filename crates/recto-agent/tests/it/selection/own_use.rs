@@ -11,8 +11,8 @@ use super::{command, items_on, requests};
 use crate::support::{Bench, check_sound, finished, holds, model, runtime, say, session};
 use crate::support::{owner, submit_inbound, typed};
 
-const ASKED: &str = "How do users authenticate with OAuth when they log in?";
-const ALIKE: &str = "How do the users authenticate with OAuth when they log in again?";
+const ASKED: &str = "How do users authenticate with OAuth to log in?";
+const ALIKE: &str = "How do all users authenticate with OAuth to log in?";
 
 /// Rules on one subject: the second has little in common with what is asked.
 fn workspace(bench: &Bench) {
@@ -53,7 +53,6 @@ async fn listing_agent(bench: &Bench, fake: &FakeServer, own_use: bool) -> Agent
 
 /// The last page of a session.
 async fn page(agent: &Agent, session: SessionId) -> RequestContext {
-    check_sound(agent.store(), session).await;
     requests(agent.store(), session).await.pop().unwrap()
 }
 
@@ -99,7 +98,8 @@ fn what_was_used_in_like_messages_comes_and_says_why() {
         let twice = earlier(&page, "tokens").unwrap();
         assert_eq!((twice.messages, twice.turn), (2, 2));
         assert!(twice.without < 0.4, "{twice:?}");
-        assert_eq!(items_on(&page), ["auth agent", "tokens agent"]);
+        assert_eq!(items_on(&page), ["tokens agent", "auth agent"]);
+        check_sound(agent.store(), third).await;
         let report = page.report().to_string();
         assert!(report.contains("\"earlier_use\":{\"day\":\""), "{report}");
         let CommandReply::Why(why) = command(&agent, third, "/why tokens").await else { panic!() };
