@@ -101,7 +101,10 @@ fn what_was_used_in_like_messages_comes_and_says_why() {
         assert_eq!(items_on(&page), ["tokens agent", "auth agent"]);
         check_sound(agent.store(), third).await;
         let report = page.report().to_string();
-        assert!(report.contains("\"earlier_use\":{\"day\":\""), "{report}");
+        assert!(
+            report.contains("\"earlier_use\":{\"messages\":2,\"turn\":2,\"day\":\""),
+            "{report}"
+        );
         let CommandReply::Why(why) = command(&agent, third, "/why tokens").await else { panic!() };
         let words = why[0].to_string();
         let told = "used before in 2 messages like this one, last on ";
