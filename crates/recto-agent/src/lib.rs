@@ -153,7 +153,7 @@ pub use take_back::{
 pub use trace::CONTENTS;
 pub use turn::HandedResult;
 pub use turn_counters::{ModelTokens, TurnCounters};
-pub use unknown_items::{ConfiguredItems, UnknownItem};
+pub use unknown_items::{ConfiguredItem, ConfiguredItems, ItemSetting, UnknownItem};
 pub use views::{
     CacheSource, PromptCost, RecordReader, ReplayCheck, ReplayPlan, ReplayTarget, RequestPair,
     SessionExportForm, TurnComparison, TurnExplanation, TurnRecord, approval_json, cached_prefix,
