@@ -182,6 +182,7 @@ fn what_every_command_prints_fits_its_schema() {
         "config check",
         "doctor",
         "context hello",
+        "context hello --session default",
         "show last",
         "diff last",
         "replay --verify",
