@@ -15,6 +15,7 @@ mod model_call;
 mod notices;
 mod start;
 mod tools;
+mod wish;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -228,7 +229,7 @@ impl TurnRun<'_> {
         let input =
             StepInput::Reply { calls: &own_calls, client_calls: &client_calls, text: words };
         let effect = self.state.step(input);
-        self.calls = own_calls;
+        self.calls = self.with_wish(own_calls);
         effect
     }
 
