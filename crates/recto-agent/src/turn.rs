@@ -35,7 +35,7 @@ use serde_json::json;
 use tracing::Instrument;
 
 use crate::error::{AgentError, AgentResult};
-use crate::event::{EventKind, FinishedTurn, TurnError, UsageTotals};
+use crate::event::{EventKind, FinishedTurn, TurnError};
 use crate::inbound::ArrivedMessage;
 use crate::mailbox::TurnListeners;
 use crate::notice::{NoticeFacts, TurnNotice};
@@ -48,6 +48,7 @@ use crate::step::{
 use crate::stop::StopSignal;
 use crate::tally::TallyBuilder;
 use crate::trace;
+use crate::turn_usage::UsageTotals;
 pub(crate) use assemble::{RequestContent, RequestDraft};
 pub use client::HandedResult;
 pub(crate) use client::{BroughtMessages, TurnClient, reconcile_client};

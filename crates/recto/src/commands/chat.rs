@@ -33,7 +33,7 @@ use recto_agent::{
     SessionSettings,
 };
 use recto_context::{ClientContext, ContextMode};
-use recto_store::{ApprovalId, StoredApproval, StoredSession, TurnId};
+use recto_store::{ApprovalId, Moment, StoredApproval, StoredSession, TurnId};
 use tokio::sync::Notify;
 
 use crate::attach::{FileMentions, MessageAttachments};
@@ -95,6 +95,7 @@ pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
                 Ok(code)
             }
         };
+        chat.discard_unused().await;
         Ok::<_, CliFailure>((code, chat.agent, telemetry))
     })?;
     drop(telemetry);
@@ -131,6 +132,8 @@ struct Chat {
     config: LoadedConfig,
     conversation: Conversation,
     session: StoredSession,
+    /// The session as it was begun, where this chat has begun it.
+    begun: Option<StoredSession>,
     /// What holds for this run, over the session's own settings.
     settings: SessionSettings,
     /// What follows the agent's own system text in this run.
@@ -174,8 +177,9 @@ impl Chat {
             agent.model(name)?;
         }
         let conversation = Conversation::with_owner(TERMINAL, SOLE_ACCOUNT, session);
-        let actor = setup::actor();
+        let (actor, opened) = (setup::actor(), Moment::now());
         let session = agent.find_named_or_begin(&actor, &conversation).await?;
+        let begun = (session.created >= opened).then(|| session.clone());
         if let Some(notice) = place::audience_notice(&session) {
             tell(&notice);
         }
@@ -197,6 +201,7 @@ impl Chat {
             conversation,
             elsewhere: TurnsElsewhere::new(session.id),
             session,
+            begun,
             settings,
             client: args.sampling.client(),
             typing: TurnTyping::new(purpose, printer.status_handle()),
@@ -233,6 +238,14 @@ impl Chat {
         // Nobody may be left to be told.
         let _ = self.printer.end_typing();
         self.tell_unsent();
+    }
+
+    /// Takes the session away that this chat has begun, where nothing was said or set in it.
+    async fn discard_unused(&self) {
+        if let Some(begun) = &self.begun {
+            // One that stays is in nobody's way.
+            let _ = self.agent.store().discard_unused(begun.clone()).await;
+        }
     }
 
     /// Handles one message, and ends.
