@@ -6,6 +6,7 @@
 
 mod answers;
 mod chat_input;
+mod completions;
 mod elsewhere;
 mod end_signal;
 mod follow;

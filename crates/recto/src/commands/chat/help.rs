@@ -15,7 +15,7 @@ const KEYS: [(&str, &str); 13] = [
     ("Ctrl-C", "stop the turn; again, after a second: leave"),
     ("Ctrl-D", "end the chat; in a turn: after it; again: now"),
     ("Ctrl-Z", "put Recto to sleep in a turn; `fg` in the shell wakes it"),
-    ("Tab", "complete a command"),
+    ("Tab", "complete a command, what stands behind it, @rule:…, @file:…"),
     ("Up, Down", "earlier messages"),
     ("Ctrl-R", "search earlier messages"),
     ("Ctrl-A, Ctrl-E", "go to the beginning, to the end of the line"),
