@@ -11,7 +11,7 @@ use crate::postgres::{self, PostgresServer};
 use crate::rows::DbResult;
 use crate::sql::{ConnectionMode, SqlConnection};
 use crate::sqlite;
-use crate::sqlite::files::FileAccess;
+use crate::sqlite::files::DatabaseAccess;
 use crate::sqlite::schema;
 
 /// Between the first two tries to reach a server; each pause is twice the one before.
@@ -22,7 +22,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 #[derive(Debug, Clone)]
 pub(crate) enum ConnectionSource {
     /// A file, how it can be used, and how long to wait for whoever writes to it.
-    Sqlite { path: PathBuf, access: FileAccess, busy: Duration },
+    Sqlite { path: PathBuf, access: DatabaseAccess, busy: Duration },
     /// A database on a server.
     Postgres(Arc<PostgresServer>),
 }
@@ -33,12 +33,12 @@ impl ConnectionSource {
         match self {
             ConnectionSource::Sqlite { path, access, busy } => {
                 let db = match access {
-                    FileAccess::Writable => schema::connect(path, mode, *busy)?,
+                    DatabaseAccess::Writable => schema::connect(path, mode, *busy)?,
                     // What is written all the same fails, and says why.
-                    FileAccess::ReadableWithLog => {
+                    DatabaseAccess::ReadableWithLog => {
                         schema::connect(path, ConnectionMode::Reading, *busy)?
                     }
-                    FileAccess::ReadableAlone => schema::connect_alone(path, *busy)?,
+                    DatabaseAccess::ReadableAlone => schema::connect_alone(path, *busy)?,
                 };
                 Ok(SqlConnection::Sqlite(sqlite::SqliteConnection::new(db)))
             }

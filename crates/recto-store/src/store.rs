@@ -22,7 +22,7 @@ use crate::rows::DbResult;
 use crate::source::ConnectionSource;
 use crate::sql::{ConnectionMode, SqlConnection};
 use crate::sqlite::checkpoint::Checkpointer;
-use crate::sqlite::files::FileAccess;
+use crate::sqlite::files::DatabaseAccess;
 use crate::sqlite::{SqliteConnection, files, schema};
 use crate::writable::WriteHealth;
 use crate::writer::StoreWriter;
@@ -143,7 +143,7 @@ impl Store {
     /// Whether it was opened to be read alone.
     pub fn is_read_only(&self) -> bool {
         let source = self.source();
-        matches!(*source, ConnectionSource::Sqlite { access, .. } if access != FileAccess::Writable)
+        matches!(*source, ConnectionSource::Sqlite { access, .. } if access != DatabaseAccess::Writable)
     }
 
     /// The database, as errors name it.
@@ -262,7 +262,7 @@ fn open_file(path: &Path, busy: Duration) -> StoreResult<Store> {
     create_private_folder(folder).map_err(|error| cannot_open(folder, &error))?;
     files::private_database(path).map_err(|error| cannot_open(path, &error))?;
     let source =
-        ConnectionSource::Sqlite { path: path.to_owned(), access: FileAccess::Writable, busy };
+        ConnectionSource::Sqlite { path: path.to_owned(), access: DatabaseAccess::Writable, busy };
     let open = || {
         let connect = || schema::connect(path, ConnectionMode::Writing, busy);
         let writing = connect()?;
@@ -283,7 +283,7 @@ fn open_file(path: &Path, busy: Duration) -> StoreResult<Store> {
 }
 
 fn open_file_to_read(path: &Path, busy: Duration) -> StoreResult<Store> {
-    let access = FileAccess::to_read(path);
+    let access = DatabaseAccess::to_read(path);
     let source = ConnectionSource::Sqlite { path: path.to_owned(), access, busy };
     let connect = || {
         let db = source.connect(ConnectionMode::Reading)?;
@@ -295,7 +295,7 @@ fn open_file_to_read(path: &Path, busy: Duration) -> StoreResult<Store> {
     let connect = || connect().map_err(|error: DbError| error.at_path(path));
     let connected = connect().and_then(|reading| Ok((reading, connect()?)));
     let (reading, writing) = connected.map_err(|error| match (error, access) {
-        (StoreError::CannotOpen { path, .. }, FileAccess::ReadableWithLog) => {
+        (StoreError::CannotOpen { path, .. }, DatabaseAccess::ReadableWithLog) => {
             let why = "what was last written stands in its log, which can't be read by itself";
             StoreError::NotReadable { path, why }
         }

@@ -34,7 +34,7 @@ pub(crate) fn private_database(path: &Path) -> io::Result<()> {
 
 /// How the file of a database can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileAccess {
+pub(crate) enum DatabaseAccess {
     /// It can be written.
     Writable,
     /// It can only be read, and what is newer than it stands in its log.
@@ -44,12 +44,12 @@ pub(crate) enum FileAccess {
     ReadableAlone,
 }
 
-impl FileAccess {
+impl DatabaseAccess {
     /// How a database can be read that can't be written.
     pub(crate) fn to_read(path: &Path) -> Self {
         match fs::metadata(log_of(path)) {
-            Ok(log) if log.len() > 0 => FileAccess::ReadableWithLog,
-            _ => FileAccess::ReadableAlone,
+            Ok(log) if log.len() > 0 => DatabaseAccess::ReadableWithLog,
+            _ => DatabaseAccess::ReadableAlone,
         }
     }
 }

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use rusqlite::Connection;
 
 use super::*;
-use crate::sqlite::files::FileAccess;
+use crate::sqlite::files::DatabaseAccess;
 use crate::sqlite::{SqliteConnection, files, schema};
 
 /// Work that can be sent.
@@ -47,7 +47,7 @@ impl WriterBench {
         let db = SqlConnection::Sqlite(SqliteConnection::new(db));
         let source = ConnectionSource::Sqlite {
             path,
-            access: FileAccess::Writable,
+            access: DatabaseAccess::Writable,
             busy: Duration::from_millis(50),
         };
         let writer = Arc::new(StoreWriter::start(db, Arc::new(source), Arc::default()));
