@@ -48,7 +48,7 @@ use crate::input;
 use crate::output::tell;
 use crate::setup::{self, TERMINAL};
 use crate::telemetry::{Telemetry, UsualLog};
-use crate::terminal::quiet::is_dumb;
+use crate::terminal::quiet::{has_screen, is_dumb};
 use chat_input::ChatInput;
 use elsewhere::TurnsElsewhere;
 use end_signal::EndSignal;
@@ -186,7 +186,8 @@ impl Chat {
         }
         let printer = if args.json { TurnPrinter::Json } else { TurnPrinter::for_people() };
         // Whoever answers with a key must have seen the question.
-        let answers = match input::can_ask() && !is_dumb() && !args.json {
+        let reads_keys = purpose == TypingPurpose::Questions && !is_dumb() || has_screen();
+        let answers = match input::can_ask() && reads_keys && !args.json {
             true => AnswerMode::AtOnce,
             false => AnswerMode::Later,
         };
@@ -227,7 +228,7 @@ impl Chat {
         match message {
             Some((message, attached)) => self.run_once(&message, attached).await,
             None if !input::is_typed() || args.json => self.run_lines(LineSource::Pipe).await,
-            None if is_dumb() => self.run_lines(LineSource::DumbTerminal).await,
+            None if !has_screen() => self.run_lines(LineSource::DumbTerminal).await,
             None => self.run_typed(home).await,
         }
     }

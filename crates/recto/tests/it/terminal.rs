@@ -661,3 +661,23 @@ fn a_draft_outlives_another_width() {
     chat.wait_for("You said:");
     assert_eq!(sent(&home), [format!("{draft}end")]);
 }
+
+/// What is drawn on a screen is nothing for a file.
+#[test]
+fn a_chat_whose_answers_go_to_a_file_reads_plain_lines() {
+    let home = Home::scripted(&[]);
+    let file = home.path("out.txt");
+    let (pty, answers) = (Pty::open(80, 24), std::fs::File::create(&file).unwrap());
+    let child = pty.spawn_to(&home, &["chat"], &[], answers.into());
+    let mut chat = TerminalChat { child, pty, screen: Arc::new(Mutex::new(Screen::new(80, 24))) };
+    chat.listen();
+    chat.wait_for_prompt();
+    chat.press("hello\n");
+    chat.wait_until("the next prompt", |shown| {
+        shown.contains("> hello") && shown.lines().last() == Some(">")
+    });
+    chat.press("\u{4}");
+    assert_eq!(chat.wait(), Some(0));
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "You said: hello\n");
+    assert_eq!(chat.screen.lock().sequences, 0, "{}", chat.text());
+}

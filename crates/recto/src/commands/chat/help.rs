@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::draw::{PageWidth, wrap_words};
 use crate::input;
-use crate::terminal::quiet::is_dumb;
+use crate::terminal::quiet::has_screen;
 
 const KEYS: [(&str, &str); 13] = [
     ("Enter", "send the message; while a reply is written: keep it for after that"),
@@ -42,7 +42,7 @@ pub(super) enum HelpKeys {
 impl HelpKeys {
     /// What holds for this process.
     pub(super) fn of_process() -> Self {
-        match input::is_typed() && !is_dumb() {
+        match input::is_typed() && has_screen() {
             true => HelpKeys::Shown,
             false => HelpKeys::Hidden,
         }

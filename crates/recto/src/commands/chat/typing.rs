@@ -340,6 +340,8 @@ impl Chat {
     fn take_back_queued(&mut self) -> CliResult {
         let what = match self.typing.take_back() {
             0 => return Ok(()),
+            // What is not sent is told when the chat ends.
+            _ if self.typing.wants_to_leave() => return Ok(()),
             1 => "the line that waited is in the prompt again".to_owned(),
             count => format!(
                 "{count} lines waited; each comes back to the prompt by itself: Enter sends it, \
