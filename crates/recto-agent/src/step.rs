@@ -281,7 +281,7 @@ impl TurnState {
     }
 
     /// Whether all was done that the message asks for. The model has nothing to add then, and a
-    /// small one makes something up, for minutes.
+    /// small one makes something up, for as long as it may.
     fn is_wish_met(&self) -> bool {
         let is_all = self.mode.wanted_call.as_ref().is_some_and(|wish| wish.beside.is_empty());
         is_all && self.wanted_rounds > 0

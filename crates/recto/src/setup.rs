@@ -31,7 +31,7 @@ use recto_llm::{
     ApiKey, CallOptions, ChatTemplate, ClientOptions, FeatureSupport, ModelClient, Provider,
 };
 use recto_models::Library;
-use recto_store::{PostgresUrl, PostgresUrlError, Store, StoreOptions};
+use recto_store::{PostgresUrl, PostgresUrlError, Store, StoreError, StoreOptions};
 use recto_tools::Toolbox;
 use recto_workspace::{
     Horizon, MemoryFiles, MemoryView, Override, Workspace, WorkspaceOptions, WorkspaceProblem,
@@ -360,6 +360,26 @@ pub(crate) fn store(settings: &Settings) -> CliResult<Store> {
     Ok(Store::open(&store_options(&settings.store)?)?)
 }
 
+/// Opens the store for whoever only looks at it: one that can't be written is read as it is.
+pub(crate) fn readable_store(settings: &Settings) -> CliResult<Store> {
+    let options = store_options(&settings.store)?;
+    match Store::open(&options) {
+        Err(
+            unwritable @ (StoreError::ReadOnly { .. }
+            | StoreError::Full { .. }
+            | StoreError::Io { .. }),
+        ) => match Store::open_to_read(&options) {
+            Ok(store) => {
+                tell(&format_args!("note: {unwritable}; it is read as it is"));
+                Ok(store)
+            }
+            Err(unreadable @ StoreError::NotReadable { .. }) => Err(unreadable.into()),
+            Err(_) => Err(unwritable.into()),
+        },
+        opened => Ok(opened?),
+    }
+}
+
 /// Where the store is that the config names.
 pub(crate) fn store_options(settings: &StoreSettings) -> CliResult<StoreOptions> {
     match &settings.url {
@@ -404,6 +424,15 @@ pub(crate) fn store_for_vectors(home: &RectoHome, settings: &Settings) -> Option
 pub(crate) async fn settled_store(settings: &Settings) -> CliResult<Store> {
     let store = store(settings)?;
     recto_agent::settle_open_turns(&store).await?;
+    Ok(store)
+}
+
+/// The same for whoever only looks at it. In one that can't be written nothing is closed.
+pub(crate) async fn settled_store_to_read(settings: &Settings) -> CliResult<Store> {
+    let store = readable_store(settings)?;
+    if !store.is_read_only() {
+        recto_agent::settle_open_turns(&store).await?;
+    }
     Ok(store)
 }
 
