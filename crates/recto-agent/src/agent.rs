@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use recto_context::{Audience, AudienceKind, Catalog, TokenCounter, Tokens};
+use recto_search::UseEvidence;
 use recto_store::{
     BindingKey, Moment, NewSession, RowId, SessionHolder, SessionId, SessionName, SessionNameError,
     SessionState, Store, StoreError, StoredCompaction, StoredSession, TurnId,
@@ -27,7 +28,7 @@ use crate::notice::TurnNotice;
 use crate::options::{AgentParts, CompactionSetting, ModelEntry, SessionSettings};
 use crate::preview::{RequestPreview, preview_first_request};
 use crate::rights::{Right, is_attended, may_reach};
-use crate::search::Searcher;
+use crate::search::{SearchPatience, Searcher};
 use crate::shared::{AgentShared, WorkKind, counter_from};
 use crate::shutdown::TakeUpScope;
 use crate::turn::PendingNotices;
@@ -186,6 +187,11 @@ impl Agent {
     /// The search for items that fit a message.
     pub fn searcher(&self) -> &Searcher {
         &self.shared.searcher
+    }
+
+    /// What somebody used before in messages like this one.
+    pub async fn earlier_uses(&self, actor: &Actor, message: &str) -> UseEvidence {
+        self.shared.uses.weigh_query(actor, message, SearchPatience::OneSecond).await
     }
 
     /// The agent's memories, and what was said in past sessions.

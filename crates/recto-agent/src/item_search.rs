@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use recto_context::{Catalog, IncludeMode, ItemId, ItemKind, Pick, Scores};
-use recto_search::{GroupChoice, ItemGroup, SearchEntry, SearchOptions};
+use recto_search::{GroupChoice, ItemGroup, SearchEntry, SearchOptions, UseEvidence};
 use serde_json::{Value, json};
 
 use crate::search::{IsCandidate, RankedItems, RankingBasis, SearchPatience, Searcher};
@@ -20,6 +20,8 @@ pub struct ItemSearch<'a> {
     pub kind: Option<ItemKind>,
     /// The most items of each group.
     pub limit: Option<usize>,
+    /// What whoever asks used before in messages like it.
+    pub uses: &'a UseEvidence,
 }
 
 /// The result of a search, and how it was made.
@@ -74,7 +76,7 @@ pub async fn search_items_with(
     let is_candidate: IsCandidate = Arc::new(move |id| may_come.contains(id));
     let of_turn = searcher.search(entries, asked.query, is_candidate, patience).await;
     let how = ranked.how.clone();
-    let rows = rows(ranked, &in_a_turn(of_turn, &options), &options, catalog, asked);
+    let rows = rows(ranked, &in_a_turn(of_turn, asked.uses, &options), &options, catalog, asked);
     ItemSearchReport { rows, how, options }
 }
 
@@ -119,8 +121,9 @@ fn by_themselves(catalog: &Catalog) -> impl Iterator<Item = ItemId> {
 /// they were taken.
 type TurnScores = HashMap<ItemId, (Scores, bool)>;
 
-fn in_a_turn(ranked: RankedItems, options: &SearchOptions) -> TurnScores {
-    let of_group = |(group, picks)| {
+fn in_a_turn(ranked: RankedItems, uses: &UseEvidence, options: &SearchOptions) -> TurnScores {
+    let of_group = |(group, mut picks): (ItemGroup, Vec<Pick>)| {
+        uses.raise(&mut picks);
         let GroupChoice { taken, left } = GroupChoice::among(picks, options.for_group(group));
         let taken = taken.into_iter().map(|pick| (pick.item, (pick.scores, true)));
         taken.chain(left.into_iter().map(|pick| (pick.item, (pick.scores, false))))

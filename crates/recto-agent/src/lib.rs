@@ -41,6 +41,7 @@ mod message_ranges;
 mod notice;
 mod open_turns;
 mod options;
+mod own_use;
 mod preview;
 mod record;
 mod recover;
@@ -122,6 +123,7 @@ pub use options::{
     AgentOptions, AgentParts, ApprovalSetting, CompactionSetting, ModelEntry, SessionFolder,
     SessionSettings,
 };
+pub use own_use::UseRecord;
 pub use preview::RequestPreview;
 pub use record::{
     ReplayVerdict, RequestPurpose, outline_request, rebuild_body, restore_request, verify_body,

@@ -26,7 +26,7 @@ use recto_context::{
 };
 use recto_search::{
     ChoiceOptions, DuplicatePick, GroupChoice, SearchEntry, SearchIndex, SearchMessage,
-    SearchOptions, SearchQuery,
+    SearchOptions, SearchQuery, UseEvidence,
 };
 use recto_store::Store;
 use recto_workspace::{MemoryFiles, MemoryView};
@@ -87,6 +87,8 @@ pub struct MemoryCriteria<'a> {
     pub counter: &'a TokenCounter<'a>,
     /// The first message that is still on the page.
     pub history_from: MessageId,
+    /// What the person used before in messages like this one.
+    pub uses: &'a UseEvidence,
 }
 
 /// Memories in their order for a message.
@@ -155,7 +157,7 @@ impl AgentMemories {
         before: Option<MemorySnapshot>,
         criteria: &MemoryCriteria<'_>,
     ) -> ChosenMemories {
-        let MemoryCriteria { limits, options, counter, history_from } = *criteria;
+        let MemoryCriteria { limits, options, counter, history_from, uses } = *criteria;
         // However close: what is remembered comes in small numbers.
         let few = ChoiceOptions { include_score: f32::INFINITY, ..options.memories };
         let all_fit = memories_fit(&view.memories, limits, counter);
@@ -167,7 +169,8 @@ impl AgentMemories {
             let (ranking, how) = self.rank(view, message, now, SearchPatience::OneSecond).await;
             (ranking, Some(how))
         };
-        let MemoryRanking { best: ranked, duplicates } = ranking;
+        let MemoryRanking { best: mut ranked, duplicates } = ranking;
+        uses.raise(&mut ranked);
         let recalled = GroupChoice::among(ranked.iter().cloned(), &few).taken;
         let pool = MemoryPool {
             memories: &view.memories,

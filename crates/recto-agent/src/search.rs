@@ -243,6 +243,13 @@ impl Searcher {
         Searcher::from_parts(*options, encoder.clone(), cache.sibling(shelf))
     }
 
+    /// The same for something of which the index always holds all that there is, so that the
+    /// vectors of what is gone can go, too.
+    pub(crate) fn whole_sibling(&self, shelf: &str) -> Searcher {
+        let SearcherState { options, encoder, cache, .. } = &*self.0;
+        Searcher::from_parts(*options, encoder.clone(), cache.whole_sibling(shelf))
+    }
+
     fn from_parts(
         options: SearchOptions,
         encoder: Option<Arc<LazyEncoder>>,

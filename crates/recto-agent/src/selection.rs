@@ -8,7 +8,7 @@ use recto_context::{
     AlikeItem, Catalog, IncludeMode, ItemId, ItemKind, MemorySnapshot, Pick, SessionItem,
 };
 use recto_search::{
-    GroupChoice, ListOptions, SearchEntry, SearchMessage, SearchOptions, SearchPreset,
+    GroupChoice, ListOptions, SearchEntry, SearchMessage, SearchOptions, SearchPreset, UseEvidence,
     choose_listed,
 };
 use serde::{Deserialize, Serialize};
@@ -99,6 +99,8 @@ pub struct ItemQuery<'a> {
     /// How much is taken.
     pub options: SearchOptions,
     pub message: &'a SearchMessage,
+    /// What the person used before in messages like it.
+    pub uses: &'a UseEvidence,
 }
 
 impl ItemQuery<'_> {
@@ -147,19 +149,30 @@ impl Searcher {
         let mut found = SearchOutcome { how: Some(how), ..SearchOutcome::default() };
         for (group, mut picks) in rankings.next().unwrap_or_default() {
             picks.iter_mut().for_each(|pick| pick.scores.with_before = with_before);
+            query.uses.raise(&mut picks);
             let GroupChoice { taken, left } = GroupChoice::among(picks, options.for_group(group));
             found.picks.extend(taken);
             found.candidates.extend(left);
         }
         found.sort();
-        let best = rankings.next().unwrap_or_default().into_iter().filter_map(|(group, picks)| {
+        let for_mode = rankings.next().unwrap_or_default().into_iter();
+        let best = for_mode.filter_map(|(group, mut picks)| {
+            query.uses.raise(&mut picks);
             let floor = options.for_group(group).floor;
             let clearly = floor + (1.0 - floor) * CLEARLY;
-            picks.into_iter().next().filter(|pick| probability(pick) >= clearly)
+            leading_pick(picks).filter(|pick| probability(pick) >= clearly)
         });
         found.for_tools = best.max_by(|a, b| probability(a).total_cmp(&probability(b)));
         found
     }
+}
+
+/// The most probable of the first in the order and those that were used before.
+fn leading_pick(ranked: Vec<Pick>) -> Option<Pick> {
+    let is_considered =
+        |(place, pick): &(usize, Pick)| *place == 0 || pick.scores.earlier_use.is_some();
+    let considered = ranked.into_iter().enumerate().filter(is_considered).map(|(_, pick)| pick);
+    considered.rev().max_by(|a, b| probability(a).total_cmp(&probability(b)))
 }
 
 fn probability(pick: &Pick) -> f32 {

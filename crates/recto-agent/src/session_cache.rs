@@ -12,8 +12,8 @@ use recto_context::{
     RequestContext, SessionItem, SystemFiles, TurnNumber,
 };
 use recto_store::{
-    CompactionId, ItemState, ItemsRevision, SessionBasis, SessionCursor, SessionId, SessionState,
-    StoredRetraction, StoredSession,
+    CompactionId, ItemState, ItemsRevision, SessionBasis, SessionCursor, SessionHolder, SessionId,
+    SessionState, StoredRetraction, StoredSession,
 };
 use recto_workspace::{MemoryView, WorkspaceProblem};
 
@@ -308,6 +308,11 @@ impl LoadedSession {
     /// Those for whom the session's pages are made.
     pub(crate) fn audience(&self) -> Audience {
         self.settings.audience()
+    }
+
+    /// The same, as the store tells them apart.
+    pub(crate) fn holder(&self) -> SessionHolder {
+        SessionHolder::of_audience(&self.audience())
     }
 
     /// What a person took out of the session, in a fixed order.

@@ -26,6 +26,7 @@ use crate::event_stream::EventStreams;
 use crate::exact_counts::ExactCounts;
 use crate::memories::{AgentMemories, runnable_tools};
 use crate::options::{AgentParts, ModelEntry};
+use crate::own_use::UseRecord;
 use crate::schedules::{ScheduleHealth, ScheduleTool};
 use crate::search::Searcher;
 use crate::session_files::SessionFiles;
@@ -56,6 +57,8 @@ pub(crate) struct AgentShared {
     pub(crate) link: Arc<AgentLink>,
     pub(crate) searcher: Searcher,
     pub(crate) memories: AgentMemories,
+    /// What people used before.
+    pub(crate) uses: UseRecord,
     /// Where sessions are also kept as Markdown, if they are.
     pub(crate) session_files: Option<SessionFiles>,
     /// How many messages and turns wait or run, over all sessions.
@@ -81,6 +84,7 @@ impl AgentShared {
         let (search, store) = (parts.search.clone(), parts.store.clone());
         let agent = &parts.options.name;
         let searcher = Searcher::new(search, Some(store.clone()), agent);
+        let uses = UseRecord::new(agent, store.clone(), &searcher);
         let memories = AgentMemories::new(agent, parts.memory.clone(), &searcher, Some(store));
         runnable_tools(&memories).for_each(|tool| parts.tools.add(tool));
         let link = Arc::new(AgentLink::default());
@@ -91,6 +95,7 @@ impl AgentShared {
             link,
             searcher,
             memories,
+            uses,
             session_files: parts.options.session_files.clone().map(SessionFiles::new),
             parts,
             catalogs: CatalogCache::default(),

@@ -13,11 +13,12 @@
 //! A turn that another process takes up is counted from its records, so that it counts
 //! like one that nobody has interrupted.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use recto_context::{
-    CallId, ContentSource, ItemForm, ItemId, ItemKind, Layer, MessageBody, OfferedTool, PartReason,
-    Pick, RequestContext, Tokens, ToolCall, bare_skill_name, loaded_item, visible_text,
+    CallId, ContentSource, IncludeMode, ItemForm, ItemId, ItemKind, Layer, MessageBody,
+    OfferedTool, PartReason, Pick, RequestContext, Tokens, ToolCall, bare_skill_name, loaded_item,
+    visible_text,
 };
 use recto_store::{
     ApprovalAnswer, ApprovalId, ItemPlace, RequestRecord, RequestUsage, SearchVerdict, Store,
@@ -37,6 +38,8 @@ pub(crate) struct TallyBuilder {
     recalls: HashSet<CallId>,
     /// How often each tool was called, and the skills that are used by that.
     calls: BTreeMap<ItemId, ToolUse>,
+    /// What each call uses, if it succeeds.
+    called: HashMap<CallId, Vec<ItemId>>,
     /// The tools of calls that nobody allowed, by the question.
     refusals: BTreeMap<ApprovalId, ItemId>,
 }
@@ -130,9 +133,12 @@ impl TallyBuilder {
                 self.recalls.insert(call.id.clone());
             }
             let skill = skill_of(tool).or_else(|| skill_read(tool, call));
+            let skill = skill.filter(|skill| has_skill(request, skill));
             let known = self.calls.entry(tool.item.id.clone()).or_default();
             known.count += 1;
-            known.skills.extend(skill.filter(|skill| has_skill(request, skill)));
+            known.skills.extend(skill.clone());
+            let used = skill.into_iter().chain([tool.item.id.clone()]);
+            self.called.insert(call.id.clone(), used.collect());
         }
     }
 
@@ -140,7 +146,9 @@ impl TallyBuilder {
     /// The calls come first. A tool is used when it is called, and not when it is asked for.
     pub(crate) fn add_result(&mut self, message: &MessageBody) {
         if let Some((kind, name)) = loaded_item(message).filter(|it| it.0 != ItemKind::Tool) {
-            self.add_use(ItemId::new(kind, name));
+            let item = ItemId::new(kind, name);
+            self.tally.uses.used.insert(item.clone());
+            self.add_use(item);
         }
         if let MessageBody::Tool { call, content, .. } = message
             && self.recalls.contains(call)
@@ -149,6 +157,12 @@ impl TallyBuilder {
                 self.add_use(ItemId::new(ItemKind::Memory, memory));
             }
         }
+    }
+
+    /// Notes that a call did what it was asked. Of a turn that another process began nobody knows
+    /// that any more, and then its calls speak for nothing.
+    pub(crate) fn add_success(&mut self, call: &CallId) {
+        self.tally.uses.used.extend(self.called.get(call).into_iter().flatten().cloned());
     }
 
     fn add_items(&mut self, request: &RequestContext) {
@@ -163,6 +177,9 @@ impl TallyBuilder {
                 continue;
             }
             let include = standing.status.place().map(|place| place.include);
+            if include == Some(IncludeMode::Manual) {
+                self.tally.uses.added.insert(standing.item.clone());
+            }
             let tally = self.tally.items.entry(standing.item).or_default();
             tally.place = Some(place);
             tally.include = include;

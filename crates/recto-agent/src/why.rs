@@ -12,10 +12,11 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use recto_context::{
-    AudienceKind, DropReason, ItemId, ItemKind, ItemOrigin, ItemPlacement, ItemReading,
+    AudienceKind, DropReason, EarlierUse, ItemId, ItemKind, ItemOrigin, ItemPlacement, ItemReading,
     ItemStanding, ItemStatus, MessageId, Pick, RequestContext, Scores, Tokens, TypedMemory,
+    visible_text,
 };
-use recto_store::ItemState;
+use recto_store::{ItemState, Store};
 use serde::Serialize;
 
 use crate::items::ItemName;
@@ -41,6 +42,10 @@ pub struct ItemExplanation {
     /// What a person has changed about it since that page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<ItemChangeSince>,
+    /// The last message like this one for which it was used, where that still stands and may be
+    /// seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used_for: Option<String>,
 }
 
 /// A change that the next page shows, and the last one does not.
@@ -110,7 +115,7 @@ impl From<ItemStanding> for ItemExplanation {
     fn from(standing: ItemStanding) -> Self {
         let ItemStanding { item, tokens, status, also, read } = standing;
         let reason = ItemReason::Recorded(status);
-        ItemExplanation { item, tokens, reason, also, read, since: None }
+        ItemExplanation { item, tokens, reason, also, read, since: None, used_for: None }
     }
 }
 
@@ -137,6 +142,33 @@ impl ItemExplanation {
             ItemReason::Recorded(status) => Some(status),
             _ => None,
         }
+    }
+
+    /// What the person's own record said for it, if it said something.
+    fn earlier_use(&self) -> Option<EarlierUse> {
+        let scores = |status: &ItemStatus| match status {
+            ItemStatus::NotTaken { candidate } => Some(candidate.scores),
+            other => other.place()?.found.as_ref().map(|pick| pick.scores),
+        };
+        let status = self.status()?;
+        let body = match status {
+            ItemStatus::Listed { body, .. } => body.as_deref(),
+            _ => None,
+        };
+        [Some(status), body].into_iter().flatten().find_map(|status| scores(status)?.earlier_use)
+    }
+
+    /// Adds what the last message said for which it was used. Whoever may see this page may see
+    /// that message, which was said before the same people; it may be gone by now.
+    async fn quote_use(&mut self, store: &Store) {
+        let Some(turn) = self.earlier_use().and_then(|it| it.turn.to_string().parse().ok()) else {
+            return;
+        };
+        let Ok(Some(turn)) = store.turn(turn).await else { return };
+        let Some(message) = turn.first_message else { return };
+        let found = store.messages_at(vec![(turn.session, message)]).await.unwrap_or_default();
+        let text = found.first().map(|(_, stored)| visible_text(stored.message.content()));
+        self.used_for = text.filter(|text| !text.trim().is_empty());
     }
 
     /// Tells what has changed since, by how the item stands to the session now.
@@ -179,6 +211,9 @@ impl ItemExplanation {
 impl fmt::Display for ItemExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.fmt_page(f)?;
+        if let Some(message) = &self.used_for {
+            write!(f, "; the last message for which it was used: \"{}\"", quote(message))?;
+        }
         if let Some(read) = self.read {
             write!(f, "; {}", read.describe())?;
         }
@@ -336,12 +371,18 @@ impl fmt::Display for ScoresText<'_> {
             number("by its age", recency),
             rank.map(|rank| format!("rank {rank}")),
             self.0.scores.describe_query().map(str::to_owned),
+            self.0.scores.describe_use(),
         ];
         f.write_str(&known.into_iter().flatten().collect::<Vec<_>>().join(", "))?;
         let Some(chunk) = &self.0.best_chunk else { return Ok(()) };
-        let line = chunk.split_whitespace().collect::<Vec<_>>().join(" ");
-        let short: String = line.chars().take(QUOTED).collect();
-        let more = if short.len() < line.len() { "…" } else { "" };
-        write!(f, "; best: \"{short}{more}\"")
+        write!(f, "; best: \"{}\"", quote(chunk))
     }
+}
+
+/// The beginning of a text on one line.
+fn quote(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let short: String = line.chars().take(QUOTED).collect();
+    let more = if short.len() < line.len() { "…" } else { "" };
+    format!("{short}{more}")
 }

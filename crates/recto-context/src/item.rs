@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::earlier_use::EarlierUse;
+
 /// The kind of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -235,12 +237,20 @@ pub struct Scores {
     /// by itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub with_before: bool,
+    /// That the person used it before in messages like this one; the probability has it in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier_use: Option<EarlierUse>,
 }
 
 impl Scores {
     /// What was searched for beside the message itself, in words.
     pub fn describe_query(&self) -> Option<&'static str> {
         self.with_before.then_some("with the message before")
+    }
+
+    /// What the person's own record says for the item, in words.
+    pub fn describe_use(&self) -> Option<String> {
+        self.earlier_use.map(|earlier| earlier.describe())
     }
 }
 

@@ -23,6 +23,7 @@ mod compose;
 mod context;
 mod counter;
 mod description;
+mod earlier_use;
 mod exchange;
 mod fit;
 #[cfg(any(test, fuzzing))]
@@ -74,6 +75,7 @@ pub use compose::{read_calls, spoken_text, text_before_calls};
 pub use context::{CallDemand, DropReason, DroppedEntry, OfferedTool, RequestContext, ToolChoice};
 pub use counter::{CountKind, CountTable, TokenCounter};
 pub use description::ItemDescription;
+pub use earlier_use::{CivilDay, EarlierUse, NotADay};
 pub use inputs::{AssemblyInputs, Bootstrap, ContextLimits, HistoryOwner};
 pub use item::{
     ContentSource, IncludeMode, ItemId, ItemKind, ItemOrigin, Pick, Priority, Scores, SessionItem,

@@ -126,6 +126,8 @@ pub struct SearchOptions {
     pub memories: ChoiceOptions,
     /// What is listed by name, across all groups.
     pub list: ListOptions,
+    /// Whether what the person used before in messages like this one speaks for items.
+    pub own_use: bool,
 }
 
 impl Default for SearchOptions {
@@ -133,7 +135,7 @@ impl Default for SearchOptions {
         let preset = SearchPreset::default();
         let [documents, skills, tools, memories] = [preset.options(); 4];
         let list = preset.list_options();
-        SearchOptions { enabled: true, documents, skills, tools, memories, list }
+        SearchOptions { enabled: true, documents, skills, tools, memories, list, own_use: true }
     }
 }
 
@@ -179,10 +181,21 @@ impl GroupChoice {
     /// Chooses among ranked items, best first.
     pub fn among(ranked: impl IntoIterator<Item = Pick>, options: &ChoiceOptions) -> GroupChoice {
         let mut choice = GroupChoice::default();
-        for mut pick in ranked.into_iter().take(options.top_k) {
-            let is_close = pick.scores.cosine.is_some_and(|cosine| cosine >= options.include_score);
+        // What is there only for its earlier use comes on top: it takes nothing from others.
+        let (mut own, mut by_use) = (0, 0);
+        for (place, mut pick) in ranked.into_iter().enumerate() {
+            let earlier = pick.scores.earlier_use;
+            let is_looked_at = place < options.top_k;
+            if !is_looked_at && earlier.is_none() {
+                continue;
+            }
+            let is_close = is_looked_at
+                && pick.scores.cosine.is_some_and(|cosine| cosine >= options.include_score);
             let fits = pick.scores.probability.is_some_and(|found| found >= options.floor);
-            if is_close || (fits && choice.taken.len() < options.top_n) {
+            let needs_use = !is_looked_at || earlier.is_some_and(|it| it.without < options.floor);
+            let count = if needs_use { &mut by_use } else { &mut own };
+            if is_close || (fits && *count < options.top_n) {
+                *count += 1;
                 choice.taken.push(pick);
             } else {
                 pick.scores.floor = (!fits).then_some(options.floor);
@@ -198,7 +211,11 @@ impl GroupChoice {
 const GROUP_SHARE: f32 = 0.5;
 const SERVER_SHARE: f32 = 0.25;
 
-/// Chooses which of the items that were left are listed by name: the more probable first, and
+/// What a cosine counts for the order of a list, beside the logarithm of the odds: among what is
+/// improbable anyway, being near in meaning tells more than it does of what is taken.
+const LIST_COSINE: f32 = 3.0;
+
+/// Chooses which of the items that were left are listed by name: the likelier first, and
 /// none where even the best of all is improbable. What goes beyond the share of its group or
 /// server comes behind what others have. There may be more than the list has room for: some may
 /// stand on the page for another reason.
@@ -209,12 +226,18 @@ pub fn choose_listed<'a>(taken: &[Pick], left: &'a [Pick], options: &ListOptions
     }
     let mut possible: Vec<&Pick> =
         left.iter().filter(|pick| probability(pick) >= options.floor).collect();
-    possible.sort_by(|a, b| probability(b).total_cmp(&probability(a)));
+    possible.sort_by(|a, b| listing_score(b).total_cmp(&listing_score(a)));
     let mut shares = ListShares::new(options.lines);
     let (mut listed, beyond): (Vec<&Pick>, Vec<&Pick>) =
         possible.into_iter().partition(|pick| shares.take(&pick.item));
     listed.extend(beyond);
     listed
+}
+
+/// What the lines of a list are ordered by.
+fn listing_score(pick: &Pick) -> f32 {
+    let known = probability(pick).clamp(f32::EPSILON, 1.0 - f32::EPSILON);
+    (known / (1.0 - known)).ln() + LIST_COSINE * pick.scores.cosine.unwrap_or(0.0)
 }
 
 fn probability(pick: &Pick) -> f32 {
@@ -306,6 +329,8 @@ mod tests {
         let left = ranked(&[(0.5, 0.1), (0.5, 0.01), (0.5, 0.3), (0.5, 0.02)]);
         assert_eq!(listed(&[], &left, OPTIONS), ["2", "0", "3"]);
         assert_eq!(listed(&[], &left, OPTIONS.with_lines(0)), [""; 0]);
+        // Of two that are about as probable, the nearer one.
+        assert_eq!(listed(&[], &ranked(&[(0.2, 0.31), (0.4, 0.3)]), OPTIONS), ["1", "0"]);
     }
 
     #[test]

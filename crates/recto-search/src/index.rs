@@ -30,7 +30,8 @@ use crate::entry::SearchEntry;
 use crate::lexical::Lexicon;
 use crate::message::QueryText;
 use crate::rank::{
-    Candidate, Evidence, RankSignals, RankedCandidate, RivalEvidence, ScoredGroup, TextEvidence,
+    Candidate, Evidence, PART_COSINE, RankSignals, RankedCandidate, RivalEvidence, ScoredGroup,
+    TextEvidence,
 };
 use crate::space::{CosineScale, VectorSpace};
 use crate::vectors::PackedVector;
@@ -343,6 +344,26 @@ impl SearchIndex {
             (group, self.picks(ranked, gathered))
         };
         scored.into_iter().map(picks).collect()
+    }
+
+    /// How near the beginning of each item is to the message, or to the part of it that is
+    /// nearest: for items that are messages themselves. Nothing without all vectors. The message is
+    /// compared as it is: the correction leads from messages to what they need.
+    pub fn message_cosines(&self, query: &SearchQuery<'_>) -> Option<Vec<(ItemId, f32)>> {
+        let items = || self.order.iter().filter_map(|slot| Some((*slot, self.item(*slot)?)));
+        let items = || items().filter(|(_, item)| !item.pieces.is_empty());
+        let rows: Vec<ChunkRow> =
+            items().map(|(slot, _)| self.summaries[slot as usize].first).collect();
+        let whole = [(query.whole, 1.0)].into_iter();
+        let texts = whole.chain(query.parts.iter().map(|part| (*part, PART_COSINE)));
+        let mut best = vec![f32::NEG_INFINITY; rows.len()];
+        for (text, share) in texts {
+            let cosines = self.chunks.cosines(text.embedding?, &rows)?;
+            for (best, cosine) in best.iter_mut().zip(cosines) {
+                *best = best.max(share * self.space.scale.to_built_in(cosine));
+            }
+        }
+        Some(items().map(|(_, item)| item.entry.item.clone()).zip(best).collect())
     }
 
     fn best_of(&self, query: &SearchQuery<'_>, found: Vec<u32>, count: usize) -> Vec<Pick> {

@@ -9,6 +9,7 @@
 //! VectorSpace  what the cosines of an encoder mean                 space
 //! SearchIndex  both, kept up to date item by item                  index
 //!   rank     signals, standardised and added; a probability        rank
+//! UseEvidence  what the person used in messages like this one      own_use
 //!   choose   the few that a turn takes, or none                    choose
 //! ```
 //!
@@ -25,6 +26,7 @@ mod index;
 mod lexical;
 mod likeness;
 mod message;
+mod own_use;
 mod rank;
 mod space;
 mod vectors;
@@ -40,6 +42,7 @@ pub use entry::SearchEntry;
 pub use index::{DuplicatePick, IndexUpdate, MissingVector, SearchIndex, SearchQuery};
 pub use lexical::words;
 pub use message::{QueryText, SearchMessage};
+pub use own_use::{MessageLikeness, MessageWords, PastUse, UseEvidence, asks_by_itself};
 pub use rank::{
     DENSE_EVIDENCE, DENSE_MESSAGE, EVIDENCE, ITEM, MESSAGE, NEED_PLACE, REQUEST_PLACE, RankSignals,
     RivalEvidence,

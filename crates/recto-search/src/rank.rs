@@ -27,6 +27,7 @@ use crate::choose::ItemGroup;
 use crate::encoder::Embedding;
 use crate::lexical::Lexicon;
 use crate::space::DirectionUse;
+pub(crate) use signals::PART_COSINE;
 use signals::{COSINE, HEADER, LEXICAL};
 pub use signals::{
     DENSE_EVIDENCE, DENSE_MESSAGE, EVIDENCE, ITEM, MESSAGE, NEED_PLACE, REQUEST_PLACE, RankSignals,

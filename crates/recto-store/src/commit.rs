@@ -12,6 +12,7 @@ use crate::compactions::{self, NewCompaction};
 use crate::documents::{NewRequest, PackedRequest};
 use crate::error::{DbError, RowId, StoreError, StoreResult};
 use crate::ids::{CompactionId, Moment, RequestId, RetractionId, SessionId, TurnId};
+use crate::item_uses;
 use crate::items::{self, ItemState};
 use crate::opening::first_words;
 use crate::records::RequestAnswer;
@@ -336,6 +337,9 @@ pub(crate) fn end_turn(
                WHERE id = ?1";
     db.execute(sql, params![turn.0, ending.name(), detail, at.microseconds()])?;
     usage::count_turn(db, turn, outcome, tally)?;
+    if let Some(tally) = tally {
+        item_uses::record(db, turn, &tally.uses)?;
+    }
     approvals::withdraw(db, turn, *at)
 }
 

@@ -17,7 +17,7 @@ const AT_ONCE: i64 = 200;
 
 /// All tables, each behind those that it refers to, with the column that numbers its rows or
 /// those that its rows are known by.
-const TABLES: [(&str, TableOrder); 31] = [
+const TABLES: [(&str, TableOrder); 32] = [
     ("sessions", TableOrder::Number("id")),
     ("bindings", TableOrder::Key("key")),
     ("session_items", TableOrder::Number("id")),
@@ -49,6 +49,7 @@ const TABLES: [(&str, TableOrder); 31] = [
     ("turn_followers", TableOrder::Key("turn, owner")),
     ("turn_snapshots", TableOrder::Key("turn")),
     ("redactions", TableOrder::Number("id")),
+    ("item_uses", TableOrder::Key("turn, item")),
 ];
 
 /// What the rows of a table are ordered by.

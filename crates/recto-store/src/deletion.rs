@@ -144,6 +144,7 @@ fn delete_rows(db: &SqlConnection, id: SessionId, at: Moment) -> DbResult<(u64, 
          WHERE turn IN (SELECT id FROM turns WHERE session = ?1)",
     )?;
     delete("DELETE FROM requests WHERE turn IN (SELECT id FROM turns WHERE session = ?1)")?;
+    delete("DELETE FROM item_uses WHERE turn IN (SELECT id FROM turns WHERE session = ?1)")?;
     delete("DELETE FROM approvals WHERE session = ?1")?;
     delete("DELETE FROM retractions WHERE session = ?1")?;
     delete("UPDATE compactions SET parent = NULL WHERE session = ?1")?;

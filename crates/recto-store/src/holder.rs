@@ -33,6 +33,11 @@ impl SessionHolder {
         *self == SessionHolder::owner()
     }
 
+    /// The holder whose stored form this is.
+    pub(crate) fn from_column(stored: String) -> Self {
+        SessionHolder(stored)
+    }
+
     /// The form in which it is stored.
     pub(crate) fn as_str(&self) -> &str {
         &self.0

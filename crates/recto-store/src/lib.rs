@@ -44,6 +44,7 @@ mod feed;
 mod garbage;
 mod holder;
 mod ids;
+mod item_uses;
 mod items;
 mod leases;
 mod line_diff;
@@ -101,6 +102,7 @@ pub use ids::{
     ApprovalId, ChannelDeliveryId, ChannelUpdateId, CompactionId, Moment, PairingId, ParseIdError,
     RequestId, RetractionId, RunId, ScheduleId, SessionId, TokenId, TurnId,
 };
+pub use item_uses::{UsedItems, UsedTurn, UsesRevision};
 pub use items::{ItemState, ItemsRevision};
 pub use leases::LeaseOutcome;
 pub use names::{SessionName, SessionNameError};

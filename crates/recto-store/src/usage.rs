@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::commit::TurnOutcome;
 use crate::error::StoreResult;
 use crate::ids::{Moment, SessionId, TurnId};
+use crate::item_uses::UsedItems;
 use crate::records::RequestUsage;
 use crate::rows::{self, DbResult};
 use crate::store::Store;
@@ -44,6 +45,8 @@ pub struct TurnTally {
     pub items: BTreeMap<ItemId, ItemTally>,
     /// Calls that were not run, because nobody allowed them. They are no use of their tools.
     pub refused_calls: u64,
+    /// What speaks for items in messages like the turn's own.
+    pub uses: UsedItems,
 }
 
 /// What became of an item in one turn.

@@ -324,6 +324,10 @@ pub enum BenchCommand {
         /// The file to write: a line `{"id", "ranked", "picked", "listed", "tokens", "ms"}` for each query
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
+        /// Messages of before with what they needed, as lines `{"id", "query", "relevant"}`: what a
+        /// person's own record would say. No message speaks for itself
+        #[arg(long, value_name = "FILE")]
+        uses: Option<PathBuf>,
         /// Search only among the items of the query's `scope`
         #[arg(long)]
         scope: bool,

@@ -19,8 +19,9 @@ use std::time::Duration;
 use jiff::Zoned;
 use recto_agent::{
     Actor, Agent, AgentMemories, AgentOptions, AgentParts, ConfiguredItem, ConfiguredItems,
-    DelegationLimits, IncludeSettings, ItemSetting, ModelEntry, Searcher, UnknownItem, add_tools,
-    find_flawed_tools, other_agents, remove_disabled, remove_flawed,
+    DelegationLimits, IncludeSettings, ItemSetting, ModelEntry, SearchPatience, Searcher,
+    UnknownItem, UseRecord, add_tools, find_flawed_tools, other_agents, remove_disabled,
+    remove_flawed,
 };
 use recto_context::mode::{self, ModeSetting, OlderPair, ResolvedMode};
 use recto_context::{
@@ -31,6 +32,7 @@ use recto_llm::{
     ApiKey, CallOptions, ChatTemplate, ClientOptions, FeatureSupport, ModelClient, Provider,
 };
 use recto_models::Library;
+use recto_search::UseEvidence;
 use recto_store::{PostgresUrl, PostgresUrlError, Store, StoreError, StoreOptions};
 use recto_tools::Toolbox;
 use recto_workspace::{
@@ -532,6 +534,18 @@ pub(crate) fn memories(
 ) -> AgentMemories {
     let agent = settings.agent.name.as_str().into();
     AgentMemories::new(&agent, memory_files(settings), searcher, store)
+}
+
+/// What the owner used before in messages like this one, as a store has it.
+pub(crate) async fn earlier_uses(
+    settings: &Settings,
+    searcher: &Searcher,
+    store: Option<Store>,
+    message: &str,
+) -> UseEvidence {
+    let Some(store) = store else { return UseEvidence::default() };
+    let record = UseRecord::new(&settings.agent.name.as_str().into(), store, searcher);
+    record.weigh_query(&actor(), message, SearchPatience::UntilDone).await
 }
 
 /// Whoever runs Recto on this machine: the agent's owner, under their name here.

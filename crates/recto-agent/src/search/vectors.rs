@@ -57,6 +57,11 @@ impl VectorCache {
         }
     }
 
+    /// Another shelf of the same agent, of which the index holds all.
+    pub(super) fn whole_sibling(&self, shelf: &str) -> Self {
+        VectorCache::new(self.store.clone(), &self.agent, shelf)
+    }
+
     /// The vectors of this shelf that an encoder has made. Those of another are never among them.
     fn key(&self, encoder: &Encoder) -> EmbeddingKey {
         EmbeddingKey { shelf: self.shelf.clone(), model: encoder.name().clone() }

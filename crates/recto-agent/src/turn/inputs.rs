@@ -12,6 +12,7 @@ use recto_context::{
     SessionItem, SpeakerName, SummaryBy, Tokens, Window, has_tools, sender_words, visible_text,
 };
 use recto_llm::{FeatureSupport, LlmError};
+use recto_search::UseEvidence;
 use recto_store::StoredSession;
 use recto_tools::{ApprovalMode, TrustedSkills};
 use recto_workspace::{Horizon, MemoryView};
@@ -26,7 +27,7 @@ use crate::memories::MemoryCriteria;
 use crate::notice::{NoticeFacts, TurnNotice};
 use crate::options::{AgentOptions, ModelEntry, SessionSettings};
 use crate::rights::Right;
-use crate::search::search_message;
+use crate::search::{SearchPatience, search_message};
 use crate::selection::{ItemQuery, SearchOutcome};
 use crate::session_cache::LoadedSession;
 use crate::shared::{AgentShared, counter_from};
@@ -121,6 +122,8 @@ impl MessageOrigin<'_> {
 /// What decides which tools a turn may run, and what they may see.
 #[derive(Debug)]
 pub(crate) struct TurnRights {
+    /// Who sent the message.
+    actor: Actor,
     /// Those for whom the page is made.
     pub(crate) audience: Audience,
     /// What skills' programs were when a person last looked at them.
@@ -234,7 +237,7 @@ impl TurnInputs {
             summary: session.summary.clone(),
             joining,
             removed: session.removed(),
-            rights: TurnRights { audience, trusted, approval },
+            rights: TurnRights { actor: message.actor.clone(), audience, trusted, approval },
             bootstrap: bootstrap(&shared.parts.options, &session.session),
             stamp: message.stamp,
             speaker: message.speaker,
@@ -276,6 +279,14 @@ impl TurnInputs {
         let said_before = before.map(without_mentions);
         let message = &search_message(&without_mentions(message), said_before.as_deref());
         let options = settings.search_options(shared.searcher.options());
+        let uses = match (options.enabled, &session.settings.delegation) {
+            (true, None) => {
+                let (actor, holder) = (&self.rights.actor, session.holder());
+                shared.uses.weigh(actor, &holder, message, SearchPatience::OneSecond).await
+            }
+            // A task is no message of a person's.
+            _ => UseEvidence::default(),
+        };
         let query = ItemQuery {
             catalog: &self.searchable.items,
             entries: shared.catalogs.entries(&self.searchable.items),
@@ -284,6 +295,7 @@ impl TurnInputs {
             decides_mode: self.model.lets_message_decide_mode(),
             options,
             message,
+            uses: &uses,
         };
         // In the layers of their kinds, memories are ranked anew for each message.
         let stays = entry.layout.picks != PickPlacement::InLayer;
@@ -297,6 +309,7 @@ impl TurnInputs {
             options: &options,
             counter: &counter_from(calibration),
             history_from: session.carry.history_from.unwrap_or_default(),
+            uses: &uses,
         };
         let (mut found, chosen) = tokio::join!(
             shared.searcher.find(&query),

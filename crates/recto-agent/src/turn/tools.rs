@@ -74,7 +74,10 @@ impl TurnRun<'_> {
     /// fit.
     pub(super) fn store_results(&mut self, mut results: Vec<ToolResult>) {
         self.fit_results(&mut results);
-        for ToolResult { call, name, text, .. } in results {
+        for ToolResult { call, name, text, outcome } in results {
+            if outcome == ToolOutcome::Done {
+                self.tally.add_success(&call);
+            }
             let content = vec![ContentPart::Text(text.into())];
             let body = MessageBody::Tool { call, name, content };
             self.tally.add_result(&body);

@@ -40,6 +40,9 @@ impl AgentMemories {
         others: &[Memory],
     ) -> AgentResult<Vec<ItemExplanation>> {
         let mut answers = explain_item(request, name);
+        for answer in &mut answers {
+            answer.quote_use(store).await;
+        }
         let typed = TypedMemory::new(name);
         let is_exact = |why: &ItemExplanation| {
             ItemName::parse(name).means(&why.item) || typed.is_exactly(&why.item.name)
@@ -147,7 +150,8 @@ fn silent<'a>(
 
 fn answer(memory: &Memory, reason: ItemReason) -> ItemExplanation {
     let (item, tokens) = (memory.id(), Tokens::ZERO);
-    ItemExplanation { item, tokens, reason, also: Vec::new(), read: None, since: None }
+    let (also, read, since, used_for) = (Vec::new(), None, None, None);
+    ItemExplanation { item, tokens, reason, also, read, since, used_for }
 }
 
 /// The day on which a memory came, where nothing more exact is known: its beginning

@@ -16,6 +16,7 @@ use crate::support::{
 
 mod dense;
 mod listed;
+mod own_use;
 
 /// A rule or reference with its include mode.
 fn item(bench: &Bench, file: &str, include: &str, description: &str, text: &str) {

@@ -81,7 +81,7 @@ const BEFORE_SHARE: f32 = 0.8;
 
 /// How much of its cosines a part of a message has for the decision, and how much of its
 /// shares of words: a part has few words, and so meets more of them by chance.
-const PART_COSINE: f32 = 0.95;
+pub(crate) const PART_COSINE: f32 = 0.95;
 const PART_SHARE: f32 = 0.7;
 
 /// The signals of all candidates for a query.

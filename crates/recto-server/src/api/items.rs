@@ -270,7 +270,8 @@ pub(crate) async fn search_all(
     let remembered = memories.files().read(&memories.owner(), Horizon::All).await;
     let catalog = Catalog { memories: remembered.memories.clone(), ..(*inventory.catalog).clone() };
     let options = query.options(agent.searcher().options());
-    let asked = ItemSearch { query: &query.query, kind: query.kind, limit: query.top_k };
+    let uses = &agent.earlier_uses(&actor, &query.query).await;
+    let asked = ItemSearch { query: &query.query, kind: query.kind, limit: query.top_k, uses };
     // Nobody waits here until everything has its vector.
     let patience = SearchPatience::OneSecond;
     let found = search_items_with(agent.searcher(), &catalog, &asked, options, patience).await;

@@ -3,7 +3,7 @@
 
 use maud::{Markup, html};
 use recto_agent::{
-    Agent, ItemSearch, ItemSearchReport, ItemSearchRow, SearchPatience, search_items,
+    Actor, Agent, ItemSearch, ItemSearchReport, ItemSearchRow, SearchPatience, search_items,
 };
 use recto_context::{Catalog, ItemKind, Priority};
 use recto_search::ItemGroup;
@@ -19,13 +19,15 @@ const MOST_RANKED: usize = 200;
 /// What would fit a message, of all that an agent has.
 pub(crate) async fn find_fitting(
     agent: &Agent,
+    actor: &Actor,
     catalog: &Catalog,
     query: &str,
 ) -> ItemSearchReport {
     let memories = agent.memories();
     let remembered = memories.files().read(&memories.owner(), Horizon::All).await;
     let catalog = Catalog { memories: remembered.memories.clone(), ..catalog.clone() };
-    let asked = ItemSearch { query, kind: None, limit: Some(MOST_RANKED) };
+    let uses = &agent.earlier_uses(actor, query).await;
+    let asked = ItemSearch { query, kind: None, limit: Some(MOST_RANKED), uses };
     // A page does not wait until everything has its vector.
     search_items(agent.searcher(), &catalog, &asked, SearchPatience::OneSecond).await
 }
@@ -153,6 +155,7 @@ fn found_row(row: &ItemSearchRow, report: &ItemSearchReport, catalog: &Catalog) 
                     " " span class={ "badge " (include) } { (include_badge(include)) }
                 }
                 @if let Some(chunk) = &row.pick.best_chunk { p.cut { (chunk) } }
+                @if let Some(words) = scores.describe_use() { p.q { (words) } }
             }
             td.n {
                 svg.tiny aria-hidden="true" {

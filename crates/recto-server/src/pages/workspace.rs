@@ -62,7 +62,10 @@ async fn show_workspace(
     let usage = read_usage(&gateway, agent.name()).await?;
     let message = query.message.as_deref().map(str::trim).filter(|message| !message.is_empty());
     let found = match message {
-        Some(message) => Some((message, find_fitting(agent, &inventory.catalog, message).await)),
+        Some(message) => {
+            let (actor, catalog) = (&visitor.actor, &inventory.catalog);
+            Some((message, find_fitting(agent, actor, catalog, message).await))
+        }
         None => None,
     };
     let found = found.as_ref().map(|(message, report)| (*message, report));

@@ -12,10 +12,11 @@ use crate::sqlite;
 
 /// Each with the version that it makes. The versions are those of SQLite's migrations; a database
 /// is made in the form of the first that was known here.
-const MIGRATIONS: [(i64, &str); 3] = [
+const MIGRATIONS: [(i64, &str); 4] = [
     (18, include_str!("../../migrations/postgres/018.sql")),
     (19, include_str!("../../migrations/postgres/020.sql")),
     (20, include_str!("../../migrations/postgres/030.sql")),
+    (21, include_str!("../../migrations/postgres/040.sql")),
 ];
 
 /// The row that everything else begins with: which version the tables have, and how often something

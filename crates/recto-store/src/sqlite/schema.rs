@@ -16,7 +16,7 @@ use crate::sql::{ConnectionMode, SqlRow};
 use crate::transcript;
 
 /// One after the other; the database's version is how many have run.
-const MIGRATIONS: [&str; 20] = [
+const MIGRATIONS: [&str; 21] = [
     include_str!("../../migrations/001.sql"),
     include_str!("../../migrations/002.sql"),
     include_str!("../../migrations/003.sql"),
@@ -37,6 +37,7 @@ const MIGRATIONS: [&str; 20] = [
     include_str!("../../migrations/018.sql"),
     include_str!("../../migrations/020.sql"),
     include_str!("../../migrations/030.sql"),
+    include_str!("../../migrations/040.sql"),
 ];
 
 /// The first version that keeps the first words of a session with it.

@@ -11,6 +11,7 @@ mod deliveries;
 mod embeddings;
 mod feed;
 mod garbage;
+mod item_uses;
 mod items;
 mod migrations;
 mod on_postgres;

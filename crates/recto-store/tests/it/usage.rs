@@ -47,6 +47,7 @@ fn tally() -> TurnTally {
         ]
         .into(),
         refused_calls: 2,
+        ..TurnTally::default()
     }
 }
 

@@ -14,10 +14,10 @@ use crate::home::RectoHome;
 pub(crate) fn run(home: &RectoHome, command: &BenchCommand) -> CliResult {
     match command {
         BenchCommand::Mode { messages, json } => mode::run(home, messages, json.json),
-        BenchCommand::Select { items, queries, out, scope } => {
+        BenchCommand::Select { items, queries, out, uses, scope } => {
             let candidates =
                 if *scope { select::CandidateSet::Scope } else { select::CandidateSet::All };
-            select::run(home, [items, queries, out], candidates)
+            select::run(home, [items, queries, out], uses.as_deref(), candidates)
         }
     }
 }

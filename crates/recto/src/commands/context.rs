@@ -59,7 +59,8 @@ pub(crate) fn run(home: &RectoHome, args: &ContextArgs) -> CliResult<ExitCode> {
     let source = ContextSource {
         catalog: &catalog,
         searcher: &searcher,
-        memories: &setup::memories(&settings, &searcher, store),
+        memories: &setup::memories(&settings, &searcher, store.clone()),
+        store: store.as_ref(),
         remembered: &remembered,
         settings: &settings,
         choice: &choice,
@@ -81,6 +82,8 @@ pub(crate) struct ContextSource<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) searcher: &'a Searcher,
     pub(crate) memories: &'a AgentMemories,
+    /// What was stored, if anything was.
+    pub(crate) store: Option<&'a Store>,
     /// What the owner sees of them.
     pub(crate) remembered: &'a Arc<MemoryView>,
     /// With the model that was chosen.
@@ -161,8 +164,9 @@ async fn search(
     message: &str,
     mark: Option<ContextMode>,
 ) -> (SearchOutcome, MemorySnapshot) {
-    let ContextSource { catalog, searcher, memories, remembered, .. } = *source;
+    let ContextSource { catalog, searcher, memories, remembered, store, settings, .. } = *source;
     let options = *searcher.options();
+    let uses = &setup::earlier_uses(settings, searcher, store.cloned(), message).await;
     let message = &SearchMessage::new(message, None);
     let query = ItemQuery {
         catalog,
@@ -175,12 +179,14 @@ async fn search(
         },
         options,
         message,
+        uses,
     };
     let criteria = MemoryCriteria {
         limits: &model.limits,
         options: &options,
         counter: &TokenCounter::estimated(),
         history_from: MessageId::default(),
+        uses,
     };
     let (mut found, chosen) =
         tokio::join!(searcher.find(&query), memories.choose(remembered, message, None, &criteria));

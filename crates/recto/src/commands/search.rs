@@ -38,15 +38,19 @@ pub(crate) fn run(home: &RectoHome, args: &SearchArgs) -> CliResult {
     let snapshot = setup::read_workspace(&settings)?;
     setup::tell_problems(&snapshot.problems);
     let mut catalog = setup::whole_catalog(home, &settings, &snapshot);
-    let asked =
-        ItemSearch { query: &query, kind: args.kind.map(ItemKind::from), limit: args.limit };
+    let (kind, limit) = (args.kind.map(ItemKind::from), args.limit);
     let found = setup::runtime()?.block_on(async {
         let remembered = setup::remembered(&settings).await;
         setup::tell_problems(&remembered.problems);
         catalog.memories.clone_from(&remembered.memories);
-        let searcher = setup::searcher(&settings, setup::store_for_vectors(home, &settings));
-        patiently(&searcher, search_items(&searcher, &catalog, &asked, SearchPatience::UntilDone))
-            .await
+        let store = setup::store_for_vectors(home, &settings);
+        let searcher = setup::searcher(&settings, store.clone());
+        let search = async {
+            let uses = &setup::earlier_uses(&settings, &searcher, store, &query).await;
+            let asked = ItemSearch { query: &query, kind, limit, uses };
+            search_items(&searcher, &catalog, &asked, SearchPatience::UntilDone).await
+        };
+        patiently(&searcher, search).await
     });
     if args.json { print_json(&found.json(&query)) } else { draw(&found, args) }
 }
@@ -129,7 +133,9 @@ fn explained(rows: &[&ItemSearchRow]) -> TextTable {
             words,
             number(scores.fused),
             scores.rank.map(|rank| rank.to_string()).unwrap_or_default(),
-            best_chunk.as_deref().map(|text| one_line(text, SHOWN)).unwrap_or_default(),
+            scores.describe_use().unwrap_or_else(|| {
+                best_chunk.as_deref().map(|text| one_line(text, SHOWN)).unwrap_or_default()
+            }),
         ]);
     }
     table

@@ -188,6 +188,7 @@ impl<'a> SettingsResolver<'a> {
             groups: groups.map(|(group, found)| (group, found.unwrap_or_default())).to_vec(),
             list_lines: keys.list_lines,
             list_tokens: keys.list_tokens,
+            own_use: keys.own_use,
         })
     }
 

@@ -317,6 +317,11 @@ settings_tables! {
         list_lines: u32 = range(0, 100).default("12").example("6");
         /// The most tokens of that list, and at most a sixteenth of the window; 0 lists none.
         list_tokens: u32 = range(0, MAX_WINDOW).default("200").example("400");
+        /// Whether an item is more probable when you used it before in messages like this one: a
+        /// tool that was called with success, an item that was read by its name or added by hand.
+        /// It is your own record that counts, in your own sessions; see
+        /// [search.md](search.md#what-you-used-before).
+        own_use: bool = default("true").example("false");
     }
 
     /// `[search.<group>]`: what decides how many items search brings, as far as it is set.
@@ -737,6 +742,8 @@ pub struct SearchSettings {
     pub list_lines: u32,
     /// The most tokens of that list.
     pub list_tokens: u32,
+    /// Whether what was used before in messages like one speaks for items.
+    pub own_use: bool,
 }
 
 /// An encoder that a person has chosen.

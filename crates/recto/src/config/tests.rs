@@ -477,7 +477,7 @@ fn what_search_brings_is_set_for_all_groups_and_for_single_ones() {
             config.toml:3: `search.top_k` must be a whole number from 1 to 1000, not `0`
             config.toml:4: `search.floor` must be a number from 0 to 1, not `1.5`
             config.toml:5: unknown table `search.rules`
-              hint: in `search` there are `enabled`, `encoder`, `preset`, `top_k`, `top_n`, `include_score`, `floor`, `list_lines`, `list_tokens`, `documents`, `skills`, `tools`, `memories`
+              hint: in `search` there are `enabled`, `encoder`, `preset`, `top_k`, `top_n`, `include_score`, `floor`, `list_lines`, `list_tokens`, `own_use`, `documents`, `skills`, `tools`, `memories`
             config.toml:7: unknown table `search.tool`
               hint: did you mean `search.tools`?
             config.toml:9: unknown key `search.tools.top`
@@ -577,6 +577,7 @@ fn rows_say_what_holds_and_why() {
         search.preset = "normal"  # default
         search.list_lines = 12  # default
         search.list_tokens = 200  # default
+        search.own_use = true  # default
         store.path = "/home/me/.recto/data/recto.db"  # default
         store.lease_seconds = 15  # default
         server.listen = "127.0.0.1:7411"  # default

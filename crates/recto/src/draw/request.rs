@@ -98,7 +98,8 @@ fn alike(request: &RequestContext, standing: &ItemStanding) -> Option<String> {
 /// Why something is there; of what search brought, also how surely it fits.
 fn why(reason: &PartReason, item: Option<&ItemUse>) -> String {
     let scores = item.and_then(|item| item.scores).unwrap_or_default();
-    let query = scores.describe_query().map(|query| format!(", {query}")).unwrap_or_default();
+    let query = scores.describe_query().map(str::to_owned).into_iter().chain(scores.describe_use());
+    let query: String = query.map(|words| format!(", {words}")).collect();
     match (reason, scores.probability) {
         (PartReason::Found | PartReason::FoundInTurn(_), Some(probability)) => {
             format!("{}, probability {probability:.2}{query}", reason.describe())

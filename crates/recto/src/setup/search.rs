@@ -22,7 +22,8 @@ pub(crate) fn search_parts(settings: &Settings) -> SearchParts {
 /// over the preset.
 fn options(settings: &SearchSettings) -> SearchOptions {
     let list = settings.preset.list_options().with_lines(settings.list_lines as usize);
-    let mut options = SearchOptions { enabled: settings.enabled, list, ..SearchOptions::default() };
+    let SearchSettings { enabled, own_use, .. } = *settings;
+    let mut options = SearchOptions { enabled, own_use, list, ..SearchOptions::default() };
     for (group, own) in &settings.groups {
         let preset = settings.preset.options();
         *options.for_group_mut(*group) = laid_over(laid_over(preset, &settings.all), own);
@@ -103,6 +104,7 @@ mod tests {
         assert_eq!(found.list, SearchPreset::Conservative.list_options());
         assert!(found.enabled && !options_of("search.enabled = false\n").enabled);
         assert_eq!(options_of("search.list_lines = 3\n").list.lines, 3);
+        assert!(found.own_use && !options_of("search.own_use = false\n").own_use);
     }
 
     #[test]

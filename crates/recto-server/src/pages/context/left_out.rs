@@ -98,7 +98,12 @@ fn candidates(candidates: &[Pick]) -> Markup {
                     tbody {
                         @for pick in candidates {
                             tr title=(pick.describe_refusal()) {
-                                td { (pick.item) }
+                                td {
+                                    (pick.item)
+                                    @if let Some(words) = pick.scores.describe_use() {
+                                        br; span.q { (words) }
+                                    }
+                                }
                                 td.n { (number(pick.scores.probability)) }
                                 td.n { (number(pick.scores.floor)) }
                                 td.n { (number(pick.scores.cosine)) }

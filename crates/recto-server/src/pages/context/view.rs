@@ -225,6 +225,7 @@ pub(crate) fn score_lines(scores: &Scores) -> Vec<String> {
         number("by its age", scores.recency),
         scores.rank.map(|rank| format!("rank {rank} of this message's search")),
         scores.describe_query().map(|query| format!("searched for {query}")),
+        scores.describe_use(),
     ];
     lines.into_iter().flatten().collect()
 }

@@ -4,6 +4,8 @@
 //! all of them, and every query is embedded, ranked and chosen from as a message
 //! is, with the options of the config. How good that is, others score.
 
+mod uses;
+
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -30,6 +32,7 @@ use crate::output::{tame, tell};
 use crate::remedy_words::with_command;
 use crate::setup;
 use crate::terminal::status::StatusLine;
+use uses::{BenchUses, UseLine};
 
 /// The most items that a line of the result names.
 const RANKED: usize = 100;
@@ -83,6 +86,7 @@ struct QueryLine {
 pub(super) fn run(
     home: &RectoHome,
     [items_file, queries_file, out_file]: [&Path; 3],
+    uses_file: Option<&Path>,
     among: CandidateSet,
 ) -> CliResult {
     let settings = setup::load(home, Vec::new())?;
@@ -100,7 +104,10 @@ pub(super) fn run(
     let parts = setup::search_parts(&settings);
     let encoder = encoder(parts.encoder.as_ref().map(|encoder| encoder.source()));
     let list_tokens = Tokens::new(settings.search.list_tokens);
-    let bench = SelectBench::index_items(items, encoder, parts.options, list_tokens);
+    let mut bench = SelectBench::index_items(items, encoder, parts.options, list_tokens);
+    if let Some(uses_file) = uses_file {
+        bench.add_uses(lines::read::<UseLine>(uses_file)?);
+    }
     let begun = Instant::now();
     let mut summary = BenchSummary::default();
     let mut progress = BenchProgress::new();
@@ -148,6 +155,8 @@ struct SelectBench {
     options: SearchOptions,
     list_tokens: Tokens,
     items: HashMap<ItemId, BenchItem>,
+    /// What was used for messages of before, if there are any.
+    uses: Option<BenchUses>,
 }
 
 /// An item of the file, with what search does not see of it.
@@ -183,7 +192,13 @@ impl SelectBench {
             index.set_space(encoder.space().clone());
             embed(&mut index, encoder);
         }
-        SelectBench { index, encoder, options, list_tokens, items }
+        SelectBench { index, encoder, options, list_tokens, items, uses: None }
+    }
+
+    /// Has messages of before speak for what they needed.
+    fn add_uses(&mut self, lines: Vec<(usize, UseLine)>) {
+        let items = self.items.iter().map(|(item, line)| (line.id.as_str(), item)).collect();
+        self.uses = Some(BenchUses::index_messages(lines, &items, self.encoder.as_ref()));
     }
 
     /// Ranks as a turn does.
@@ -198,8 +213,11 @@ impl SelectBench {
             CandidateSet::All => true,
             CandidateSet::Scope => self.items.get(id).is_some_and(|item| item.scope == query.scope),
         };
+        let weigh = |uses: &BenchUses| uses.weigh(&query.id, &message, &asked);
+        let uses = self.uses.as_ref().map(weigh).unwrap_or_default();
         let (mut groups, mut taken, mut left) = (Vec::new(), Vec::new(), Vec::new());
-        for (group, picks) in self.index.rank_groups(&asked, in_scope, usize::MAX) {
+        for (group, mut picks) in self.index.rank_groups(&asked, in_scope, usize::MAX) {
+            uses.raise(&mut picks);
             let choice = GroupChoice::among(picks.iter().cloned(), self.options.for_group(group));
             taken.extend(choice.taken);
             left.extend(choice.left);

@@ -53,10 +53,12 @@ async fn search(handler: &CallHandler, arguments: &OfferArguments) -> CliResult<
     let state = handler.state().await?;
     let catalog = handler.catalog(&state).await?;
     let query = arguments.text("query").unwrap_or_default();
+    let (settings, store) = (&state.settings, state.store.clone());
     let asked = ItemSearch {
         query,
         kind: arguments.text("kind").and_then(kind),
         limit: arguments.whole("limit").map(|limit| limit as usize),
+        uses: &setup::earlier_uses(settings, &state.searcher, store, query).await,
     };
     let found = in_time(|patience| search_items(&state.searcher, &catalog, &asked, patience)).await;
     let mut answer = found.json(query);
@@ -176,6 +178,7 @@ async fn context(handler: &CallHandler, arguments: &OfferArguments) -> CliResult
                 catalog: &catalog,
                 searcher: &state.searcher,
                 memories: &state.memories,
+                store: state.store.as_ref(),
                 remembered: &remembered,
                 settings: &settings,
                 choice: &choice,
