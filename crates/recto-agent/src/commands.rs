@@ -30,7 +30,7 @@ use crate::stop_requests::StopReport;
 use crate::take_back::UndoneExchange;
 use crate::why::ItemExplanation;
 
-pub use parse::{CommandProblem, read_setting_value, session_setting_names};
+pub use parse::{CommandProblem, read_setting_value, session_setting_names, session_setting_words};
 pub(crate) use parse::{ParsedInput, read_setting};
 pub use slash::{SURFACE_COMMANDS, SurfaceCommand, SurfaceCommandHelp};
 

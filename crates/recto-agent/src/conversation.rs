@@ -34,6 +34,11 @@ pub fn name_in_scope(scope: &str) -> &str {
     scope.split_once('-').map_or(scope, |(_, name)| name)
 }
 
+/// Whether a scope is of a conversation in which each user has a session of their own.
+pub(crate) fn is_of_user(scope: &str) -> bool {
+    scope.split_once('-').is_some_and(|(place, _)| place.matches('@').count() == 2)
+}
+
 fn escape(part: &str) -> String {
     part.replace('%', "%25").replace('@', "%40").replace('-', "%2D")
 }
@@ -56,7 +61,7 @@ mod tests {
         ];
         for ((surface, account, user, name), scope) in places {
             assert_eq!(conversation_scope(surface, account, user, name), scope);
-            assert_eq!(name_in_scope(scope), name);
+            assert_eq!((name_in_scope(scope), is_of_user(scope)), (name, user.is_some()));
         }
     }
 

@@ -24,10 +24,11 @@ use recto_store::{
 };
 use tokio::task::JoinHandle;
 
-use crate::event::{ClientCall, EventKind, FinishedTurn, TurnError, TurnSnapshot, UsageTotals};
+use crate::event::{ClientCall, EventKind, FinishedTurn, TurnError, TurnSnapshot};
 use crate::event_stream::{EventStream, TurnTeller};
 use crate::shared::AgentShared;
 use crate::step::TurnState;
+use crate::turn_usage::UsageTotals;
 
 /// How often it is looked whether something was written, and how often how followed turns stand.
 const LOOK: Duration = Duration::from_millis(500);
@@ -252,11 +253,7 @@ async fn find_finished(store: &Store, turn: TurnId) -> StoreResult<Option<Finish
     let Some(turn) = store.turn(turn).await? else { return Ok(None) };
     let TurnStatus::Ended(status) = turn.status else { return Ok(None) };
     let messages = store.messages_of_turn(&turn).await?;
-    let requests = store.request_ids(turn.id).await?.len();
-    let usage = UsageTotals {
-        requests: u32::try_from(requests).unwrap_or(u32::MAX),
-        ..UsageTotals::default()
-    };
+    let usage = UsageTotals::read(store, turn.id).await?;
     let (reply, calls) = (last_words(&messages), handed_calls(&turn, &messages));
     Ok(Some(FinishedTurn { status, reply, error: find_error(&turn, status), usage, calls }))
 }

@@ -196,7 +196,7 @@ pub enum AgentError {
     BadSetting { key: String, problem: String },
     /// A session of the name that another one is to have.
     #[error("there is a session `{name}` already")]
-    #[strum(message = "go on with it, or choose another name")]
+    #[strum(message = "choose another name, or go on with it")]
     SessionOpen { name: String },
     /// Nothing stands in the session that could be taken back.
     #[error("no message stands in this session that could be taken back or sent again")]

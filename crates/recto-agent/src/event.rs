@@ -11,7 +11,6 @@ use std::borrow::Cow;
 use std::fmt;
 
 use recto_context::{MessageId, Mode, Remedy, Reveal, reveal};
-use recto_llm::TokenUsage;
 use recto_store::{
     ApprovalAnswer, ApprovalExtent, ApprovalId, Moment, RequestId, SessionId, StoredApproval,
     TurnEnding, TurnId,
@@ -23,6 +22,7 @@ use serde_json::Value;
 use crate::actor::Actor;
 use crate::notice::TurnNotice;
 use crate::take_back::TakenBackEvent;
+use crate::turn_usage::UsageTotals;
 
 /// Something that happened in a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -247,33 +247,4 @@ pub struct TurnError {
     /// What Recto can do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Remedy>,
-}
-
-/// Tokens as the server counted them, over all requests of a turn. What a server
-/// does not tell is absent: fresh and cached tokens are never made up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct UsageTotals {
-    /// How many requests the turn made, answered or not.
-    pub requests: u32,
-    /// Tokens of the prompts, cached parts included.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub prompt: Option<u32>,
-    /// What of the prompts came out of the server's cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cached: Option<u32>,
-    /// Tokens of the replies.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub completion: Option<u32>,
-}
-
-impl UsageTotals {
-    pub(crate) fn add(&mut self, usage: &TokenUsage) {
-        let sum = |total: Option<u32>, new: Option<u32>| match (total, new) {
-            (Some(total), Some(new)) => Some(total.saturating_add(new)),
-            (known, None) | (None, known) => known,
-        };
-        self.prompt = sum(self.prompt, usage.prompt);
-        self.cached = sum(self.cached, usage.cached);
-        self.completion = sum(self.completion, usage.completion);
-    }
 }

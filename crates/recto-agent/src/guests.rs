@@ -1,19 +1,25 @@
 //! With whom a session is held, where that is not the agent's owner: by the name under which the
-//! owner let them in. For those who look at sessions of others; it decides nothing.
+//! owner let them in, or under which they last spoke in a group. For those who look at sessions of
+//! others; it decides nothing.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use recto_context::{Audience, AudienceKind, Reveal, reveal};
-use recto_store::{Moment, Store, StoreResult, StoredSession};
+use recto_store::{Moment, SessionId, Store, StoreResult, StoredSession};
 
 use crate::actor::Actor;
+use crate::conversation::is_of_user;
 use crate::options::SessionSettings;
 
 /// Everybody whom the owner has let in, by the ids under which sessions are held with them.
 #[derive(Debug, Clone, Default)]
-pub struct GuestBook(HashMap<Arc<str>, SessionGuest>);
+pub struct GuestBook {
+    guests: HashMap<Arc<str>, SessionGuest>,
+    /// The members of groups who have sessions of their own there.
+    members: HashMap<SessionId, String>,
+}
 
 /// Somebody else than the owner, with whom a session is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +59,27 @@ impl GuestBook {
                 *known = guest;
             }
         }
-        Ok(GuestBook(guests))
+        Ok(GuestBook { guests, members: HashMap::new() })
+    }
+
+    /// The same with the names of members of groups who have one of these sessions to themselves.
+    pub async fn with_members<'s>(
+        mut self,
+        store: &Store,
+        sessions: impl IntoIterator<Item = &'s StoredSession>,
+    ) -> StoreResult<Self> {
+        for session in sessions.into_iter().filter(|session| is_of_member(session)) {
+            if let Some(turn) = store.last_turn(Some(session.id)).await? {
+                let Actor { name, .. } = Actor::from_store(&turn.actor);
+                self.members.insert(session.id, reveal(name.as_str(), Reveal::Line));
+            }
+        }
+        Ok(self)
+    }
+
+    /// The name of the member of a group who has the session to themself, if it is one.
+    pub fn find_member(&self, session: &StoredSession) -> Option<&str> {
+        self.members.get(&session.id).map(String::as_str)
     }
 
     /// The guest with whom a session is held, if it is one.
@@ -65,7 +91,7 @@ impl GuestBook {
         let Some(person) = person else {
             return Some(SessionGuest::new("somebody", GuestStanding::LetIn));
         };
-        let known = self.0.get(&person).cloned();
+        let known = self.guests.get(&person).cloned();
         Some(known.unwrap_or_else(|| SessionGuest::new(&person, GuestStanding::LetIn)))
     }
 
@@ -73,10 +99,17 @@ impl GuestBook {
     pub fn find_actor(&self, actor: &Actor) -> Option<SessionGuest> {
         let (who, person) = actor.as_audience();
         let person = person.filter(|_| who == AudienceKind::Guest)?;
-        let known = self.0.get(&person);
+        let known = self.guests.get(&person);
         let standing = known.map_or(GuestStanding::LetIn, |known| known.standing);
         Some(SessionGuest::new(actor.name.as_str(), standing))
     }
+}
+
+/// Whether a session is that of one member of a group.
+fn is_of_member(session: &StoredSession) -> bool {
+    let Audience { who, conversation, .. } =
+        SessionSettings::from_store(&session.settings).holders();
+    who == AudienceKind::Group && conversation.is_some_and(|scope| is_of_user(&scope))
 }
 
 impl SessionGuest {

@@ -67,6 +67,7 @@ mod turn;
 mod turn_counters;
 mod turn_gate;
 mod turn_relay;
+mod turn_usage;
 mod unknown_items;
 mod views;
 mod why;
@@ -83,7 +84,7 @@ pub use bindings::{
 pub use commands::{
     ApprovalScope, COMMANDS, ChatCommand, CommandHelp, CommandProblem, CommandReply,
     SURFACE_COMMANDS, SurfaceCommand, SurfaceCommandHelp, read_setting_value,
-    session_setting_names,
+    session_setting_names, session_setting_words,
 };
 pub use conversation::{SOLE_ACCOUNT, name_in_scope};
 pub use delegation::{
@@ -94,7 +95,7 @@ pub use embedding::EmbeddedText;
 pub use error::{AgentError, AgentResult};
 pub use event::{
     ApprovalQuestion, ClientCall, EventKind, EventNumber, FinishedTurn, RunningCall, TurnError,
-    TurnEvent, TurnSnapshot, UsageTotals,
+    TurnEvent, TurnSnapshot,
 };
 pub use event_stream::{EventCursor, EventListener};
 pub use exact_counts::assemble_for;
@@ -155,7 +156,8 @@ pub use take_back::{
 pub use trace::CONTENTS;
 pub use turn::HandedResult;
 pub use turn_counters::{ModelTokens, TurnCounters};
-pub use unknown_items::{ConfiguredItems, UnknownItem};
+pub use turn_usage::{PromptUsage, UsageTotals};
+pub use unknown_items::{ConfiguredItem, ConfiguredItems, ItemSetting, UnknownItem};
 pub use views::{
     CacheSource, PromptCost, RecordReader, ReplayCheck, ReplayPlan, ReplayTarget, RequestPair,
     SessionExportForm, TurnComparison, TurnExplanation, TurnRecord, approval_json, cached_prefix,

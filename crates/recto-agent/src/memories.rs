@@ -35,6 +35,7 @@ use crate::search::{IndexContent, IsCandidate, RankingBasis, SearchPatience, Sea
 use past_messages::PastMessages;
 
 pub use keeping::MemoryEdit;
+pub(crate) use one_fact::keeps_wish;
 pub use past_messages::KnownMessages;
 pub use recall::{RecallOutcome, RecallQuery, RecalledContent, Recollection};
 pub use tools::{RememberError, memory_tools, runnable_tools};

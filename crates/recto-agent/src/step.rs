@@ -280,13 +280,11 @@ impl TurnState {
         self.mode.wanted_call.is_some() && self.wanted_rounds == 0
     }
 
-    /// Whether all was done that the message asks for. On a short page the model has nothing to add
-    /// then, and a small one makes something up; on a full one it has the word, but not a second
-    /// call of the same kind.
+    /// Whether all was done that the message asks for. The model has nothing to add then, and a
+    /// small one makes something up, for as long as it may.
     fn is_wish_met(&self) -> bool {
         let is_all = self.mode.wanted_call.as_ref().is_some_and(|wish| wish.beside.is_empty());
-        let enough = if self.mode.chosen.is_minimal() { 1 } else { 2 };
-        is_all && self.wanted_rounds >= enough
+        is_all && self.wanted_rounds > 0
     }
 
     /// The state of a turn that goes on, with what is not stored of the wish in its message.

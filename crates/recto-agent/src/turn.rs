@@ -15,6 +15,7 @@ mod model_call;
 mod notices;
 mod start;
 mod tools;
+mod wish;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -34,7 +35,7 @@ use serde_json::json;
 use tracing::Instrument;
 
 use crate::error::{AgentError, AgentResult};
-use crate::event::{EventKind, FinishedTurn, TurnError, UsageTotals};
+use crate::event::{EventKind, FinishedTurn, TurnError};
 use crate::inbound::ArrivedMessage;
 use crate::mailbox::TurnListeners;
 use crate::notice::{NoticeFacts, TurnNotice};
@@ -47,6 +48,7 @@ use crate::step::{
 use crate::stop::StopSignal;
 use crate::tally::TallyBuilder;
 use crate::trace;
+use crate::turn_usage::UsageTotals;
 pub(crate) use assemble::{RequestContent, RequestDraft};
 pub use client::HandedResult;
 pub(crate) use client::{BroughtMessages, TurnClient, reconcile_client};
@@ -228,7 +230,7 @@ impl TurnRun<'_> {
         let input =
             StepInput::Reply { calls: &own_calls, client_calls: &client_calls, text: words };
         let effect = self.state.step(input);
-        self.calls = own_calls;
+        self.calls = self.with_wish(own_calls);
         effect
     }
 

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use recto_store::{TurnEnding, TurnId};
 
 use crate::agent::Agent;
-use crate::event::{EventKind, UsageTotals};
+use crate::event::EventKind;
+use crate::turn_usage::UsageTotals;
 
 /// What the turns of this process came to since it began.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

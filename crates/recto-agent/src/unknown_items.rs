@@ -6,18 +6,35 @@
 use recto_context::{Catalog, ContentSource, FileNotice, ItemId, ItemKind, nearest_name};
 use recto_workspace::{ProblemEffect, WorkspaceProblem, WorkspaceSnapshot};
 
-/// The items that somebody made settings for, each by its kind and name. A tool of a skill or
-/// server has both names with a dot.
+/// The items that a config speaks of.
 #[derive(Debug, Clone, Default)]
-pub struct ConfiguredItems(pub Vec<(ItemKind, String)>);
+pub struct ConfiguredItems(pub Vec<ConfiguredItem>);
 
-/// An item that has settings and is not there.
+/// An item that a config speaks of.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ConfiguredItem {
+    /// What the config says it is.
+    pub kind: ItemKind,
+    /// Its name. A tool of a skill or server has both names with a dot.
+    pub name: String,
+    /// What is said of it.
+    pub setting: ItemSetting,
+}
+
+/// What a config says of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ItemSetting {
+    /// It has settings of its own.
+    Own,
+    /// It is not wanted.
+    Disabled,
+}
+
+/// An item that a config speaks of and that is not there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownItem {
-    /// The kind that the settings are for.
-    pub kind: ItemKind,
-    /// The name that nothing has.
-    pub name: String,
+    /// What the config says.
+    pub item: ConfiguredItem,
     /// The name that was probably meant.
     pub nearest: Option<String>,
 }
@@ -25,10 +42,12 @@ pub struct UnknownItem {
 impl UnknownItem {
     /// What a person is told of it in a turn. Where settings are written, only a surface knows.
     pub(crate) fn notice(&self) -> FileNotice {
-        let UnknownItem { kind, name, .. } = self;
-        let hint = self.hint();
-        let problem =
-            format!("there are settings for the {kind} `{name}`, but no such {kind}; {hint}");
+        let ConfiguredItem { kind, name, setting } = &self.item;
+        let said = match setting {
+            ItemSetting::Own => format!("there are settings for the {kind} `{name}`"),
+            ItemSetting::Disabled => format!("the {kind} `{name}` is disabled"),
+        };
+        let problem = format!("{said}, but no such {kind}; {}", self.hint());
         FileNotice::new(ContentSource::BuiltIn, problem)
     }
 
@@ -42,8 +61,8 @@ impl UnknownItem {
 }
 
 impl ConfiguredItems {
-    /// Tells of each item that has settings and is not there, with the nearest that is. Tools
-    /// that were disabled are missing on purpose.
+    /// Tells of each item that is not there, with the nearest that is. Tools that were disabled are
+    /// missing on purpose.
     pub fn find_unknown(
         &self,
         catalog: &Catalog,
@@ -53,49 +72,53 @@ impl ConfiguredItems {
         // A tool that is off is there, and of why it is off people are told otherwise.
         let off = catalog.off_tools.iter().map(|off| off.item.clone());
         let known: Vec<ItemId> = catalog.items().map(|(id, _)| id).chain(off).collect();
-        let is_disabled = |kind, name| kind == ItemKind::Tool && disabled_tools.contains(name);
-        let unknown = self.0.iter().filter(|(kind, name)| {
-            !is_disabled(*kind, name)
-                && !is_there(*kind, name, &known)
-                && !is_left_out(*kind, name, snapshot)
-                && !may_come(*kind, name, &known)
+        let is_disabled = |item: &ConfiguredItem| {
+            item.setting == ItemSetting::Own
+                && item.kind == ItemKind::Tool
+                && disabled_tools.contains(&item.name)
+        };
+        let unknown = self.0.iter().filter(|item| {
+            !is_disabled(item)
+                && !is_there(item, &known)
+                && !is_left_out(item, snapshot)
+                && !may_come(item, &known)
         });
-        let unknown = unknown.map(|(kind, name)| UnknownItem {
-            kind: *kind,
-            name: name.clone(),
-            nearest: nearest(*kind, name, &known),
-        });
-        unknown.collect()
+        unknown
+            .map(|item| UnknownItem { item: item.clone(), nearest: nearest(item, &known) })
+            .collect()
     }
 }
 
-fn is_there(kind: ItemKind, name: &str, known: &[ItemId]) -> bool {
-    known.iter().any(|id| id.kind == kind && (*id.name == *name || id.key() == name))
+fn is_there(item: &ConfiguredItem, known: &[ItemId]) -> bool {
+    let ConfiguredItem { kind, name, .. } = item;
+    known.iter().any(|id| id.kind == *kind && (*id.name == **name || id.key() == *name))
 }
 
 /// Whether its file is there and was left out, of which people are told otherwise.
-fn is_left_out(kind: ItemKind, name: &str, snapshot: &WorkspaceSnapshot) -> bool {
+fn is_left_out(item: &ConfiguredItem, snapshot: &WorkspaceSnapshot) -> bool {
+    let ConfiguredItem { kind, name, .. } = item;
     let is_file = |problem: &WorkspaceProblem| {
         let parts = [Some(&*problem.path), problem.path.parent()];
         let mut stems = parts.into_iter().flatten().filter_map(|path| path.file_stem());
-        problem.effect == ProblemEffect::LeftOut && stems.any(|stem| stem == name)
+        problem.effect == ProblemEffect::LeftOut && stems.any(|stem| *stem == **name)
     };
-    snapshot.skipped.iter().any(|it| it.item.kind == kind && *it.item.name == *name)
+    snapshot.skipped.iter().any(|it| it.item.kind == *kind && *it.item.name == **name)
         || snapshot.problems.iter().any(is_file)
 }
 
 /// Whether it may be a tool of a skill or server whose tools are not known.
-fn may_come(kind: ItemKind, name: &str, known: &[ItemId]) -> bool {
-    let Some((server, _)) = name.split_once('.').filter(|_| kind == ItemKind::Tool) else {
+fn may_come(item: &ConfiguredItem, known: &[ItemId]) -> bool {
+    let is_tool = item.kind == ItemKind::Tool;
+    let Some((server, _)) = item.name.split_once('.').filter(|_| is_tool) else {
         return false;
     };
     known.iter().all(|id| id.server.as_deref() != Some(server))
 }
 
-fn nearest(kind: ItemKind, name: &str, known: &[ItemId]) -> Option<String> {
-    let of_kind = known.iter().filter(|id| id.kind == kind);
+fn nearest(item: &ConfiguredItem, known: &[ItemId]) -> Option<String> {
+    let of_kind = known.iter().filter(|id| id.kind == item.kind);
     let names: Vec<String> = of_kind.flat_map(|id| [id.name.to_string(), id.key()]).collect();
-    nearest_name(name, names.iter().map(String::as_str)).map(str::to_owned)
+    nearest_name(&item.name, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -120,7 +143,13 @@ mod tests {
 
     #[track_caller]
     fn check(kind: ItemKind, name: &str, told: &[&str]) {
-        let configured = ConfiguredItems(vec![(kind, name.to_owned())]);
+        check_setting(ItemSetting::Own, kind, name, told);
+    }
+
+    #[track_caller]
+    fn check_setting(setting: ItemSetting, kind: ItemKind, name: &str, told: &[&str]) {
+        let item = ConfiguredItem { kind, name: name.to_owned(), setting };
+        let configured = ConfiguredItems(vec![item]);
         let disabled = ["write_file".to_owned()];
         let snapshot = WorkspaceSnapshot::default();
         let found = configured.find_unknown(&catalog(), &snapshot, &disabled);
@@ -140,6 +169,19 @@ mod tests {
         let rule = "there are settings for the rule `nope`, but no such rule; the setting has no \
                     effect";
         check(ItemKind::Rule, "nope", &[rule]);
+    }
+
+    /// Promise: `typos-are-told`
+    #[test]
+    fn what_is_disabled_and_is_not_there_is_told() {
+        let check = |kind, name, told: &[&str]| {
+            check_setting(ItemSetting::Disabled, kind, name, told);
+        };
+        let file = "the tool `raed_file` is disabled, but no such tool; did you mean `read_file`?";
+        check(ItemKind::Tool, "raed_file", &[file]);
+        let skill = "the skill `ntoes` is disabled, but no such skill; did you mean `notes`?";
+        check(ItemKind::Skill, "ntoes", &[skill]);
+        check(ItemKind::Tool, "git.log", &[]);
     }
 
     #[test]

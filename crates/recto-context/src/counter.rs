@@ -90,9 +90,9 @@ impl CountKind {
     /// It in words.
     pub fn describe(self) -> &'static str {
         match self {
-            CountKind::Estimated => "estimated",
-            CountKind::Calibrated => "calibrated",
-            CountKind::Mixed => "mixed",
+            CountKind::Estimated => "estimated by kinds of characters",
+            CountKind::Calibrated => "estimated, corrected by what the server counted before",
+            CountKind::Mixed => "by the model's tokenizer, and in part estimated",
             CountKind::Tokenizer => "by the model's tokenizer, part by part",
         }
     }

@@ -12,7 +12,9 @@ pub mod words;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
+use crate::catalog::ToolSpec;
 use crate::item::{ItemId, ItemKind, Pick};
 
 pub use source::{ModeMark, ModeSource};
@@ -237,24 +239,56 @@ pub struct WantedCall {
     /// What is to be remembered, in the person's own words.
     #[serde(default)]
     pub fact: Arc<str>,
-    /// Whether the person only names what is to be remembered ("my token"), and says nothing of it.
+    /// Whether the call can say nothing but the fact: the person has said all of it. One who only
+    /// names something ("my token") has not. Older records left it to the model.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_dictated: bool,
+    /// What further wishes of the message are about. Records have these in the message.
     #[serde(skip)]
-    pub is_name: bool,
-    /// What else the message says: that could be remembered, too. Records have it in the message.
+    pub more: Vec<Arc<str>>,
+    /// What else the message says, but for greetings and thanks.
     #[serde(skip)]
     pub beside: Arc<str>,
+    /// What of that tells something: it could be remembered, too.
+    #[serde(skip)]
+    pub told: Arc<str>,
 }
 
 impl WantedCall {
     /// The name of the tool that keeps things in mind.
     pub const REMEMBER: &'static str = "remember";
 
+    /// The most characters of a fact that a call says. What is longer is the model's to sum up.
+    pub const LONGEST_FACT: usize = 300;
+
     /// The call that `message` asks for, if it asks for one plainly.
     pub fn from_message(message: &str) -> Option<Self> {
-        let words::MemoryWish { matched, fact, is_name, beside } =
+        let words::MemoryWish { matched, fact, is_name, more, beside, told } =
             words::find_memory_wish(message)?;
-        let (tool, fact, beside) = (Self::REMEMBER.into(), fact.into(), beside.into());
-        Some(WantedCall { tool, matched, fact, is_name, beside })
+        Some(WantedCall {
+            tool: Self::REMEMBER.into(),
+            matched,
+            fact: fact.into(),
+            is_dictated: !is_name && fact.chars().count() <= Self::LONGEST_FACT,
+            more: more.into_iter().map(Arc::from).collect(),
+            beside: beside.into(),
+            told: told.into(),
+        })
+    }
+
+    /// The arguments of the call that keeps the person's words.
+    pub fn arguments(&self) -> Value {
+        json!({ "text": &*self.fact })
+    }
+
+    /// What the model may write where it has to make this call: nothing but the person's words.
+    /// Nothing else follows from what it would write, and a small model writes on and on.
+    pub fn dictated_schema(&self, tool: &ToolSpec) -> Option<Value> {
+        if tool.is_client_tool() || *tool.id.name != *self.tool || !self.is_dictated {
+            return None;
+        }
+        let text = json!({ "const": &*self.fact });
+        Some(json!({ "type": "object", "properties": { "text": text }, "required": ["text"] }))
     }
 }
 

@@ -14,7 +14,7 @@ use crate::error::StoreResult;
 use crate::garbage::ReferencedParts;
 use crate::ids::{Moment, SessionId};
 use crate::rows::{self, DbResult};
-use crate::sessions::must_exist;
+use crate::sessions::{self, StoredSession, must_exist};
 use crate::store::Store;
 use crate::turns::must_be_idle;
 
@@ -56,6 +56,25 @@ impl Store {
         Ok(DeletedSession { messages, turns, is_wiped })
     }
 
+    /// Takes a session away that is as it was begun: nothing was said in it, nothing set, and no
+    /// item added or removed. One that another process may have found stays. Says whether it is
+    /// gone.
+    pub async fn discard_unused(&self, begun: StoredSession) -> StoreResult<bool> {
+        let owners = self.owners();
+        self.write(move |db| {
+            let is_unused = sessions::find(db, begun.id)?.as_ref() == Some(&begun)
+                && is_empty(db, begun.id)?
+                && owners.is_alone_with(db, &[])?;
+            if is_unused {
+                delete_rows(db, begun.id, begun.created)?;
+                // Nothing was in it that could be left in the files.
+                db.execute("UPDATE sessions SET wiped = 1 WHERE id = ?1", [begun.id.0])?;
+            }
+            Ok(is_unused)
+        })
+        .await
+    }
+
     async fn delete_one(&self, id: SessionId, at: Moment) -> StoreResult<(u64, u64)> {
         let marked = self.read(move |db| ReferencedParts::read(db, Some(id))).await?;
         let owners = self.owners();
@@ -92,6 +111,15 @@ impl Store {
         .await?;
         Ok(true)
     }
+}
+
+/// Whether nothing belongs to the session.
+fn is_empty(db: &SqlConnection, id: SessionId) -> DbResult<bool> {
+    let sql = "SELECT (SELECT count(*) FROM messages WHERE session = ?1)
+                    + (SELECT count(*) FROM turns WHERE session = ?1)
+                    + (SELECT count(*) FROM session_items WHERE session = ?1)
+                    + (SELECT count(*) FROM delegations WHERE session = ?1)";
+    Ok(db.only::<i64>(sql, [id.0])? == 0)
 }
 
 /// Deletes the texts that only this session's records have.

@@ -112,6 +112,13 @@ pub enum StoreError {
     /// The database can be read only.
     #[error("the database `{}` can't be written", .path.display())]
     ReadOnly { path: PathBuf },
+    /// The database can't be written, and can't be read without that.
+    #[error("the database `{}` can't be written, and not be read without: {why}", .path.display())]
+    NotReadable {
+        path: PathBuf,
+        /// What would have to be written.
+        why: &'static str,
+    },
     /// No room is left.
     #[error("no room is left for the database `{}`", .path.display())]
     Full { path: PathBuf },
@@ -213,6 +220,9 @@ impl StoreError {
             StoreError::ReadOnly { .. } | StoreError::CannotOpen { .. } => Some(
                 "check who owns the file and its folder, and that their file system can be written",
             ),
+            StoreError::NotReadable { .. } => {
+                Some("copy the whole folder to where it can be written, and look at that")
+            }
             StoreError::Full { .. } => Some("free some space; nothing that was stored is lost"),
             StoreError::Io { .. } => {
                 Some("look whether its disk has room and works; nothing that was stored is lost")

@@ -117,8 +117,8 @@ impl OwnerRegistry {
 pub(crate) struct OwnerFiles {
     folder: PathBuf,
     own: OwnerId,
-    /// Locked as long as it is open.
-    _lock: File,
+    /// Locked as long as it is open. Whoever only looks has none, and owns nothing.
+    lock: Option<File>,
 }
 
 impl OwnerFiles {
@@ -128,7 +128,12 @@ impl OwnerFiles {
         remove_dead(&folder);
         let own = OwnerId::random();
         let lock = lock_own_file(&folder, own)?;
-        Ok(OwnerFiles { folder, own, _lock: lock })
+        Ok(OwnerFiles { folder, own, lock: Some(lock) })
+    }
+
+    /// Looks at the owners of a store that can't be written.
+    pub(crate) fn observe(folder: PathBuf) -> Self {
+        OwnerFiles { folder, own: OwnerId::nobody(), lock: None }
     }
 
     fn are_alone_with(&self, known: &[OwnerId]) -> bool {
@@ -142,8 +147,10 @@ impl OwnerFiles {
 
 impl Drop for OwnerFiles {
     fn drop(&mut self) {
-        // What can't be removed is swept by the next owner.
-        let _ = fs::remove_file(self.folder.join(self.own.file_name()));
+        if self.lock.is_some() {
+            // What can't be removed is swept by the next owner.
+            let _ = fs::remove_file(self.folder.join(self.own.file_name()));
+        }
     }
 }
 

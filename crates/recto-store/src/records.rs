@@ -95,6 +95,17 @@ impl Store {
         .await
     }
 
+    /// What the requests of a turn cost, in order; what is not known is absent. Needs none of
+    /// their documents.
+    pub async fn request_usages(&self, turn: TurnId) -> StoreResult<Vec<RequestUsage>> {
+        self.read(move |db| {
+            let sql = "SELECT prompt, cached, completion FROM requests
+                       WHERE turn = ?1 AND length(document) > 0 ORDER BY number";
+            db.all(sql, [turn.0], read_usage)
+        })
+        .await
+    }
+
     /// The requests of some turns, in order. Documents that they share are read once.
     pub async fn requests_of_turns(
         &self,
@@ -206,18 +217,21 @@ fn read(
 
 fn read_answer(row: &SqlRow<'_>, request: RequestId) -> DbResult<Option<RequestAnswer>> {
     let Some(at) = rows::optional_moment(row, "ended")? else { return Ok(None) };
-    let usage = RequestUsage {
-        prompt: rows::unsigned(row, "prompt")?,
-        cached: rows::unsigned(row, "cached")?,
-        completion: rows::unsigned(row, "completion")?,
-    };
     Ok(Some(RequestAnswer {
         request,
         at,
         reply: rows::message_id(row, "reply")?,
-        usage,
+        usage: read_usage(row)?,
         result: rows::packed_json(row, "result")?.unwrap_or_default(),
     }))
+}
+
+fn read_usage(row: &SqlRow<'_>) -> DbResult<RequestUsage> {
+    Ok(RequestUsage {
+        prompt: rows::unsigned(row, "prompt")?,
+        cached: rows::unsigned(row, "cached")?,
+        completion: rows::unsigned(row, "completion")?,
+    })
 }
 
 /// The body of a request, checked against its hash.

@@ -381,7 +381,7 @@ pub(crate) fn must_exist(db: &SqlConnection, id: SessionId) -> DbResult<StoredSe
     find(db, id)?.ok_or_else(|| StoreError::NotFound(RowId::Session(id)).into())
 }
 
-fn find(db: &SqlConnection, id: SessionId) -> DbResult<Option<StoredSession>> {
+pub(crate) fn find(db: &SqlConnection, id: SessionId) -> DbResult<Option<StoredSession>> {
     db.first("SELECT * FROM sessions WHERE id = ?1 AND deleted IS NULL", [id.0], read)
 }
 

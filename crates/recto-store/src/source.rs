@@ -11,6 +11,8 @@ use crate::postgres::{self, PostgresServer};
 use crate::rows::DbResult;
 use crate::sql::{ConnectionMode, SqlConnection};
 use crate::sqlite;
+use crate::sqlite::files::DatabaseAccess;
+use crate::sqlite::schema;
 
 /// Between the first two tries to reach a server; each pause is twice the one before.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -19,8 +21,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// The database that a store is kept in.
 #[derive(Debug, Clone)]
 pub(crate) enum ConnectionSource {
-    /// A file, and how long to wait for whoever writes to it.
-    Sqlite { path: PathBuf, busy: Duration },
+    /// A file, how it can be used, and how long to wait for whoever writes to it.
+    Sqlite { path: PathBuf, access: DatabaseAccess, busy: Duration },
     /// A database on a server.
     Postgres(Arc<PostgresServer>),
 }
@@ -29,8 +31,15 @@ impl ConnectionSource {
     /// Opens a connection to a database that is there.
     pub(crate) fn connect(&self, mode: ConnectionMode) -> DbResult<SqlConnection> {
         match self {
-            ConnectionSource::Sqlite { path, busy } => {
-                let db = sqlite::schema::connect(path, mode, *busy)?;
+            ConnectionSource::Sqlite { path, access, busy } => {
+                let db = match access {
+                    DatabaseAccess::Writable => schema::connect(path, mode, *busy)?,
+                    // What is written all the same fails, and says why.
+                    DatabaseAccess::ReadableWithLog => {
+                        schema::connect(path, ConnectionMode::Reading, *busy)?
+                    }
+                    DatabaseAccess::ReadableAlone => schema::connect_alone(path, *busy)?,
+                };
                 Ok(SqlConnection::Sqlite(sqlite::SqliteConnection::new(db)))
             }
             ConnectionSource::Postgres(server) => {

@@ -22,6 +22,7 @@ use crate::rows::DbResult;
 use crate::source::ConnectionSource;
 use crate::sql::{ConnectionMode, SqlConnection};
 use crate::sqlite::checkpoint::Checkpointer;
+use crate::sqlite::files::DatabaseAccess;
 use crate::sqlite::{SqliteConnection, files, schema};
 use crate::writable::WriteHealth;
 use crate::writer::StoreWriter;
@@ -106,7 +107,17 @@ impl Store {
     /// some milliseconds.
     pub fn open(options: &StoreOptions) -> StoreResult<Self> {
         match &options.location {
-            StoreLocation::File(path) => open_file(path, options.busy_timeout),
+            StoreLocation::File(path) => {
+                open_file(path, options.busy_timeout).map_err(|error| match error {
+                    // SQLite only says that it can't make its files.
+                    StoreError::CannotOpen { .. }
+                        if path.is_file() && !files::is_writable(path) =>
+                    {
+                        StoreError::ReadOnly { path: path.clone() }
+                    }
+                    error => error,
+                })
+            }
             StoreLocation::Server { url, folder } => {
                 let server = PostgresServer::new(url.clone(), options.busy_timeout, options.lease);
                 open_on_server(Arc::new(server), folder)
@@ -114,9 +125,25 @@ impl Store {
         }
     }
 
+    /// Opens a store to be read that can't be written, as on a disk that can only be read: nothing
+    /// is made, migrated or taken over. What is written to it all the same fails. A database on a
+    /// server is opened as always.
+    pub fn open_to_read(options: &StoreOptions) -> StoreResult<Self> {
+        match &options.location {
+            StoreLocation::File(path) => open_file_to_read(path, options.busy_timeout),
+            StoreLocation::Server { .. } => Store::open(options),
+        }
+    }
+
     /// Whether the database is on a server, and no file of this machine.
     pub fn is_on_server(&self) -> bool {
         matches!(*self.source(), ConnectionSource::Postgres(_))
+    }
+
+    /// Whether it was opened to be read alone.
+    pub fn is_read_only(&self) -> bool {
+        let source = self.source();
+        matches!(*source, ConnectionSource::Sqlite { access, .. } if access != DatabaseAccess::Writable)
     }
 
     /// The database, as errors name it.
@@ -234,7 +261,8 @@ fn open_file(path: &Path, busy: Duration) -> StoreResult<Store> {
     let folder = path.parent().unwrap_or(Path::new(""));
     create_private_folder(folder).map_err(|error| cannot_open(folder, &error))?;
     files::private_database(path).map_err(|error| cannot_open(path, &error))?;
-    let source = ConnectionSource::Sqlite { path: path.to_owned(), busy };
+    let source =
+        ConnectionSource::Sqlite { path: path.to_owned(), access: DatabaseAccess::Writable, busy };
     let open = || {
         let connect = || schema::connect(path, ConnectionMode::Writing, busy);
         let writing = connect()?;
@@ -251,6 +279,35 @@ fn open_file(path: &Path, busy: Duration) -> StoreResult<Store> {
         _checkpointer: Some(checkpointer),
         last_documents: Mutex::default(),
         owners,
+    })))
+}
+
+fn open_file_to_read(path: &Path, busy: Duration) -> StoreResult<Store> {
+    let access = DatabaseAccess::to_read(path);
+    let source = ConnectionSource::Sqlite { path: path.to_owned(), access, busy };
+    let connect = || {
+        let db = source.connect(ConnectionMode::Reading)?;
+        if let SqlConnection::Sqlite(db) = &db {
+            schema::must_be_present(db.raw(), path)?;
+        }
+        Ok(db)
+    };
+    let connect = || connect().map_err(|error: DbError| error.at_path(path));
+    let connected = connect().and_then(|reading| Ok((reading, connect()?)));
+    let (reading, writing) = connected.map_err(|error| match (error, access) {
+        (StoreError::CannotOpen { path, .. }, DatabaseAccess::ReadableWithLog) => {
+            let why = "what was last written stands in its log, which can't be read by itself";
+            StoreError::NotReadable { path, why }
+        }
+        (error, _) => error,
+    })?;
+    let (source, folder) = (Arc::new(source), path.parent().unwrap_or(Path::new("")));
+    Ok(Store(Arc::new(OpenStore {
+        writer: StoreWriter::start(writing, source.clone(), Arc::default()),
+        readers: Arc::new(ReaderPool::new(source, reading)),
+        _checkpointer: None,
+        last_documents: Mutex::default(),
+        owners: Arc::new(OwnerRegistry::Files(OwnerFiles::observe(folder.join("owners")))),
     })))
 }
 

@@ -17,6 +17,7 @@ use rustix::fs::{Mode, OFlags};
 use crate::failure::{CliFailure, CliResult};
 use crate::input;
 use crate::output::tame;
+use crate::terminal::completion::FILE_MENTION;
 
 /// The most bytes of a file: more than the largest window holds, and what servers take of an
 /// image.
@@ -27,9 +28,6 @@ const MOST_FILES: usize = 32;
 
 /// The paths that stand for what is piped in.
 const STANDARD_INPUT: [&str; 4] = ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
-
-/// What stands in front of a path in a message.
-const MENTION: &str = "@file:";
 
 /// What comes along with a message beside its text.
 #[derive(Debug)]
@@ -148,11 +146,11 @@ impl MessageAttachments {
 /// names none.
 fn mentioned_paths(text: &str) -> impl Iterator<Item = &str> {
     let code = code_spans(text);
-    text.match_indices(MENTION).filter_map(move |(at, _)| {
+    text.match_indices(FILE_MENTION).filter_map(move |(at, _)| {
         let before = &text[..at];
         let in_word = before.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '@');
         let in_code = code.iter().any(|span| span.contains(&at));
-        let rest = &text[at + MENTION.len()..];
+        let rest = &text[at + FILE_MENTION.len()..];
         let path = match rest.strip_prefix('"') {
             Some(quoted) => quoted.split('"').next(),
             None => rest.split(char::is_whitespace).next(),

@@ -25,7 +25,7 @@ mod terminal;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 use cli::{Cli, CliCommand};
 use failure::{CliFailure, CliResult};
@@ -37,7 +37,7 @@ use recto_context::ItemKind;
 pub fn run() -> ExitCode {
     let reader = find_error_reader(std::env::args_os());
     output::set_error_reader(reader);
-    let cli = match Cli::try_parse() {
+    let cli = match parse() {
         Ok(cli) => cli,
         // Help and the version are no failures, whatever they are printed for.
         Err(usage) if reader == ErrorReader::Program && usage.use_stderr() => {
@@ -52,6 +52,21 @@ pub fn run() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn parse() -> Result<Cli, clap::Error> {
+    let mut matches = with_negative_numbers(Cli::command()).try_get_matches()?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut Cli::command()))
+}
+
+/// Has a number below zero stand wherever a value can: whoever gets it says what is wrong with it,
+/// and it is a message as any other.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let allow = |arg: clap::Arg| match arg.get_action().takes_values() {
+        true => arg.allow_negative_numbers(true),
+        false => arg,
+    };
+    command.mut_args(allow).mut_subcommands(with_negative_numbers)
 }
 
 /// Who reads standard error: a program where the command line asks for JSON, also one that is

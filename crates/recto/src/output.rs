@@ -9,6 +9,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 
+use recto_agent::UsageTotals;
 use recto_context::{Reveal, counted_noun, grouped_digits, reveal, reveal_json};
 use serde_json::{Value, json};
 
@@ -177,7 +178,8 @@ pub(crate) fn prompt_words(prompt: u64, cached: Option<u64>) -> String {
     }
 }
 
-/// What a model's server counted, in words, one piece for each: what it read, and what it wrote.
+/// What a model's server counted of a request, in words, one piece for each: what it read, and
+/// what it wrote.
 pub(crate) fn usage_words(
     prompt: Option<u32>,
     cached: Option<u32>,
@@ -189,6 +191,25 @@ pub(crate) fn usage_words(
     });
     let written = completion.map(|count| format!("{} written", grouped_digits(count.into())));
     prompt.into_iter().chain(written).collect()
+}
+
+/// What a turn's requests cost, in words, one piece for each. Of several requests it is said how
+/// many there were, and what the largest read: each reads again what the one before it had read.
+pub(crate) fn turn_usage_words(usage: &UsageTotals) -> Vec<String> {
+    let UsageTotals { requests, counted: told, largest, completion, .. } = *usage;
+    let read = largest.map(|largest| largest.prompt);
+    let mut words = usage_words(read, largest.and_then(|largest| largest.cached), completion);
+    if requests < 2 {
+        return words;
+    }
+    let made = counted(requests as usize, "request");
+    match words.first_mut().filter(|_| read.is_some()) {
+        Some(read) if told == requests => *read = format!("{made}, at most {read}"),
+        Some(read) if told == 1 => *read = format!("{made}, 1 counted: {read}"),
+        Some(read) => *read = format!("{made}, {told} counted: at most {read}"),
+        None => words.insert(0, made),
+    }
+    words
 }
 
 /// A number of things, in words: `1 entry`, `2 entries`, `2 days`.
@@ -203,5 +224,40 @@ fn written(write: impl FnOnce() -> io::Result<()>) -> CliResult {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(CliFailure::new("cannot write to standard output").because(&error)),
         Ok(()) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use recto_agent::PromptUsage;
+
+    use super::*;
+
+    #[test]
+    fn a_turn_tells_of_no_prompt_that_was_not_sent() {
+        let one = UsageTotals {
+            requests: 1,
+            counted: 1,
+            prompt: Some(945),
+            cached: Some(578),
+            completion: Some(12),
+            largest: Some(PromptUsage { prompt: 945, cached: Some(578) }),
+        };
+        let words = |usage: UsageTotals| turn_usage_words(&usage).join(" · ");
+        assert_eq!(words(one), "945 prompt tokens (578 from cache) · 12 written");
+        let largest = Some(PromptUsage { prompt: 1_204, cached: Some(1_000) });
+        let three = UsageTotals { requests: 3, counted: 3, prompt: Some(3_100), largest, ..one };
+        let expected = "3 requests, at most 1,204 prompt tokens (1,000 from cache) · 12 written";
+        assert_eq!(words(three), expected);
+        // One that was stopped, or whose server does not count, has told nothing.
+        let two = UsageTotals { counted: 2, ..three };
+        let expected = "3 requests, 2 counted: at most 1,204 prompt tokens (1,000 from cache) · 12 \
+                        written";
+        assert_eq!(words(two), expected);
+        let first = UsageTotals { requests: 2, ..one };
+        let expected = "2 requests, 1 counted: 945 prompt tokens (578 from cache) · 12 written";
+        assert_eq!(words(first), expected);
+        let none = UsageTotals { requests: 2, ..UsageTotals::default() };
+        assert_eq!((words(none), words(UsageTotals::default())), ("2 requests".into(), "".into()));
     }
 }

@@ -18,9 +18,10 @@ use std::time::Duration;
 
 use jiff::Zoned;
 use recto_agent::{
-    Actor, Agent, AgentMemories, AgentOptions, AgentParts, ConfiguredItems, DelegationLimits,
-    IncludeSettings, ModelEntry, SearchPatience, Searcher, UnknownItem, UseRecord, add_tools,
-    find_flawed_tools, other_agents, remove_disabled, remove_flawed,
+    Actor, Agent, AgentMemories, AgentOptions, AgentParts, ConfiguredItem, ConfiguredItems,
+    DelegationLimits, IncludeSettings, ItemSetting, ModelEntry, SearchPatience, Searcher,
+    UnknownItem, UseRecord, add_tools, find_flawed_tools, other_agents, remove_disabled,
+    remove_flawed,
 };
 use recto_context::mode::{self, ModeSetting, OlderPair, ResolvedMode};
 use recto_context::{
@@ -32,7 +33,8 @@ use recto_llm::{
 };
 use recto_models::Library;
 use recto_search::UseEvidence;
-use recto_store::{PostgresUrl, PostgresUrlError, Store, StoreOptions};
+use recto_store::{PostgresUrl, PostgresUrlError, Store, StoreError, StoreOptions};
+use recto_tools::Toolbox;
 use recto_workspace::{
     Horizon, MemoryFiles, MemoryView, Override, Workspace, WorkspaceOptions, WorkspaceProblem,
     WorkspaceSnapshot,
@@ -47,6 +49,7 @@ use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::tell;
 use crate::project;
+use tools::disabled_tools;
 
 pub(crate) use agents::{
     TERMINAL, asked_settings, bindings, load_agent, load_config, meant_agent, named_settings,
@@ -359,6 +362,26 @@ pub(crate) fn store(settings: &Settings) -> CliResult<Store> {
     Ok(Store::open(&store_options(&settings.store)?)?)
 }
 
+/// Opens the store for whoever only looks at it: one that can't be written is read as it is.
+pub(crate) fn readable_store(settings: &Settings) -> CliResult<Store> {
+    let options = store_options(&settings.store)?;
+    match Store::open(&options) {
+        Err(
+            unwritable @ (StoreError::ReadOnly { .. }
+            | StoreError::Full { .. }
+            | StoreError::Io { .. }),
+        ) => match Store::open_to_read(&options) {
+            Ok(store) => {
+                tell(&format_args!("note: {unwritable}; it is read as it is"));
+                Ok(store)
+            }
+            Err(unreadable @ StoreError::NotReadable { .. }) => Err(unreadable.into()),
+            Err(_) => Err(unwritable.into()),
+        },
+        opened => Ok(opened?),
+    }
+}
+
 /// Where the store is that the config names.
 pub(crate) fn store_options(settings: &StoreSettings) -> CliResult<StoreOptions> {
     match &settings.url {
@@ -406,6 +429,15 @@ pub(crate) async fn settled_store(settings: &Settings) -> CliResult<Store> {
     Ok(store)
 }
 
+/// The same for whoever only looks at it. In one that can't be written nothing is closed.
+pub(crate) async fn settled_store_to_read(settings: &Settings) -> CliResult<Store> {
+    let store = readable_store(settings)?;
+    if !store.is_read_only() {
+        recto_agent::settle_open_turns(&store).await?;
+    }
+    Ok(store)
+}
+
 /// Makes the agent. Nothing that other processes left is taken up yet.
 pub(crate) fn idle_agent(home: &RectoHome, settings: &Settings, store: Store) -> CliResult<Agent> {
     Ok(Agent::idle(parts(home, settings, store)?))
@@ -426,7 +458,7 @@ fn parts(home: &RectoHome, settings: &Settings, store: Store) -> CliResult<Agent
             approval_wait: settings.tools.approval_wait,
             disabled_tools: settings.tools.disabled.clone(),
             configured_items: match settings.other_workspaces.is_empty() {
-                true => configured_items(home, settings),
+                true => configured_items(home, &tools, settings),
                 // What is set for all agents may be there for another one.
                 false => ConfiguredItems::default(),
             },
@@ -450,34 +482,37 @@ fn delegation_limits(settings: &Settings) -> DelegationLimits {
     DelegationLimits { context, max_depth, max_tasks, time_limit }
 }
 
-/// The items that the config has settings for, but for those of projects: they are there for
-/// whoever stands in theirs.
-fn configured_items(home: &RectoHome, settings: &Settings) -> ConfiguredItems {
+/// The items that the config speaks of, but for those of projects: they are there for whoever
+/// stands in theirs.
+fn configured_items(home: &RectoHome, tools: &Toolbox, settings: &Settings) -> ConfiguredItems {
+    let named = |setting, kind, name: &str| ConfiguredItem { kind, name: name.to_owned(), setting };
+    let own = settings.items.iter().map(|it| named(ItemSetting::Own, it.kind, &it.name));
+    let tools = disabled_tools(tools, settings).map(|it| (ItemKind::Tool, it));
+    let skills = settings.skills.disabled.iter().map(|it| (ItemKind::Skill, it));
+    let disabled = tools.chain(skills).map(|(kind, it)| named(ItemSetting::Disabled, kind, it));
     let projects = project::ProjectAnswers::load(home);
-    let items = settings.items.iter().filter(|item| !projects.have_item(item.kind, &item.name));
-    ConfiguredItems(items.map(|item| (item.kind, item.name.clone())).collect())
+    let all = own.chain(disabled).filter(|item| !projects.have_item(item.kind, &item.name));
+    ConfiguredItems(all.collect())
 }
 
-/// Finds the items that the config has settings for and that none of its agents has.
+/// Finds the items that the config speaks of and that none of its agents has.
 pub(crate) fn unknown_items(home: &RectoHome, agents: &[&Settings]) -> CliResult<Vec<UnknownItem>> {
     let mut unknown: Vec<UnknownItem> = Vec::new();
-    let mut there: HashSet<(ItemKind, String)> = HashSet::new();
+    let mut there: HashSet<ConfiguredItem> = HashSet::new();
     for settings in agents {
         let snapshot = read_workspace(settings)?;
         let catalog = whole_catalog(home, settings, &snapshot);
-        let configured = configured_items(home, settings);
+        let configured = configured_items(home, &toolbox(home, settings), settings);
         let lacks = configured.find_unknown(&catalog, &snapshot, &settings.tools.disabled);
-        let is_lacking = |(kind, name): &(ItemKind, String)| {
-            lacks.iter().any(|item| item.kind == *kind && item.name == *name)
-        };
+        let is_lacking = |item: &ConfiguredItem| lacks.iter().any(|unknown| unknown.item == *item);
         there.extend(configured.0.iter().filter(|item| !is_lacking(item)).cloned());
-        let is_new = |item: &UnknownItem| {
-            !unknown.iter().any(|known| known.kind == item.kind && known.name == item.name)
-        };
-        let new: Vec<UnknownItem> = lacks.iter().filter(|item| is_new(item)).cloned().collect();
-        unknown.extend(new);
+        for lacking in lacks {
+            if unknown.iter().all(|known| known.item != lacking.item) {
+                unknown.push(lacking);
+            }
+        }
     }
-    unknown.retain(|item| !there.contains(&(item.kind, item.name.clone())));
+    unknown.retain(|unknown| !there.contains(&unknown.item));
     Ok(unknown)
 }
 

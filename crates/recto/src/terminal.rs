@@ -5,6 +5,7 @@
 //! typed lines go out.
 
 pub(crate) mod choose;
+pub(crate) mod completion;
 pub(crate) mod draft;
 pub(crate) mod editor;
 pub(crate) mod history;

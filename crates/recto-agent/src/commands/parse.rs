@@ -231,6 +231,14 @@ pub fn session_setting_names() -> impl Iterator<Item = &'static str> {
     SETTINGS.iter().map(|(name, _)| *name)
 }
 
+/// The words that a setting takes, where it takes words alone.
+pub fn session_setting_words(name: &str) -> &'static [&'static str] {
+    match SETTINGS.iter().find(|(setting, _)| *setting == name) {
+        Some((_, SettingKind::Word(words, _))) => words,
+        _ => &[],
+    }
+}
+
 fn read_change(text: &str) -> Result<SettingChange, String> {
     let (key, value) = text
         .split_once(|c: char| c.is_whitespace() || c == '=')
@@ -322,8 +330,7 @@ mod tests {
             "/home is full",
             "/tmp is full",
             "// a comment",
-            "/",
-            "/ help",
+            "/ is the root of all folders",
             "/2 is a half",
             "/dev:null is no path",
             "/home, sweet home",
@@ -338,6 +345,8 @@ mod tests {
     fn what_is_near_a_command_is_told_and_never_a_message() {
         let told = |text: &str| ChatCommand::parse(text).unwrap_err().to_string();
         assert_eq!(told("/contxt"), "there is no command `/contxt`; did you mean `/context`?");
+        assert_eq!(told("/ help"), "there is no command `/`; did you mean `/help`?");
+        assert_eq!(told("/"), "there is no command `/`");
         assert_eq!(
             told("/rember my door code is 4711"),
             "there is no command `/rember`; did you mean `/remember`?"

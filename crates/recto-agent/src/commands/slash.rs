@@ -126,6 +126,11 @@ impl<'a> SlashReading<'a> {
             Some(at) => (&word[1..at], &word[..=at]),
             None => (name, word),
         };
+        // `/` and `/ help`: a command was begun.
+        let behind = rest.split_whitespace().next().and_then(nearest_command);
+        if name.is_empty() && (rest.is_empty() || behind.is_some()) {
+            return SlashReading::Unknown(word, behind);
+        }
         // A path, such as `/usr/bin/env`.
         if stem.is_empty() || stem.contains('/') {
             return SlashReading::Message(message);

@@ -1,5 +1,6 @@
 //! Events are read back from their JSON as they were.
 
+use recto_llm::TokenUsage;
 use recto_store::RetractionReason;
 use serde_json::{Value, json};
 
@@ -19,7 +20,8 @@ fn question() -> ApprovalQuestion {
 }
 
 fn finished(error: Option<TurnError>) -> EventKind {
-    let usage = UsageTotals { requests: 2, prompt: Some(7), cached: None, completion: Some(3) };
+    let mut usage = UsageTotals { requests: 2, ..UsageTotals::default() };
+    usage.add(&TokenUsage { prompt: Some(7), cached: None, completion: Some(3) });
     let reply = error.is_none().then(|| "It is done.".to_owned());
     let call = ClientCall { id: "call_2".into(), name: "get".into(), arguments: "{}".into() };
     EventKind::Finished(FinishedTurn {

@@ -6,8 +6,9 @@ use recto_store::TurnEnding;
 use recto_tools::ToolOutcome;
 
 use super::*;
-use crate::event::{FinishedTurn, RunningCall, UsageTotals};
+use crate::event::{FinishedTurn, RunningCall};
 use crate::notice::NoticeFacts;
+use crate::turn_usage::UsageTotals;
 
 const START: EventNumber = EventNumber(1_000);
 

@@ -18,17 +18,14 @@ pub(super) fn find_repetition(text: &str) -> Option<String> {
     find_twice(sentences).or_else(|| find_twice(words.windows(SPAN).map(<[String]>::to_vec)))
 }
 
-/// The words that a model's call keeps where a person has plainly asked to keep something: the
-/// person's own. Models write other things down, small ones what they would answer, and a memory
-/// is for the person who asked. What else was said in the same message can be kept, too: a text
-/// that is mostly of that is the model's to write. So is one about what was only named: "my token"
-/// says nothing that could be kept.
-pub(super) fn words_to_keep<'a>(text: &'a str, wish: &'a WantedCall) -> &'a str {
-    let is_about_name = wish.is_name && is_mostly_of(&wish.fact, text);
-    match is_about_name || is_mostly_of(text, &wish.beside) {
-        true => text,
-        false => &wish.fact,
-    }
+/// Whether a call is to keep what the person plainly asked for, and not what the model wrote: a
+/// memory is for the person who asked, and models write other things down, small ones what they
+/// would answer. What else was told in the same message can be kept, too: a text that is mostly of
+/// that is the model's to write. So is one about what was only named: "my token" says nothing that
+/// could be kept.
+pub(crate) fn keeps_wish(text: &str, wish: &WantedCall) -> bool {
+    let is_about_name = !wish.is_dictated && is_mostly_of(&wish.fact, text);
+    !is_about_name && !is_mostly_of(text, &wish.told)
 }
 
 /// Whether at least half of the words of a text that say something are in another, in whatever
@@ -64,14 +61,14 @@ fn find_twice(mut spans: impl Iterator<Item = Vec<String>>) -> Option<String> {
 mod tests {
     use recto_context::WantedCall;
 
-    use super::{find_repetition, words_to_keep};
+    use super::{find_repetition, keeps_wish};
 
     /// Promise: `a-wish-to-remember-is-met-or-told`
     #[test]
     fn a_wish_is_kept_in_the_persons_words() {
         let kept = |message: &str, text: &str| {
             let wish = WantedCall::from_message(message).unwrap();
-            words_to_keep(text, &wish).to_owned()
+            if keeps_wish(text, &wish) { wish.fact.to_string() } else { text.to_owned() }
         };
         let jazz = "Remember that I like jazz.";
         for text in [
@@ -89,6 +86,8 @@ mod tests {
         assert_eq!(kept("Remember my token", "I am here to help"), "my token");
         let meat = "Hi there! Merk dir, dass ich kein Fleisch esse.";
         assert_eq!(kept(meat, "Hi, I am here to help"), "ich kein Fleisch esse");
+        let bonn = "Remember that I live in Bonn. What is the capital of Italy?";
+        assert_eq!(kept(bonn, "What is the capital of Italy?"), "I live in Bonn");
         let two = "Remember that I like jazz. And my sister is called Ada.";
         assert_eq!(kept(two, "User enjoys jazz"), "I like jazz");
         let sister = "The user's sister is called Ada";

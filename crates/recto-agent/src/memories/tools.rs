@@ -8,8 +8,8 @@ use futures_util::future::{BoxFuture, FutureExt};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use recto_context::{
-    Audience, ItemId, ItemKind, Memory, MemoryMarks, MemoryScope, Remedy, ToolSpec, first_chars,
-    may_remember, one_line,
+    Audience, ItemId, ItemKind, Memory, MemoryMarks, MemoryScope, Remedy, ToolSpec, WantedCall,
+    first_chars, may_remember, one_line,
 };
 use recto_store::SessionId;
 use recto_tools::{
@@ -20,13 +20,10 @@ use recto_workspace::{AddedMemory, MemoryError, NewMemory, TextMarks, is_lasting
 use serde_json::json;
 
 use super::AgentMemories;
-use super::one_fact::{find_repetition, words_to_keep};
+use super::one_fact::find_repetition;
 use super::past_messages::KnownMessages;
 use super::recall::{RecallQuery, RecalledContent, Recollection};
 use crate::search::SearchPatience;
-
-/// How long a memory of a model may be, in characters: one fact is shorter.
-const LONGEST_FACT: usize = 300;
 
 /// How much is recalled where nobody says how much.
 const USUAL: usize = 8;
@@ -70,7 +67,7 @@ impl MemoryOperation {
                 json!({
                     "type": "object",
                     "properties": {
-                        "text": {"type": "string", "maxLength": LONGEST_FACT},
+                        "text": {"type": "string", "maxLength": WantedCall::LONGEST_FACT},
                         "scope": {
                             "type": "string",
                             "enum": ["global", "person", "conversation", "agent"]
@@ -158,7 +155,7 @@ impl MemoryTool {
     async fn remember(&self, arguments: &CallArguments, caller: &ToolCaller) -> ToolOutput {
         let text = arguments.text("text").unwrap_or_default();
         let request = RememberRequest {
-            text: caller.memory_wish.as_ref().map_or(text, |wish| words_to_keep(text, wish)),
+            text,
             // What decides who may see it is not the model's to write.
             marks_in_text: TextMarks::Ignored,
             scope: arguments.text("scope"),
@@ -167,9 +164,18 @@ impl MemoryTool {
                 shared: false,
             },
         };
-        let remembered = self.memories.remember(&request, &caller.audience).await;
-        let added = remembered.map_err(tool_error)?;
-        let AddedMemory { memory, was_there } = added;
+        let mut told = vec![self.keep(&request, caller).await?];
+        // What else the person asked for in the same message, each for itself.
+        let wish = caller.memory_wish.as_ref().filter(|wish| *wish.fact == *text);
+        for more in wish.iter().flat_map(|wish| &wish.more) {
+            told.push(self.keep(&RememberRequest { text: more, ..request }, caller).await?);
+        }
+        Ok(told.join("\n"))
+    }
+
+    async fn keep(&self, request: &RememberRequest<'_>, caller: &ToolCaller) -> ToolOutput {
+        let remembered = self.memories.remember(request, &caller.audience).await;
+        let AddedMemory { memory, was_there } = remembered.map_err(tool_error)?;
         let how = if was_there { "known already" } else { "remembered" };
         Ok(format!("{how} as {}: {}", memory.name, memory.text.as_str()))
     }

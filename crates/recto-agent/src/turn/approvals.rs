@@ -118,7 +118,8 @@ impl TurnRun<'_> {
         let handed = self.state.handed();
         let is_own = |call: &&ToolCall| handed.iter().all(|handed| *handed.id != *call.id.0);
         let calls = reply.map_or(&[][..], |reply| reply.calls());
-        self.calls = calls.iter().filter(is_own).cloned().collect();
+        let calls = calls.iter().filter(is_own).cloned().collect();
+        self.calls = self.with_wish(calls);
     }
 
     /// The questions of this round, those that were answered included.

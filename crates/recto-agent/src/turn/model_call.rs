@@ -54,9 +54,15 @@ pub(super) struct StreamedReply {
 }
 
 /// The stamps that are taken off where a reply begins with one: those of the page, which the
-/// model imitates. What the turn itself speaks of may be quoted, and is none of them.
+/// model imitates, and lines of their form and of this day, in which it goes on with minutes of its
+/// own. What the turn itself speaks of may be quoted, and is none of them.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct ReplyStamps(Vec<MessageStamp>);
+pub(super) struct ReplyStamps {
+    of_page: Vec<MessageStamp>,
+    /// The day of the message, such as `2026-11-15`; empty where the page has no stamps.
+    day: String,
+    quoted: HashSet<String>,
+}
 
 impl ReplyStamps {
     /// The stamps that a whole reply begins with, which may be several, and the rest.
@@ -68,7 +74,7 @@ impl ReplyStamps {
     /// How much of a reply is stamps at its beginning, with the blanks behind them. `None` while
     /// that can't be told. A stamp that nothing follows is the reply itself.
     fn length_in(&self, reply: &str, progress: StreamProgress) -> Option<usize> {
-        if self.0.is_empty() {
+        if self.day.is_empty() {
             return Some(0);
         }
         let (mut length, mut rest) = (0, reply);
@@ -87,7 +93,11 @@ impl ReplyStamps {
     }
 
     fn has(&self, lead: &str) -> bool {
-        self.0.iter().any(|stamp| stamp.stands_in(lead))
+        let goes_on = || {
+            let minute = MessageStamp::minute_of_line(lead);
+            minute.is_some_and(|it| it.starts_with(&self.day) && !self.quoted.contains(it))
+        };
+        self.of_page.iter().any(|stamp| stamp.stands_in(lead)) || goes_on()
     }
 }
 
@@ -193,7 +203,11 @@ impl TurnRun<'_> {
             _ => None,
         });
         let stamps = earlier.chain([&self.inputs.stamp]);
-        ReplyStamps(stamps.filter(|stamp| !quoted.contains(stamp.minute())).cloned().collect())
+        ReplyStamps {
+            of_page: stamps.filter(|stamp| !quoted.contains(stamp.minute())).cloned().collect(),
+            day: self.inputs.stamp.minute().chars().take_while(|c| !c.is_whitespace()).collect(),
+            quoted: quoted.into_iter().map(str::to_owned).collect(),
+        }
     }
 
     /// The conversation to which a model that remembers what it has read counts the call. A

@@ -21,7 +21,7 @@ use super::inputs::{MessageOrigin, TurnInputs, TurnModel, TurnSettings, said_bef
 use super::{TurnRun, is_overtaken, stamp};
 use crate::agent_catalog::{AgentCatalog, CatalogPurpose};
 use crate::error::{AgentError, AgentResult};
-use crate::event::{EventKind, UsageTotals};
+use crate::event::EventKind;
 use crate::inbound::{ArrivedMessage, Inbound};
 use crate::mailbox::TurnListeners;
 use crate::options::ModelEntry;
@@ -31,6 +31,7 @@ use crate::shared::AgentShared;
 use crate::step::{EndReason, PendingCall, StepInput, TurnOpening, TurnState};
 use crate::stop::StopSignal;
 use crate::tally::{TallyBuilder, tally_stored_turn};
+use crate::turn_usage::UsageTotals;
 
 /// Runs the turns of a session, one at a time.
 pub(crate) struct TurnRunner<'a> {

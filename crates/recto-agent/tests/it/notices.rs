@@ -1,7 +1,7 @@
 //! What a person is told of files and skills that are not as they should be: once,
 //! and when it is told, not when it is found.
 
-use recto_agent::{Agent, ConfiguredItems, EventKind, Inbound};
+use recto_agent::{Agent, ConfiguredItem, ConfiguredItems, EventKind, Inbound, ItemSetting};
 use recto_context::ItemKind;
 use recto_fakes::{FakeAnswer, FakeServer};
 use recto_store::{Moment, NewTurn, SessionId, SettingsMap};
@@ -54,6 +54,11 @@ fn assert_both_told(notices: &[String]) {
     let [skill, memory] = notices else { panic!("{notices:#?}") };
     assert!(skill.contains("the tools of skill `clock` are off"), "{skill}");
     assert!(memory.contains("MEMORY.md"), "{memory}");
+}
+
+/// An item that has settings.
+fn own_settings(kind: ItemKind, name: &str) -> ConfiguredItem {
+    ConfiguredItem { kind, name: name.to_owned(), setting: ItemSetting::Own }
 }
 
 /// Promise: `notice-once`
@@ -163,9 +168,9 @@ fn files_and_settings_without_effect_are_told_with_the_first_turn() {
     runtime.block_on(async {
         let mut parts = bench.parts(vec![model("fake", &fake)]);
         parts.options.configured_items = ConfiguredItems(vec![
-            (ItemKind::Rule, "fien".to_owned()),
-            (ItemKind::Rule, "broken".to_owned()),
-            (ItemKind::Skill, "clock".to_owned()),
+            own_settings(ItemKind::Rule, "fien"),
+            own_settings(ItemKind::Rule, "broken"),
+            own_settings(ItemKind::Skill, "clock"),
         ]);
         let agent = Agent::start(parts).await.unwrap();
         let session = session(&agent, "k").await;
@@ -197,7 +202,7 @@ fn a_tool_that_cannot_be_run_is_told_with_its_flaw_and_not_sent() {
     bench.write("skills/clock/tools.json", &declared);
     runtime().block_on(async {
         let mut parts = bench.parts(vec![model("fake", &fake)]);
-        let tool = |name: &str| (ItemKind::Tool, name.to_owned());
+        let tool = |name: &str| own_settings(ItemKind::Tool, name);
         parts.options.configured_items =
             ConfiguredItems(vec![tool("clock.lonely"), tool("clock.lonly")]);
         let agent = Agent::start(parts).await.unwrap();

@@ -68,6 +68,21 @@ fn all_stamps_that_a_reply_begins_with_are_taken_off() {
 
 /// Promise: `stamps-are-not-imitated`
 #[test]
+fn a_stamp_that_goes_on_with_a_minute_of_its_own_is_taken_off() {
+    runtime().block_on(async {
+        let later = |minute: &str| format!("Sent {} 24:61:\nHello, Kim.", &minute[..10]);
+        let (heard, kept, taken_off) = heard_of("so?", later).await;
+        assert_eq!((heard.as_str(), kept.as_str()), ("Hello, Kim.", "Hello, Kim."));
+        assert!(taken_off.as_str().unwrap().contains(" 24:61:"), "{taken_off}");
+        // In a line with other words it says something.
+        let said = |minute: &str| format!("Sent {} 24:61: the letter.", &minute[..10]);
+        let (_, kept, taken_off) = heard_of("so?", said).await;
+        assert!(kept.ends_with("24:61: the letter.") && taken_off.is_null(), "{kept} {taken_off}");
+    });
+}
+
+/// Promise: `stamps-are-not-imitated`
+#[test]
 fn a_time_that_a_reply_quotes_stays() {
     runtime().block_on(async {
         for (message, reply) in [

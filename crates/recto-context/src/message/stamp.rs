@@ -66,6 +66,13 @@ impl MessageStamp {
         self.lead.trim_end() == lead.trim_end()
     }
 
+    /// The minute of a stamp that stands in a line of its own, where [`LeadingStamp`] has found so
+    /// much to be one, with the blanks behind it.
+    pub fn minute_of_line(lead: &str) -> Option<&str> {
+        let (line, _) = lead.split_once('\n')?;
+        line_minute(line.trim_end())
+    }
+
     /// All in a text that can be a minute, and some that can't.
     pub fn minutes_in(text: &str) -> impl Iterator<Item = &str> {
         let (date, rest) = (MINUTE.len() - 3, 3);

@@ -22,7 +22,7 @@ mod template;
 
 use std::sync::Arc;
 
-use recto_context::{OfferedTool, RequestContext, ToolCalls, ToolChoice};
+use recto_context::{OfferedTool, RequestContext, ToolCalls, ToolChoice, WantedCall};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -202,13 +202,16 @@ fn calls(template: &ChatTemplate, request: &RequestContext) -> Option<CallRules>
         ToolChoice::Required => true,
         ToolChoice::Named(name) => tool.spec.called == *name,
     };
+    let callable = |tool| callable(tool, request.mode.wanted_call.as_ref());
     let tools = request.tools.iter().filter(may_be_called).map(callable).collect();
     Some(CallRules { style, must, tools })
 }
 
-fn callable(tool: &OfferedTool) -> CallableTool {
+fn callable(tool: &OfferedTool, wanted: Option<&WantedCall>) -> CallableTool {
     let spec = &tool.spec;
-    CallableTool { name: spec.called.to_string(), parameters: Value::clone(&spec.parameters) }
+    let dictated = wanted.and_then(|wanted| wanted.dictated_schema(spec));
+    let parameters = dictated.unwrap_or_else(|| Value::clone(&spec.parameters));
+    CallableTool { name: spec.called.to_string(), parameters }
 }
 
 #[cfg(test)]

@@ -3,11 +3,15 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
 use recto_fs::private_options;
+#[cfg(unix)]
+use rustix::fs::{Access, access};
+#[cfg(unix)]
+use rustix::io::Errno;
 
 use crate::sql::ConnectionMode;
 use crate::sqlite::schema;
@@ -26,6 +30,50 @@ pub(crate) fn private_database(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => close_to_others(path),
         made => made.map(drop),
     }
+}
+
+/// How the file of a database can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DatabaseAccess {
+    /// It can be written.
+    Writable,
+    /// It can only be read, and what is newer than it stands in its log.
+    ReadableWithLog,
+    /// It can only be read, and all of it is in the file. Nothing beside it is looked at, because
+    /// it could not be made.
+    ReadableAlone,
+}
+
+impl DatabaseAccess {
+    /// How a database can be read that can't be written.
+    pub(crate) fn to_read(path: &Path) -> Self {
+        match fs::metadata(log_of(path)) {
+            Ok(log) if log.len() > 0 => DatabaseAccess::ReadableWithLog,
+            _ => DatabaseAccess::ReadableAlone,
+        }
+    }
+}
+
+/// Whether the system lets this process write a database and its folder.
+#[cfg(unix)]
+pub(crate) fn is_writable(path: &Path) -> bool {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let refuses = |path: &Path| {
+        matches!(access(path, Access::WRITE_OK), Err(Errno::ROFS | Errno::ACCESS | Errno::PERM))
+    };
+    !refuses(path) && !refuses(folder.unwrap_or(Path::new(".")))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn is_writable(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|file| !file.permissions().readonly())
+}
+
+/// The file in which SQLite keeps what it has not yet worked into the database.
+pub(crate) fn log_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    name.into()
 }
 
 /// Takes the rights away that a file from elsewhere, such as a copy, may give.

@@ -166,9 +166,14 @@ fn integrity_problems(db: &Connection) -> DbResult<Vec<String>> {
     // As a function of a query it would take the number for a table's name.
     let sql = format!("PRAGMA integrity_check({MOST_PROBLEMS})");
     let mut statement = db.prepare(&sql)?;
-    let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
-    let mut problems: Vec<String> = lines.collect::<Result<_, _>>()?;
-    problems.retain(|line| line != "ok");
+    let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
+    let mut problems = Vec::new();
+    for row in rows {
+        // A row may hold several, below a headline.
+        let row = row?;
+        let told = row.lines().filter(|line| *line != "ok" && !line.starts_with("*** in database"));
+        problems.extend(told.map(str::to_owned));
+    }
     Ok(problems)
 }
 

@@ -66,19 +66,55 @@ pub(crate) fn connect(path: &Path, mode: ConnectionMode, busy: Duration) -> DbRe
     };
     // Each connection is used by one thread at a time.
     let db = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    db.busy_timeout(busy)?;
-    db.set_prepared_statement_cache_capacity(STATEMENTS);
-    // Otherwise a statement is planned anew whenever another value is bound to it.
-    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    db.pragma_update(None, "foreign_keys", true)?;
-    // Nothing of a conversation goes to a folder for temporary files.
-    db.pragma_update(None, "temp_store", "MEMORY")?;
+    set_up(&db, busy)?;
     if mode == ConnectionMode::Writing {
         db.pragma_update(None, "synchronous", "FULL")?;
         db.pragma_update(None, "wal_autocheckpoint", 0)?;
         db.pragma_update(None, "journal_size_limit", WAL_FILE_LIMIT)?;
     }
     Ok(db)
+}
+
+/// Opens a connection to a file that can't be written, without its log: SQLite would have to make
+/// a file beside it, and must be told that nobody writes.
+pub(crate) fn connect_alone(path: &Path, busy: Duration) -> DbResult<Connection> {
+    let access = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    let uri = format!("file:{}?immutable=1", escape_uri(path));
+    let db = Connection::open_with_flags(uri, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    set_up(&db, busy)?;
+    Ok(db)
+}
+
+/// A path as a URI has it: nothing in it means anything but itself.
+fn escape_uri(path: &Path) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-~".contains(&byte);
+    let write = |byte: &u8| match is_plain(*byte) {
+        true => char::from(*byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    path.as_os_str().as_encoded_bytes().iter().map(write).collect()
+}
+
+/// What every connection has.
+fn set_up(db: &Connection, busy: Duration) -> DbResult<()> {
+    db.busy_timeout(busy)?;
+    db.set_prepared_statement_cache_capacity(STATEMENTS);
+    // Otherwise a statement is planned anew whenever another value is bound to it.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    db.pragma_update(None, "foreign_keys", true)?;
+    // Nothing of a conversation goes to a folder for temporary files.
+    Ok(db.pragma_update(None, "temp_store", "MEMORY")?)
+}
+
+/// Passes a database of the present version, which can be read as it is.
+pub(crate) fn must_be_present(db: &Connection, path: &Path) -> DbResult<()> {
+    match checked_version(db, path)? {
+        version if version == MIGRATIONS.len() => Ok(()),
+        _ => {
+            let why = "it is of an older Recto, and has to be brought up to date first";
+            Err(StoreError::NotReadable { path: path.to_path_buf(), why }.into())
+        }
+    }
 }
 
 /// Brings the database to the present version.

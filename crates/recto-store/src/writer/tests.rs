@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use rusqlite::Connection;
 
 use super::*;
+use crate::sqlite::files::DatabaseAccess;
 use crate::sqlite::{SqliteConnection, files, schema};
 
 /// Work that can be sent.
@@ -44,7 +45,11 @@ impl WriterBench {
         };
         db.commit_hook(Some(count)).unwrap();
         let db = SqlConnection::Sqlite(SqliteConnection::new(db));
-        let source = ConnectionSource::Sqlite { path, busy: Duration::from_millis(50) };
+        let source = ConnectionSource::Sqlite {
+            path,
+            access: DatabaseAccess::Writable,
+            busy: Duration::from_millis(50),
+        };
         let writer = Arc::new(StoreWriter::start(db, Arc::new(source), Arc::default()));
         WriterBench { writer, commits, _folder: folder }
     }

@@ -11,10 +11,10 @@ pub struct SamplingArgs {
     #[arg(long, value_name = "TEXT")]
     pub system: Option<String>,
     /// How freely the model chooses its words, from 0 to 2 [default: the session's, or the model's]
-    #[arg(long, value_name = "N", value_parser = read_temperature, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = read_temperature)]
     pub temperature: Option<f64>,
     /// How much of the probable words it chooses from, from 0 to 1 [default: the session's, or the model's]
-    #[arg(long, value_name = "N", value_parser = read_top_p, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = read_top_p)]
     pub top_p: Option<f64>,
     /// The most tokens of a reply [default: the session's, or the model's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]

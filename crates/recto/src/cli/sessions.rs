@@ -35,7 +35,6 @@ pub enum SessionCommand {
     /// Show what was said in a session
     Show {
         /// The session's name or number
-        #[arg(allow_negative_numbers = true)]
         name: String,
         /// How to print it
         #[command(flatten)]
@@ -44,7 +43,6 @@ pub enum SessionCommand {
     /// Give a session another name
     Rename {
         /// The session's name or number
-        #[arg(allow_negative_numbers = true)]
         name: String,
         /// The new name
         new: String,
@@ -52,7 +50,6 @@ pub enum SessionCommand {
     /// Put a session into the archive; nothing is deleted
     Archive {
         /// The session's name or number
-        #[arg(allow_negative_numbers = true)]
         name: String,
     },
     /// Delete a session for good: what was said, what was sent, its file, and what was typed in it
@@ -61,7 +58,6 @@ pub enum SessionCommand {
     /// there. What was counted of it stays in `recto stats`. You are asked twice.
     Delete {
         /// The session's name or number
-        #[arg(allow_negative_numbers = true)]
         name: String,
         /// Ask nothing
         #[arg(long)]
@@ -87,7 +83,6 @@ pub enum SessionCommand {
     /// Write a session to a file, with all that was said
     Export {
         /// The session's name or number
-        #[arg(allow_negative_numbers = true)]
         name: String,
         /// The file to write [default: standard output]
         #[arg(short, long, value_name = "FILE")]
@@ -112,13 +107,11 @@ pub enum SessionCommand {
     /// Put the messages back on the page that a summary stands for
     Expand {
         /// The session's name or number
-        #[arg(allow_negative_numbers = true)]
         name: String,
     },
     /// Stop what runs or waits in a session, in whichever process; what was said stays
     Stop {
         /// The session's name or number
-        #[arg(allow_negative_numbers = true)]
         name: String,
         /// How to print it
         #[command(flatten)]

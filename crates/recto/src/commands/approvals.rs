@@ -60,7 +60,7 @@ pub(crate) fn run(home: &RectoHome, command: &ApprovalCommand) -> CliResult<Exit
 }
 
 async fn list(settings: &Settings, as_json: bool) -> CliResult<ExitCode> {
-    let store = setup::store(settings)?;
+    let store = setup::readable_store(settings)?;
     let mut open = Vec::new();
     for approval in store.open_approvals(Moment::now()).await? {
         let session = store.session(approval.session).await?;
@@ -82,7 +82,7 @@ async fn list(settings: &Settings, as_json: bool) -> CliResult<ExitCode> {
 }
 
 async fn show(settings: &Settings, id: ApprovalId, as_json: bool) -> CliResult<ExitCode> {
-    let store = setup::store(settings)?;
+    let store = setup::readable_store(settings)?;
     let approval = store.approval(id).await?.ok_or_else(|| no_such_approval(id))?;
     let session = store.session(approval.session).await?;
     if as_json {

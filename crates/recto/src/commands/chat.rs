@@ -6,6 +6,7 @@
 
 mod answers;
 mod chat_input;
+mod completions;
 mod elsewhere;
 mod end_signal;
 mod follow;
@@ -33,7 +34,7 @@ use recto_agent::{
     SessionSettings,
 };
 use recto_context::{ClientContext, ContextMode};
-use recto_store::{ApprovalId, StoredApproval, StoredSession, TurnId};
+use recto_store::{ApprovalId, Moment, StoredApproval, StoredSession, TurnId};
 use tokio::sync::Notify;
 
 use crate::attach::{FileMentions, MessageAttachments};
@@ -47,7 +48,7 @@ use crate::input;
 use crate::output::tell;
 use crate::setup::{self, TERMINAL};
 use crate::telemetry::{Telemetry, UsualLog};
-use crate::terminal::quiet::is_dumb;
+use crate::terminal::quiet::{has_screen, is_dumb};
 use chat_input::ChatInput;
 use elsewhere::TurnsElsewhere;
 use end_signal::EndSignal;
@@ -95,6 +96,7 @@ pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
                 Ok(code)
             }
         };
+        chat.discard_unused().await;
         Ok::<_, CliFailure>((code, chat.agent, telemetry))
     })?;
     drop(telemetry);
@@ -131,6 +133,8 @@ struct Chat {
     config: LoadedConfig,
     conversation: Conversation,
     session: StoredSession,
+    /// The session as it was begun, where this chat has begun it.
+    begun: Option<StoredSession>,
     /// What holds for this run, over the session's own settings.
     settings: SessionSettings,
     /// What follows the agent's own system text in this run.
@@ -174,14 +178,16 @@ impl Chat {
             agent.model(name)?;
         }
         let conversation = Conversation::with_owner(TERMINAL, SOLE_ACCOUNT, session);
-        let actor = setup::actor();
+        let (actor, opened) = (setup::actor(), Moment::now());
         let session = agent.find_named_or_begin(&actor, &conversation).await?;
+        let begun = (session.created >= opened).then(|| session.clone());
         if let Some(notice) = place::audience_notice(&session) {
             tell(&notice);
         }
         let printer = if args.json { TurnPrinter::Json } else { TurnPrinter::for_people() };
         // Whoever answers with a key must have seen the question.
-        let answers = match input::can_ask() && !is_dumb() && !args.json {
+        let reads_keys = purpose == TypingPurpose::Questions && !is_dumb() || has_screen();
+        let answers = match input::can_ask() && reads_keys && !args.json {
             true => AnswerMode::AtOnce,
             false => AnswerMode::Later,
         };
@@ -197,6 +203,7 @@ impl Chat {
             conversation,
             elsewhere: TurnsElsewhere::new(session.id),
             session,
+            begun,
             settings,
             client: args.sampling.client(),
             typing: TurnTyping::new(purpose, printer.status_handle()),
@@ -221,7 +228,7 @@ impl Chat {
         match message {
             Some((message, attached)) => self.run_once(&message, attached).await,
             None if !input::is_typed() || args.json => self.run_lines(LineSource::Pipe).await,
-            None if is_dumb() => self.run_lines(LineSource::DumbTerminal).await,
+            None if !has_screen() => self.run_lines(LineSource::DumbTerminal).await,
             None => self.run_typed(home).await,
         }
     }
@@ -233,6 +240,14 @@ impl Chat {
         // Nobody may be left to be told.
         let _ = self.printer.end_typing();
         self.tell_unsent();
+    }
+
+    /// Takes the session away that this chat has begun, where nothing was said or set in it.
+    async fn discard_unused(&self) {
+        if let Some(begun) = &self.begun {
+            // One that stays is in nobody's way.
+            let _ = self.agent.store().discard_unused(begun.clone()).await;
+        }
     }
 
     /// Handles one message, and ends.

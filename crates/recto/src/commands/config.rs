@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use recto_agent::UnknownItem;
+use recto_agent::{ConfiguredItem, ItemSetting, UnknownItem};
 use recto_workspace::Severity;
 use serde_json::{Value, json};
 
@@ -100,10 +100,15 @@ fn unknown_items(home: &RectoHome, agents: &[&Settings]) -> CliResult<Vec<Config
     Ok(unknown.map(problem).collect())
 }
 
-/// What is wrong with settings of an item that is not there, by the table that they stand in.
-pub(super) fn unknown_item_words(item: &UnknownItem) -> String {
-    let UnknownItem { kind, name, .. } = item;
-    format!("[items.{kind}.{name}] is for a {kind} that is not there")
+/// What is wrong with what is said of an item that is not there, by where that stands.
+pub(super) fn unknown_item_words(unknown: &UnknownItem) -> String {
+    let ConfiguredItem { kind, name, setting } = &unknown.item;
+    match setting {
+        ItemSetting::Own => format!("[items.{kind}.{name}] is for a {kind} that is not there"),
+        ItemSetting::Disabled => {
+            format!("`{kind}s.disabled` names `{name}`, a {kind} that is not there")
+        }
+    }
 }
 
 /// Says how many problems were found, warnings among them.

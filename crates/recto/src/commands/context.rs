@@ -203,7 +203,7 @@ fn show_in_session(
     content: Vec<ContentPart>,
 ) -> CliResult<ExitCode> {
     setup::runtime()?.block_on(async {
-        let store = setup::store(setup::asked_settings(config, &args.agent)?)?;
+        let store = setup::readable_store(setup::asked_settings(config, &args.agent)?)?;
         let agent = setup::meant_agent(config, &args.agent, name);
         let session = sessions::find(&store, &agent, &args.agent, name).await?;
         let mut settings = setup::session_settings(config, &session)?.clone();

@@ -34,7 +34,7 @@ pub(crate) fn run(home: &RectoHome, args: &MemoryArgs) -> CliResult<ExitCode> {
     setup::runtime()?.block_on(async {
         match &args.command {
             MemoryCommand::List { forgotten: true, json, .. } => {
-                list::forgotten(&files, json.json).await?;
+                list::forgotten(&files, &settings, json.json).await?;
             }
             MemoryCommand::List { audience, all, json, .. } => {
                 let audience = audience_of(&settings, audience);

@@ -50,7 +50,7 @@ pub(crate) fn run(home: &RectoHome, args: &SessionArgs) -> CliResult {
     let config = setup::load_config(home, Vec::new())?;
     let settings = setup::asked_settings(&config, &args.agent)?;
     setup::runtime()?.block_on(async {
-        let store = setup::settled_store(settings).await?;
+        let store = setup::settled_store_to_read(settings).await?;
         // A deletion that was cut short is finished by whoever looks next.
         store.wipe_deleted().await?;
         let find = async |name| {
@@ -182,7 +182,7 @@ async fn list(
         (true, _) => tell(&"there are no sessions yet; `recto chat` begins one"),
         (false, _) => {
             let open = draw_open_turns(store, &sessions).await?;
-            let guests = GuestBook::load(store).await?;
+            let guests = load_guests(store, &sessions).await?;
             print(&(table(&sessions, &config.settings.agent.name, &guests) + &open))?;
         }
     }
@@ -236,7 +236,9 @@ pub(crate) fn table(sessions: &[SessionSummary], usual_agent: &str, guests: &Gue
             (None, Some(guest)) => format!("({}) with {guest}", session.surface),
             (Some(name), None) => name.to_string(),
             // Nobody has named it: where it is held tells it apart.
-            (None, None) if session.surface != TERMINAL => format!("({})", held_where(session)),
+            (None, None) if session.surface != TERMINAL => {
+                format!("({})", held_where(session, guests))
+            }
             (None, None) => String::new(),
         };
         let archived = if session.archived.is_some() { " (archived)" } else { "" };
@@ -255,15 +257,26 @@ pub(crate) fn table(sessions: &[SessionSummary], usual_agent: &str, guests: &Gue
     table.draw(PageWidth::of_stdout())
 }
 
+/// With whom sessions are held that stand in a list.
+pub(crate) async fn load_guests(
+    store: &Store,
+    sessions: &[SessionSummary],
+) -> CliResult<GuestBook> {
+    let guests = GuestBook::load(store).await?;
+    Ok(guests.with_members(store, sessions.iter().map(|summary| &summary.session)).await?)
+}
+
 /// Where a session is held, and with whom, where that is no guest.
-fn held_where(session: &StoredSession) -> String {
+fn held_where(session: &StoredSession, guests: &GuestBook) -> String {
     let surface = &session.surface;
     let Audience { who, conversation, .. } =
         SessionSettings::from_store(&session.settings).holders();
     match (who, conversation) {
         (AudienceKind::Owner, _) => format!("{surface}, the owner"),
         (AudienceKind::Group, Some(scope)) => {
-            format!("{surface}, group {}", name_in_scope(&scope))
+            let member = guests.find_member(session);
+            let member = member.map(|name| format!("{name} in ")).unwrap_or_default();
+            format!("{surface}, {member}group {}", name_in_scope(&scope))
         }
         _ => surface.clone(),
     }

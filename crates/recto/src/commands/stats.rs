@@ -16,7 +16,7 @@ pub(crate) fn run(home: &RectoHome, args: &StatsArgs) -> CliResult {
     let catalog = setup::whole_catalog(home, &settings, &snapshot);
     let query = UsageQuery { span: args.since, unused_days: args.unused, now: Timestamp::now() };
     let report = setup::runtime()?.block_on(async {
-        let store = setup::settled_store(&settings).await?;
+        let store = setup::settled_store_to_read(&settings).await?;
         let agent = &settings.agent.name;
         Ok::<_, crate::failure::CliFailure>(report_usage(&store, agent, &catalog, query).await?)
     })?;

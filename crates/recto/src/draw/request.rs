@@ -128,6 +128,7 @@ fn heading(request: &RequestContext, width: PageWidth) -> String {
                 budget.reply
             ),
         ),
+        ("counted", request.counted.describe().to_owned()),
     ];
     lines.extend(request.tool_choice.describe().map(|words| ("calls", tame(&words))));
     lines.iter().map(|(label, text)| labelled(label, text, width)).collect()

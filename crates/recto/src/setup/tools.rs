@@ -31,8 +31,8 @@ pub(crate) fn toolbox(home: &RectoHome, settings: &Settings) -> Toolbox {
 pub(crate) fn built_in(tools: &Toolbox, settings: &Settings) -> Vec<ToolSpec> {
     let is_on =
         |spec: &ToolSpec| !settings.tools.disabled.iter().any(|name| **name == *spec.id.name);
-    let all = tools.specs().into_iter().chain(memory_tools()).chain([delegate_tool()]);
-    let all = all.chain(settings.tools.schedule.then(schedule_tool));
+    let all =
+        all_built_in(tools).filter(|spec| settings.tools.schedule || spec.id != schedule_tool().id);
     let mut specs: Vec<ToolSpec> = all.filter(is_on).collect();
     for spec in &mut specs {
         let own = |item: &&ItemSettings| item.kind == ItemKind::Tool && *item.name == *spec.id.name;
@@ -41,6 +41,27 @@ pub(crate) fn built_in(tools: &Toolbox, settings: &Settings) -> Vec<ToolSpec> {
         spec.include = include.unwrap_or(spec.include);
     }
     specs
+}
+
+/// The disabled tools that may be slips of the pen: neither built-in ones, nor those of MCP servers,
+/// which keep theirs to themselves.
+pub(super) fn disabled_tools<'s>(
+    tools: &Toolbox,
+    settings: &'s Settings,
+) -> impl Iterator<Item = &'s String> {
+    let built_in: Vec<ToolSpec> = all_built_in(tools).collect();
+    let is_of_server = |name: &str| {
+        let server = name.split_once('.').map(|(server, _)| server);
+        server.is_some_and(|server| settings.servers.iter().any(|known| known.name == server))
+    };
+    settings.tools.disabled.iter().filter(move |name| {
+        !is_of_server(name) && built_in.iter().all(|spec| *spec.id.name != ***name)
+    })
+}
+
+/// The built-in tools that there are.
+fn all_built_in(tools: &Toolbox) -> impl Iterator<Item = ToolSpec> {
+    tools.specs().into_iter().chain(memory_tools()).chain([delegate_tool(), schedule_tool()])
 }
 
 fn tool_options(home: &RectoHome, settings: &Settings) -> ToolOptions {

@@ -166,7 +166,7 @@ mod tests {
         let start = Instant::now();
         let mut question = KeyQuestion::new("ysn", start + Duration::from_secs(10), draft);
         let (mut ahead, mut lines) = (TypeAhead::default(), Vec::new());
-        ahead.preload(draft);
+        ahead.press(&Event::Paste(draft.to_owned()));
         let far = start + Duration::from_secs(100);
         for (after, code) in keys {
             let at = start + Duration::from_millis((10_000 + after).unsigned_abs());

@@ -1,8 +1,8 @@
 //! The line that a person types, with history and completion.
 //!
 //! Reading a line blocks its thread, so async code does it with `spawn_blocking`
-//! and takes the editor back afterwards. The editor knows the names of commands,
-//! to complete them, and nothing else of what it reads.
+//! and takes the editor back afterwards. The editor knows words that can be completed
+//! (`completion.rs`), and nothing else of what it reads.
 //!
 //! Enter sends. Alt-Enter, Shift-Enter where the terminal tells it apart, and
 //! Enter right after a backslash begin a new line; what is pasted stays together
@@ -20,12 +20,13 @@ use anstream::{AutoStream, ColorChoice};
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use recto_fs::{create_private_folder, private_options};
 use reedline::{
-    Color, ColumnarMenu, Completer, EditCommand, EditMode, Emacs, FileBackedHistory, Keybindings,
-    MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
+    Color, ColumnarMenu, EditCommand, EditMode, Emacs, FileBackedHistory, Keybindings, MenuBuilder,
+    Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
     ReedlineError, ReedlineErrorVariants, ReedlineEvent, ReedlineMenu, ReedlineRawEvent, Signal,
-    SimpleMatchHighlighter, Span, Suggestion, default_emacs_keybindings,
+    SimpleMatchHighlighter, default_emacs_keybindings,
 };
 
+use super::completion::CompletionWords;
 use super::open_row::OpenRow;
 use super::quiet::is_dumb;
 
@@ -58,28 +59,50 @@ pub(crate) enum EditorInput {
 pub(crate) struct LineEditor {
     line: Reedline,
     history: PathBuf,
-    commands: Vec<String>,
+    words: CompletionWords,
     breaker: EditorBreaker,
 }
 
 /// Ends the reading of a line, from another thread, with nothing lost of it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct EditorBreaker(Arc<AtomicBool>);
+pub(crate) struct EditorBreaker {
+    /// What ends the reading, for whatever reason.
+    signal: Arc<AtomicBool>,
+    /// Whether somebody else is to have the screen.
+    is_wanted: Arc<AtomicBool>,
+}
 
 impl EditorBreaker {
     pub(crate) fn interrupt(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.is_wanted.store(true, Ordering::Relaxed);
+        self.signal.store(true, Ordering::Relaxed);
+    }
+
+    /// Has the line drawn anew by whoever reads it.
+    fn redraw(&self) {
+        self.signal.store(true, Ordering::Relaxed);
+    }
+
+    fn clear(&self) {
+        self.signal.store(false, Ordering::Relaxed);
+        self.is_wanted.store(false, Ordering::Relaxed);
     }
 }
 
 impl LineEditor {
-    /// An editor whose history is in that file, for its owner only. The commands
-    /// are completed at the start of a message; they come with their slashes.
-    pub(crate) fn open(history: &Path, commands: Vec<String>) -> io::Result<Self> {
+    /// An editor whose history is in that file, for its owner only.
+    pub(crate) fn open(history: &Path) -> io::Result<Self> {
         make_private(history)?;
-        let breaker = EditorBreaker::default();
-        let line = open_line(history, &commands, &breaker)?;
-        Ok(LineEditor { line, history: history.to_owned(), commands, breaker })
+        let (words, breaker) = (CompletionWords::default(), EditorBreaker::default());
+        let line = open_line(history, &words, &breaker)?;
+        Ok(LineEditor { line, history: history.to_owned(), words, breaker })
+    }
+
+    /// The editor with the words that Tab completes from now on.
+    pub(crate) fn with_words(mut self, words: CompletionWords) -> Self {
+        self.line = self.line.with_completer(Box::new(words.clone()));
+        self.words = words;
+        self
     }
 
     /// What ends [`read_line`](Self::read_line) from elsewhere.
@@ -91,9 +114,17 @@ impl LineEditor {
     pub(crate) fn read_line(&mut self) -> io::Result<EditorInput> {
         // What was added to the history elsewhere can be come back to here.
         let _ = self.line.sync_history();
-        let signal = self.line.read_line(&PlainPrompt)?;
+        let signal = loop {
+            match self.line.read_line(&PlainPrompt)? {
+                // Another width alone: the line is drawn anew.
+                Signal::ExternalBreak(text) if !self.breaker.is_wanted.load(Ordering::Relaxed) => {
+                    self.begin_anew(&text)?;
+                }
+                signal => break signal,
+            }
+        };
         // One that came too late for this line is not for the next.
-        self.breaker.0.store(false, Ordering::Relaxed);
+        self.breaker.clear();
         // A history that can't be written is no reason to lose the message.
         let _ = self.line.sync_history();
         Ok(match signal {
@@ -104,16 +135,26 @@ impl LineEditor {
                 EditorInput::Draft(text)
             }
             Signal::ExternalBreak(text) => {
-                let position = self.line.current_insertion_point();
-                self.leave_screen()?;
-                self.preload(&text);
-                self.line
-                    .run_edit_commands(&[EditCommand::MoveToPosition { position, select: false }]);
+                self.begin_anew(&text)?;
                 EditorInput::Broken
             }
             Signal::CtrlD => EditorInput::End,
             _ => EditorInput::Interrupted,
         })
+    }
+
+    /// Takes the prompt from the screen. The text comes with the next one, and so does the cursor.
+    fn begin_anew(&mut self, text: &str) -> io::Result<()> {
+        let position = self.line.current_insertion_point();
+        self.leave_screen()?;
+        self.preload(text);
+        self.line.run_edit_commands(&[EditCommand::MoveToPosition { position, select: false }]);
+        Ok(())
+    }
+
+    /// Whether nothing is in the line. What was there when a [`EditorBreaker`] broke in still is.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.line.current_buffer_contents().is_empty()
     }
 
     /// Puts a text into the line, behind what is there, with the cursor at its end.
@@ -137,12 +178,14 @@ impl LineEditor {
             true => terminal.write_all(b"\n")?,
             false => terminal.write_all(erase(&shown).as_bytes())?,
         }
-        self.line = open_line(&self.history, &self.commands, &self.breaker)?;
+        self.line = open_line(&self.history, &self.words, &self.breaker)?;
         Ok(())
     }
 }
 
-/// What takes a text and all below it from the screen, with the cursor at its end.
+/// What takes a text and all below it from the screen, with the cursor at its end. The first column
+/// goes last: a screen that is cleared from its very beginning is kept by some terminals, such as
+/// tmux, among what has left it.
 fn erase(text: &str) -> String {
     let columns = crossterm::terminal::size().map_or(0, |(columns, _)| usize::from(columns));
     let mut row = OpenRow::new(if columns == 0 { usize::MAX } else { columns });
@@ -151,24 +194,28 @@ fn erase(text: &str) -> String {
         0 => String::new(),
         rows => format!("\x1b[{rows}A"),
     };
-    format!("\r{up}\x1b[J")
+    format!("\r{up}\x1b[C\x1b[J\r\x1b[K")
 }
 
-fn open_line(history: &Path, commands: &[String], breaker: &EditorBreaker) -> io::Result<Reedline> {
+fn open_line(
+    history: &Path,
+    words: &CompletionWords,
+    breaker: &EditorBreaker,
+) -> io::Result<Reedline> {
     let history =
         FileBackedHistory::with_file(MAX_HISTORY, history.to_owned()).map_err(io_error)?;
     let menu = Box::new(ColumnarMenu::default().with_name(MENU).with_marker(""));
     let colours = AutoStream::choice(&io::stdout()) != ColorChoice::Never;
     Ok(Reedline::create()
         .with_history(Box::new(history))
-        .with_completer(Box::new(CommandCompleter(commands.to_vec())))
+        .with_completer(Box::new(words.clone()))
         .with_menu(ReedlineMenu::EngineCompleter(menu))
-        .with_edit_mode(Box::new(EditorKeys::new()))
+        .with_edit_mode(Box::new(EditorKeys::new(breaker.clone())))
         // One that finds nothing: what is typed has no colours.
         .with_highlighter(Box::new(SimpleMatchHighlighter::default()))
         .with_quick_completions(true)
         .with_ansi_colors(colours)
-        .with_break_signal(breaker.0.clone())
+        .with_break_signal(breaker.signal.clone())
         .use_bracketed_paste(true))
 }
 
@@ -202,6 +249,8 @@ struct EditorKeys {
     keys: Emacs,
     /// The last key, where what follows it means something else.
     prefix: KeyPrefix,
+    /// What has the line drawn anew.
+    breaker: EditorBreaker,
 }
 
 /// A key that changes what the next one means.
@@ -214,8 +263,8 @@ enum KeyPrefix {
 }
 
 impl EditorKeys {
-    fn new() -> Self {
-        EditorKeys { keys: Emacs::new(bindings()), prefix: KeyPrefix::None }
+    fn new(breaker: EditorBreaker) -> Self {
+        EditorKeys { keys: Emacs::new(bindings()), prefix: KeyPrefix::None, breaker }
     }
 }
 
@@ -240,6 +289,12 @@ fn own_editor() -> ReedlineEvent {
 impl EditMode for EditorKeys {
     fn parse_event(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
         let event = Event::from(event);
+        if let Event::Resize(..) = event {
+            // The editor would look for its line where that stood, and the terminal has wrapped
+            // it anew by now.
+            self.breaker.redraw();
+            return ReedlineEvent::None;
+        }
         let key = match &event {
             Event::Key(KeyEvent { code, modifiers, .. }) => Some((*code, *modifiers)),
             _ => None,
@@ -272,26 +327,6 @@ impl EditMode for EditorKeys {
 
     fn edit_mode(&self) -> PromptEditMode {
         self.keys.edit_mode()
-    }
-}
-
-/// Completes commands at the start of a message.
-struct CommandCompleter(Vec<String>);
-
-impl Completer for CommandCompleter {
-    fn complete(&mut self, line: &str, pos: usize) -> Vec<Suggestion> {
-        let typed = line.get(..pos).unwrap_or_default();
-        let suggestion = |value: &str| Suggestion {
-            value: value.to_owned(),
-            span: Span { start: 0, end: typed.len() },
-            ..Suggestion::default()
-        };
-        let is_meant = |command: &&String| typed.starts_with('/') && command.starts_with(typed);
-        let meant: Vec<_> =
-            self.0.iter().filter(is_meant).map(|command| suggestion(command)).collect();
-        // Without one the menu would say so in words of its own; one that is there already
-        // changes nothing.
-        if meant.is_empty() { vec![suggestion(typed)] } else { meant }
     }
 }
 
@@ -339,7 +374,7 @@ mod tests {
 
     #[test]
     fn enter_after_a_backslash_begins_a_new_line() {
-        let mut keys = EditorKeys::new();
+        let mut keys = EditorKeys::new(EditorBreaker::default());
         press(&mut keys, KeyCode::Char('\\'));
         let expected = vec![EditCommand::Backspace, EditCommand::InsertNewline];
         assert_eq!(press(&mut keys, KeyCode::Enter), ReedlineEvent::Edit(expected));
@@ -350,8 +385,18 @@ mod tests {
     }
 
     #[test]
+    fn another_width_has_the_line_drawn_anew_and_ends_nothing() {
+        let breaker = EditorBreaker::default();
+        let mut keys = EditorKeys::new(breaker.clone());
+        let resize = ReedlineRawEvent::try_from(Event::Resize(80, 24)).unwrap();
+        assert_eq!(keys.parse_event(resize), ReedlineEvent::None);
+        let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        assert!(is_set(&breaker.signal) && !is_set(&breaker.is_wanted));
+    }
+
+    #[test]
     fn what_is_pasted_stays_one_message() {
-        let mut keys = EditorKeys::new();
+        let mut keys = EditorKeys::new(EditorBreaker::default());
         let paste = Event::Paste("a \\\nb\\".to_owned());
         let event = keys.parse_event(ReedlineRawEvent::try_from(paste).unwrap());
         let expected = vec![EditCommand::InsertString("a \\\nb\\".to_owned())];
@@ -362,14 +407,15 @@ mod tests {
     #[test]
     fn alt_enter_begins_a_new_line() {
         let event = Event::Key(KeyEvent::new(KeyCode::Enter, KeyModifiers::ALT));
-        let event = EditorKeys::new().parse_event(ReedlineRawEvent::try_from(event).unwrap());
+        let event = EditorKeys::new(EditorBreaker::default())
+            .parse_event(ReedlineRawEvent::try_from(event).unwrap());
         assert_eq!(event, ReedlineEvent::Edit(vec![EditCommand::InsertNewline]));
     }
 
     #[test]
     fn the_keys_of_shells_ask_for_an_editor() {
         let control = |letter: char| KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
-        let mut keys = EditorKeys::new();
+        let mut keys = EditorKeys::new(EditorBreaker::default());
         let mut press =
             |key: KeyEvent| keys.parse_event(ReedlineRawEvent::try_from(Event::Key(key)).unwrap());
         assert_eq!(press(control('o')), own_editor());
@@ -381,28 +427,11 @@ mod tests {
     #[test]
     fn a_text_can_be_put_into_the_line() {
         let folder = tempfile::tempdir().unwrap();
-        let mut editor = LineEditor::open(&folder.path().join("history"), Vec::new()).unwrap();
+        let mut editor = LineEditor::open(&folder.path().join("history")).unwrap();
         editor.preload("one");
         editor.preload(" two\nthree");
         assert_eq!(editor.line.current_buffer_contents(), "one two\nthree");
         assert_eq!(editor.line.current_insertion_point(), 13);
-    }
-
-    #[test]
-    fn commands_are_completed_at_the_start_alone() {
-        let mut commands = CommandCompleter(vec!["/help".to_owned(), "/history".to_owned()]);
-        let mut found = |line: &str, pos: usize| -> Vec<String> {
-            commands.complete(line, pos).into_iter().map(|found| found.value).collect()
-        };
-        assert_eq!(found("/h", 2), ["/help", "/history"]);
-        assert_eq!(found("/hi there", 3), ["/history"]);
-        // What can't be completed stays as it is.
-        for (line, pos) in [("", 0), ("h", 1), ("see /h", 6), ("/x", 2)] {
-            assert_eq!(found(line, pos), [line], "{line}");
-        }
-        for (line, pos) in [("ä", 1), ("/h", 9)] {
-            assert_eq!(found(line, pos), [""], "{line}");
-        }
     }
 
     #[cfg(unix)]
@@ -412,10 +441,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("data/history");
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
-        LineEditor::open(&file, Vec::new()).unwrap();
+        LineEditor::open(&file).unwrap();
         assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
         std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
-        LineEditor::open(&file, Vec::new()).unwrap();
+        LineEditor::open(&file).unwrap();
         assert_eq!(mode(&file), 0o600);
     }
 
@@ -426,11 +455,11 @@ mod tests {
         let file = folder.path().join("history");
         let lines: String = (0..MAX_HISTORY + 10).map(|i| format!("{i}\n")).collect();
         std::fs::write(&file, lines).unwrap();
-        let mut editor = LineEditor::open(&file, Vec::new()).unwrap();
+        let mut editor = LineEditor::open(&file).unwrap();
         let history = editor.line.history_mut();
         history.save(HistoryItem::from_command_line("two\nlines")).unwrap();
         editor.line.sync_history().unwrap();
-        let editor = LineEditor::open(&file, Vec::new()).unwrap();
+        let editor = LineEditor::open(&file).unwrap();
         let all = SearchQuery::everything(SearchDirection::Forward, None);
         let found = History::search(editor.line.history(), all).unwrap();
         assert_eq!(found.len(), MAX_HISTORY);
@@ -441,10 +470,10 @@ mod tests {
     #[test]
     fn a_history_that_cannot_be_read_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(LineEditor::open(folder.path(), Vec::new()).is_err());
+        assert!(LineEditor::open(folder.path()).is_err());
         let file = folder.path().join("history");
         std::fs::write(&file, b"\xff\n").unwrap();
-        assert!(LineEditor::open(&file, Vec::new()).is_err());
+        assert!(LineEditor::open(&file).is_err());
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! still signals. However the program ends or is stopped, the terminal is as it was before.
 
 use std::env;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -72,6 +72,12 @@ pub(crate) fn mark_pastes() {
 
 pub(crate) fn leave_pastes() {
     write_sequence(LEAVE_PASTE);
+}
+
+/// Whether a screen is there to be drawn on: all that is printed goes to a terminal, which can do
+/// more than print.
+pub(crate) fn has_screen() -> bool {
+    io::stdout().is_terminal() && io::stderr().is_terminal() && !is_dumb()
 }
 
 /// Whether the terminal can do no more than print.

@@ -67,7 +67,15 @@ pub(crate) fn called(tool: &str, about: &str, bytes: usize) -> String {
 
 /// Something was remembered, in the words in which it is kept.
 pub(crate) fn remembered(tool: &str, told: &str) -> Option<String> {
-    let (how, kept) = told.split_once(": ").filter(|_| tool == "remember")?;
+    if tool != "remember" {
+        return None;
+    }
+    let each: Option<Vec<String>> = told.lines().map(remembered_one).collect();
+    each.map(|each| each.join("\n")).or_else(|| remembered_one(told))
+}
+
+fn remembered_one(told: &str) -> Option<String> {
+    let (how, kept) = told.split_once(": ")?;
     let (how, _) = how.split_once(" as ")?;
     let kept: String = kept.split_whitespace().collect::<Vec<_>>().join(" ");
     Some(format!("✓ {how}: {}", first_chars(&kept, MOST_KEPT)))

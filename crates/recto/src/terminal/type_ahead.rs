@@ -13,6 +13,8 @@ use unicode_segmentation::UnicodeSegmentation;
 pub(crate) struct TypeAhead {
     line: String,
     queued: VecDeque<String>,
+    /// What comes to the prompt as a draft again, one after the other.
+    drafts: VecDeque<String>,
 }
 
 /// What a key did.
@@ -95,12 +97,27 @@ impl TypeAhead {
         std::mem::take(&mut self.line)
     }
 
-    /// Puts a text in front of what is being typed, which becomes a line of its own.
+    /// Has a text come to the prompt as the next draft. What is being typed comes behind it.
     pub(crate) fn preload(&mut self, text: &str) {
-        if !self.line.is_empty() {
-            self.line.insert(0, '\n');
+        if !text.is_empty() {
+            self.put_line_back();
+            self.drafts.push_front(text.to_owned());
         }
-        self.line.insert_str(0, text);
+    }
+
+    /// Makes what is being typed a draft in front of the others.
+    fn put_line_back(&mut self) {
+        if !self.line.is_empty() {
+            let line = self.take_line();
+            self.drafts.push_front(line);
+        }
+    }
+
+    /// What the next prompt begins with: what is being typed, or else the next draft. Nothing
+    /// where there is none.
+    pub(crate) fn next_draft(&mut self) -> String {
+        self.put_line_back();
+        self.drafts.pop_front().unwrap_or_default()
     }
 
     /// Lets a finished line wait behind the others.
@@ -113,27 +130,35 @@ impl TypeAhead {
         self.queued.pop_front()
     }
 
-    /// Puts the lines that wait back into the one that is being typed, in front of it. Gives how
-    /// many there were.
+    /// Makes drafts of the lines that wait, and of what is being typed behind them. Gives how many
+    /// lines waited.
     pub(crate) fn take_back_queued(&mut self) -> usize {
-        let mut lines: Vec<String> = self.queued.drain(..).collect();
-        let count = lines.len();
-        lines.push(self.take_line());
-        self.line = lines.join("\n");
+        let count = self.queued.len();
+        if count > 0 {
+            self.put_line_back();
+            let queued = self.queued.drain(..).collect::<Vec<_>>();
+            queued.into_iter().rev().for_each(|line| self.drafts.push_front(line));
+        }
         count
+    }
+
+    /// Takes away all that was typed and not sent, each by itself.
+    pub(crate) fn take_unsent(&mut self) -> Vec<String> {
+        self.take_back_queued();
+        self.put_line_back();
+        self.drafts.drain(..).filter(|draft| !draft.trim().is_empty()).collect()
     }
 
     /// The line and those that wait, for a person to see; nothing where there are none.
     pub(crate) fn describe(&self) -> String {
-        let queued = match self.queued.len() {
-            0 => None,
-            count => Some(format!("{count} queued")),
-        };
+        let count = |count: usize, what: &str| (count > 0).then(|| format!("{count} {what}"));
+        let waiting =
+            [count(self.queued.len(), "queued"), count(self.drafts.len(), "to come back")];
         let line = (!self.line.is_empty()).then(|| {
             let shown = self.line.replace('\n', "⏎").replace('\t', " ");
             format!("next: {shown}")
         });
-        let parts: Vec<String> = queued.into_iter().chain(line).collect();
+        let parts: Vec<String> = waiting.into_iter().flatten().chain(line).collect();
         parts.join(" │ ")
     }
 }
@@ -203,9 +228,26 @@ mod tests {
         check("||  |", "");
         let (mut ahead, _) = typed("one|two|thr");
         assert_eq!(ahead.next_queued().as_deref(), Some("one"));
-        ahead.take_back_queued();
+        assert_eq!(ahead.take_back_queued(), 1);
         assert_eq!(ahead.next_queued(), None);
-        assert_eq!(ahead.line(), "two\nthr");
+        assert_eq!(
+            [ahead.next_draft(), ahead.next_draft(), ahead.next_draft()],
+            ["two", "thr", ""]
+        );
+    }
+
+    #[test]
+    fn lines_that_come_back_stay_apart() {
+        let (mut ahead, _) = typed("one|two|thr");
+        assert_eq!(ahead.take_back_queued(), 2);
+        assert_eq!((ahead.next_draft(), ahead.line()), ("one".to_owned(), ""));
+        assert_eq!(ahead.describe(), "2 to come back");
+        // What is typed since then is where the person's hands are.
+        ahead.press(&Event::Paste("now".to_owned()));
+        assert_eq!(ahead.next_draft(), "now");
+        assert_eq!(ahead.take_back_queued(), 0);
+        assert_eq!(ahead.take_unsent(), ["two", "thr"]);
+        assert_eq!(ahead.next_draft(), "");
     }
 
     #[test]
@@ -220,10 +262,7 @@ mod tests {
     fn what_is_put_in_front_is_not_glued_to_what_is_typed() {
         let (mut ahead, _) = typed("and now");
         ahead.preload("/edit count to ten");
-        assert_eq!(ahead.line(), "/edit count to ten\nand now");
-        let mut empty = TypeAhead::default();
-        empty.preload("/edit count");
-        assert_eq!(empty.line(), "/edit count");
+        assert_eq!([ahead.next_draft(), ahead.next_draft()], ["/edit count to ten", "and now"]);
     }
 
     #[test]

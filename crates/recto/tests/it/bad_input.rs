@@ -193,3 +193,22 @@ fn a_skill_that_lacks_its_programs_is_in_the_record() {
     assert!(context["notices"][0]["problem"].as_str().unwrap().contains("no-such-program-here"));
     assert!(home.run(&["context", "hi"]).out.contains("no-such-program-here"));
 }
+
+#[test]
+fn a_number_below_zero_is_refused_by_what_it_names() {
+    let home = Home::scripted(&[]);
+    home.ok(&["chat", "-m", "hello"]);
+    for (words, problem) in [
+        (&["sessions", "show", "-500"][..], "there is no session `-500`"),
+        (&["show", "-5"], "there is no turn `-5`"),
+        (&["why", "units", "-5"], "there is no turn `-5`"),
+        (&["diff", "last", "-5"], "there is no turn `-5`"),
+        (&["replay", "-5"], "there is no turn `-5`"),
+        (&["show", "--request", "-1"], "invalid value '-1' for '--request <N>'"),
+        (&["memory", "forget", "-5"], "`-5`"),
+    ] {
+        let run = home.run(words);
+        assert!(run.code != 0 && run.err.contains(problem), "{words:?}: {}", run.err);
+    }
+    assert!(home.ok(&["chat", "-5"]).contains("You said: -5"));
+}

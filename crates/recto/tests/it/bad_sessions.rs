@@ -337,11 +337,15 @@ fn a_full_disk_is_told_and_nothing_that_was_stored_is_lost() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_database_that_can_t_be_written_says_so() {
+fn a_database_that_can_t_be_written_says_so_and_can_be_read() {
     let home = talked();
     let script = r#"
-        mount --bind "$DATA" "$DATA" && mount -o remount,bind,ro "$DATA" || exit 1
-        for command in "chat -m hello" "sessions list" "show"; do
+        home=$(dirname "$DATA")
+        mount --bind "$home" "$home" && mount -o remount,bind,ro "$home" || exit 1
+        eval "$RECTO chat -m hello" 2>&1; echo "code $?"
+        for command in "sessions list" "sessions show default" "show" "why list_files" "diff" "stats" \
+            "replay --verify" "context hello --session default" "context hello" "memory list"; do
+            echo "== $command"
             eval "$RECTO $command" 2>&1
             echo "code $?"
         done
@@ -349,9 +353,47 @@ fn a_database_that_can_t_be_written_says_so() {
     let Some(out) = with_mounts(&home, script) else {
         return println!("skipped: {NO_MOUNTS}");
     };
-    assert_eq!(out.matches("\ncode 1\n").count(), 3, "{out}");
-    assert_eq!(out.matches("\nhint: check who owns the file and its folder").count(), 3, "{out}");
+    let (refused, read) = out.split_once("== ").unwrap();
+    assert!(refused.contains("recto.db` can't be written\n"), "{out}");
+    assert!(refused.contains("\nhint: check who owns the file and its folder"), "{out}");
+    assert!(refused.ends_with("code 1\n"), "{out}");
+    assert_eq!(read.matches("\ncode 0\n").count(), 10, "{read}");
+    assert!(read.contains("can't be written; it is read as it is"), "{read}");
+    assert!(read.contains("turn    2 of session default, done"), "{read}");
     nothing_is_lost(&home);
+}
+
+/// What was last written may stand in the log alone, which is read as well.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_database_that_can_t_be_written_is_read_with_its_log() {
+    let home = talked();
+    let script = r#"
+        mkfifo "$DATA/typed"
+        eval "exec $RECTO chat" < "$DATA/typed" > "$DATA/said" 2>&1 &
+        chat=$!
+        exec 3> "$DATA/typed"
+        echo "in the log" >&3
+        while ! grep -q "in the log" "$DATA/said"; do sleep 0.1; done
+        kill -KILL $chat; wait $chat 2>/dev/null
+        mount --bind "$DATA" "$DATA" && mount -o remount,bind,ro "$DATA" || exit 1
+        test -s "$DATA/recto.db-wal" || exit 1
+        eval "$RECTO sessions show default" 2>&1
+        echo "code $?"
+        umount "$DATA"
+        rm "$DATA/recto.db-shm"
+        mount --bind "$DATA" "$DATA" && mount -o remount,bind,ro "$DATA" || exit 1
+        eval "$RECTO sessions show default" 2>&1
+        echo "code $?"
+    "#;
+    let Some(out) = with_mounts(&home, script) else {
+        return println!("skipped: {NO_MOUNTS}");
+    };
+    let (read, unreadable) = out.split_once("\ncode 0\n").unwrap_or_else(|| panic!("{out}"));
+    assert!(read.contains("in the log"), "{out}");
+    assert!(unreadable.contains("stands in its log"), "{out}");
+    assert!(unreadable.contains("\nhint: copy the whole folder"), "{out}");
+    assert!(unreadable.ends_with("code 1\n"), "{out}");
 }
 
 /// Promise: `doctor-sees-the-disk`

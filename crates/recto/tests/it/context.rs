@@ -60,7 +60,8 @@ fn the_drawing_reads_without_colour() {
     assert_eq!(lines[1], "mode    full: the default");
     assert_eq!(lines[2], "window  4,096 tokens, set in the config");
     assert!(lines[3].starts_with("prompt  ") && lines[3].ends_with("1,024 kept for the reply"));
-    let bar = lines[5];
+    assert_eq!(lines[4], "counted estimated by kinds of characters");
+    let bar = lines[6];
     assert!(bar.starts_with('S') && bar.ends_with('U') && bar.len() >= 60, "{bar}");
     let rows: Vec<&str> =
         lines.iter().copied().skip_while(|line| !line.starts_with("layer ")).collect();

@@ -182,6 +182,7 @@ fn what_every_command_prints_fits_its_schema() {
         "config check",
         "doctor",
         "context hello",
+        "context hello --session default",
         "show last",
         "diff last",
         "replay --verify",
@@ -296,6 +297,12 @@ fn changes_of_memories_fit_their_schemas() {
     let forgotten = run(&["memory", "forget", id, "ffff0000"], 1);
     assert_eq!((&forgotten["memories"][0]["name"], &forgotten["ok"]), (&id.into(), &false.into()));
     assert_eq!(forgotten["failed"][0]["id"], "ffff0000");
+    let listed = run(&["memory", "list", "--forgotten"], 0);
+    assert_eq!(
+        (&listed["memories"][0]["name"], &listed["memories"][0]["last_used"]),
+        (&id.into(), &Value::Null)
+    );
+    assert_eq!(listed["memories"][0]["counts"]["taken"], 0);
     let restored = run(&["memory", "restore", id], 0);
     assert_eq!(restored["memories"][0]["text"], "The boat is green.");
     assert_eq!((&restored["failed"], &restored["ok"]), (&serde_json::json!([]), &true.into()));

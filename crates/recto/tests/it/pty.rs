@@ -44,14 +44,29 @@ impl Pty {
         arguments: &[&str],
         variables: &[(&str, &str)],
     ) -> Child {
+        self.spawn_to(home, arguments, variables, self.side())
+    }
+
+    /// The program's end, for a stream of it.
+    fn side(&self) -> Stdio {
+        Stdio::from(self.terminal.try_clone().unwrap())
+    }
+
+    /// Starts the binary at the terminal, with its answers going elsewhere.
+    pub(crate) fn spawn_to(
+        &self,
+        home: &Home,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+        answers: Stdio,
+    ) -> Child {
         let plain = home.command(arguments);
         // It makes the terminal the program's own, so that keys can be signals.
         let mut command = Command::new("setsid");
         command.args(["--ctty"]).arg(plain.get_program()).args(plain.get_args());
         let set = plain.get_envs().filter_map(|(name, value)| Some((name, value?)));
         command.env_clear().envs(set).env("TERM", "xterm-256color").envs(variables.iter().copied());
-        let side = || Stdio::from(self.terminal.try_clone().unwrap());
-        command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap()
+        command.stdin(self.side()).stdout(answers).stderr(self.side()).spawn().unwrap()
     }
 
     /// Runs the binary at the terminal, and gives the lines that it prints there.

@@ -153,7 +153,10 @@ fn requests_are_recorded_before_the_server_answers() {
     let looks = |standing: &str| {
         assert_eq!(served.home.ok(&["show", "--body"]).as_bytes(), sent.body);
         let shown = served.home.ok(&["show"]);
-        assert!(shown.contains(standing) && shown.ends_with("\nnothing came back\n"), "{shown}");
+        assert!(
+            shown.contains(standing) && shown.ends_with("\nnothing has come back yet\n"),
+            "{shown}"
+        );
         assert_eq!(only_request(&served.last_turn())["answer"], Value::Null);
         verify_all(&served.home, 1);
     };

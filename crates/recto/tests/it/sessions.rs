@@ -451,3 +451,22 @@ fn a_text_is_redacted_everywhere_and_the_record_still_agrees_with_itself() {
     home.ok(&["replay", "--verify"]);
     assert!(!home.ok(&["show", "last", "--body"]).contains("zebra"));
 }
+
+#[test]
+fn a_chat_in_which_nothing_was_said_leaves_no_session() {
+    let home = Home::scripted(&[]);
+    let count = || {
+        home.json(&["sessions", "list", "--all", "--json"])["sessions"].as_array().unwrap().len()
+    };
+    home.run_with(&["chat"], "", &[]);
+    home.run_with(&["chat", "--session", "work"], "/help\n/context\n", &[]);
+    assert_eq!(count(), 0);
+    // What a person has said, set or added stays.
+    home.run_with(&["chat", "--session", "set"], "/set temperature 0.5\n", &[]);
+    home.run_with(&["chat", "--session", "said"], "hello\n", &[]);
+    home.write("workspace/rules/units.md", "Use metres.");
+    home.run_with(&["chat", "--session", "added"], "/add units\n", &[]);
+    assert_eq!(count(), 3);
+    home.run_with(&["chat", "--session", "set"], "", &[]);
+    assert_eq!(count(), 3);
+}

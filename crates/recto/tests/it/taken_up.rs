@@ -44,7 +44,7 @@ fn a_message_ends_with_its_own_reply_and_tells_what_waits_elsewhere() {
         };
         assert_eq!((run.code, run.out.as_str()), (0, "quick\n"), "{}", run.err);
         let told = "a turn waits in session work, left by a Recto that ended: `recto chat --session \
-                    work` goes on, `recto sessions stop work` stops\n";
+                    work` goes on with it, `recto sessions stop work` stops it\n";
         assert_eq!(run.err, told);
     }
     assert_eq!(statuses(&home), ["running"]);

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use rustix::termios::{LocalModes, tcgetattr};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use crate::pty::{PATIENCE, Pty};
 use crate::screen::Screen;
@@ -190,6 +190,53 @@ fn stop_acts_at_once_and_what_was_queued_is_a_draft_again() {
     let shown = chat.wait_for("> later");
     assert!(shown.contains("the line that waited is in the prompt again\n"), "{shown}");
     assert_eq!(sent(&home), ["one"]);
+}
+
+/// Promise: `typing-is-not-lost`
+#[test]
+fn lines_that_waited_for_a_stopped_turn_come_back_each_by_itself() {
+    let home = Home::scripted(&[r#"{"content":"never","delay_ms":50000}"#]);
+    let mut chat = TerminalChat::start(&home, &["chat"]);
+    chat.wait_for_prompt();
+    chat.press("one\r");
+    chat.wait_for("reading");
+    chat.press("second\rthird\rfourth\rhalf a li");
+    chat.wait_for("3 queued │ next: half a li");
+    chat.press("\u{3}");
+    let shown = chat.wait_until("the first line", |shown| shown.ends_with("\n> second"));
+    assert!(shown.contains("3 lines waited; each comes back to the prompt by itself"), "{shown}");
+    chat.press(" one\r");
+    chat.wait_for("You said: second one");
+    // One that is not wanted any more is dropped like anything that was typed.
+    chat.wait_until("the next line", |shown| shown.ends_with("\n> third"));
+    chat.press("\u{3}");
+    chat.wait_until("the line behind it", |shown| shown.ends_with("\n> fourth"));
+    chat.press("\r");
+    chat.wait_for("You said: fourth");
+    chat.wait_until("what was being typed", |shown| shown.ends_with("\n> half a li"));
+    chat.press("\u{15}");
+    chat.wait_for_prompt();
+    chat.press("\u{4}");
+    assert_eq!(chat.wait(), Some(0));
+    assert_eq!(sent(&home), ["one", "second one", "fourth"]);
+}
+
+/// Promise: `typing-is-not-lost`
+#[test]
+fn what_came_back_and_is_not_sent_is_told_line_by_line() {
+    let home = Home::scripted(&[r#"{"content":"never","delay_ms":50000}"#]);
+    let mut chat = TerminalChat::start(&home, &["chat"]);
+    chat.wait_for_prompt();
+    chat.press("one\r");
+    chat.wait_for("reading");
+    chat.press("second\rthird\rfourth\r");
+    chat.wait_for("3 queued");
+    chat.press("\u{3}");
+    chat.wait_until("the first line", |shown| shown.ends_with("\n> second"));
+    chat.press("\u{15}\u{4}");
+    assert_eq!(chat.wait(), Some(0));
+    let shown = chat.text();
+    assert!(shown.ends_with("not sent: third\nnot sent: fourth"), "{shown}");
 }
 
 #[test]
@@ -572,5 +619,65 @@ fn a_dumb_terminal_gets_plain_lines_and_no_sequences() {
     assert_eq!(chat.wait(), Some(0));
     // What the shell prints next begins a line.
     chat.wait_until("a new line", |_| chat.screen.lock().column() == 0);
+    assert_eq!(chat.screen.lock().sequences, 0, "{}", chat.text());
+}
+
+#[test]
+fn tab_completes_what_stands_behind_a_command_and_what_a_message_mentions() {
+    let home = Home::scripted(&[]);
+    home.write("workspace/rules/weights.md", "Use kilos.");
+    let chat = TerminalChat::start(&home, &["chat"]);
+    chat.wait_for_prompt();
+    for (keys, line) in [
+        ("/add weig\t", "> /add weights"),
+        ("/mode mi\t", "> /mode minimal"),
+        ("/set appr\t", "> /set approval"),
+        ("/set approval al\t", "> /set approval always"),
+        ("what of @rule:weig\t", "> what of @rule:weights"),
+        ("/nothing x\t", "> /nothing x"),
+    ] {
+        chat.press(keys);
+        chat.wait_until(line, |shown| shown.lines().last() == Some(line));
+        chat.press("\u{15}");
+        chat.wait_for_prompt();
+    }
+    chat.press("/mo\t");
+    chat.wait_until("both commands", |shown| shown.contains("/mode") && shown.contains("/model"));
+}
+
+#[test]
+fn a_draft_outlives_another_width() {
+    let home = Home::scripted(&[]);
+    let chat = TerminalChat::start(&home, &["chat"]);
+    chat.wait_for_prompt();
+    let draft = "word ".repeat(30);
+    chat.press(&draft);
+    let joined = |shown: &str| shown.lines().collect::<String>();
+    chat.wait_until("the draft", |shown| joined(shown).matches("word").count() == 30);
+    let size = Winsize { ws_row: 24, ws_col: 60, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&chat.pty.terminal, size).unwrap();
+    thread::sleep(Duration::from_millis(500));
+    chat.press("end\r");
+    chat.wait_for("You said:");
+    assert_eq!(sent(&home), [format!("{draft}end")]);
+}
+
+/// What is drawn on a screen is nothing for a file.
+#[test]
+fn a_chat_whose_answers_go_to_a_file_reads_plain_lines() {
+    let home = Home::scripted(&[]);
+    let file = home.path("out.txt");
+    let (pty, answers) = (Pty::open(80, 24), std::fs::File::create(&file).unwrap());
+    let child = pty.spawn_to(&home, &["chat"], &[], answers.into());
+    let mut chat = TerminalChat { child, pty, screen: Arc::new(Mutex::new(Screen::new(80, 24))) };
+    chat.listen();
+    chat.wait_for_prompt();
+    chat.press("hello\n");
+    chat.wait_until("the next prompt", |shown| {
+        shown.contains("> hello") && shown.lines().last() == Some(">")
+    });
+    chat.press("\u{4}");
+    assert_eq!(chat.wait(), Some(0));
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "You said: hello\n");
     assert_eq!(chat.screen.lock().sequences, 0, "{}", chat.text());
 }

@@ -7,7 +7,10 @@
 
 use super::lex::{Sentence, TokenGap, TokenKind, WordToken};
 use super::request::{self, RequestFrame};
-use super::{beginning, lex, lists, typed};
+use super::sentence::read_one;
+use super::{
+    MessageReading, MessageSign, TalkKind, beginning, imperative, lex, lists, question, typed,
+};
 use crate::word_list::WordList;
 
 /// A plain request to remember something, in the person's own words.
@@ -19,29 +22,59 @@ pub(crate) struct MemoryWish<'m> {
     pub fact: &'m str,
     /// Whether that only names it ("my token") and says nothing of it.
     pub is_name: bool,
-    /// The other sentences of the message.
+    /// What further wishes of the message are about.
+    pub more: Vec<&'m str>,
+    /// What else the message says, but for greetings and thanks.
     pub beside: String,
+    /// What of that tells something, and asks for nothing.
+    pub told: String,
+}
+
+/// A wish of one sentence, and what else that asks for.
+struct SentenceWish<'s> {
+    matched: Vec<String>,
+    fact: &'s [WordToken<'s>],
+    request: &'s [WordToken<'s>],
 }
 
 /// Finds where a message plainly asks to have something remembered.
 pub(crate) fn find_memory_wish(message: &str) -> Option<MemoryWish<'_>> {
     let message = beginning(message);
     let sentences = lex::sentences(message);
-    let read = |(place, sentence)| Some((place, read_sentence(sentence)?));
-    let (place, (matched, fact)) = sentences.iter().enumerate().find_map(read)?;
-    let (fact, is_name) = (span(message, fact), is_name(fact));
-    let others = (0..).zip(&sentences).filter(|(other, _)| *other != place);
-    let others: Vec<&str> = others.map(|(_, other)| span(message, &other.tokens)).collect();
-    Some(MemoryWish { matched, fact, is_name, beside: others.join("\n") })
+    let (mut first, mut more, mut beside, mut told) = (None, Vec::new(), Vec::new(), Vec::new());
+    for sentence in &sentences {
+        match read_sentence(sentence) {
+            Some(wish) => {
+                beside.extend(Some(span(message, wish.request)).filter(|text| !text.is_empty()));
+                match &first {
+                    None => first = Some(wish),
+                    Some(_) => more.push(span(message, wish.fact)),
+                }
+            }
+            // A greeting or thanks, and nothing more.
+            None if request::peel(&sentence.tokens).rest.is_empty() => {}
+            None => {
+                let text = span(message, &sentence.tokens);
+                told.extend(Some(text).filter(|_| tells(sentence)));
+                beside.push(text);
+            }
+        }
+    }
+    let SentenceWish { matched, fact, .. } = first?;
+    let (is_name, fact) = (is_name(fact), span(message, fact));
+    let (beside, told) = (beside.join("\n"), told.join("\n"));
+    Some(MemoryWish { matched, fact, is_name, more, beside, told })
+}
+
+/// Whether a sentence tells something, and neither asks nor orders.
+fn tells(sentence: &Sentence<'_>) -> bool {
+    let sign = read_one(sentence).sign;
+    !sentence.asks && matches!(sign, MessageSign::Talk(TalkKind::Statement) | MessageSign::None)
 }
 
 /// The words of a sentence that ask to remember something, and what it is.
-fn read_sentence<'s>(sentence: &'s Sentence<'_>) -> Option<(Vec<String>, &'s [WordToken<'s>])> {
+fn read_sentence<'s>(sentence: &'s Sentence<'_>) -> Option<SentenceWish<'s>> {
     let request = request::peel(&sentence.tokens);
-    // "remember that time?" asks; "could you remember that I …?" only sounds like it.
-    if sentence.asks && request.frame != RequestFrame::Asked {
-        return None;
-    }
     let rest = request.rest;
     let whole = lists::REMEMBER_THAT.covers(rest);
     let own = lists::REMEMBER_OWN.covers(rest);
@@ -53,15 +86,46 @@ fn read_sentence<'s>(sentence: &'s Sentence<'_>) -> Option<(Vec<String>, &'s [Wo
         (whole, _) => whole,
     };
     // There has to be something to keep.
-    let fact = match rest.get(covered..)? {
+    let said = match rest.get(covered..)? {
         [] => return None,
-        [link, fact @ ..] if is_word_of(&lists::FACT_LINKS, link) && !fact.is_empty() => fact,
-        fact => fact,
+        [link, said @ ..] if is_word_of(&lists::FACT_LINKS, link) && !said.is_empty() => said,
+        said => said,
     };
+    let (fact, behind) = said.split_at(find_request(said, sentence.asks).unwrap_or(said.len()));
+    // "remember that time?" asks; "could you remember that I …?" only sounds like it, and in
+    // "remember that I …, and what is …?" it is the rest that asks.
+    if sentence.asks && behind.is_empty() && request.frame != RequestFrame::Asked {
+        return None;
+    }
     let is_fact = fact.len() > 1 || fact[0].kind != TokenKind::Word;
     let is_story = is_word_of(&lists::STORY_HEADS, &fact[0]);
     let matched = || typed(&rest[..covered].iter().collect::<Vec<_>>());
-    (is_fact && !is_story).then(|| (matched(), fact))
+    (is_fact && !is_story).then(|| SentenceWish { matched: matched(), fact, request: behind })
+}
+
+/// Where something else is asked for behind a fact: "…, and tell me a joke", "… and what is 2+2?".
+/// Without a question mark a comma has to stand before it: people also remember what they do.
+fn find_request(said: &[WordToken<'_>], asks: bool) -> Option<usize> {
+    (1..said.len()).find(|at| {
+        let clause = &said[*at..];
+        let is_apart = clause[0].gap != TokenGap::Space;
+        let rest = request::peel(clause).rest;
+        let is_question = asks && question::begins_question(rest, RequestFrame::Bare, true);
+        let is_order = || {
+            lists::REPORT_FRAMES.covers(rest) > 0
+                || imperative::read_talking_verb(rest).is_some_and(|reading| is_made_up(&reading))
+        };
+        match is_apart {
+            true => is_question || is_order(),
+            false => is_word_of(&lists::CLAUSE_LINKS, &clause[0]) && is_question,
+        }
+    })
+}
+
+/// Whether words are asked for that have to be made up or explained.
+fn is_made_up(reading: &MessageReading) -> bool {
+    use TalkKind::{Creative, Explanation};
+    matches!(reading.sign, MessageSign::Talk(Creative | Explanation))
 }
 
 /// "my token", "my door code": a thing of one's own in a few words, with nothing said of it.
@@ -145,7 +209,65 @@ mod tests {
         assert!(!is_name("Remember that I smoke") && !is_name("remember my name is Sam"));
         let beside = |message| find_memory_wish(message).unwrap().beside;
         assert_eq!(beside("Remember that I like jazz."), "");
-        assert_eq!(beside("Hi. Remember that I like jazz. My cat is Eda."), "Hi\nMy cat is Eda");
+        assert_eq!(beside("Hi! Remember that I like jazz. Thanks."), "");
+        assert_eq!(beside("Hi. Remember that I like jazz. My cat is Eda."), "My cat is Eda");
+    }
+
+    /// Promise: `a-wish-to-remember-is-met-or-told`
+    #[test]
+    fn what_else_is_asked_for_is_no_part_of_the_fact() {
+        for (message, fact, beside, told) in [
+            (
+                "Remember that I am allergic to nuts, and what is 2+2?",
+                "I am allergic to nuts",
+                "and what is 2+2",
+                "",
+            ),
+            (
+                "Remember I like coffee and what time is it?",
+                "I like coffee",
+                "and what time is it",
+                "",
+            ),
+            (
+                "I want you to remember that my car is red, and tell me a joke.",
+                "my car is red",
+                "and tell me a joke",
+                "",
+            ),
+            (
+                "Remember that I live in Bonn. What is the capital of Italy?",
+                "I live in Bonn",
+                "What is the capital of Italy",
+                "",
+            ),
+            (
+                "Remember that I like jazz. My sister is called Ada.",
+                "I like jazz",
+                "My sister is called Ada",
+                "My sister is called Ada",
+            ),
+            // What one does is no order.
+            (
+                "Remember that I get up at six, and run on Sundays",
+                "I get up at six, and run on Sundays",
+                "",
+                "",
+            ),
+            (
+                "remember that I know what I want and who I am",
+                "I know what I want and who I am",
+                "",
+                "",
+            ),
+        ] {
+            let wish = find_memory_wish(message).unwrap();
+            assert_eq!((wish.fact, &*wish.beside, &*wish.told), (fact, beside, told), "{message}");
+        }
+        let two = "Remember that Anna is my sister. And remember that my brother is called Tom.";
+        let wish = find_memory_wish(two).unwrap();
+        assert_eq!((wish.fact, wish.more), ("Anna is my sister", vec!["my brother is called Tom"]));
+        assert_eq!(wish.beside, "");
     }
 
     #[test]

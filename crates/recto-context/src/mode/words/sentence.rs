@@ -17,7 +17,7 @@ use super::{
 pub(super) fn read_sentences(message: &str) -> Vec<MessageReading> {
     let mut readings = Vec::new();
     for sentence in lex::sentences(message) {
-        let reading = read_sentence(&sentence);
+        let reading = read_one(&sentence);
         let material_follows = sentence.introduces && reading.verdict == MessageVerdict::Talk;
         readings.push(reading);
         if material_follows {
@@ -27,7 +27,8 @@ pub(super) fn read_sentences(message: &str) -> Vec<MessageReading> {
     readings
 }
 
-fn read_sentence(sentence: &Sentence) -> MessageReading {
+/// The reading of one sentence.
+pub(super) fn read_one(sentence: &Sentence) -> MessageReading {
     let request = request::peel(&sentence.tokens);
     let reading = read_request(&request, sentence.asks);
     if reading.verdict == MessageVerdict::Tools {

@@ -778,6 +778,21 @@ fn calls_are_read_or_forced_where_the_request_says_so() {
     assert_eq!(calls(SMOL, &minimal), Some((CallStyle::Tagged, true, 1)));
 }
 
+/// Promise: `a-wish-to-remember-is-met-or-told`
+#[test]
+fn a_call_that_a_person_has_said_can_say_nothing_else() {
+    let mut request = Talk { mode: Mode::Minimal, ..Talk::new(&[], "hi") }.request();
+    let wish = WantedCall::from_message("Remember that I like jazz").unwrap();
+    let wish = WantedCall { tool: "weather".into(), ..wish };
+    let parameters = |request: &RequestContext| asked(QWEN, request).calls.unwrap().tools.remove(0);
+    request.mode.wanted_call = Some(wish.clone());
+    let dictated = parameters(&request).parameters;
+    assert_eq!(dictated["properties"], json!({"text": {"const": "I like jazz"}}));
+    // Who only names something leaves it to the model, as all did in older records.
+    request.mode.wanted_call = Some(WantedCall { is_dictated: false, ..wish });
+    assert!(parameters(&request).parameters["properties"]["city"].is_object());
+}
+
 #[test]
 fn the_template_tells_how_calls_are_written() {
     let style = |source: &str| template(source).call_style();

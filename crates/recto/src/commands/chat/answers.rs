@@ -16,8 +16,16 @@ use crate::commands::sessions::{self, EffectiveSettings};
 use crate::draw::{self, PageWidth};
 use crate::output::{self, list_json, tame, tame_lines};
 
-/// Draws an answer. Of settings not those that the session has are shown, but those that hold.
-pub(super) fn draw(answer: &CommandReply, holds: &EffectiveSettings) -> String {
+/// What an answer is drawn with.
+pub(super) struct AnswerView {
+    /// The settings that hold, which are shown in place of those that the session has.
+    pub(super) holds: EffectiveSettings,
+    /// With whom the sessions of a list are held.
+    pub(super) guests: GuestBook,
+}
+
+/// Draws an answer.
+pub(super) fn draw(answer: &CommandReply, view: &AnswerView) -> String {
     match answer {
         CommandReply::Help => help(PageWidth::of_stdout().columns(), HelpKeys::of_process()),
         CommandReply::Began(renewal) => began(renewal),
@@ -30,11 +38,11 @@ pub(super) fn draw(answer: &CommandReply, holds: &EffectiveSettings) -> String {
         CommandReply::Remembered(added) => remembered(added),
         CommandReply::Answered(answered) => decided(answered),
         CommandReply::Models { names, current } => models(names, current.as_deref()),
-        CommandReply::Settings(_) => session_settings::draw(holds),
+        CommandReply::Settings(_) => session_settings::draw(&view.holds),
         CommandReply::Sessions(list) => {
             // They are all of the agent that is talked to.
             let agent = list.first().map_or("", |listed| &listed.session.agent);
-            sessions::table(list, agent, &GuestBook::default())
+            sessions::table(list, agent, &view.guests)
         }
         CommandReply::Undone(undone) => undone_text(undone),
         // The turn that it begins is shown.
@@ -47,7 +55,7 @@ pub(super) fn draw(answer: &CommandReply, holds: &EffectiveSettings) -> String {
     }
 }
 
-pub(super) fn json(answer: &CommandReply, holds: &EffectiveSettings) -> Value {
+pub(super) fn json(answer: &CommandReply, view: &AnswerView) -> Value {
     let (kind, data) = match answer {
         CommandReply::Help => {
             ("help", list_json("commands", COMMANDS.iter().map(|help| json!(help.name))))
@@ -79,7 +87,7 @@ pub(super) fn json(answer: &CommandReply, holds: &EffectiveSettings) -> Value {
         CommandReply::Models { names, current } => {
             ("models", json!({"models": names, "current": current}))
         }
-        CommandReply::Settings(_) => ("settings", holds.json()),
+        CommandReply::Settings(_) => ("settings", view.holds.json()),
         CommandReply::Sessions(list) => {
             ("sessions", list_json("sessions", list.iter().map(summary_json)))
         }

@@ -1,16 +1,18 @@
 //! What was said to a chat: read, and done if it is a command.
 
 use recto_agent::{
-    ChatCommand, CommandReply, Conversation, EventCursor, Inbound, InboundReading, Right,
-    SurfaceCommand, TurnContinues,
+    ChatCommand, CommandReply, Conversation, EventCursor, GuestBook, Inbound, InboundReading,
+    Right, SurfaceCommand, TurnContinues,
 };
 
 use super::Chat;
+use super::answers::AnswerView;
 use super::elsewhere::TurnsElsewhere;
 use super::follow::AnswerMode;
 use super::outcome::MessageOutcome;
 use super::session_settings::settings_in_run;
 use crate::attach::MessageAttachments;
+use crate::commands::sessions::load_guests;
 use crate::failure::{CliFailure, CliResult};
 use crate::output::tell;
 
@@ -111,6 +113,7 @@ impl Chat {
         if let CommandReply::Began(renewal) = &answer {
             self.conversation = conversation;
             self.session = renewal.began.clone();
+            self.begun = Some(renewal.began.clone());
             self.elsewhere = TurnsElsewhere::new(self.session.id);
         }
         match &answer {
@@ -179,7 +182,11 @@ impl Chat {
         if let Some(only) = only {
             holds.keep_only(only);
         }
-        self.printer.answer(reply, &holds)
+        let guests = match reply {
+            CommandReply::Sessions(list) => load_guests(self.agent.store(), list).await?,
+            _ => GuestBook::default(),
+        };
+        self.printer.answer(reply, &AnswerView { holds, guests })
     }
 }
 

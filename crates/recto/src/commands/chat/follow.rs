@@ -78,10 +78,10 @@ impl Chat {
             EventKind::Asked(_) => return Ok(None),
             _ if event.turn == Some(turn) => self.printer.event(event)?,
             _ => {
-                if let (EventKind::Finished(_), Some(turn)) = (&event.event, event.turn) {
-                    self.elsewhere.add_own(turn);
+                if let (EventKind::Finished(_), Some(other)) = (&event.event, event.turn) {
+                    self.elsewhere.add_own(other);
                 }
-                self.printer.other(event)?;
+                self.printer.other(event, turn)?;
             }
         }
         match &event.event {

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::draw::{PageWidth, wrap_words};
 use crate::input;
-use crate::terminal::quiet::is_dumb;
+use crate::terminal::quiet::has_screen;
 
 const KEYS: [(&str, &str); 13] = [
     ("Enter", "send the message; while a reply is written: keep it for after that"),
@@ -15,7 +15,7 @@ const KEYS: [(&str, &str); 13] = [
     ("Ctrl-C", "stop the turn; again, after a second: leave"),
     ("Ctrl-D", "end the chat; in a turn: after it; again: now"),
     ("Ctrl-Z", "put Recto to sleep in a turn; `fg` in the shell wakes it"),
-    ("Tab", "complete a command"),
+    ("Tab", "complete a command, what stands behind it, @rule:…, @file:…"),
     ("Up, Down", "earlier messages"),
     ("Ctrl-R", "search earlier messages"),
     ("Ctrl-A, Ctrl-E", "go to the beginning, to the end of the line"),
@@ -42,7 +42,7 @@ pub(super) enum HelpKeys {
 impl HelpKeys {
     /// What holds for this process.
     pub(super) fn of_process() -> Self {
-        match input::is_typed() && !is_dumb() {
+        match input::is_typed() && has_screen() {
             true => HelpKeys::Shown,
             false => HelpKeys::Hidden,
         }

@@ -18,7 +18,8 @@ use crate::terminal::editor::PROMPT;
 pub(super) enum LineSource {
     /// A program, or a file.
     Pipe,
-    /// A person at a terminal that can do no more than print: it has its own line to type.
+    /// A person at a terminal that can do no more than print, or of whose output some goes
+    /// elsewhere: it has its own line to type.
     DumbTerminal,
 }
 

@@ -9,17 +9,18 @@ use recto_agent::{
     TurnSnapshot, UsageTotals, describe_arguments,
 };
 use recto_context::first_chars;
-use recto_store::{ApprovalAnswer, RetractionReason, TurnEnding};
+use recto_store::{ApprovalAnswer, RetractionReason, TurnEnding, TurnId};
 use recto_tools::ToolOutcome;
 use serde_json::json;
 
-use super::answers;
+use super::answers::{self, AnswerView};
 use super::questions::wants;
 use crate::commands::approvals::person_words;
-use crate::commands::sessions::EffectiveSettings;
 use crate::draw::PageWidth;
 use crate::failure::{CliFailure, CliResult};
-use crate::output::{print, print_data, print_drawn, print_json_line, tame, tell, usage_words};
+use crate::output::{
+    print, print_data, print_drawn, print_json_line, tame, tell, turn_usage_words,
+};
 use crate::remedy_words::{hint_with_command, with_command};
 use crate::terminal::OutputStyle;
 use crate::terminal::markdown::MarkdownRenderer;
@@ -81,16 +82,17 @@ impl TurnPrinter {
     }
 
     /// Shows something that happens in the session, but not in the turn that was asked
-    /// for: one that came before it. Its reply is not the answer.
-    pub(super) fn other(&mut self, event: &TurnEvent) -> CliResult {
+    /// for. Its reply is not the answer.
+    pub(super) fn other(&mut self, event: &TurnEvent, asked_for: TurnId) -> CliResult {
         match (self, &event.event) {
             (TurnPrinter::Json, _) => print_json_line(event),
             (TurnPrinter::People(terminal), EventKind::Finished(finished)) => {
                 let error = finished.error.as_ref().map(|error| error.message.as_str());
                 let outcome = finished.reply.as_deref().or(error).unwrap_or_default();
                 let status = finished.status.name();
-                let turn = turn_label(event);
-                terminal.line(&format!("{turn}, which came before, is {status}: {outcome}"))
+                let (turn, is_later) = (turn_label(event), event.turn > Some(asked_for));
+                let place = if is_later { "behind it" } else { "before" };
+                terminal.line(&format!("{turn}, which came {place}, is {status}: {outcome}"))
             }
             (TurnPrinter::People(terminal), EventKind::Delivered { schedule, .. }) => {
                 terminal.line(&delivered_line(schedule))
@@ -180,13 +182,13 @@ impl TurnPrinter {
         }
     }
 
-    /// Shows what a command answered, where these settings hold.
-    pub(super) fn answer(&mut self, answer: &CommandReply, holds: &EffectiveSettings) -> CliResult {
+    /// Shows what a command answered.
+    pub(super) fn answer(&mut self, answer: &CommandReply, view: &AnswerView) -> CliResult {
         match self {
-            TurnPrinter::Json => print_json_line(&answers::json(answer, holds)),
+            TurnPrinter::Json => print_json_line(&answers::json(answer, view)),
             TurnPrinter::People(terminal) => {
                 terminal.status.hide();
-                print(&answers::draw(answer, holds))
+                print(&answers::draw(answer, view))
             }
         }
     }
@@ -377,11 +379,7 @@ fn turn_label(event: &TurnEvent) -> String {
 
 /// What a turn cost, tokens from the cache apart.
 fn described(usage: &UsageTotals) -> String {
-    let mut words = usage_words(usage.prompt, usage.cached, usage.completion);
-    if usage.requests > 1 {
-        words.push(format!("{} requests", usage.requests));
-    }
-    words.iter().map(|words| format!(" · {words}")).collect()
+    turn_usage_words(usage).iter().map(|words| format!(" · {words}")).collect()
 }
 
 /// What is said of an answer that a schedule has put into the session.

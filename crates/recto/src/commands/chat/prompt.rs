@@ -4,8 +4,6 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use recto_agent::{COMMANDS, SURFACE_COMMANDS};
-
 use super::typing::TurnTyping;
 use super::{Chat, unreadable_terminal};
 use crate::failure::CliResult;
@@ -27,11 +25,9 @@ pub(super) struct ChatPrompt {
 
 impl ChatPrompt {
     pub(super) fn open(home: &RectoHome) -> CliResult<Self> {
-        let own = SURFACE_COMMANDS.iter().map(|own| own.help.name);
-        let names = COMMANDS.iter().map(|help| help.name).chain(own);
         let drafts = home.path().join("data");
-        let editor = LineEditor::open(&home.history_file(), names.map(str::to_owned).collect())
-            .map_err(|error| unreadable_terminal(&error))?;
+        let editor = LineEditor::open(&home.history_file());
+        let editor = editor.map_err(|error| unreadable_terminal(&error))?;
         Ok(ChatPrompt { editor: Some(editor), drafts })
     }
 
@@ -70,8 +66,11 @@ impl ChatPrompt {
 impl Chat {
     /// Waits for a line. What happens in the session by other hands meanwhile is shown above it.
     pub(super) async fn read_line(&mut self, prompt: &mut ChatPrompt) -> CliResult<EditorInput> {
-        let Some(mut editor) = prompt.editor.take() else { return Ok(EditorInput::End) };
-        editor.preload(&self.typing.take_draft());
+        let Some(editor) = prompt.editor.take() else { return Ok(EditorInput::End) };
+        let mut editor = editor.with_words(self.completion_words().await);
+        if editor.is_empty() {
+            editor.preload(&self.typing.next_draft());
+        }
         let breaker = editor.breaker();
         let mut reading = tokio::task::spawn_blocking(move || {
             let line = editor.read_line();

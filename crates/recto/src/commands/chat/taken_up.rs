@@ -169,7 +169,7 @@ impl Chat {
         let many = if left.len() == 1 { "a turn waits" } else { "turns wait" };
         Ok(Some(format!(
             "{many} in session {}, left by a Recto that ended: `recto chat --session {first}` goes \
-             on, `recto sessions stop {first}` stops",
+             on with it, `recto sessions stop {first}` stops it",
             sessions.join(", "),
         )))
     }

@@ -71,7 +71,10 @@ impl Chat {
                 },
                 EditorInput::Draft(text) => prompt.write_in_editor(&mut self.typing, &text),
                 EditorInput::Interrupted => tell(&"(Ctrl-D or /exit ends the chat)"),
-                EditorInput::End => return Ok(ExitCode::SUCCESS),
+                EditorInput::End => {
+                    self.tell_unsent();
+                    return Ok(ExitCode::SUCCESS);
+                }
                 EditorInput::Broken => {}
             }
         }

@@ -129,9 +129,9 @@ impl TurnTyping {
     /// by the arrow keys in the next chat.
     pub(super) fn close(&mut self) {
         self.stop();
-        let draft = self.take_draft();
+        let draft = self.draft();
         if let Some(history) = self.history.as_ref().filter(|_| !draft.trim().is_empty()) {
-            let _ = add_entry(history, &draft);
+            let _ = add_entry(history, draft);
         }
         if self.terminal.is_some() {
             // The line editor may have been at it.
@@ -160,12 +160,17 @@ impl TurnTyping {
         self.ahead.next_queued()
     }
 
-    /// What was typed and not finished.
+    /// Takes away what is being typed.
     pub(super) fn take_draft(&mut self) -> String {
         self.ahead.take_line()
     }
 
-    /// Puts a text into the line of the next prompt, in front of what is typed by then.
+    /// What the next prompt begins with.
+    pub(super) fn next_draft(&mut self) -> String {
+        self.ahead.next_draft()
+    }
+
+    /// Puts a text into the line of the next prompt. What is typed by then comes behind it.
     pub(super) fn preload(&mut self, text: &str) {
         self.ahead.preload(text);
     }
@@ -175,8 +180,8 @@ impl TurnTyping {
         self.ahead.line()
     }
 
-    /// Puts what waits to be sent back into the line: it was meant for a turn that was stopped.
-    /// Gives how many lines those are.
+    /// Makes drafts of what waits to be sent: it was meant for a turn that was stopped. Gives how
+    /// many lines those are.
     pub(super) fn take_back(&mut self) -> usize {
         self.ahead.take_back_queued()
     }
@@ -331,12 +336,17 @@ impl Chat {
         Ok(())
     }
 
-    /// Puts what waits to be sent back into the line, and says so.
+    /// Makes drafts of what waits to be sent, and says so.
     fn take_back_queued(&mut self) -> CliResult {
         let what = match self.typing.take_back() {
             0 => return Ok(()),
+            // What is not sent is told when the chat ends.
+            _ if self.typing.wants_to_leave() => return Ok(()),
             1 => "the line that waited is in the prompt again".to_owned(),
-            count => format!("the {count} lines that waited are in the prompt again, as one draft"),
+            count => format!(
+                "{count} lines waited; each comes back to the prompt by itself: Enter sends it, \
+                 Ctrl-C drops it"
+            ),
         };
         self.printer.pause()?;
         tell(&what);
@@ -345,10 +355,8 @@ impl Chat {
 
     /// Says what was typed and is not sent, now that the chat ends.
     pub(super) fn tell_unsent(&mut self) {
-        self.typing.take_back();
-        let draft = self.typing.take_draft();
-        if !draft.trim().is_empty() {
-            tell(&format_args!("not sent: {draft}"));
+        for unsent in self.typing.ahead.take_unsent() {
+            tell(&format_args!("not sent: {unsent}"));
         }
     }
 }

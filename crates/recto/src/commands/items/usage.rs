@@ -25,7 +25,7 @@ impl UsageTable {
         }
         let read = async {
             let since = None;
-            let usage = setup::store(settings)?.usage(&settings.agent.name, since).await?;
+            let usage = setup::readable_store(settings)?.usage(&settings.agent.name, since).await?;
             Ok::<_, crate::failure::CliFailure>(usage.items)
         };
         let items = read.await.unwrap_or_else(|failure| {

@@ -4,6 +4,7 @@ use jiff::Zoned;
 use recto_agent::{memory_day, memory_json};
 use recto_context::{Audience, AudienceKind, ItemId, ItemKind, Memory};
 use recto_workspace::{Horizon, MemoryFiles, MemoryView};
+use serde_json::Value;
 
 use super::{marks_text, one_line, scope_text, who};
 use crate::commands::items::usage::UsageTable;
@@ -24,19 +25,28 @@ pub(super) async fn run(
     let view = files.read(audience, horizon).await;
     setup::tell_problems(&view.problems);
     let usage = UsageTable::read(settings).await;
-    let json = |memory: &Memory| {
-        let item = ItemId::new(ItemKind::Memory, memory.name.clone());
-        usage.extend_json(&item, memory_json(memory))
-    };
+    let json = |memory: &Memory| usage_json(memory, &usage);
     let draw = || table(&view.memories).draw(PageWidth::of_stdout());
     print_list(as_json, "memories", &view.memories, json, draw, &nothing(&view, audience))
 }
 
 /// Lists what was forgotten, of everybody.
-pub(super) async fn forgotten(files: &MemoryFiles, as_json: bool) -> CliResult {
+pub(super) async fn forgotten(
+    files: &MemoryFiles,
+    settings: &Settings,
+    as_json: bool,
+) -> CliResult {
     let found = files.read_forgotten().await;
+    let usage = UsageTable::read(settings).await;
+    let json = |memory: &Memory| usage_json(memory, &usage);
     let draw = || table(&found.memories).draw(PageWidth::of_stdout());
-    print_list(as_json, "memories", &found.memories, memory_json, draw, &"nothing was forgotten")
+    print_list(as_json, "memories", &found.memories, json, draw, &"nothing was forgotten")
+}
+
+/// A memory as JSON, with what was counted of it.
+fn usage_json(memory: &Memory, usage: &UsageTable) -> Value {
+    let item = ItemId::new(ItemKind::Memory, memory.name.clone());
+    usage.extend_json(&item, memory_json(memory))
 }
 
 fn table(memories: &[Memory]) -> TextTable {

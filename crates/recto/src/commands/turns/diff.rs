@@ -14,7 +14,7 @@ use crate::setup;
 pub(crate) fn run(home: &RectoHome, args: &DiffArgs) -> CliResult {
     let settings = setup::load(home, Vec::new())?;
     setup::runtime()?.block_on(async {
-        let store = setup::settled_store(&settings).await?;
+        let store = setup::settled_store_to_read(&settings).await?;
         let actor = setup::actor();
         let reader = RecordReader::new(&store, &actor);
         let first = reader.find_turn(&args.first).await?;

@@ -24,7 +24,7 @@ pub(crate) fn run(home: &RectoHome, args: &ReplayArgs) -> CliResult<ExitCode> {
     let settings = setup::load(home, Vec::new())?;
     setup::actor().must_have(Right::Replay)?;
     setup::runtime()?.block_on(async {
-        let store = setup::settled_store(&settings).await?;
+        let store = setup::settled_store_to_read(&settings).await?;
         if args.verify {
             verify_all(&store, args).await
         } else {

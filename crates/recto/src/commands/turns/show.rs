@@ -3,12 +3,12 @@
 
 use recto_agent::{
     Actor, ActorRole, OpenTurn, OpenTurnStanding, RecordReader, RequestPurpose, TurnRecord,
-    find_open_turn, restore_request, sampling_words,
+    UsageTotals, find_open_turn, restore_request, sampling_words,
 };
 use recto_context::{ChangeCause, MessageId, grouped_digits};
 use recto_store::{
     RequestRecord, RequestUsage, Store, StoredDelegation, StoredRetraction, StoredSession,
-    StoredTurn, TurnRetractions,
+    StoredTurn, TurnRetractions, TurnStatus,
 };
 use serde::Deserialize;
 
@@ -19,14 +19,14 @@ use crate::commands::sessions::local;
 use crate::draw::{self, PageWidth, labelled, wrap_words};
 use crate::failure::CliResult;
 use crate::home::RectoHome;
-use crate::output::{print_bytes, print_json, tame, usage_words};
+use crate::output::{print_bytes, print_json, tame, turn_usage_words, usage_words};
 use crate::setup;
 use crate::terminal::pager::{self, PagerChoice};
 
 pub(crate) fn run(home: &RectoHome, args: &ShowArgs) -> CliResult {
     let settings = setup::load(home, Vec::new())?;
     setup::runtime()?.block_on(async {
-        let store = setup::settled_store(&settings).await?;
+        let store = setup::settled_store_to_read(&settings).await?;
         let actor = setup::actor();
         let record = RecordReader::new(&store, &actor).find_turn(&args.turn).await?;
         if args.json {
@@ -58,6 +58,7 @@ async fn draw_turn(
     let session = store.session(turn.session).await?;
     let open = find_open_turn(store, turn).await?;
     let mut out = heading(turn, open.as_ref(), session.as_ref(), &request, width);
+    out.push_str(&all_requests(store, turn, width).await?);
     out.push_str(&open.as_ref().map(|open| standing(open, width)).unwrap_or_default());
     out.push_str(&retraction_lines(&store.retractions_of_turn(turn.id).await?, width));
     out.push_str(&delegation_lines(store, turn, width).await?);
@@ -123,6 +124,15 @@ fn heading(
     lines.extend(sampling_words(request).map(|words| ("sampling", tame(&words))));
     lines.extend(prefix_words(request).map(|words| ("prefix", words)));
     lines.iter().map(|(label, text)| labelled(label, text, width)).collect()
+}
+
+/// Draws what all requests of the turn cost, where there are several.
+async fn all_requests(store: &Store, turn: &StoredTurn, width: PageWidth) -> CliResult<String> {
+    let usage = UsageTotals::read(store, turn.id).await?;
+    Ok(match usage.requests {
+        0 | 1 => String::new(),
+        _ => labelled("in all", &turn_usage_words(&usage).join(", "), width),
+    })
 }
 
 /// How far a request begins as the one before it, in words.
@@ -195,7 +205,10 @@ async fn reply(
     width: PageWidth,
 ) -> CliResult<String> {
     let Some(answer) = &request.answer else {
-        return Ok("\nnothing came back\n".to_owned());
+        return Ok(match turn.status {
+            TurnStatus::Ended(_) => "\nnothing came back\n".to_owned(),
+            _ => "\nnothing has come back yet\n".to_owned(),
+        });
     };
     let bold = anstyle::Style::new().bold();
     let RequestUsage { prompt, cached, completion } = answer.usage;

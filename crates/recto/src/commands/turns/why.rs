@@ -11,7 +11,7 @@ use crate::setup;
 pub(crate) fn run(home: &RectoHome, args: &WhyArgs) -> CliResult {
     let config = setup::load_config(home, Vec::new())?;
     setup::runtime()?.block_on(async {
-        let store = setup::settled_store(&config.settings).await?;
+        let store = setup::settled_store_to_read(&config.settings).await?;
         let actor = setup::actor();
         let record = RecordReader::new(&store, &actor).find_turn(&args.turn).await?;
         // The memories that the turn knew are those of the agent that had it.

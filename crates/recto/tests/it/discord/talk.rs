@@ -347,5 +347,11 @@ fn each_user_has_a_session_where_that_is_set() {
     bot.wait_for_reply(CHANNEL, "Who am I?");
     let last = sent_texts(bot.model.chats().last().unwrap()).join("\n");
     assert!(last.contains("I am Ada.") && !last.contains("I am Ben."), "{last}");
+    // Whose each is can be seen by their owner.
+    for list in [&["sessions", "list"][..], &["chat", "--session", "own", "-m", "/sessions"]] {
+        let listed = bot.home.ok(list);
+        assert!(listed.contains("(discord, Ada in group "), "{listed}");
+        assert!(listed.contains("(discord, Ben in group "), "{listed}");
+    }
     bot.is_clean();
 }

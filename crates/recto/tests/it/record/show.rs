@@ -38,40 +38,42 @@ fn a_turn_of_two_requests_is_shown_one_by_one() {
     check(
         &served.home.ok(&["show"]),
         &expect![[r#"
-        turn # of session default, done, #-#-# #:#
-        request # (#-#-# #:#), # bytes by the openai wire
-        chosen configured
-        prefix same beginning as the request before: # tokens; new: #
-        model m
-        mode full: the default
-        window # tokens, set in the config
-        prompt # of # tokens (#%), # kept for the reply
+            turn # of session default, done, #-#-# #:#
+            request # (#-#-# #:#), # bytes by the openai wire
+            chosen configured
+            prefix same beginning as the request before: # tokens; new: #
+            in all # requests, at most # prompt tokens (# from cache), # written
+            model m
+            mode full: the default
+            window # tokens, set in the config
+            prompt # of # tokens (#%), # kept for the reply
+            counted estimated, corrected by what the server counted before
 
-        S system # #%
-        B bootstrap # #%
-        T tools # #%
-        I items # #%
-        U message # #%
-        R rounds # #%
+            S system # #%
+            B bootstrap # #%
+            T tools # #%
+            I items # #%
+            U message # #%
+            R rounds # #%
 
-        layer item include tokens why
-        system SOUL.md # file in the workspace
-        system (Recto) # built-in default: AGENTS.md is missing, blank or unreadable
-        bootstrap (Recto) # written by Recto
-        tools tool read_file always # always included
-        tools tool write_file always # always included
-        tools tool list_files always # always included
-        tools tool remember always # always included
-        tools tool recall always # always included
-        tools tool forget always # always included
-        items rule tone (priority #) always # always included
-        message message # the message
-        rounds assistant # # this turn
-        rounds tool # # this turn
+            layer item include tokens why
+            system SOUL.md # file in the workspace
+            system (Recto) # built-in default: AGENTS.md is missing, blank or unreadable
+            bootstrap (Recto) # written by Recto
+            tools tool read_file always # always included
+            tools tool write_file always # always included
+            tools tool list_files always # always included
+            tools tool remember always # always included
+            tools tool recall always # always included
+            tools tool forget always # always included
+            items rule tone (priority #) always # always included
+            message message # the message
+            rounds assistant # # this turn
+            rounds tool # # this turn
 
-        reply: # prompt tokens (# from cache), # written, by the model's own count
-        I am Ada.
-    "#]],
+            reply: # prompt tokens (# from cache), # written, by the model's own count
+            I am Ada.
+        "#]],
     );
     let first = served.home.ok(&["show", "1", "--request", "1"]);
     assert!(first.contains("I look.\n[calls read_file {\"path\":\"SOUL.md\"}]\n"), "{first}");
