@@ -52,7 +52,7 @@ impl ServerError {
                 format!("set a longer `mcp.{server}.start_limit` if it needs it")
             }
             ServerProblem::Unauthorized => {
-                format!("set `mcp.{server}.api_key_env` to a variable that holds its key")
+                format!("let `mcp.{server}.api_key_env` name a variable with a key that it takes")
             }
             ServerProblem::Unreachable { .. } => "is it running, and is the address right?".into(),
             ServerProblem::NotStarted { .. } => {

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use recto_context::{
-    DroppedEntry, Image, ItemId, ItemKind, ItemReading, ItemStanding, ItemStatus, ItemUse, Layer,
-    OfferedTool, Part, PartReason, RequestContext, Tokens, byte_words, first_chars, one_line,
+    ContentSource, DroppedEntry, Image, ItemId, ItemKind, ItemReading, ItemStanding, ItemStatus,
+    ItemUse, Layer, OfferedTool, Part, PartReason, RequestContext, Tokens, byte_words, first_chars,
+    one_line,
 };
 
 use super::TextTable;
@@ -327,9 +328,13 @@ fn dropped(request: &RequestContext) -> Option<TextTable> {
         table.row([layer.to_string(), what, tokens, reason.describe()]);
     }
     for notice in &request.notices {
-        let source = notice.source.to_string();
+        // What is about no file names what it is about itself.
+        let (kind, source) = match &notice.source {
+            ContentSource::BuiltIn => ("note", String::new()),
+            source => ("file", source.to_string()),
+        };
         let problem = with_command(&*notice.problem, notice.remedy.as_ref());
-        table.row(["file".to_owned(), source, String::new(), problem]);
+        table.row([kind.to_owned(), source, String::new(), problem]);
     }
     Some(table)
 }

@@ -2,7 +2,9 @@
 //! search did not take, and items that nobody wanted.
 
 use maud::{Markup, html};
-use recto_context::{DroppedEntry, ItemStanding, ItemStatus, Pick, RequestContext, Tokens};
+use recto_context::{
+    ContentSource, DroppedEntry, ItemStanding, ItemStatus, Pick, RequestContext, Tokens,
+};
 
 use super::view::{refusal_summary, short_source, two_decimals};
 use crate::gateway::Gateway;
@@ -40,7 +42,10 @@ fn dropped_table(gateway: &Gateway, context: &RequestContext) -> Markup {
                 @for dropped in &context.dropped { (dropped_row(dropped)) }
                 @for notice in &context.notices {
                     tr {
-                        td.path title=(notice.source) { (short_source(&notice.source)) br; span.q { "file" } }
+                        @if notice.source == ContentSource::BuiltIn { td { span.q { "note" } } }
+                        @else {
+                            td.path title=(notice.source) { (short_source(&notice.source)) br; span.q { "file" } }
+                        }
                         td {
                             (notice.problem)
                             @if let Some(remedy) = &notice.remedy {

@@ -174,6 +174,12 @@ fn entry_finding(
     };
     let window = window(entry, &health, window_cap);
     let text = format!("{} {model}{place}: {window}{tools}", provider.name());
+    // Nearly every server of this kind has a list, and an address that is none has nothing.
+    if health.presence == ModelPresence::Unknown && provider == Provider::OpenAi {
+        let hint = "look whether its address is whole, with its path (often `/v1`)".to_owned();
+        let text = format!("{text}; it has no list of models");
+        return DoctorFinding::new(what, FindingState::Warning, text).hint(hint).data(data);
+    }
     DoctorFinding::new(what, FindingState::Fine, text).data(data)
 }
 
