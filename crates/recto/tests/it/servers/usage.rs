@@ -67,9 +67,10 @@ fn fresh_and_cached_tokens_are_told_apart() {
         let served = ServedHome::new(Wire::OpenAi, fake);
         let events = served.events(&"is this cached? ".repeat(100));
         let told = &events.last().unwrap()["usage"];
-        let expected = serde_json::json!(
-            { "requests": 1, "prompt": 900, "cached": 700, "completion": 12 }
-        );
+        let expected = serde_json::json!({
+            "requests": 1, "counted": 1, "prompt": 900, "cached": 700, "completion": 12,
+            "largest": { "prompt": 900, "cached": 700 },
+        });
         assert_eq!(*told, expected, "{dialect:?}");
         let shown = served.home.run(&["show"]).out;
         let line =
