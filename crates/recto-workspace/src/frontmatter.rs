@@ -148,7 +148,7 @@ fn parse_block(block: &str) -> Result<Option<Map<String, Value>>, BrokenYaml> {
     match parse_yaml(&quote_plain_values(block)) {
         Ok(Value::Object(values)) => Ok(Some(values)),
         // The first error is about the text as the person wrote it.
-        _ => Err(BrokenYaml::new(&error)),
+        _ => Err(BrokenYaml::new(&error, block)),
     }
 }
 
@@ -182,15 +182,24 @@ fn is_blank_or_comment(line: &str) -> bool {
 
 impl BrokenYaml {
     /// Only a block at the top of its file is ever called broken.
-    fn new(error: &serde_saphyr::Error) -> Self {
+    fn new(error: &serde_saphyr::Error, block: &str) -> Self {
         let in_block = error.location().map_or(1, |location| location.line());
-        let before = FIRST_LINE - 1;
+        let in_block = line_in_block(block, usize::try_from(in_block).unwrap_or(usize::MAX));
         let message = UserMessageFormatter.format_message(error);
         BrokenYaml {
-            line: usize::try_from(in_block).unwrap_or(usize::MAX).saturating_add(before),
+            line: in_block + FIRST_LINE - 1,
             what: format!("the frontmatter is not YAML: {message}"),
         }
     }
+}
+
+/// The line of a block, from 1, in which a line of YAML begins: to YAML a carriage return by itself
+/// ends a line, and to people and editors it does not.
+fn line_in_block(block: &str, yaml_line: usize) -> usize {
+    let block = block.replace("\r\n", "\n");
+    let begins = block.match_indices(['\n', '\r']).map(|(at, _)| at + 1);
+    let begin = begins.take(yaml_line.saturating_sub(1)).last().unwrap_or_default();
+    1 + block[..begin].matches('\n').count()
 }
 
 #[cfg(test)]
@@ -228,6 +237,14 @@ mod tests {
             {}
             " ---\nname: a\n---\n""#]],
         );
+    }
+
+    #[test]
+    fn lines_are_those_that_people_count() {
+        let lines = |block| [1, 2, 3, 9].map(|line| line_in_block(block, line));
+        assert_eq!(lines("a\nb\nc"), [1, 2, 3, 3]);
+        assert_eq!(lines("a\r\nb\r\nc"), [1, 2, 3, 3]);
+        assert_eq!(lines("a\rb\nc\r\r"), [1, 1, 2, 2]);
     }
 
     #[test]
