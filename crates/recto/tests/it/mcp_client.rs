@@ -133,7 +133,12 @@ fn the_doctor_tells_how_the_last_try_of_a_server_ended() {
     for (name, code, why, hint) in [
         ("nope", "no_program", "there is no program `no-such-program-here`", "install it"),
         ("web", "status", "answered with HTTP status 404", "is `mcp.web.url` the whole address"),
-        ("locked", "unauthorized", "refuses the key, or wants one", "set `mcp.locked.api_key_env`"),
+        (
+            "locked",
+            "unauthorized",
+            "refuses the key, or wants one",
+            "`mcp.locked.api_key_env` name",
+        ),
     ] {
         let found = finding(name);
         let text = found["message"].as_str().unwrap();
