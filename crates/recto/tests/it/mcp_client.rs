@@ -137,7 +137,7 @@ fn the_doctor_tells_how_the_last_try_of_a_server_ended() {
             "locked",
             "unauthorized",
             "refuses the key, or wants one",
-            "`mcp.locked.api_key_env` name",
+            "let `mcp.locked.api_key_env` name",
         ),
     ] {
         let found = finding(name);
