@@ -1,7 +1,7 @@
 //! Packs the program's relocations where the C library can read them packed.
 //!
 //! There are some ninety thousand, and the loader reads each of them: two megabytes of a program
-//! that stands by idle. Packed they are a twentieth. glibc reads them so since 2.36; a program
+//! that stands by idle. Packed they are a fortieth. glibc reads them so since 2.36; a program
 //! with packed ones does not start on an older one.
 
 use std::env;
