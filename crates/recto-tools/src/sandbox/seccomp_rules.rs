@@ -143,11 +143,15 @@ fn close_modes(rules: &mut SyscallRules) -> Result<(), BackendError> {
 }
 
 /// Refuses memory that no process is seen to have: shared without a name, of which pages stay when
-/// they are mapped no more, and pipes and sockets that hold more than usual.
+/// they are mapped no more, and pipes and sockets that hold more than usual. Of the call that makes
+/// pipes larger also what reaches others: a lease on a file, for which whoever opens it has to wait,
+/// and news of what others do in a folder.
 fn close_uncounted(rules: &mut SyscallRules) -> Result<(), BackendError> {
     let bits = |flags: c::c_int| u64::from(flags.unsigned_abs());
     rules.insert(c::SYS_mmap, vec![rule([has(3, bits(c::MAP_SHARED | c::MAP_ANONYMOUS))?])?]);
-    rules.insert(c::SYS_fcntl, vec![rule([is(1, bits(c::F_SETPIPE_SZ))?])?]);
+    let commands = [c::F_SETPIPE_SZ, c::F_SETLEASE, c::F_NOTIFY];
+    let commands = commands.map(|command| rule([is(1, bits(command))?]));
+    rules.insert(c::SYS_fcntl, commands.into_iter().collect::<Result<_, _>>()?);
     rules.insert(c::SYS_vmsplice, vec![]);
     let sizes = [c::SO_SNDBUF, c::SO_RCVBUF, c::SO_SNDBUFFORCE, c::SO_RCVBUFFORCE];
     let sizes = sizes.map(|size| rule([is(1, bits(c::SOL_SOCKET))?, is(2, bits(size))?]));
@@ -363,8 +367,9 @@ const ALWAYS: &[c::c_long] = &[
     c::SYS_add_key,
     c::SYS_request_key,
     c::SYS_keyctl,
-    // The kernel itself, and the machine.
+    // The kernel itself, and the machine; requests for files are counted for all of it.
     c::SYS_io_uring_setup,
+    c::SYS_io_setup,
     c::SYS_bpf,
     c::SYS_perf_event_open,
     c::SYS_userfaultfd,

@@ -86,3 +86,35 @@ fn what_recto_locks_is_not_locked_by_a_program() {
     assert!(is_free(&|place| attempt.tool(place)));
     note_attempt();
 }
+
+/// Promise: `a-lock-is-its-owners`
+#[test]
+fn nobody_waits_for_a_program_that_has_a_lease() {
+    is_refused("open(F, '<', 'SOUL.md') && fcntl(F, 1024, 1)");
+}
+
+#[test]
+fn what_others_do_in_a_folder_is_not_told() {
+    is_refused("open(F, '<', '.') && fcntl(F, 1026, 1)");
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[test]
+fn requests_that_are_counted_for_the_whole_machine_are_not_taken() {
+    let setup = if cfg!(target_arch = "x86_64") { 206 } else { 0 };
+    is_refused(&format!("do {{ $c = \"\\0\" x 8; syscall({setup}, 10, $c) == 0 }}"));
+}
+
+/// Tries something as a tool, which must fail, and then directly.
+#[track_caller]
+fn is_refused(act: &str) {
+    let attempt = Attempt::perl(&format!("({act}) or die \"tried: $!\"; print 'it was done';"));
+    let place = attempt.place();
+    place.home.write("workspace/SOUL.md", "Be kind.");
+    let text = attempt.run(&place);
+    let control = attempt.control(&place).output().unwrap();
+    let control = both(&control.stdout, &control.stderr);
+    assert!(!text.contains("it was done") && text.contains(NOT_PERMITTED), "{act}: {text}");
+    assert!(control.contains("it was done"), "no real attempt, {act}: {control}");
+    note_attempt();
+}
