@@ -79,7 +79,7 @@ fn read_sentence<'s>(sentence: &'s Sentence<'_>) -> Option<SentenceWish<'s>> {
     let whole = lists::REMEMBER_THAT.covers(rest);
     let own = lists::REMEMBER_OWN.covers(rest);
     let covered = match (whole, own) {
-        (0, 0) => return None,
+        (0, 0) => return read_closing_wish(rest, sentence.asks),
         (0, own) if is_about_oneself(rest.get(own)?) => own,
         (0, own) if introduces_fact(rest.get(own)?) => own,
         (0, _) => return None,
@@ -101,6 +101,23 @@ fn read_sentence<'s>(sentence: &'s Sentence<'_>) -> Option<SentenceWish<'s>> {
     let is_story = is_word_of(&lists::STORY_HEADS, &fact[0]);
     let matched = || typed(&rest[..covered].iter().collect::<Vec<_>>());
     (is_fact && !is_story).then(|| SentenceWish { matched: matched(), fact, request: behind })
+}
+
+/// "My door is the blue one, remember that!": the request behind a fact of the speaker's own.
+fn read_closing_wish<'s>(said: &'s [WordToken<'s>], asks: bool) -> Option<SentenceWish<'s>> {
+    if asks || !is_about_oneself(said.first()?) {
+        return None;
+    }
+    let start = said.iter().rposition(|token| token.gap == TokenGap::Comma)?;
+    let (fact, closing) = said.split_at(start);
+    let wish = request::peel(closing).rest;
+    let is_whole = !wish.is_empty() && lists::REMEMBER_BEFORE.covers(wish) == wish.len();
+    // "I do, remember that" says nothing.
+    (is_whole && fact.len() > 2).then(|| SentenceWish {
+        matched: typed(&wish.iter().collect::<Vec<_>>()),
+        fact,
+        request: &[],
+    })
 }
 
 /// Where something else is asked for behind a fact: "…, and tell me a joke", "… and what is 2+2?".
@@ -187,7 +204,11 @@ mod tests {
         check("keep in mind that I don't eat meat", Some("keep in mind that"));
         check("Thanks. And remember that we use tabs in src/main.rs", Some("remember that"));
         check("Merk dir, dass ich Jazz mag", Some("Merk dir"));
+        check("Merk dir bitte, dass ich Jazz mag", Some("Merk dir bitte"));
+        check("Vergiss bitte nicht, dass ich Jazz mag", Some("Vergiss bitte nicht"));
         check("recuerda que me gusta el jazz", Some("recuerda que"));
+        check("I am allergic to nuts, remember that!", Some("remember that"));
+        check("My door is the blue one, please remember that.", Some("remember that"));
     }
 
     #[test]
@@ -201,6 +222,8 @@ mod tests {
             ),
             ("remember my sister's name is Ada, not Eda", "my sister's name is Ada, not Eda"),
             ("Merk dir, dass ich Jazz mag", "ich Jazz mag"),
+            ("Merk dir bitte, dass ich Jazz mag", "ich Jazz mag"),
+            ("I am allergic to nuts, remember that!", "I am allergic to nuts"),
         ] {
             assert_eq!(find_memory_wish(message).unwrap().fact, fact, "{message}");
         }
@@ -287,6 +310,11 @@ mod tests {
             "don't forget to commit",
             "don't forget the milk",
             "forget that I like jazz",
+            "I like jazz, remember that?",
+            "I like jazz, do you remember that",
+            "my sister said, I remember that",
+            "I do, remember that",
+            "when you write code, remember that!",
             "explain how computers remember that",
             "keep in mind that latency matters, and refactor it",
             "",
