@@ -4,8 +4,7 @@
 //! taken off, since a turn pays for each allocation whether it keeps it or not.
 
 // `GlobalAlloc` is an unsafe trait, and there is no other way to see every
-// allocation. This is the only file of Recto in which `unsafe` is allowed: each
-// call is handed on to the system's allocator as it came.
+// allocation. Each call is handed on to the system's allocator as it came.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -17,6 +17,7 @@ mod output;
 mod project;
 pub mod reference;
 mod remedy_words;
+mod resident_memory;
 mod setup;
 mod signals;
 mod telemetry;
@@ -35,6 +36,7 @@ use recto_context::ItemKind;
 
 /// Parses the command line, does what it says, and tells of failures.
 pub fn run() -> ExitCode {
+    resident_memory::purge_freed_at_once();
     let reader = find_error_reader(std::env::args_os());
     output::set_error_reader(reader);
     let cli = match parse() {

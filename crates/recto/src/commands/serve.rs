@@ -10,6 +10,7 @@ mod claim;
 mod host;
 mod listen;
 mod retention;
+mod standby;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -26,6 +27,7 @@ use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print, tell};
 use crate::remedy_words;
+use crate::resident_memory::ProgramPages;
 use crate::setup;
 use crate::signals::told_to_stop;
 use crate::telemetry::{Telemetry, UsualLog};
@@ -37,13 +39,19 @@ use listen::ListenPlan;
 const LOOK_FOR_MODELS: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(home: &RectoHome, args: &ServeArgs) -> CliResult<ExitCode> {
+    let pages = ProgramPages::find();
     let config = setup::load_config(home, Vec::new())?;
     let runtime = setup::runtime()?;
-    let served = runtime.block_on(serve(home, config, args));
+    let served = runtime.block_on(serve(home, config, args, pages));
     served.map(|()| ExitCode::SUCCESS)
 }
 
-async fn serve(home: &RectoHome, config: LoadedConfig, args: &ServeArgs) -> CliResult {
+async fn serve(
+    home: &RectoHome,
+    config: LoadedConfig,
+    args: &ServeArgs,
+    pages: ProgramPages,
+) -> CliResult {
     let claim = ServeClaim::take(home)?;
     let _telemetry = Telemetry::start(&config.settings, UsualLog::Stderr)?;
     let server = config.settings.server.clone();
@@ -58,6 +66,7 @@ async fn serve(home: &RectoHome, config: LoadedConfig, args: &ServeArgs) -> CliR
     let models = tokio::spawn(find_models_later(config.clone(), agents.clone()));
     let channels = channels::start(&config, &agents, &store);
     let services = channels::service_report(&channels, &agents);
+    tokio::spawn(standby::release_pages(pages, agents.clone()));
     let (handle, requests) = HostHandle::new();
     tokio::spawn(host::answer_requests(home.clone(), requests));
     let gateway = Gateway::new(GatewayParts {
