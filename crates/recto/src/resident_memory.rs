@@ -1,13 +1,14 @@
 //! Keeps small what the program holds in memory while nobody talks to it.
 //!
-//! Two things are given back: what was freed, at once, by an option of the allocator; and pages of
-//! the program's own file and of its libraries, which starting touched and standing by does not. The
-//! kernel has these in its cache, and maps them again when they are needed, without a read.
+//! Two things are given back: what was freed, at once, by an option of the allocator; and pages
+//! of the program's own file and of its libraries, which starting touched and standing by does
+//! not. The kernel has these in its cache, and maps them again when they are needed.
 //!
-//! Never touches what the program has written: no page is given back that is not in a file, byte for byte.
+//! Never touches what the program has written: no page is given back that is not in a file, byte
+//! for byte.
 
-// Neither the allocator's options nor `madvise` has a safe door. This is the only file of the program
-// in which `unsafe` is allowed, and each of its calls says why it is sound.
+// Neither the allocator's options nor `madvise` has a safe door. This is the only file of the
+// program in which `unsafe` is allowed, and each of its calls says why it is sound.
 #![allow(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -15,15 +16,17 @@ use std::ops::Range;
 
 use libmimalloc_sys::{mi_option_set_default, mi_option_t};
 
-/// How many milliseconds mimalloc keeps freed pages for itself: `mi_option_purge_delay` in its header,
-/// which the bindings leave out. It has the same number in versions 2 and 3.
+/// How many milliseconds mimalloc keeps freed pages for itself: `mi_option_purge_delay` in its
+/// header, which the bindings leave out. A test fails when it gets another number.
 const PURGE_DELAY: mi_option_t = 15;
 
 /// Has the allocator give freed pages back at once, unless the environment says otherwise
-/// (`MIMALLOC_PURGE_DELAY`). A server that has had many turns would otherwise grow by what it could reuse.
+/// (`MIMALLOC_PURGE_DELAY`). A server that has had many turns would otherwise grow by what it
+/// could reuse.
 pub(crate) fn purge_freed_at_once() {
-    // SAFETY: the number is that of an option, which mimalloc checks as well, and any delay is a good
-    // value. It is a plain write, so no other thread may be there: this is called first of all.
+    // SAFETY: the number is that of an option, which mimalloc checks as well, and any delay is a
+    // good value. It is a plain write, so no other thread may be there: this is called first of
+    // all.
     unsafe { mi_option_set_default(PURGE_DELAY, 0) };
 }
 
@@ -35,7 +38,8 @@ pub(crate) struct ProgramPages {
 
 impl ProgramPages {
     /// Looks where they are. Has to be called while nothing but what the system's loader brought is
-    /// mapped as a program: that stays where it is for as long as the process lives. Empty where the kernel does not say.
+    /// mapped as a program: that stays where it is for as long as the process lives. Empty where
+    /// the kernel does not say.
     pub(crate) fn find() -> Self {
         ProgramPages { ranges: read_clean_ranges() }
     }
@@ -97,8 +101,8 @@ struct MappedRange<'a> {
     is_unchanged: bool,
 }
 
-/// The mappings that show files of programs (those of which a part can be executed), are private and not writable,
-/// and have no page of their own.
+/// The mappings that show files of programs (those of which a part can be executed), are private
+/// and not writable, and have no page of their own.
 fn clean_ranges(smaps: &str) -> Vec<Range<usize>> {
     let mappings = parse_mappings(smaps);
     let programs: BTreeSet<&str> =
@@ -144,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// A program with relocated pages, one of its libraries, a file that is only read, and the rest.
+    /// A program with relocated pages, one of its libraries, a file that is only read, and others.
     const SMAPS: &str = "\
 55d0c0000000-55d0c0400000 r--p 00000000 08:01 77                         /opt/my apps/recto
 Size:               4096 kB

@@ -1,4 +1,5 @@
-//! Gives back pages of the program that starting or turns have brought into memory, once nobody talks.
+//! Gives back pages of the program that starting or turns have brought into memory, once nobody
+//! talks.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ const SETTLED: Duration = Duration::from_secs(1);
 /// For how long no turn may have begun or ended.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// Never ends.
+/// Gives them back when starting is over, and after each quiet minute behind turns. Never ends.
 pub(super) async fn release_pages(pages: ProgramPages, agents: Vec<Agent>) {
     sleep(SETTLED).await;
     let mut seen = count_turns(&agents);
