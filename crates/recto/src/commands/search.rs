@@ -10,7 +10,7 @@ use recto_agent::{
     EmbeddingProgress, ItemSearch, ItemSearchReport, ItemSearchRow, RankingBasis, SearchPatience,
     Searcher, search_items,
 };
-use recto_context::{ItemKind, Pick};
+use recto_context::{ItemKind, Memory, Pick};
 
 use crate::cli::SearchArgs;
 use crate::draw::{PageWidth, TextTable};
@@ -25,8 +25,11 @@ use crate::terminal::status::StatusLine;
 /// Waiting that is longer than this is told.
 const A_MOMENT: Duration = Duration::from_secs(1);
 
-/// The most characters of the best chunk that are shown.
+/// The most characters of the best chunk that are shown on a terminal.
 const SHOWN: usize = 80;
+
+/// The same of a memory, which has no name that says what it is about.
+const MEMORY_SHOWN: usize = 40;
 
 pub(crate) fn run(home: &RectoHome, args: &SearchArgs) -> CliResult {
     let query = input::message(&args.query)?;
@@ -52,7 +55,10 @@ pub(crate) fn run(home: &RectoHome, args: &SearchArgs) -> CliResult {
         };
         patiently(&searcher, search).await
     });
-    if args.json { print_json(&found.json(&query)) } else { draw(&found, args) }
+    match args.json {
+        true => print_json(&found.json(&query)),
+        false => draw(&found, &catalog.memories, args),
+    }
 }
 
 /// Waits for a search, and tells how far it is when it takes longer.
@@ -88,11 +94,12 @@ pub(crate) async fn patiently<T>(searcher: &Searcher, search: impl Future<Output
     }
 }
 
-fn draw(found: &ItemSearchReport, args: &SearchArgs) -> CliResult {
+fn draw(found: &ItemSearchReport, memories: &[Memory], args: &SearchArgs) -> CliResult {
     let ItemSearchReport { rows, how, options } = found;
     let shown: Vec<&ItemSearchRow> = rows.iter().filter(|row| row.has_any()).collect();
     if !shown.is_empty() {
-        let table = if args.explain { explained(&shown) } else { plain(&shown) };
+        let table =
+            if args.explain { explained(&shown, memories) } else { plain(&shown, memories) };
         print(&table.draw(PageWidth::of_stdout()))?;
     }
     if args.explain || matches!(how, RankingBasis::Words(_)) {
@@ -109,20 +116,20 @@ fn draw(found: &ItemSearchReport, args: &SearchArgs) -> CliResult {
     Ok(())
 }
 
-fn plain(rows: &[&ItemSearchRow]) -> TextTable {
+fn plain(rows: &[&ItemSearchRow], memories: &[Memory]) -> TextTable {
     let mut table = TextTable::new(["", "item", "include", "probability", "cosine", "words"]);
     (3..6).for_each(|column| table.align_right(column));
-    rows.iter().for_each(|row| table.row(cells(row)));
+    rows.iter().for_each(|row| table.row(cells(row, memories)));
     table
 }
 
-fn explained(rows: &[&ItemSearchRow]) -> TextTable {
+fn explained(rows: &[&ItemSearchRow], memories: &[Memory]) -> TextTable {
     let heading =
         ["", "item", "include", "probability", "cosine", "words", "fused", "rank", "fits best"];
     let mut table = TextTable::new(heading);
     (3..8).for_each(|column| table.align_right(column));
     for row in rows {
-        let [mark, item, include, probability, cosine, words] = cells(row);
+        let [mark, item, include, probability, cosine, words] = cells(row, memories);
         let Pick { scores, best_chunk, .. } = &row.pick;
         table.row([
             mark,
@@ -134,7 +141,7 @@ fn explained(rows: &[&ItemSearchRow]) -> TextTable {
             number(scores.fused),
             scores.rank.map(|rank| rank.to_string()).unwrap_or_default(),
             scores.describe_use().unwrap_or_else(|| {
-                best_chunk.as_deref().map(|text| one_line(text, SHOWN)).unwrap_or_default()
+                best_chunk.as_deref().map(|text| shown_line(text, SHOWN)).unwrap_or_default()
             }),
         ]);
     }
@@ -142,16 +149,31 @@ fn explained(rows: &[&ItemSearchRow]) -> TextTable {
 }
 
 /// The cells that all tables show.
-fn cells(row: &ItemSearchRow) -> [String; 6] {
+fn cells(row: &ItemSearchRow, memories: &[Memory]) -> [String; 6] {
     let scores = &row.pick.scores;
     [
         if row.is_taken { "*".to_owned() } else { String::new() },
-        row.pick.item.to_string(),
+        item_words(row, memories),
         row.include.map(|include| include.to_string()).unwrap_or_default(),
         number(scores.probability),
         number(scores.cosine),
         number(scores.lexical),
     ]
+}
+
+/// What people know an item by: its name, or what a memory says beside where it stands.
+fn item_words(row: &ItemSearchRow, memories: &[Memory]) -> String {
+    let id = &row.pick.item;
+    let is_it = |memory: &&Memory| id.kind == ItemKind::Memory && memory.name == id.name;
+    match memories.iter().find(is_it) {
+        Some(memory) => format!("{} ({id})", shown_line(&memory.text, MEMORY_SHOWN)),
+        None => id.to_string(),
+    }
+}
+
+/// A text on one line: cut where it stands beside others on a terminal, and whole for programs.
+fn shown_line(text: &str, columns: usize) -> String {
+    one_line(text, if io::stdout().is_terminal() { columns } else { usize::MAX })
 }
 
 /// A score with two digits; empty for what was not measured.

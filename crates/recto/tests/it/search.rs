@@ -63,6 +63,16 @@ fn without_a_model_words_decide_and_no_cosine_is_made_up() {
 }
 
 #[test]
+fn a_memory_is_shown_by_what_it_says_and_whole_for_programs() {
+    let home = home();
+    let long =
+        "The spare key of the boat house hangs behind the third paddle, next to the blue rope.";
+    home.write("workspace/memory/MEMORY.md", &format!("## 2026-01-02\n- {long}\n"));
+    let shown = home.ok(&["search", "where is the spare key of the boat house?", "--explain"]);
+    assert!(shown.contains(&format!("{long} (memory MEMORY.md#")), "{shown}");
+}
+
+#[test]
 fn kinds_and_limits_narrow_what_is_listed() {
     let home = home();
     let answer = search(&home, "write invoices and commit messages", &["--kind", "skill"]);
