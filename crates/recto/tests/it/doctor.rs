@@ -284,6 +284,25 @@ fn a_store_that_can_t_be_made_is_no_good_news() {
     assert!(run.out.contains("not ready"), "{}", run.out);
 }
 
+/// Many servers list their models to everybody, and want the key when they are to answer.
+#[test]
+fn a_key_that_is_not_set_is_told_by_its_variable() {
+    let ollama = FakeServer::ollama().model(FakeModel::new("tiny:1b")).start();
+    let home = Home::ready();
+    let url = ollama.url();
+    let entry = "[models.here]\nprovider = \"ollama\"\nmodel = \"tiny:1b\"";
+    home.write(
+        "config.toml",
+        format!("{entry}\nbase_url = \"{url}\"\napi_key_env = \"HERE_KEY\"\n"),
+    );
+    for (value, told) in [("", "HERE_KEY, which is to hold its key, is not set"), ("k-1", "ok ")] {
+        let run = home.run_with(&["doctor"], "", &[("HERE_KEY", value)]);
+        let line = run.out.lines().find(|line| line.contains("  model here")).unwrap();
+        assert!(line.contains(told), "{value:?}: {line}");
+        assert_eq!(run.out.contains("set the environment variable HERE_KEY"), value.is_empty());
+    }
+}
+
 /// What a turn would use, not what the model could.
 #[test]
 fn a_window_is_told_as_turns_use_it() {

@@ -1,6 +1,8 @@
 //! What `recto doctor` says about models: where one was looked for, and whether
 //! those that there are could answer.
 
+use std::env;
+
 use futures_util::future::join_all;
 use recto_agent::ModelEntry;
 use recto_context::Tokens;
@@ -127,7 +129,8 @@ pub(super) async fn entries(settings: &Settings, choice: &ModelChoice) -> Vec<Do
         match setup::model_entry(settings, &model.name) {
             Ok(entry) => {
                 let health = health(&entry).await;
-                entry_finding(&entry, health, settings.window_cap, wrong)
+                let found = entry_finding(&entry, health, settings.window_cap, wrong);
+                found.and_missing_key(model.api_key_env.as_deref())
             }
             Err(failure) => {
                 let (text, hint) = failure.parts();
@@ -181,6 +184,22 @@ fn entry_finding(
         return DoctorFinding::new(what, FindingState::Warning, text).hint(hint).data(data);
     }
     DoctorFinding::new(what, FindingState::Fine, text).data(data)
+}
+
+impl DoctorFinding {
+    /// Adds that the variable which is to hold the model's key is not set, where all else is fine:
+    /// many servers list their models to everybody and want the key when they are to answer.
+    fn and_missing_key(mut self, variable: Option<&str>) -> DoctorFinding {
+        let is_unset = |name: &&str| env::var_os(name).is_none_or(|value| value.is_empty());
+        let Some(variable) = variable.filter(is_unset) else { return self };
+        if self.state == FindingState::Fine {
+            self.state = FindingState::Warning;
+            self.text = format!("{}; {variable}, which is to hold its key, is not set", self.text);
+            let set = format!("set the environment variable {variable} to the key");
+            self.hint = Some(format!("{set}, or remove `api_key_env` if the server wants none"));
+        }
+        self
+    }
 }
 
 fn window(entry: &ModelEntry, health: &ModelHealth, cap: u32) -> String {
