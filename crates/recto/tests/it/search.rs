@@ -67,7 +67,7 @@ fn a_memory_is_shown_by_what_it_says_and_whole_for_programs() {
     let home = home();
     let long =
         "The spare key of the boat house hangs behind the third paddle, next to the blue rope.";
-    home.write("workspace/memory/MEMORY.md", &format!("## 2026-01-02\n- {long}\n"));
+    home.write("workspace/memory/MEMORY.md", format!("## 2026-01-02\n- {long}\n"));
     let shown = home.ok(&["search", "where is the spare key of the boat house?", "--explain"]);
     assert!(shown.contains(&format!("{long} (memory MEMORY.md#")), "{shown}");
 }
