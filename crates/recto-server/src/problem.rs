@@ -43,6 +43,9 @@ pub(crate) struct ApiProblem {
     /// The parameter that it is about, for vendors whose errors name it apart.
     #[serde(skip)]
     pub(crate) parameter: Option<DoorParameter>,
+    /// Whether a turn ended with it: the same message again would be another turn.
+    #[serde(skip)]
+    pub(crate) is_of_turn: bool,
 }
 
 /// A parameter that a client of the front doors named, and that something is wrong with. A problem
@@ -97,6 +100,7 @@ impl ApiProblem {
             hint: None,
             remedy: None,
             parameter: None,
+            is_of_turn: false,
         }
     }
 
@@ -113,6 +117,11 @@ impl ApiProblem {
     /// The same problem, with the parameter that it is about.
     pub(crate) fn about(self, parameter: DoorParameter) -> Self {
         ApiProblem { parameter: Some(parameter), ..self }
+    }
+
+    /// The same problem, as one that a turn ended with.
+    pub(crate) fn of_turn(self) -> Self {
+        ApiProblem { is_of_turn: true, ..self }
     }
 
     /// The same problem, with more about it.

@@ -10,7 +10,7 @@
 use std::time::{Duration, Instant};
 
 use axum::http::{HeaderValue, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, stream};
 use recto_agent::{
     Actor, Agent, AgentError, AgentResult, ClientCall, EventCursor, EventKind, EventListener,
@@ -176,6 +176,11 @@ impl DoorTurn {
             }
         }
         response
+    }
+
+    /// The answer that tells of a problem in place of a reply.
+    pub(crate) fn refuse(&self, problem: ApiProblem) -> Response {
+        self.sign(problem.of_turn().into_response())
     }
 
     /// What happens next. Nothing comes behind the end, nor behind a problem.

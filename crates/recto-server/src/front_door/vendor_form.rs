@@ -72,7 +72,7 @@ async fn translate_problem(form: VendorForm, response: Response) -> Response {
     };
     parts.headers.remove(header::CONTENT_LENGTH);
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if is_final(status) {
+    if problem.is_of_turn || is_final(status) {
         // The engine has tried again where that helps; OpenAI's clients would begin another turn.
         parts.headers.insert("x-should-retry", HeaderValue::from_static("false"));
     }

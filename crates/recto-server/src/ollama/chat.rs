@@ -41,7 +41,7 @@ pub(super) async fn answer_chat(
     let mut request = door_request(actor, model, list, &body.manner, &headers, answers)?;
     request.tools = body.tools();
     let turn = DoorTurn::begin(gateway.store(), &conversations, request).await?;
-    answer(turn, head, &body.manner).await
+    Ok(answer(turn, head, &body.manner).await)
 }
 
 /// Answers a prompt that stands by itself.
@@ -62,7 +62,7 @@ pub(super) async fn answer_prompt(
     let answers = answer_places(&gateway, &headers);
     let request = door_request(actor, model, list, &body.manner, &headers, answers)?;
     let turn = DoorTurn::begin(gateway.store(), &conversations, request).await?;
-    answer(turn, head, &body.manner).await
+    Ok(answer(turn, head, &body.manner).await)
 }
 
 fn door_request(
@@ -90,7 +90,7 @@ fn door_request(
     })
 }
 
-async fn answer(turn: DoorTurn, head: LineHead, manner: &MannerJson) -> ApiResult<Response> {
+async fn answer(turn: DoorTurn, head: LineHead, manner: &MannerJson) -> Response {
     let thinking = match manner.hides_thinking() {
         true => ThinkingDisplay::Hidden,
         false => ThinkingDisplay::Shown,
@@ -109,35 +109,31 @@ enum ThinkingDisplay {
 }
 
 /// Waits for the whole reply. A client that leaves in the middle drops this, and with it the turn.
-async fn send_whole(
-    mut turn: DoorTurn,
-    head: &LineHead,
-    thinking: ThinkingDisplay,
-) -> ApiResult<Response> {
+async fn send_whole(mut turn: DoorTurn, head: &LineHead, thinking: ThinkingDisplay) -> Response {
     let mut said = SpokenPiece::default();
     loop {
-        match turn.next().await? {
-            DoorEvent::Text(text) => said.text.push_str(&text),
-            DoorEvent::Thinking(text) if thinking == ThinkingDisplay::Shown => {
+        match turn.next().await {
+            Ok(DoorEvent::Text(text)) => said.text.push_str(&text),
+            Ok(DoorEvent::Thinking(text)) if thinking == ThinkingDisplay::Shown => {
                 said.thinking.push_str(&text);
             }
-            DoorEvent::Thinking(_) | DoorEvent::Waiting => {}
-            DoorEvent::Finished(end) => {
+            Ok(DoorEvent::Thinking(_) | DoorEvent::Waiting) => {}
+            Ok(DoorEvent::Finished(end)) => {
                 said.calls.clone_from(&end.calls);
                 said.text = end.formed.clone().unwrap_or(said.text);
-                return Ok(turn.sign(Json(head.end(&said, &end)).into_response()));
+                return turn.sign(Json(head.end(&said, &end)).into_response());
             }
+            Err(problem) => return turn.refuse(problem),
         }
     }
 }
 
 /// Streams the reply. What goes wrong before anything was said is still an answer of its own.
-async fn stream_lines(
-    mut turn: DoorTurn,
-    head: LineHead,
-    thinking: ThinkingDisplay,
-) -> ApiResult<Response> {
-    let first = turn.next().await?;
+async fn stream_lines(mut turn: DoorTurn, head: LineHead, thinking: ThinkingDisplay) -> Response {
+    let first = match turn.next().await {
+        Ok(first) => first,
+        Err(problem) => return turn.refuse(problem),
+    };
     let signed = turn.sign(().into_response());
     let lines = turn.follow_from(first).map(move |event| {
         let lines = write_lines(event, &head, thinking);
@@ -147,7 +143,7 @@ async fn stream_lines(
     response.headers_mut().extend(signed.headers().clone());
     let form = HeaderValue::from_static("application/x-ndjson");
     response.headers_mut().insert(header::CONTENT_TYPE, form);
-    Ok(response)
+    response
 }
 
 /// An event of a turn as it goes over the line.

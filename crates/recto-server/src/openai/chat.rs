@@ -48,35 +48,34 @@ pub(super) async fn complete_chat(
     };
     let turn = DoorTurn::begin(gateway.store(), &conversations, request).await?;
     let head = ReplyHead::new(turn.id(), &body.model);
-    match body.delivery() {
+    Ok(match body.delivery() {
         ReplyDelivery::Whole => send_whole(turn, &head).await,
         delivery => stream_chunks(turn, head, delivery).await,
-    }
+    })
 }
 
 /// Waits for the whole reply. A client that leaves in the middle drops this, and with it the turn.
-async fn send_whole(mut turn: DoorTurn, head: &ReplyHead) -> ApiResult<Response> {
+async fn send_whole(mut turn: DoorTurn, head: &ReplyHead) -> Response {
     let mut reply = String::new();
     loop {
-        match turn.next().await? {
-            DoorEvent::Text(text) => reply.push_str(&text),
-            DoorEvent::Thinking(_) | DoorEvent::Waiting => {}
-            DoorEvent::Finished(end) => {
+        match turn.next().await {
+            Ok(DoorEvent::Text(text)) => reply.push_str(&text),
+            Ok(DoorEvent::Thinking(_) | DoorEvent::Waiting) => {}
+            Ok(DoorEvent::Finished(end)) => {
                 let reply = end.formed.as_ref().unwrap_or(&reply);
-                let response = Json(head.completion(reply, &end)).into_response();
-                return Ok(turn.sign(response));
+                return turn.sign(Json(head.completion(reply, &end)).into_response());
             }
+            Err(problem) => return turn.refuse(problem),
         }
     }
 }
 
 /// Streams the reply. What goes wrong before anything was said is still an answer of its own.
-async fn stream_chunks(
-    mut turn: DoorTurn,
-    head: ReplyHead,
-    delivery: ReplyDelivery,
-) -> ApiResult<Response> {
-    let first = turn.next().await?;
+async fn stream_chunks(mut turn: DoorTurn, head: ReplyHead, delivery: ReplyDelivery) -> Response {
+    let first = match turn.next().await {
+        Ok(first) => first,
+        Err(problem) => return turn.refuse(problem),
+    };
     let unsigned = ().into_response();
     let signed = turn.sign(unsigned);
     let opening = stream::iter([vec![write_chunk(&head.first_chunk())]]);
@@ -84,7 +83,7 @@ async fn stream_chunks(
     let events = opening.chain(rest).flat_map(stream::iter).map(Ok::<Event, Infallible>);
     let mut response = Sse::new(events).into_response();
     response.headers_mut().extend(signed.headers().clone());
-    Ok(response)
+    response
 }
 
 /// An event of a turn as it goes over the line.

@@ -152,6 +152,7 @@ async fn what_cannot_be_had_is_refused_in_ollamas_form() {
     server.fake.push(FakeAnswer::refusal(400, r#"{"error": {"message": "boom"}}"#));
     let failed = post(&server, CHAT, &[], &said("hi")).await;
     assert_eq!(failed.status, 502, "{}", failed.body);
+    assert!(failed.session.is_some(), "an error says what it is part of, too");
     server.fake.push(FakeAnswer::text("one two three").error_after(2, "boom"));
     let body = send(&server, CHAT, &[], &said("hi")).await.text().await.unwrap();
     assert!(lines(&body).last().unwrap()["error"].is_string(), "{body}");

@@ -233,6 +233,38 @@ async fn a_turn_that_fails_is_a_status_or_an_error_in_the_stream() {
     assert_eq!(error["type"], "server_error", "{events:?}");
 }
 
+/// Promise: `doors-tell-failures`
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_is_told_to_repeat_no_turn_and_which_one_it_was() {
+    let server = TestServer::start().await;
+    let mut turns = Vec::new();
+    for (status, stream) in [(503, false), (503, true), (429, false), (429, true)] {
+        // The engine itself tries three times more.
+        for _ in 0..4 {
+            let refusal = FakeAnswer::refusal(status, r#"{"error": {"message": "not now"}}"#);
+            server.fake.push(refusal.header("retry-after", "0"));
+        }
+        let mut body = said("main", "hi");
+        body["stream"] = stream.into();
+        let response = send(&server, CHAT, &[], &body).await;
+        let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
+        assert_eq!((response.status().as_u16(), &*header("x-should-retry")), (status, "false"));
+        assert!(!header("x-recto-session").is_empty());
+        turns.push(header("x-recto-turn"));
+    }
+    assert_eq!(turns, ["1", "2", "3", "4"]);
+    // Before there is a turn, the same may go well a moment later.
+    server.end.notify_one();
+    let refused = loop {
+        let response = send(&server, CHAT, &[], &said("main", "hi")).await;
+        if response.status().as_u16() == 503 {
+            break response;
+        }
+        server.agent.finished().await;
+    };
+    assert!(!refused.headers().contains_key("x-should-retry"));
+}
+
 /// Promise: `client-gone-turn-stopped`
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_goes_away_stops_its_turn() {
