@@ -37,7 +37,8 @@ pub(crate) fn error_from_response(wire: Wire, answer: &ErrorResponse<'_>, model:
     if let Some(error) = by_fields(wire, answer.status, &complaint, model) {
         return error;
     }
-    if matches!(answer.status, 404 | 405) {
+    // What speaks in one of the known forms is a model server, and says what it did not find.
+    if matches!(answer.status, 404 | 405) && !complaint.says_something() {
         return LlmError::NoSuchEndpoint { url: answer.url.to_owned() };
     }
     by_status(answer.status, answer.retry_after, complaint)
@@ -137,6 +138,11 @@ impl Complaint {
             _ => None,
         };
         self.code.parse().ok().filter(|code| (400..600).contains(code)).or(named)
+    }
+
+    /// Whether it came in one of the known forms, and with words.
+    fn says_something(&self) -> bool {
+        self.is_known && !self.message.trim().is_empty()
     }
 
     fn into_message(self) -> String {

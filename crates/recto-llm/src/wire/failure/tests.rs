@@ -84,6 +84,16 @@ fn openai_and_its_relatives() {
         "no_such_endpoint: `http://h/chat` is no address of a model server's interface",
     );
     check(
+        404,
+        r#"{"error":{"message":"No endpoint serves `m` with tools.","code":404}}"#,
+        "refused: the model server refused the request (status 404): No endpoint serves `m` with tools.",
+    );
+    check(
+        404,
+        r#"{"error":{}}"#,
+        "no_such_endpoint: `http://h/chat` is no address of a model server's interface",
+    );
+    check(
         400,
         r#"{"error":{"message":"This model's maximum context length is 4096 tokens.","type":"BadRequestError","param":null,"code":400}}"#,
         "context_overflow: the prompt is larger than the model server's window: \
