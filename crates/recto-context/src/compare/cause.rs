@@ -28,8 +28,11 @@ pub enum ChangeCause {
     MemoryReplaced,
     /// A tool is offered for the first time.
     ToolOffered,
-    /// Old exchanges left, or the mode sends none.
+    /// Old exchanges left.
     HistoryTrimmed,
+    /// The message is another, and the mode sends nothing that was said before. No break: agreement
+    /// is only promised up to it.
+    MessageAlone,
     /// A person took an exchange back.
     ExchangeTakenBack,
     /// A result of the turn had to be shortened.
@@ -58,6 +61,7 @@ impl ChangeCause {
             ChangeCause::MemoryReplaced => "the memory snapshot was replaced",
             ChangeCause::ToolOffered => "a tool is offered for the first time",
             ChangeCause::HistoryTrimmed => "history was trimmed, summarised or expanded",
+            ChangeCause::MessageAlone => "only the message is new: this mode sends no history",
             ChangeCause::ExchangeTakenBack => "an exchange was taken back",
             ChangeCause::ResultShortened => "a tool result was shortened",
             ChangeCause::LayerCut => "a layer was cut to fit the window",
@@ -67,6 +71,11 @@ impl ChangeCause {
             }
             ChangeCause::Unrelated => "the requests do not continue each other",
         }
+    }
+
+    /// Whether the earlier request ended to agree before the place up to which that is promised.
+    pub fn is_break(self) -> bool {
+        !matches!(self, ChangeCause::PicksLeft | ChangeCause::MessageAlone)
     }
 }
 
@@ -195,9 +204,12 @@ fn whole_request_cause(before: &RequestContext, after: &RequestContext) -> Optio
 }
 
 fn conversation_cause(before: &RequestContext, after: &RequestContext) -> ChangeCause {
-    if before.carry.taken_back != after.carry.taken_back {
+    let same_turn = before.sent.id == after.sent.id;
+    if !same_turn && !after.mode.chosen.sends_history() {
+        ChangeCause::MessageAlone
+    } else if before.carry.taken_back != after.carry.taken_back {
         ChangeCause::ExchangeTakenBack
-    } else if was_trimmed(before, after) || !after.mode.chosen.sends_history() {
+    } else if was_trimmed(before, after) {
         ChangeCause::HistoryTrimmed
     } else if before.carry.shortened != after.carry.shortened {
         ChangeCause::ResultShortened

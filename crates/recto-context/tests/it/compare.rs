@@ -385,3 +385,18 @@ fn an_item_that_a_person_added_is_told_as_that() {
     // What came by itself is a change of the workspace.
     assert_eq!(cause(ItemOrigin::Late), ChangeCause::ItemChanged);
 }
+
+#[test]
+fn without_history_another_message_is_no_break() {
+    let catalog = catalog();
+    let minimal = || ModeDecision::new(Mode::Minimal, ModeReason::Configured);
+    let first = AssemblyInputs::new(&catalog, "one").message_id(MessageId(1)).mode(minimal());
+    let first = first.assemble().unwrap();
+    let history = [first.sent.clone(), Arc::new(Message::assistant(2, "ok"))];
+    let second = AssemblyInputs::new(&catalog, "two").message_id(MessageId(3)).mode(minimal());
+    let second = second.history(&history).carry(first.carry.clone()).assemble().unwrap();
+    let change = compare_requests(&first, &second).change.unwrap();
+    assert_eq!((change.layer, change.cause), (Layer::Message, ChangeCause::MessageAlone));
+    assert!(!change.cause.is_break() && !ChangeCause::PicksLeft.is_break());
+    assert!(ChangeCause::HistoryTrimmed.is_break());
+}

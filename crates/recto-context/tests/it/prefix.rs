@@ -124,9 +124,8 @@ fn check_prefix(
             };
             change.item.clone().is_some_and(|id| !known(id)) && (!same_turn || is_asked_for())
         }
-        ChangeCause::HistoryTrimmed => {
-            trims(before) != trims(after) || !after.mode.chosen.sends_history()
-        }
+        ChangeCause::HistoryTrimmed => trims(before) != trims(after),
+        ChangeCause::MessageAlone => !same_turn && !after.mode.chosen.sends_history(),
         // Once sent shortened, a result stays so in the turns to come.
         ChangeCause::ResultShortened => {
             same_turn && before.carry.shortened != after.carry.shortened

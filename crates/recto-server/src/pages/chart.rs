@@ -143,7 +143,7 @@ impl TurnSize {
         let cost = PromptCost::new(request, &outline_request(request).ok()?);
         let is_known = cost.source != CacheSource::Nobody;
         let cause = ChangeCause::deserialize(&request.notes["prefix"]["cause"]).ok();
-        let cause = cause.filter(|cause| *cause != ChangeCause::PicksLeft);
+        let cause = cause.filter(|cause| cause.is_break());
         Some(TurnSize {
             turn: request.turn,
             tokens: u64::from(cost.prompt.get()),
@@ -209,7 +209,7 @@ fn chart(sizes: &[TurnSize]) -> Markup {
                     @let is_dense = sizes.len() > LEAST && number % 5 != 0;
                     text class=[is_dense.then_some("dense")] x=(percent((at as f64 + 0.5) * step)) y="282"
                         text-anchor="middle" {
-                        @if sizes.len() <= LEAST { "turn " } (number)
+                        @if sizes.len() <= LEAST { tspan.dense { "turn " } } (number)
                     }
                 }
             }
@@ -329,5 +329,17 @@ mod tests {
             size(Some(824), Some("history trimmed")).title(),
             "turn 7: 1,450 tokens, 824 cached (57 %), history trimmed"
         );
+    }
+
+    #[test]
+    fn on_a_phone_few_turns_have_their_numbers_alone() {
+        let size = |turn: &str| TurnSize {
+            turn: turn.parse().unwrap(),
+            tokens: 9,
+            cached: None,
+            cause: None,
+        };
+        let drawn = chart(&[size("11"), size("12")]).into_string();
+        assert!(drawn.contains("<tspan class=\"dense\">turn </tspan>11"), "{drawn}");
     }
 }
