@@ -177,6 +177,16 @@ pub(super) fn is_from_browser(headers: &HeaderMap) -> bool {
         || agent.is_some_and(|agent| agent.starts_with(b"Mozilla/"))
 }
 
+/// Whether a browser takes what is sent back for what we sent: on loopback, and by TLS, which
+/// somebody in front of us speaks. There alone it says from which site a request is.
+pub(super) fn is_trustworthy(request: &Request) -> bool {
+    let headers = request.headers();
+    let is_https = headers.get("x-forwarded-proto").is_some_and(|proto| proto == "https");
+    is_https
+        || headers.contains_key(FETCH_SITE)
+        || requested_host(request).is_ok_and(|host| is_loopback(&host))
+}
+
 impl FromStr for AllowedHost {
     type Err = ParseHostError;
 
@@ -238,17 +248,21 @@ fn host_standing(
     allowed: &[AllowedHost],
 ) -> Option<HostStanding> {
     let address = host_address(host.host());
-    let is_loopback = host.host().eq_ignore_ascii_case("localhost")
-        || address.is_some_and(|address| address.is_loopback());
     let is_listed = allowed.iter().any(|allowed| allowed.fits(host));
     let is_our_port = host.port_u16().unwrap_or(80) == local.port();
-    match (is_loopback, is_our_port) {
+    match (is_loopback(host), is_our_port) {
         (true, true) => Some(HostStanding::Loopback),
         (true, false) => is_listed.then_some(HostStanding::Loopback),
         // Nobody can let an address point somewhere else.
         (false, true) if address == Some(local.ip().to_canonical()) => Some(HostStanding::Address),
         (false, _) => is_listed.then_some(HostStanding::Named),
     }
+}
+
+/// Whether a host is this machine, whatever name servers say.
+fn is_loopback(host: &Authority) -> bool {
+    host.host().eq_ignore_ascii_case("localhost")
+        || host_address(host.host()).is_some_and(|address| address.is_loopback())
 }
 
 /// The address that a host is, if it is no name.

@@ -13,7 +13,7 @@ use super::arrival::{RequestArrival, is_from_browser};
 use super::body::{BodyLimits, check_encoding, read_body};
 use super::control::AccessOptions;
 use super::forgery::{FormToken, check_forgery, form_binding};
-use super::headers::set_security_headers;
+use super::headers::{OpenerPolicy, set_security_headers};
 use super::identity::{CallerCredential, CallerIdentity, identify};
 use super::leases::{LeaseEnding, LeaseTerms};
 use super::login::LoginReason;
@@ -46,11 +46,12 @@ pub(crate) async fn guard(
         RouteClass::Page | RouteClass::Public => ProblemForm::of_page(request.headers()),
         RouteClass::Open | RouteClass::Data | RouteClass::Door => ProblemForm::Data,
     };
+    let opener = OpenerPolicy::of_request(&request);
     let mut answer = match admit(&gateway, request).await {
         Ok(admitted) => answer(&gateway, admitted, next).await,
         Err(refusal) => refusal.write(form),
     };
-    set_security_headers(answer.headers_mut());
+    set_security_headers(answer.headers_mut(), opener);
     answer
 }
 

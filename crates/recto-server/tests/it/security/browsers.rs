@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use recto_server::{AccessOptions, ConnectionLimits};
+
 use crate::security::{MESSAGE, outcome};
 use crate::support::TestServer;
 
@@ -140,5 +142,24 @@ async fn every_answer_says_what_a_browser_may_do_with_it() {
         assert_eq!(header("cross-origin-resource-policy"), "same-origin");
         assert_eq!(header("cache-control"), "no-store");
         assert!(!answer.headers().contains_key("access-control-allow-origin"));
+    }
+}
+
+/// A browser complains of the policy where somebody on the way could have written it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_is_kept_from_its_opener_where_a_browser_heeds_it() {
+    let hosts = vec!["recto.example.org".parse().unwrap()];
+    let access = AccessOptions { hosts, ..AccessOptions::default() };
+    let server = TestServer::start_with(access, ConnectionLimits::default()).await;
+    for (header, is_sent) in [
+        (("accept", "*/*"), false),
+        (("x-forwarded-proto", "http"), false),
+        (("x-forwarded-proto", "https"), true),
+        (("sec-fetch-site", "same-origin"), true),
+    ] {
+        let request = server.request("GET", "/login").header("host", "recto.example.org");
+        let answer = request.header(header.0, header.1).send().await.unwrap();
+        let sent = answer.headers().contains_key("cross-origin-opener-policy");
+        assert_eq!(sent, is_sent, "{header:?}");
     }
 }
