@@ -79,7 +79,7 @@ async fn serve(
         services,
     });
     claim.tell_address(&url)?;
-    print(&format!("Recto answers at {url}\n"))?;
+    print(&listen::answer_line(&listener, &url))?;
     if args.open {
         open_in_browser(&url);
     }

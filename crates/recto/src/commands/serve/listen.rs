@@ -74,6 +74,18 @@ impl ListenPlan {
     }
 }
 
+/// What is said once the server answers. Of all addresses of this machine none is known to be the
+/// one that others use, so the one that is named is for who sits here.
+pub(super) fn answer_line(listener: &TcpListener, url: &str) -> String {
+    match listener.local_addr() {
+        Ok(address) if address.ip().is_unspecified() => format!(
+            "Recto answers at {url} on this machine, and at port {} of its addresses elsewhere\n",
+            address.port()
+        ),
+        Ok(_) | Err(_) => format!("Recto answers at {url}\n"),
+    }
+}
+
 /// The address of the web page, as somebody at this machine opens it.
 pub(super) fn page_url(listener: &TcpListener) -> CliResult<String> {
     let address = listener.local_addr().map_err(|error: io::Error| {
@@ -82,5 +94,24 @@ pub(super) fn page_url(listener: &TcpListener) -> CliResult<String> {
     match address.ip().is_unspecified() {
         true => Ok(format!("http://localhost:{}/", address.port())),
         false => Ok(format!("http://{address}/")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_address_for_this_machine_alone_is_told_as_that() {
+        let line = async |address: &str| {
+            let listener = TcpListener::bind(address).await.unwrap();
+            let port = listener.local_addr().unwrap().port().to_string();
+            let url = page_url(&listener).unwrap();
+            answer_line(&listener, &url).replace(&port, "PORT")
+        };
+        assert_eq!(line("127.0.0.1:0").await, "Recto answers at http://127.0.0.1:PORT/\n");
+        let everywhere = "Recto answers at http://localhost:PORT/ on this machine, and at port PORT of its \
+                          addresses elsewhere\n";
+        assert_eq!(line("0.0.0.0:0").await, everywhere);
     }
 }
