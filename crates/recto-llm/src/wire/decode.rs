@@ -258,17 +258,16 @@ impl ReplyDecoder {
             WireDecoder::Anthropic(decoder) => decoder.finish(&mut reply),
             WireDecoder::Embedded(decoder) => decoder.finish(&mut reply),
         }
+        if let Some(guard) = &self.guard {
+            guard.redact(&mut reply);
+        }
         let calls = assign_ids(reply.calls, self.request);
         let finish = match finish {
             FinishReason::Stop if !calls.is_empty() => FinishReason::ToolCalls,
             FinishReason::ToolCalls if calls.is_empty() => FinishReason::Stop,
             finish => finish,
         };
-        let reply = ModelReply { content: reply.content, calls, finish, usage: reply.usage };
-        Ok(match self.guard {
-            Some(guard) => guard.redact(reply),
-            None => reply,
-        })
+        Ok(ModelReply { content: reply.content, calls, finish, usage: reply.usage })
     }
 
     /// Tells what was held back because the key could have followed.

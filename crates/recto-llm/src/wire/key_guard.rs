@@ -4,11 +4,11 @@
 //! shown of them. A reply is told while it comes, so a piece that ends as the key begins is held
 //! back until it is clear what follows. Only the key as it stands is found.
 
-use recto_context::{ContentPart, Opaque, ToolCall};
+use recto_context::{ContentPart, Opaque};
 
 use super::ReplyDelta;
+use super::decode::DecodedReply;
 use crate::api_key::{ApiKey, REDACTED};
-use crate::reply::ModelReply;
 
 /// Shorter keys are made up for servers that need none, and are words of many replies.
 const SHORTEST: usize = 12;
@@ -56,8 +56,9 @@ impl KeyGuard {
         rest
     }
 
-    /// The whole reply without the key.
-    pub(super) fn redact(&self, reply: ModelReply) -> ModelReply {
+    /// Takes the key out of the whole reply, before its calls get ids: two that differed by the key
+    /// alone are one then.
+    pub(super) fn redact(&self, reply: &mut DecodedReply) {
         let redacted = |text: &str| self.key.redact(text);
         let part = |part: ContentPart| match part {
             ContentPart::Text(text) => ContentPart::Text(redacted(&text).into()),
@@ -66,15 +67,11 @@ impl KeyGuard {
             }
             part @ (ContentPart::Image(_) | ContentPart::File(_)) => part,
         };
-        let call = |call: ToolCall| ToolCall {
-            arguments: redacted(&call.arguments).into(),
-            name: redacted(&call.name).into(),
-            ..call
-        };
-        ModelReply {
-            content: reply.content.into_iter().map(part).collect(),
-            calls: reply.calls.into_iter().map(call).collect(),
-            ..reply
+        reply.content = std::mem::take(&mut reply.content).into_iter().map(part).collect();
+        for call in &mut reply.calls {
+            for text in [&mut call.id, &mut call.name, &mut call.arguments] {
+                *text = redacted(text);
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The key goes to its server, and nowhere else.
 
-use recto_llm::{ApiKey, ClientOptions, LlmError, ModelClient, Provider};
+use recto_llm::{ApiKey, ClientOptions, LlmError, ModelClient, Provider, StreamEvent};
 
 use crate::server::{Server, Step, answer, events, open, quick, shown};
 
@@ -57,6 +57,30 @@ async fn the_key_is_in_no_reply_either() {
             "done: It is [secret]. sk"
         ]
     );
+    assert!(!format!("{events:?}").contains("hunter2"), "{events:?}");
+}
+
+/// Promise: `secrets-for-owner-only`
+#[tokio::test]
+async fn the_key_is_in_no_id_of_a_call() {
+    const KEY: &str = "sk-hunter2-and-longer";
+    let call = |index: u32, id: &str| {
+        format!(
+            "{{\"index\":{index},\"id\":\"{id}\",\"function\":{{\"name\":\"f\",\"arguments\":\"{{}}\"}}}}"
+        )
+    };
+    let calls = [call(0, KEY), call(1, "[secret]"), call(2, &format!("call-{KEY}"))].join(",");
+    let choice =
+        format!("{{\"delta\":{{\"tool_calls\":[{calls}]}},\"finish_reason\":\"tool_calls\"}}");
+    let reply = format!("data: {{\"choices\":[{choice}]}}\n\ndata: [DONE]\n\n");
+    let server = Server::play(vec![vec![open(&reply)]]).await;
+    let options =
+        ClientOptions { api_key: Some(ApiKey::new(KEY)), ..server.options(Provider::OpenAi) };
+    let events = events(ModelClient::new(options).unwrap().stream("{}")).await;
+    let Some(Ok(StreamEvent::Done(reply))) = events.last() else { panic!("{events:?}") };
+    let ids: Vec<&str> = reply.calls.iter().map(|call| &*call.id.0).collect();
+    // Without the key two are the same, and one of them gets another.
+    assert!(ids[0] == "[secret]" && ids[1].starts_with("call_") && ids[2] == "call-[secret]");
     assert!(!format!("{events:?}").contains("hunter2"), "{events:?}");
 }
 
