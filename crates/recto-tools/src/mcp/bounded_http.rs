@@ -13,7 +13,7 @@ use futures_util::stream::{self, BoxStream, Stream, StreamExt};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode};
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcError, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcError, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::common::http_header::{
     EVENT_STREAM_MIME_TYPE, HEADER_SESSION_ID, JSON_MIME_TYPE,
@@ -131,6 +131,11 @@ async fn read_answer(
     }
     if kind.starts_with(EVENT_STREAM_MIME_TYPE) {
         let events = SseStream::from_bytes_stream(bounded_events(response.bytes_stream()));
+        let asked = match message {
+            ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
+            _ => None,
+        };
+        let events = events.map(move |event| event.or_else(|error| answer_in_place(error, &asked)));
         return Ok(StreamableHttpPostResponse::Sse(events.boxed(), session));
     }
     let awaits_answer = matches!(message, ClientJsonRpcMessage::Request(_));
@@ -142,14 +147,11 @@ async fn read_answer(
     }
     let body = match (read_body(response).await, message) {
         (Ok(body), _) => body,
-        // The question gets its answer, and the connection stays.
         (
             Err(StreamableHttpError::UnexpectedServerResponse(what)),
             ClientJsonRpcMessage::Request(it),
         ) => {
-            let error = ErrorData::internal_error(what, None);
-            let answer = ServerJsonRpcMessage::error(error, Some(it.id.clone()));
-            return Ok(StreamableHttpPostResponse::Json(answer, session));
+            return Ok(StreamableHttpPostResponse::Json(no_answer(what, it.id.clone()), session));
         }
         (Err(error), _) => return Err(error),
     };
@@ -161,6 +163,22 @@ async fn read_answer(
         Err(_) if !awaits_answer => Ok(StreamableHttpPostResponse::Accepted),
         Err(error) => Err(no_message(format!("its answer is no message: {error}"))),
     }
+}
+
+/// The answer in the place of one that was given up. The question gets it, and the connection stays.
+fn no_answer(what: Cow<'static, str>, asked: RequestId) -> ServerJsonRpcMessage {
+    ServerJsonRpcMessage::error(ErrorData::internal_error(what, None), Some(asked))
+}
+
+/// The same in a stream, for an event that is longer than a message may be.
+fn answer_in_place(error: SseError, asked: &Option<RequestId>) -> Result<Sse, SseError> {
+    let (SseError::Body(cause), Some(asked)) = (&error, asked) else { return Err(error) };
+    let cause = cause.downcast_ref::<StreamableHttpError<reqwest::Error>>();
+    let Some(StreamableHttpError::UnexpectedServerResponse(what)) = cause else {
+        return Err(error);
+    };
+    let answer = serde_json::to_string(&no_answer(what.clone(), asked.clone()));
+    answer.map(|answer| Sse::default().data(answer)).map_err(|_| error)
 }
 
 /// An answer that says that something went wrong: the error that it tells of, or its status.
