@@ -7,9 +7,11 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
+use crate::lock::lock_within;
 use crate::private::private_options;
 
 /// Who may read a file that is made.
@@ -78,8 +80,20 @@ impl NewFile {
             // Only root may give files away; for anyone else they are his own already.
             let _ = fchown(file, Some(old.uid()), Some(old.gid()));
         }
-        file.set_permissions(old.permissions())
+        file.set_permissions(kept_permissions(old))
     }
+}
+
+/// The permissions that a file's new content gets: those of the old one, without running as its
+/// owner or its group, which was meant for what the file was.
+fn kept_permissions(old: &fs::Metadata) -> fs::Permissions {
+    let permissions = old.permissions();
+    #[cfg(unix)]
+    let permissions = {
+        use std::os::unix::fs::PermissionsExt;
+        fs::Permissions::from_mode(permissions.mode() & 0o1777)
+    };
+    permissions
 }
 
 /// Writes a file that can be made anew: it is whole, but a power cut may take it away. A link in
@@ -116,12 +130,33 @@ pub struct FolderClaim {
     _folder: Option<File>,
 }
 
+/// How long a folder is waited for. Whoever changes a file has done it long before.
+const CLAIM_LIMIT: Duration = Duration::from_secs(10);
+
+/// How often a folder that another has claimed is asked for.
+const CLAIM_PAUSE: Duration = Duration::from_millis(5);
+
 impl FolderClaim {
-    /// Waits until nobody else changes files of the folder that this one is in.
-    pub fn take(path: &Path) -> Self {
+    /// Waits until nobody else changes files of the folder that this one is in. Fails where
+    /// another process has it for longer than any change takes.
+    pub fn take(path: &Path) -> io::Result<Self> {
+        Self::take_within(path, CLAIM_LIMIT)
+    }
+
+    fn take_within(path: &Path, limit: Duration) -> io::Result<Self> {
         let target = target(path).unwrap_or_else(|_| path.to_path_buf());
-        let folder = target.parent().and_then(|folder| File::open(folder).ok());
-        FolderClaim { _folder: folder.filter(|folder| folder.lock().is_ok()) }
+        let Some(folder) = target.parent().and_then(|folder| File::open(folder).ok()) else {
+            return Ok(FolderClaim { _folder: None });
+        };
+        match lock_within(&folder, limit, CLAIM_PAUSE) {
+            Ok(true) => Ok(FolderClaim { _folder: Some(folder) }),
+            Ok(false) => {
+                let seconds = limit.as_secs();
+                let what = format!("another process has locked its folder for over {seconds} s");
+                Err(io::Error::new(io::ErrorKind::TimedOut, what))
+            }
+            Err(_) => Ok(FolderClaim { _folder: None }),
+        }
     }
 }
 
@@ -160,13 +195,34 @@ mod tests {
         fs::write(&file, "old").unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
         symlink("real", &link).unwrap();
-        let claim = FolderClaim::take(&link);
+        let claim = FolderClaim::take(&link).unwrap();
         replace(&link, "new").unwrap();
         drop(claim);
         assert_eq!(fs::read_to_string(&file).unwrap(), "new");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
         assert_eq!(names(folder.path()), ["link", "real"]);
+    }
+
+    #[test]
+    fn new_content_does_not_run_as_the_owner_of_the_old() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("tool");
+        fs::write(&file, "old").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o6755)).unwrap();
+        replace(&file, "new").unwrap();
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o755);
+    }
+
+    #[test]
+    fn a_folder_is_not_waited_for_without_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        let claim = FolderClaim::take(&file).unwrap();
+        let refused = FolderClaim::take_within(&file, Duration::from_millis(20)).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::TimedOut);
+        drop(claim);
+        assert!(FolderClaim::take_within(&file, Duration::ZERO).is_ok());
     }
 
     #[test]

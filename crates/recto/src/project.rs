@@ -279,7 +279,10 @@ impl ProjectAnswers {
     ) -> CliResult {
         // Another chat may be answered in this very moment, for a folder of the same name.
         let file = answers_file(home);
-        let claim = FolderClaim::take(&file);
+        let failure = |error: &dyn std::error::Error| {
+            CliFailure::new(format!("cannot keep the answer in {}", file.display())).because(error)
+        };
+        let claim = FolderClaim::take(&file).map_err(|error| failure(&error))?;
         *self = Self::load(home);
         let session = match self.get(project) {
             Some(known) => known.session.clone(),
@@ -287,9 +290,6 @@ impl ProjectAnswers {
         };
         let folder = project.root.to_string_lossy().into_owned();
         self.projects.insert(folder, ProjectAnswer { choice, session });
-        let failure = |error: &dyn std::error::Error| {
-            CliFailure::new(format!("cannot keep the answer in {}", file.display())).because(error)
-        };
         let text = serde_json::to_string_pretty(self).map_err(|error| failure(&error))?;
         create_private_folder(home.path()).map_err(|error| failure(&error))?;
         let written = write_whole(&file, text.as_bytes(), Access::Owner);

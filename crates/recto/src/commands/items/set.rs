@@ -151,7 +151,9 @@ fn write(
     table: IncludeTable<'_>,
     changes: &[(IncludeScope<'_>, Option<IncludeMode>)],
 ) -> CliResult {
-    let _claim = FolderClaim::take(file);
+    let _claim = FolderClaim::take(file).map_err(|error| {
+        CliFailure::new(format!("can't change {}", file.display())).because(&error)
+    })?;
     let sources = setup::sources(home, Vec::new());
     let text = config::read_config_file(&sources).map_err(|problems| {
         CliFailure::new(format!("the config can't be changed\n\n{problems}"))
