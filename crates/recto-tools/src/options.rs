@@ -22,6 +22,9 @@ pub struct ToolOptions {
     /// store. A folder stands for all that is in it, and a file also for what a
     /// database keeps beside it, such as `recto.db-wal`.
     pub protected: Vec<PathBuf>,
+    /// Absolute paths of files that Recto locks. Whoever can read a file can lock it, and keep its
+    /// owner waiting: so programs don't see them.
+    pub locks: Vec<PathBuf>,
     /// The limits of every call.
     pub limits: CallLimits,
     /// When a person is asked.
@@ -53,6 +56,7 @@ impl ToolOptions {
         for server in &mut servers {
             if let ServerTransport::Stdio { sandbox: Some(sandbox), .. } = &mut server.transport {
                 sandbox.protected.extend_from_slice(&guarded);
+                sandbox.locks.extend_from_slice(&self.locks);
             }
         }
         servers
@@ -62,8 +66,12 @@ impl ToolOptions {
     /// tools can write. They are not confined, so nothing that a tool has put there may be run.
     pub(crate) fn server_search_path(&self) -> Option<OsString> {
         let granted = self.programs.grants.values().flat_map(|grants| &grants.write);
-        let writable: Vec<PathBuf> =
-            [&self.workspace].into_iter().chain(granted).map(|path| without_links(path)).collect();
+        let of_servers = self.servers.iter().flat_map(|server| match &server.transport {
+            ServerTransport::Stdio { sandbox: Some(sandbox), .. } => sandbox.write.as_slice(),
+            _ => &[],
+        });
+        let folders = [&self.workspace].into_iter().chain(granted).chain(of_servers);
+        let writable: Vec<PathBuf> = folders.map(|path| without_links(path)).collect();
         let is_safe = |folder: &PathBuf| {
             let folder = without_links(folder);
             !writable.iter().any(|writable| folder.starts_with(writable))
@@ -139,13 +147,19 @@ pub struct Grants {
     pub write: Vec<PathBuf>,
     /// Whether its programs may use the network, where the skill asks for it.
     pub network: NetworkAccess,
-    /// Variables that its programs get, with their values.
-    pub environment: Vec<(String, String)>,
+    /// Variables that its programs get, with their values. One that is not set now may be another
+    /// time, so it is a right as well.
+    pub environment: Vec<(String, Option<String>)>,
 }
 
 impl Grants {
+    /// The variables that are set.
+    pub(crate) fn set_variables(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.environment.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)))
+    }
+
     /// What was granted, each in a few words, without the values of variables.
-    pub(crate) fn describe(&self) -> Vec<String> {
+    pub fn describe(&self) -> Vec<String> {
         let paths = |verb: &str, paths: &[PathBuf]| -> Vec<String> {
             paths.iter().map(|path| format!("{verb} {}", path.display())).collect()
         };
@@ -259,6 +273,8 @@ pub struct ServerSandbox {
     pub network: NetworkAccess,
     /// Absolute paths that it may not write all the same. The toolbox adds what no tool may write.
     pub protected: Vec<PathBuf>,
+    /// Files that it does not see. The toolbox adds what Recto locks.
+    pub locks: Vec<PathBuf>,
 }
 
 /// A secret key that no debug output shows.
@@ -352,34 +368,50 @@ mod tests {
     }
 
     #[test]
+    fn a_variable_that_is_not_set_now_is_a_right_as_well() {
+        let set = ("SET".to_owned(), Some("x".to_owned()));
+        let environment = vec![set, ("UNSET".to_owned(), None)];
+        let grants = Grants { environment, ..Grants::default() };
+        assert_eq!(grants.describe(), ["variable SET", "variable UNSET"]);
+        assert_eq!(grants.set_variables().map(|(name, _)| name).collect::<Vec<_>>(), ["SET"]);
+    }
+
+    #[test]
     fn programs_of_servers_are_not_searched_where_tools_can_write() {
         let mut options = ToolOptions::new("/no/workspace");
         let granted = Grants { write: vec!["/no/granted".into()], ..Grants::default() };
         options.programs.grants.insert("s".to_owned(), granted);
+        let sandbox = ServerSandbox { write: vec!["/no/server".into()], ..Default::default() };
+        options.servers.push(sandboxed(sandbox));
         assert_eq!(options.server_search_path(), None);
-        let path = "/bin:/no/workspace/bin:relative:/no/granted:/no/grantedbin::/usr/bin";
+        let path =
+            "/bin:/no/workspace/bin:relative:/no/granted:/no/grantedbin:/no/server/bin::/usr/bin";
         options.programs.search_path = Some(path.into());
         let safe = options.server_search_path().unwrap();
         assert_eq!(safe, OsString::from("/bin:/no/grantedbin:/usr/bin"));
     }
 
-    #[test]
-    fn a_sandboxed_server_writes_nothing_that_no_tool_may() {
+    fn sandboxed(sandbox: ServerSandbox) -> ServerOptions {
         let transport = ServerTransport::Stdio {
             program: "a".to_owned(),
             arguments: Vec::new(),
             environment: Vec::new(),
             working_dir: None,
-            sandbox: Some(ServerSandbox::default()),
+            sandbox: Some(sandbox),
         };
-        let server = ServerOptions {
+        ServerOptions {
             name: "a".to_owned(),
             transport,
             includes: ServerIncludes { include: IncludeMode::Always, tools: BTreeMap::new() },
             disabled_tools: Vec::new(),
             start_limit: Duration::from_secs(1),
             time_limit: Duration::from_secs(1),
-        };
+        }
+    }
+
+    #[test]
+    fn a_sandboxed_server_writes_nothing_that_no_tool_may() {
+        let server = sandboxed(ServerSandbox::default());
         let mut options = ToolOptions { servers: vec![server], ..ToolOptions::new("/w") };
         options.protected = vec!["/home/config.toml".into()];
         let servers = options.guarded_servers();

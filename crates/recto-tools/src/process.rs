@@ -27,6 +27,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
+use recto_fs::{create_private_folder, private_options};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{sleep, timeout};
@@ -245,6 +246,9 @@ pub(crate) fn is_executable(found: &Metadata) -> bool {
 fn launch_spec(call: &ProgramCall) -> LaunchSpec {
     let Confinement { read, write, execute, hidden, written, network, resources } =
         &call.confinement;
+    if system_view() == SystemView::Own {
+        hidden.iter().for_each(|path| make_lock(path));
+    }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     LaunchSpec {
         nonce: LaunchSpec::nonce(),
@@ -268,6 +272,15 @@ fn launch_spec(call: &ProgramCall) -> LaunchSpec {
         write: write.clone(),
         execute: execute.clone(),
         hidden: hidden.clone(),
+    }
+}
+
+/// Makes a lock that is not there yet: only what is there can be hidden, and a program that runs for
+/// long could lock it as soon as it comes.
+fn make_lock(path: &Path) {
+    // What can't be made here, nobody else makes either.
+    if path.parent().is_some_and(|folder| create_private_folder(folder).is_ok()) {
+        _ = private_options().write(true).create_new(true).open(path);
     }
 }
 

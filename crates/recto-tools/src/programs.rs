@@ -54,6 +54,7 @@ struct ProgramHost {
     workspace: PathBuf,
     /// What the options protect, the folders of skills included.
     protected: Vec<PathBuf>,
+    locks: Vec<PathBuf>,
     limits: CallLimits,
     policy: ToolPolicy,
     options: ProgramOptions,
@@ -65,6 +66,7 @@ impl SkillPrograms {
             launcher,
             workspace: options.workspace.clone(),
             protected: [&*options.protected, &options.programs.skill_folders].concat(),
+            locks: options.locks.clone(),
             limits: options.limits,
             policy: options.policy.clone(),
             options: options.programs.clone(),
@@ -389,6 +391,7 @@ impl ProgramRun {
         Bounds {
             workspace: &self.host.workspace,
             protected,
+            locks: &self.host.locks,
             grants: &self.grants,
             network: self.network(invocation),
             temp,
@@ -410,14 +413,16 @@ impl ProgramRun {
 
     /// The whole environment of a program; its home is a folder of its own.
     fn environment(&self, temp: &Path) -> Vec<(String, String)> {
-        let granted = self.grants.environment.iter().cloned();
+        let granted = self.grants.set_variables().map(|(k, v)| (k.clone(), v.clone()));
         base_environment(&temp.to_string_lossy()).into_iter().chain(granted).collect()
     }
 
     /// The environment as people and records see it: of the variables that a person
     /// granted only the names, because keys are among them.
     fn shown_environment(&self) -> BTreeMap<String, String> {
-        let hidden = |(name, _): &(String, String)| (name.clone(), "…".to_owned());
+        let hidden = |(name, value): &(String, Option<String>)| {
+            (name.clone(), if value.is_some() { "…" } else { "(not set)" }.to_owned())
+        };
         let granted = self.grants.environment.iter().map(hidden);
         base_environment("(a folder of its own)").into_iter().chain(granted).collect()
     }

@@ -61,7 +61,7 @@ pub(crate) use folders::{enter_folder, session_folder};
 pub(crate) use ollama::OllamaModels;
 pub(crate) use program_runtime::ProgramRuntime;
 pub(crate) use search::search_parts;
-pub(crate) use tools::{built_in, toolbox};
+pub(crate) use tools::{built_in, granted_to, toolbox};
 
 /// Loads the config as it holds for the default agent, and tells of what a person
 /// should know about it.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
-use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+use cap_std::fs::{Dir, File, Metadata, OpenOptions, Permissions};
 use recto_context::{Catalog, ContentHash, ItemId, ItemKind, ToolSpec, byte_words};
 use rustix::fs::{Mode, OFlags};
 use serde_json::json;
@@ -269,7 +269,7 @@ fn replace(
     let mut draft = Draft::new(folder)?;
     if let Some(before) = before {
         // While it is still empty, so that nobody reads what they could not read before.
-        draft.file.set_permissions(before.permissions())?;
+        draft.file.set_permissions(kept_permissions(before))?;
     }
     draft.file.write_all(content.as_bytes())?;
     draft.file.sync_all()?;
@@ -277,6 +277,18 @@ fn replace(
         return Ok(());
     }
     draft.take_name(name)
+}
+
+/// The permissions of a file without running as its owner or its group, which was meant for what
+/// it was.
+fn kept_permissions(before: &Metadata) -> Permissions {
+    let permissions = before.permissions();
+    #[cfg(unix)]
+    let permissions = {
+        use cap_std::fs::PermissionsExt as _;
+        Permissions::from_mode(permissions.mode() & 0o1777)
+    };
+    permissions
 }
 
 /// A new file under a name of its own, removed unless it takes another.

@@ -200,6 +200,7 @@ fn spawn_sandboxed(
     let confinement = Bounds {
         workspace: own,
         protected: &sandbox.protected,
+        locks: &sandbox.locks,
         grants: &grants,
         network: sandbox.network,
         temp: own,

@@ -19,7 +19,7 @@ pub(super) struct GrantedSecrets<'a>(Vec<&'a str>);
 
 impl<'a> GrantedSecrets<'a> {
     pub(super) fn from_grants(grants: &'a Grants) -> Self {
-        let secret = grants.environment.iter().filter(|(name, value)| holds_a_secret(name, value));
+        let secret = grants.set_variables().filter(|(name, value)| holds_a_secret(name, value));
         let values = secret.map(|(_, value)| value.trim());
         let mut values: Vec<_> = values.filter(|value| value.chars().count() >= SHORTEST).collect();
         // One may be a part of another.
@@ -74,7 +74,8 @@ mod tests {
     use super::*;
 
     fn grants(values: &[&str]) -> Grants {
-        let environment = values.iter().map(|value| ("X_TOKEN".to_owned(), (*value).to_owned()));
+        let environment =
+            values.iter().map(|value| ("X_TOKEN".to_owned(), Some((*value).to_owned())));
         Grants { environment: environment.collect(), ..Grants::default() }
     }
 
@@ -90,7 +91,7 @@ mod tests {
     #[test]
     fn a_key_under_an_innocent_name_is_hidden() {
         let named = |name: &str, value: &str| {
-            let environment = [(name.to_owned(), value.to_owned())].into();
+            let environment = [(name.to_owned(), Some(value.to_owned()))].into();
             let grants = Grants { environment, ..Grants::default() };
             GrantedSecrets::from_grants(&grants).hide(&format!("it is {value}."))
         };

@@ -116,7 +116,7 @@ fn the_hash_changes_with_all_that_decides() {
     let changes: [(&str, Change); 8] = [
         ("read", |place| place.grants.read.push("/a".into())),
         ("write", |place| place.grants.write.push("/a".into())),
-        ("variable", |place| place.grants.environment.push(("A".to_owned(), "b".to_owned()))),
+        ("variable", |place| place.grants.environment.push(("A".to_owned(), None))),
         ("time", |place| place.options.limits.time_limit += Duration::from_millis(1)),
         ("output", |place| place.options.limits.max_output_bytes += 1),
         ("sandbox", |place| place.options.programs.sandbox = SandboxPolicy::Required),
@@ -183,7 +183,7 @@ async fn a_file_that_would_be_written_is_named_first_and_as_new_or_replaced() {
 #[test]
 fn the_values_of_variables_are_no_part_of_what_is_shown() {
     let mut place = Place::new("");
-    place.grants.environment = vec![("TOKEN".to_owned(), "hunter22".to_owned())];
+    place.grants.environment = vec![("TOKEN".to_owned(), Some("hunter22".to_owned()))];
     let action = place.describe("a.txt");
     assert!(action.detail.contains("TOKEN=…"), "{}", action.detail);
     assert!(!format!("{action:?}").contains("hunter22"));
@@ -192,9 +192,9 @@ fn the_values_of_variables_are_no_part_of_what_is_shown() {
 #[tokio::test]
 async fn a_granted_value_does_not_come_back() {
     let mut place = Place::new("echo \"is $TOKEN\"; echo \"not $TOKEN\" >&2; exit \"${CODE:-0}\"");
-    place.grants.environment = vec![("TOKEN".to_owned(), "hunter22".to_owned())];
+    place.grants.environment = vec![("TOKEN".to_owned(), Some("hunter22".to_owned()))];
     assert_eq!(place.run("a.txt", Consent::ToTool).await, "ok: is …\n[stderr]\nnot …");
-    place.grants.environment.push(("CODE".to_owned(), "3".to_owned()));
+    place.grants.environment.push(("CODE".to_owned(), Some("3".to_owned())));
     let failed = "failed: exit code 3\n[stdout]\nis …\n[stderr]\nnot …";
     assert_eq!(place.run("a.txt", Consent::ToTool).await, failed);
     // What resolves a value may write it, and an error may repeat what was written.

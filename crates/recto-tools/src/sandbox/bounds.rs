@@ -34,10 +34,6 @@ pub(crate) const WHAT_IT_IS: [&str; 11] = [
     ".recto",
 ];
 
-/// What Recto locks while it writes memories. Whoever can read a file can lock it, and keep its
-/// owner waiting.
-const MEMORY_LOCK: &str = "memory/.lock";
-
 /// Entries of one folder that are looked at. What comes after is not writable.
 const MAX_ENTRIES: usize = 4096;
 
@@ -53,6 +49,8 @@ pub(crate) struct Bounds<'a> {
     pub(crate) workspace: &'a Path,
     /// Absolute paths that must stay as they are, whether they are there or not.
     pub(crate) protected: &'a [PathBuf],
+    /// Absolute paths of files that Recto locks, whether they are there or not.
+    pub(crate) locks: &'a [PathBuf],
     /// What a person granted beyond the workspace; its network is not looked at.
     pub(crate) grants: &'a Grants,
     /// Whether the network is asked for and granted.
@@ -99,11 +97,15 @@ impl Bounds<'_> {
             self.allow_changes(&mut found);
         }
         let AllowedPaths { read, write, execute, .. } = found;
+        let can_be_opened =
+            |path: &PathBuf| read.iter().chain(&write).any(|allowed| path.starts_with(allowed));
+        let locks = self.locks.iter().map(|path| without_links(path));
+        let hidden = locks.filter(can_be_opened).collect();
         Confinement {
             read: without_repeats(read),
             write: without_repeats(write),
             execute: without_repeats(execute),
-            hidden: fs::canonicalize(self.workspace.join(MEMORY_LOCK)).into_iter().collect(),
+            hidden: without_repeats(hidden),
             written: self.written,
             network: self.network,
             resources: ResourceLimits::default(),

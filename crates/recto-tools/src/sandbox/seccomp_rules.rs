@@ -8,7 +8,8 @@
 //! through a file that is open for reading only. Where a program has a view of its own,
 //! the mounts hold it back: it changes those of files that it may write, except that
 //! none becomes one that runs as its owner or that everybody writes. Elsewhere it
-//! changes none, and some everyday programs complain.
+//! changes none, and some everyday programs complain. In both views no file is made as
+//! such a one.
 //!
 //! Memory is counted by looking at processes; what can't be seen there is refused.
 
@@ -41,9 +42,11 @@ pub(crate) fn restrict(
 ) -> Result<bool, seccompiler::Error> {
     let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else { return Ok(false) };
     let refused = program(refused(network, landlock, view)?, c::EPERM, arch)?;
-    let missing = program(missing(landlock, view), c::ENOSYS, arch)?;
+    let missing = program(missing(view), c::ENOSYS, arch)?;
     let unsupported = program(unsupported(), c::EOPNOTSUPP, arch)?;
-    let filters = [Some(refused), Some(missing), Some(unsupported), other_numbers(arch)];
+    let pretended = program(pretended()?, SUCCESS, arch)?;
+    let filters =
+        [Some(refused), Some(missing), Some(unsupported), Some(pretended), other_numbers(arch)];
     for filter in filters.into_iter().flatten() {
         match apply_filter(&filter) {
             Ok(()) => {}
@@ -121,22 +124,41 @@ fn refused(
         }
         NetworkAccess::Refused => close_network(&mut rules)?,
     }
+    close_creation(&mut rules)?;
     if landlock.is_none_or(|version| version < KNOWS_TRUNCATE) {
         rules.insert(c::SYS_truncate, vec![]);
-        let bits = |flags: c::c_int| u64::from(flags.unsigned_abs());
         let (mask, truncates) = (bits(c::O_ACCMODE | c::O_TRUNC), bits(c::O_TRUNC));
-        let cut = |flags: u8| rule([masked(flags, mask, truncates)?]);
-        rules.insert(c::SYS_openat, vec![cut(2)?]);
-        #[cfg(target_arch = "x86_64")]
-        rules.insert(c::SYS_open, vec![cut(1)?]);
+        for (call, flags) in OPENING {
+            let cut = rule([masked(*flags, mask, truncates)?])?;
+            rules.entry(*call).or_default().push(cut);
+        }
     }
     Ok(rules)
+}
+
+/// Refuses to make a file that runs as its owner or its group.
+fn close_creation(rules: &mut SyscallRules) -> Result<(), BackendError> {
+    for (call, mode) in MAKING {
+        let refused = RUNS_AS_OWNER.map(|bits| rule([has(*mode, bits)?]));
+        rules.entry(*call).or_default().extend(refused.into_iter().collect::<Result<Vec<_>, _>>()?);
+    }
+    for (call, flags) in OPENING {
+        for makes in [bits(c::O_CREAT), bits(c::O_TMPFILE)] {
+            // The mode follows the flags. Where no file is made it is anything.
+            let refused =
+                RUNS_AS_OWNER.map(|mode| rule([has(*flags, makes)?, has(flags + 1, mode)?]));
+            let refused = refused.into_iter().collect::<Result<Vec<_>, _>>()?;
+            rules.entry(*call).or_default().extend(refused);
+        }
+    }
+    Ok(())
 }
 
 /// Refuses modes by which a file runs as its owner, or is written by everybody.
 fn close_modes(rules: &mut SyscallRules) -> Result<(), BackendError> {
     for (call, mode) in MODES {
-        let refused = [0o4000, 0o2000, 0o002].map(|bits| rule([has(*mode, bits)?]));
+        let [as_owner, as_group] = RUNS_AS_OWNER;
+        let refused = [as_owner, as_group, OTHERS_WRITE].map(|bits| rule([has(*mode, bits)?]));
         rules.insert(*call, refused.into_iter().collect::<Result<_, _>>()?);
     }
     Ok(())
@@ -147,7 +169,6 @@ fn close_modes(rules: &mut SyscallRules) -> Result<(), BackendError> {
 /// pipes larger also what reaches others: a lease on a file, for which whoever opens it has to wait,
 /// and news of what others do in a folder.
 fn close_uncounted(rules: &mut SyscallRules) -> Result<(), BackendError> {
-    let bits = |flags: c::c_int| u64::from(flags.unsigned_abs());
     rules.insert(c::SYS_mmap, vec![rule([has(3, bits(c::MAP_SHARED | c::MAP_ANONYMOUS))?])?]);
     let commands = [c::F_SETPIPE_SZ, c::F_SETLEASE, c::F_NOTIFY];
     let commands = commands.map(|command| rule([is(1, bits(command))?]));
@@ -178,13 +199,19 @@ fn datagram_pairs() -> Result<Vec<SeccompRule>, BackendError> {
 }
 
 /// Calls that are said not to exist, so that programs take the older way.
-fn missing(landlock: Option<u32>, view: SystemView) -> SyscallRules {
-    // `clone3` hides its flags from the filter. A file in memory counts for no
-    // limit and may be executed.
-    let mut calls = vec![c::SYS_clone3, c::SYS_memfd_create, c::SYS_memfd_secret];
-    if landlock.is_none_or(|version| version < KNOWS_TRUNCATE) {
-        calls.push(c::SYS_openat2);
-    }
+fn missing(view: SystemView) -> SyscallRules {
+    // `clone3` and `openat2` hide their flags and modes from the filter. A file in
+    // memory counts for no limit and may be executed. Rules of Landlock are memory that
+    // no process is seen to have; this process has set its own.
+    let mut calls = vec![
+        c::SYS_clone3,
+        c::SYS_openat2,
+        c::SYS_memfd_create,
+        c::SYS_memfd_secret,
+        c::SYS_landlock_create_ruleset,
+        c::SYS_landlock_add_rule,
+        c::SYS_landlock_restrict_self,
+    ];
     if view == SystemView::Shared {
         // A lock on a file that can only be read would keep others from theirs. In a
         // view of its own the program does not see Recto's.
@@ -197,6 +224,13 @@ fn missing(landlock: Option<u32>, view: SystemView) -> SyscallRules {
 /// programs that copy files are used to.
 fn unsupported() -> SyscallRules {
     ATTRIBUTES.iter().map(|call| (*call, vec![])).collect()
+}
+
+/// Calls that are answered as if they had been done: a mask that would let files be written by
+/// everybody. The old one stays. Programs also ask in this way what it is, and go on
+/// with one that does.
+fn pretended() -> Result<SyscallRules, BackendError> {
+    Ok(SyscallRules::from([(c::SYS_umask, vec![rule([masked(0, OTHERS_WRITE, 0)?])?])]))
 }
 
 /// Closes the second set of numbers that calls have on x86-64, all of them.
@@ -213,6 +247,10 @@ fn other_numbers(arch: TargetArch) -> Option<BpfProgram> {
             step(RETURN, 0, SeccompAction::Allow.into()),
         ]
     })
+}
+
+fn bits(flags: c::c_int) -> u64 {
+    u64::from(flags.unsigned_abs())
 }
 
 fn rule<const N: usize>(conditions: [SeccompCondition; N]) -> Result<SeccompRule, BackendError> {
@@ -255,6 +293,34 @@ const OF_OTHERS: &[OfOthers] = &[
     OfOthers { call: c::SYS_sched_setattr, which: None, process: 0, whose: 0 },
     OfOthers { call: c::SYS_sched_setparam, which: None, process: 0, whose: 0 },
     OfOthers { call: c::SYS_sched_setscheduler, which: None, process: 0, whose: 0 },
+];
+
+/// The bits of a mode by which a file runs as its owner, and as its group.
+const RUNS_AS_OWNER: [u64; 2] = [0o4000, 0o2000];
+
+/// The bit of a mode by which everybody writes a file.
+const OTHERS_WRITE: u64 = 0o002;
+
+/// What a call that is not made gives all the same.
+const SUCCESS: c::c_int = 0;
+
+/// Calls that open files, and may make them, with the argument that is their flags.
+const OPENING: &[(c::c_long, u8)] = &[
+    (c::SYS_openat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (c::SYS_open, 1),
+];
+
+/// Calls that make files and folders, with the argument that is their mode.
+const MAKING: &[(c::c_long, u8)] = &[
+    (c::SYS_mkdirat, 2),
+    (c::SYS_mknodat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (c::SYS_mkdir, 1),
+    #[cfg(target_arch = "x86_64")]
+    (c::SYS_mknod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (c::SYS_creat, 1),
 ];
 
 /// Calls that set a mode, with the argument that it is.

@@ -1,6 +1,6 @@
 //! `recto mcp`: the MCP servers whose tools the agent uses, and Recto as one.
 
-mod client;
+pub(super) mod client;
 pub(crate) mod serve;
 
 use std::process::ExitCode;

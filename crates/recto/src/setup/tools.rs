@@ -21,6 +21,9 @@ use crate::config::{
 use crate::home::RectoHome;
 use crate::project::{ProjectAnswers, answers_file};
 
+/// What is locked in a workspace while memories are written.
+const MEMORY_LOCK: &str = "memory/.lock";
+
 /// The tools of the agent: those that Recto brings along, those of skills and
 /// those of MCP servers.
 pub(crate) fn toolbox(home: &RectoHome, settings: &Settings) -> Toolbox {
@@ -73,6 +76,7 @@ fn tool_options(home: &RectoHome, settings: &Settings) -> ToolOptions {
             .chain([cache.clone(), logs.clone()])
             .chain(kept_from_tools(settings))
             .collect(),
+        locks: memory_locks(settings),
         limits: CallLimits {
             max_output_bytes: settings.tools.max_output_bytes as usize,
             time_limit: settings.tools.time_limit,
@@ -116,6 +120,13 @@ fn protected(home: &RectoHome, settings: &Settings) -> Vec<PathBuf> {
     own.into_iter().chain(skills.cloned()).chain(others.cloned()).chain(projects).collect()
 }
 
+/// What is locked while memories are written, of every agent that has a workspace by now.
+fn memory_locks(settings: &Settings) -> Vec<PathBuf> {
+    let workspaces = settings.other_workspaces.iter().chain([&settings.agent.workspace]);
+    let made = workspaces.filter(|workspace| workspace.is_dir());
+    made.map(|workspace| workspace.join(MEMORY_LOCK)).collect()
+}
+
 /// The folders where skills are kept, but for one that has the whole workspace in it.
 fn skill_folders(settings: &Settings) -> impl Iterator<Item = &PathBuf> {
     let folders = [&settings.skills.directory].into_iter().chain(&settings.skills.extra_dirs);
@@ -143,12 +154,13 @@ fn grants(settings: &Settings) -> BTreeMap<String, Grants> {
     granted.map(|item| (item.name.clone(), granted_to(&item.grants))).collect()
 }
 
-fn granted_to(grants: &GrantSettings) -> Grants {
+/// What a skill is given by these settings.
+pub(crate) fn granted_to(grants: &GrantSettings) -> Grants {
     Grants {
         read: grants.read.clone(),
         write: grants.write.clone(),
         network: if grants.network { NetworkAccess::Granted } else { NetworkAccess::Refused },
-        environment: passed_on(&grants.env),
+        environment: grants.env.iter().map(|name| (name.clone(), env::var(name).ok())).collect(),
     }
 }
 
@@ -213,6 +225,7 @@ fn server_sandbox(sandbox: &ServerSandboxSettings) -> ServerSandbox {
         write: sandbox.write.clone(),
         network: if sandbox.network { NetworkAccess::Granted } else { NetworkAccess::Refused },
         protected: Vec::new(),
+        locks: Vec::new(),
     }
 }
 
@@ -343,6 +356,8 @@ mod tests {
         assert_eq!(granted.read, [PathBuf::from("/a")]);
         assert_eq!(granted.write, [PathBuf::from("/r/b")]);
         let names: Vec<&str> = granted.environment.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["PATH"]);
+        // One that is not set may be another time: it is shown to a person as well.
+        assert_eq!(names, ["PATH", "NO_SUCH_VARIABLE"]);
+        assert!(granted.environment[0].1.is_some() && granted.environment[1].1.is_none());
     }
 }

@@ -180,3 +180,14 @@ fn refusing(status: &'static str) -> String {
 fn config(home: &Home) -> String {
     std::fs::read_to_string(home.path("config.toml")).unwrap()
 }
+
+#[test]
+fn a_call_by_hand_says_why_the_server_failed() {
+    let home = Home::with(&[]);
+    let failing = "[mcp.bad]\ncommand = 'sh'\nargs = ['-c', 'echo no berth >&2; exit 3']\n";
+    home.write("config.toml", failing);
+    let run = home.run(&["tools", "run", "bad.look"]);
+    assert_ne!(run.code, 0);
+    assert!(run.err.contains("the MCP server `bad`"), "{}", run.err);
+    assert!(!run.err.contains("there is no tool"), "{}", run.err);
+}

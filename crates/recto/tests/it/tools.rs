@@ -240,6 +240,36 @@ fn a_call_of_a_skill_that_is_known_leaves_its_name_to_whom_it_belongs() {
     assert_eq!(owner(), other);
 }
 
+/// Promise: `trust-follows-content`
+#[test]
+fn what_was_only_seen_to_be_off_stays_off_under_another_name() {
+    for look in [&["tools", "list"][..], &["tools", "check"], &["doctor"]] {
+        let home = home();
+        home.ok(&["tools", "run", "names", "--args", r#"{"path": "notes"}"#]);
+        home.write("workspace/skills/look/tools.json", DECLARED.replace("Fails.", "Fails!"));
+        home.run(look);
+        let (skill, moved) =
+            (home.path("workspace/skills/look"), home.path("workspace/skills/see"));
+        fs::rename(skill, moved).unwrap();
+        home.write("workspace/skills/see/SKILL.md", SKILL.replace("name: look", "name: see"));
+        assert_eq!(tool(&home, "names")["permission"], "off", "{look:?}");
+    }
+}
+
+#[test]
+fn who_trusts_a_skill_is_told_what_the_config_gives_it() {
+    let home = home();
+    home.write(
+        "config.toml",
+        "[items.skill.look]\npermission = 'allow'\nread = ['/usr/share']\nenv = ['NO_SUCH_VARIABLE']\n",
+    );
+    let told = home.ok(&["tools", "trust", "look"]);
+    let rights = "runs without asking, reads /usr/share, variable NO_SUCH_VARIABLE";
+    assert!(told.contains(&format!("the config gives it: {rights}\n")), "{told}");
+    let told = json(&home.ok(&["tools", "trust", "look", "--json"]));
+    assert_eq!(told["rights"][2], "variable NO_SUCH_VARIABLE");
+}
+
 #[test]
 fn a_look_at_the_tools_makes_no_store_and_trusts_nothing() {
     let home = home();

@@ -31,6 +31,16 @@ fn a_call_that_was_stopped_changes_nothing() {
     assert_eq!(write_with(&Stop::default()), [("a".into(), "new".to_owned())]);
 }
 
+#[test]
+fn new_content_does_not_run_as_the_owner_of_the_old() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = Written::with(&[("tool", "old")]);
+    fs::set_permissions(home.path("tool"), fs::Permissions::from_mode(0o6755)).unwrap();
+    let told = home.write("tool", "new", Consent::Unasked);
+    let mode = fs::metadata(home.path("tool")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o755, "{told}");
+}
+
 /// What a call comes to with this consent, in a workspace with these files.
 struct Written(tempfile::TempDir);
 

@@ -39,6 +39,7 @@ impl Disk {
         let confinement = Bounds {
             workspace: &self.path("workspace"),
             protected: &self.paths(&given.protected),
+            locks: &self.paths(&given.locks),
             grants: &Grants {
                 read: self.paths(&given.read),
                 write: self.paths(&given.write),
@@ -53,7 +54,8 @@ impl Disk {
             written: WrittenPrograms::Refused,
         }
         .confinement();
-        let Confinement { read, write, execute, .. } = confinement;
+        let Confinement { read, write, execute, hidden, .. } = confinement;
+        assert_eq!(hidden, self.paths(&given.hidden));
         let mut text = String::new();
         for (kind, paths) in [("read", read), ("write", write), ("execute", execute)] {
             let here = self.path("");
@@ -68,6 +70,8 @@ impl Disk {
 #[derive(Default)]
 struct Given {
     protected: Vec<&'static str>,
+    locks: Vec<&'static str>,
+    hidden: Vec<&'static str>,
     read: Vec<&'static str>,
     write: Vec<&'static str>,
     program: String,
@@ -84,6 +88,26 @@ fn a_program_that_only_reads_writes_its_own_folder_alone() {
             given.write = vec!["granted"];
             given.extra_write = vec!["workspace/new.txt"];
             given.reads_only = true;
+        },
+        &expect![[r#"
+            read: granted workspace
+            write: temp
+            execute: 
+        "#]],
+    );
+}
+
+#[test]
+fn what_recto_locks_is_hidden_wherever_it_could_be_opened() {
+    let disk = Disk::with(&["granted/other/memory/.lock", "elsewhere/memory/.lock"]);
+    symlink(disk.path("granted/other"), disk.path("linked")).unwrap();
+    disk.check(
+        |given| {
+            given.read = vec!["granted"];
+            // The first is not there yet, and the last is out of reach.
+            given.locks =
+                vec!["workspace/memory/.lock", "linked/memory/.lock", "elsewhere/memory/.lock"];
+            given.hidden = vec!["granted/other/memory/.lock", "workspace/memory/.lock"];
         },
         &expect![[r#"
             read: granted workspace

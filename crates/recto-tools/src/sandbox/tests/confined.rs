@@ -38,6 +38,7 @@ impl Place {
         let bounds = Bounds {
             workspace: &self.path("workspace"),
             protected: &[],
+            locks: &[],
             grants: &Grants::default(),
             network,
             temp: &self.path("temp"),
@@ -164,6 +165,43 @@ fn without_a_view_of_its_own_modes_owners_and_times_stay() {
         }
         // Whoever can read a file could lock it, and keep others waiting.
         assert!(file.try_lock().is_err());
+    });
+}
+
+/// Promise: `no-file-for-everybody`
+#[test]
+fn no_file_is_made_that_everybody_writes_or_that_runs_as_its_owner() {
+    use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, mkdirat, mknodat, open, openat2};
+    let place = Place::new();
+    let notes = place.path("workspace/notes");
+    rustix::process::umask(Mode::WGRP | Mode::WOTH);
+    confined(place.spec(NetworkAccess::Refused), move || {
+        // It is as if that had been done.
+        assert_eq!(rustix::process::umask(Mode::empty()), Mode::empty());
+        let mode =
+            |name: &str| fs::metadata(notes.join(name)).unwrap().permissions().mode() & 0o7777;
+        let flags = OFlags::CREATE | OFlags::WRONLY;
+        open(notes.join("file"), flags, Mode::from_raw_mode(0o666)).unwrap();
+        mkdirat(CWD, notes.join("folder"), Mode::from_raw_mode(0o777)).unwrap();
+        assert_eq!((mode("file"), mode("folder")), (0o644, 0o755));
+        let refused = Some(rustix::io::Errno::PERM);
+        let new = notes.join("new");
+        for bits in [0o4755, 0o2755, 0o6777] {
+            let bits = Mode::from_raw_mode(bits);
+            assert_eq!(open(&new, flags, bits).err(), refused);
+            assert_eq!(open(&notes, OFlags::TMPFILE | OFlags::RDWR, bits).err(), refused);
+            assert_eq!(mkdirat(CWD, &new, bits).err(), refused);
+            assert_eq!(mknodat(CWD, &new, FileType::RegularFile, bits, 0).err(), refused);
+        }
+        // Nobody could see what it is to make.
+        let hidden = openat2(CWD, &new, flags, Mode::RUSR, ResolveFlags::empty());
+        assert_eq!(hidden.err(), Some(rustix::io::Errno::NOSYS));
+        // Where nothing is made, what stands in the place of the mode says nothing.
+        open(notes.join("file"), OFlags::RDONLY, Mode::from_raw_mode(0o6777)).unwrap();
+        // A stricter mask is the program's own affair.
+        rustix::process::umask(Mode::RWXG | Mode::RWXO);
+        open(notes.join("own"), flags, Mode::from_raw_mode(0o666)).unwrap();
+        assert_eq!(mode("own"), 0o600);
     });
 }
 

@@ -169,7 +169,7 @@ fn failure(error: &ServerError) -> CliFailure {
 }
 
 /// The failure for people, with what the server last wrote.
-fn failure_with_words(error: &ServerError) -> CliFailure {
+pub(in crate::commands) fn failure_with_words(error: &ServerError) -> CliFailure {
     let wrote = match error.stderr.trim() {
         "" => return failure(error),
         wrote => tame_lines(wrote).replace('\n', "\n    "),

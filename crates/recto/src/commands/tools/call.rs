@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use recto_agent::{TrustRows, add_tools, other_agents, runnable_tools};
+use recto_agent::{TrustRows, add_tools, bare_item_name, other_agents, runnable_tools};
 use recto_context::{CallId, Catalog, Skill, ToolCall, ToolSpec};
 use recto_store::Moment;
 use recto_tools::{
@@ -23,6 +23,7 @@ use crate::cli::CallArgs;
 use crate::commands::context::existing_store;
 use crate::commands::items::entry::{self, ItemMatch};
 use crate::commands::items::{self, ItemView};
+use crate::commands::mcp::client::failure_with_words;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
@@ -106,7 +107,10 @@ impl ToolTrial {
             let others = other_agents(&view.snapshot.sub_agents, own);
             add_tools(&mut view.catalog, &built_in, &others, &tools.servers().tools());
         }
-        let id = items::find(&view, &view.entries(), &args.name)?.id.clone();
+        let id = match items::find(&view, &view.entries(), &args.name) {
+            Ok(entry) => entry.id.clone(),
+            Err(none) => return Err(failed_server(&tools, &args.name).unwrap_or(none)),
+        };
         let spec = view.catalog.all_tools().find(|spec| spec.id == id).cloned();
         let Some(spec) = spec else {
             return Err(CliFailure::no_such("tool", &args.name));
@@ -205,6 +209,15 @@ impl ToolTrial {
         let mut results = Box::pin(self.tools.run_each(calls, &permits, offered, &self.context));
         results.next().await.map(|(_, result)| result)
     }
+}
+
+/// Why the server of a tool did not say whether it has that.
+fn failed_server(tools: &Toolbox, name: &str) -> Option<CliFailure> {
+    let (server, _) = bare_item_name(name).split_once('.')?;
+    let known = tools.servers().status().into_iter().find(|known| *known.name == *server)?;
+    let unknown = known.tools.is_none();
+    let error = known.trouble.or(known.last_failure.map(|failure| failure.error));
+    error.filter(|_| unknown).map(|error| failure_with_words(&error))
 }
 
 /// The skill that brings a tool.

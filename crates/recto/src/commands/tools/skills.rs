@@ -1,7 +1,8 @@
 //! Skills that declare tools: whether they are as they were when a person last
 //! looked at them, and what they ask for.
 //!
-//! Nothing is remembered here: that is for those who run a tool, or were told to.
+//! What is off is remembered wherever it is seen, so that it stays off under another name. All else
+//! is for those who run a tool, or were told to.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,10 +11,11 @@ use std::sync::Arc;
 
 use recto_agent::{SkillIdentity, SkillOrigin, SkillStanding, TrustRecords, TrustRows};
 use recto_context::{Catalog, ContentSource, Skill};
-use recto_tools::{TrustedSkills, trust_hash};
+use recto_store::Moment;
+use recto_tools::{ToolPermission, TrustedSkills, trust_hash};
 use serde_json::Value;
 
-use crate::config::{GrantSettings, ItemKind, Settings};
+use crate::config::{GrantSettings, ItemKind, ItemSettings, Settings};
 use crate::failure::CliResult;
 use crate::remedy_words::with_command;
 use crate::setup;
@@ -59,6 +61,16 @@ impl DeclaringSkill {
         executions.iter().any(|execution| execution["network"] == true)
     }
 
+    /// The rights that the config gives to its name, each in a few words.
+    pub(in crate::commands) fn configured_rights(&self, settings: &Settings) -> Vec<String> {
+        let is_own =
+            |item: &&ItemSettings| item.kind == ItemKind::Skill && *item.name == *self.name;
+        let permission = settings.items.iter().find(is_own).and_then(|item| item.permission);
+        let free =
+            (permission == Some(ToolPermission::Allow)).then(|| "runs without asking".to_owned());
+        free.into_iter().chain(setup::granted_to(&self.grants(settings)).describe()).collect()
+    }
+
     /// The rights that the config grants it.
     pub(in crate::commands) fn grants(&self, settings: &Settings) -> GrantSettings {
         let own = settings
@@ -98,7 +110,27 @@ pub(in crate::commands) async fn declaring(
         };
         DeclaringSkill { name, folder, trust, unstored }
     };
-    Ok(declaring.into_iter().map(with_trust).collect())
+    let declaring: Vec<DeclaringSkill> = declaring.into_iter().map(with_trust).collect();
+    remember_off(settings, &declaring).await;
+    Ok(declaring)
+}
+
+/// Stores which skills are off. Where that fails, they are off all the same.
+async fn remember_off(settings: &Settings, declaring: &[DeclaringSkill]) {
+    let is_off = |skill: &&DeclaringSkill| match &skill.trust {
+        SkillTrust::Known(_, standing) => standing.look().is_none(),
+        SkillTrust::Unreadable(_) => false,
+    };
+    let rows = declaring.iter().filter(is_off).filter_map(|skill| skill.unstored.clone());
+    let rows: Vec<TrustRows> = rows.collect();
+    // Looking must not make a store.
+    if rows.is_empty() || !setup::has_store(settings) {
+        return;
+    }
+    let Ok(store) = setup::store(settings) else { return };
+    for TrustRows { rows, update } in rows {
+        _ = store.trust(&settings.agent.name, rows, update, Moment::now()).await;
+    }
 }
 
 /// The skills whose programs may run, as those who run them know them.

@@ -39,10 +39,11 @@ pub(super) fn run(view: &ItemView, name: &str, as_json: bool) -> CliResult {
         store.trust(agent, rows, update, Moment::now()).await?;
         let paths = || files.iter().map(|file| &file.path).collect::<Vec<_>>();
         let (name, sum) = (&*skill.name, identity.files.to_string());
+        let rights = skill.configured_rights(&view.settings);
         print_as(
             as_json,
-            || json!({"skill": name, "was": was, "hash": sum, "files": paths()}),
-            || describe_trust(skill, was, &files),
+            || json!({"skill": name, "was": was, "hash": sum, "files": paths(), "rights": rights}),
+            || describe_trust(skill, was, &files, &rights),
         )
     })
 }
@@ -110,7 +111,12 @@ fn deciding(path: PathBuf) -> TrustedFile {
     }
 }
 
-fn describe_trust(skill: &DeclaringSkill, was: &str, files: &[TrustedFile]) -> String {
+fn describe_trust(
+    skill: &DeclaringSkill,
+    was: &str,
+    files: &[TrustedFile],
+    rights: &[String],
+) -> String {
     let mut page = format!("skill {} ({was}) is trusted as it is now:\n", tame(&skill.name));
     for file in files {
         let changed = match file.changed.and_then(|time| time.try_into().ok()) {
@@ -119,6 +125,9 @@ fn describe_trust(skill: &DeclaringSkill, was: &str, files: &[TrustedFile]) -> S
         };
         let path = tame(&file.path.to_string_lossy());
         page.push_str(&format!("  {path} ({}{changed})\n", byte_words(file.bytes)));
+    }
+    if !rights.is_empty() {
+        page.push_str(&format!("the config gives it: {}\n", tame(&rights.join(", "))));
     }
     page
 }

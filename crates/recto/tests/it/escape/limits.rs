@@ -69,6 +69,10 @@ fn memory_that_nobody_would_count_is_not_had() {
     let file =
         format!("$n = 'x'; syscall({call}, $n, 0) == -1 and die \"tried: $!\"; print 'made';");
     Attempt::perl(&file).prints("made").told("Function not implemented").is_stopped();
+    // Rules of Landlock, of which a ruleset holds tens of thousands.
+    let rules =
+        "$a = pack('Q', 1); syscall(444, $a, 8, 0) == -1 and die \"tried: $!\"; print 'made';";
+    Attempt::perl(rules).prints("made").told("Function not implemented").is_stopped();
     // A socket that holds more than others, in either direction.
     for size in ["SO_SNDBUF", "SO_RCVBUF"] {
         let socket = format!(

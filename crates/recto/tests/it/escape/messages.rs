@@ -63,27 +63,78 @@ fn nobody_of_a_user_or_a_group_has_to_stand_back() {
     }
 }
 
+/// What Recto locks while it writes memories.
+const LOCK: &str = "WORKSPACE/memory/.lock";
+
+/// Code that has a lock as soon as it is there, tells so in a folder, and keeps it.
+fn locking(lock: &str, folder: &str) -> String {
+    format!(
+        "open(G, '>', '{folder}/begun'); close G; \
+         select(undef, undef, undef, 0.005) until -e '{lock}'; \
+         open(F, '<', '{lock}') or die \"$!\"; flock(F, 6) or print \"tried: $!\"; \
+         open(G, '>', '{folder}/ready'); close G; \
+         select(undef, undef, undef, 0.005) until -e '{folder}/go';"
+    )
+}
+
+/// Whether a lock can be had while something runs that tries to keep it.
+fn is_free(place: &Place, mut command: Command, lock: &str, folder: &str) -> bool {
+    let folder = place.path(folder);
+    let mut running = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until("the program begins", || folder.join("begun").exists());
+    // As Recto would, for the first memory.
+    let lock = place.path(lock);
+    fs::create_dir_all(lock.parent().unwrap()).unwrap();
+    let lock = fs::OpenOptions::new().append(true).create(true).open(lock).unwrap();
+    wait_until("the program has tried", || folder.join("ready").exists());
+    let is_free = lock.try_lock().is_ok();
+    fs::write(folder.join("go"), "").unwrap();
+    running.wait().unwrap();
+    is_free
+}
+
 /// Promise: `a-lock-is-its-owners`
 #[test]
 fn what_recto_locks_is_not_locked_by_a_program() {
-    let code = "open(F, '<', 'memory/.lock') or die \"$!\"; \
-                flock(F, 6) or print \"tried: $!\"; open(G, '>', 'notes/ready'); close G; \
-                select(undef, undef, undef, 0.005) until -e 'notes/go';";
-    let attempt = Attempt::perl(code);
-    let is_free = |command: &dyn Fn(&Place) -> Command| {
-        let place = attempt.place();
-        place.home.write("workspace/memory/.lock", "");
-        let mut command = command(&place);
-        let mut running = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        wait_until("the program has tried", || place.path("WORKSPACE/notes/ready").exists());
-        let lock = fs::File::open(place.path("WORKSPACE/memory/.lock")).unwrap();
-        let is_free = lock.try_lock().is_ok();
-        fs::write(place.path("WORKSPACE/notes/go"), "").unwrap();
-        running.wait().unwrap();
-        is_free
+    let notes = "WORKSPACE/notes";
+    for (lock, is_there) in [(LOCK, true), (LOCK, false), ("OUTSIDE/other/memory/.lock", false)] {
+        let attempt = Attempt::perl(&locking(lock, notes)).config(
+            "items.skill.harm.read = ['OUTSIDE/other']\n\
+             [agents.first]\n[agents.second]\nworkspace = 'OUTSIDE/other'\n",
+        );
+        let place = || {
+            let place = attempt.place();
+            place.home.write("../outside/other/notes.md", "");
+            if is_there {
+                place.home.write("workspace/memory/.lock", "");
+            }
+            place
+        };
+        let direct = place();
+        let control = attempt.control(&direct);
+        assert!(!is_free(&direct, control, lock, notes), "no real attempt: {lock}");
+        let place = place();
+        let tool = attempt.tool(&place);
+        assert!(is_free(&place, tool, lock, notes), "{lock}, {is_there}");
+        note_attempt();
+    }
+}
+
+/// Promise: `a-lock-is-its-owners`
+#[test]
+fn what_recto_locks_is_not_locked_by_a_server_either() {
+    let code = locking(LOCK, "OUTSIDE");
+    let checked = |sandbox: &str| {
+        let config = format!(
+            "[mcp.x]\ncommand = 'perl'\nargs = ['-e', \"\"\"{}\"\"\"]\nstart_limit = 60\n{sandbox}",
+            code.replace('\\', "\\\\").replace('"', "\\\"")
+        );
+        let place = Attempt::of(&["true"]).config(&config).place();
+        let command = place.home.command(&["mcp", "check", "x"]);
+        is_free(&place, command, LOCK, "OUTSIDE")
     };
-    assert!(!is_free(&|place| attempt.control(place)), "no real attempt");
-    assert!(is_free(&|place| attempt.tool(place)));
+    assert!(!checked(""), "no real attempt");
+    assert!(checked("sandbox = true\nread = ['WORKSPACE']\nwrite = ['OUTSIDE']\n"));
     note_attempt();
 }
 

@@ -67,6 +67,7 @@ fn the_folder_that_holds_what_is_protected_keeps_its_mode() {
     Attempt::perl(code).changes("WORKSPACE").told("tried: ").is_stopped();
 }
 
+/// Promise: `no-file-for-everybody`
 #[test]
 fn no_file_becomes_one_that_everybody_writes_or_that_runs_as_its_owner() {
     for mode in ["0666", "04755", "02755"] {
@@ -77,5 +78,53 @@ fn no_file_becomes_one_that_everybody_writes_or_that_runs_as_its_owner() {
             let attempt = Attempt::perl(&code).changes("WORKSPACE/notes/a.txt");
             attempt.told(NOT_PERMITTED).is_stopped();
         }
+    }
+}
+
+/// Makes `notes/new` as a file or folder that everybody writes, or that runs as its owner.
+#[track_caller]
+fn is_not_made(make: &str) {
+    let code = format!("use Fcntl; umask(0); $n = 'notes/new'; ({make}) or print \"tried: $!\";");
+    let attempt = Attempt::perl(&code);
+    let is_open = |place: &Place| {
+        let mode = place.state("WORKSPACE/notes/new").map(|(mode, _)| mode);
+        mode.is_some_and(|mode| mode & 0o6002 != 0)
+    };
+    let place = attempt.place();
+    let text = attempt.run(&place);
+    assert!(!is_open(&place), "harm was done, {make}: {text}");
+    let place = attempt.place();
+    attempt.control(&place).output().unwrap();
+    assert!(is_open(&place), "no real attempt, {make}");
+    note_attempt();
+}
+
+/// Promise: `no-file-for-everybody`
+#[test]
+fn no_file_is_made_that_everybody_writes_or_that_runs_as_its_owner() {
+    for mode in ["0666", "04755", "02755", "06777"] {
+        is_not_made(&format!("sysopen(F, $n, O_CREAT | O_WRONLY, {mode})"));
+    }
+    for mode in ["0777", "07777"] {
+        is_not_made(&format!("mkdir($n, {mode})"));
+    }
+}
+
+/// Promise: `no-file-for-everybody`
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[test]
+fn no_rare_call_makes_such_a_file_either() {
+    let mknodat = if cfg!(target_arch = "x86_64") { 259 } else { 33 };
+    for mode in ["0100666", "0104777", "0106777"] {
+        is_not_made(&format!("syscall({mknodat}, -100, $n, {mode}, 0) == 0"));
+        is_not_made(&format!(
+            "$h = pack('Q3', 0101, {mode} & 07777, 0), syscall(437, -100, $n, $h, 24) != -1"
+        ));
+    }
+    if cfg!(target_arch = "x86_64") {
+        is_not_made("syscall(133, $n, 0106777, 0) == 0");
+        is_not_made("syscall(83, $n, 07777) == 0");
+        is_not_made("syscall(85, $n, 04777) != -1");
+        is_not_made("syscall(2, $n, 0101, 04777) != -1");
     }
 }
