@@ -1,5 +1,5 @@
 //! Texts as vectors, for clients that keep an index of their own: by the encoder with which the
-//! agent searches. Nothing of it is kept.
+//! agent searches, as it was published. Nothing of it is kept.
 
 use recto_search::{DIMENSIONS, Embedding, Encoder, EncoderSource};
 
@@ -25,7 +25,7 @@ impl Agent {
     /// that of its folder.
     pub fn chosen_encoder(&self) -> Option<String> {
         match self.searcher().encoder_source()? {
-            EncoderSource::BuiltIn(_) => None,
+            EncoderSource::BuiltIn(_) | EncoderSource::Published(_) => None,
             EncoderSource::Chosen(folder) => {
                 Some(folder.file_name().unwrap_or_default().to_string_lossy().into_owned())
             }
@@ -44,7 +44,7 @@ impl Agent {
     /// The vectors of texts, in their order.
     pub async fn embed(&self, actor: &Actor, texts: Vec<String>) -> AgentResult<Vec<EmbeddedText>> {
         actor.must_have(Right::Talk)?;
-        let encoder = self.searcher().encoder().await.map_err(AgentError::NoEmbedding)?;
+        let encoder = self.searcher().published_encoder().await.map_err(AgentError::NoEmbedding)?;
         let embedded = tokio::task::spawn_blocking(move || encode_texts(&encoder, &texts)).await;
         embedded.map_err(|error| AgentError::Fault { what: error.to_string() })
     }

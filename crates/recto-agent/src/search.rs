@@ -287,6 +287,11 @@ impl Searcher {
         self.0.encoder.as_ref().ok_or(WordsOnlyReason::NoModel)?.get().await
     }
 
+    /// The encoder as it was published, loaded if need be.
+    pub(crate) async fn published_encoder(&self) -> Result<Encoder, WordsOnlyReason> {
+        self.0.encoder.as_ref().ok_or(WordsOnlyReason::NoModel)?.as_published().get().await
+    }
+
     /// Whether a person should know what a search rests on: while vectors are on
     /// their way, and once when they can't be had though there is a model.
     pub(crate) fn should_tell(&self, how: &RankingBasis) -> bool {

@@ -7,12 +7,14 @@
 //!      ─► their mean, as a direction        embedding
 //! ```
 //!
-//! Of all-MiniLM-L6-v2 all is known (`shape`); what another encoder is, its own files say
-//! (`config`), and what its cosines mean is measured when it is loaded.
+//! Of all-MiniLM-L6-v2 all is known (`shape`), and it has learnt more of requests than its makers
+//! taught it (`adapter`); what another encoder is, its own files say (`config`), and what its
+//! cosines mean is measured when it is loaded.
 //!
 //! A text has the same vector, bit for bit, alone or among others, on one thread
 //! or many. Nothing is kept between calls but room to work in.
 
+mod adapter;
 mod attention;
 mod config;
 mod embedding;
@@ -39,6 +41,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use sha2::{Digest, Sha256};
 
 use crate::space::{CosineScale, VectorSpace};
+use adapter::EncoderAdapter;
 use config::EncoderConfig;
 pub use embedding::{DIMENSIONS, Embedding};
 pub use error::EncoderError;
@@ -92,8 +95,10 @@ pub struct EncoderFiles {
 /// Where an encoder is loaded from.
 #[derive(Debug, Clone)]
 pub enum EncoderSource {
-    /// All-MiniLM-L6-v2, from its files.
+    /// All-MiniLM-L6-v2 with what it has learnt of requests, from its files.
     BuiltIn(EncoderFiles),
+    /// All-MiniLM-L6-v2 as it was published, from its files.
+    Published(EncoderFiles),
     /// An encoder that a person has chosen, from the folder that it was saved in.
     Chosen(PathBuf),
 }
@@ -109,10 +114,11 @@ impl EncoderSource {
     ///
     /// # Errors
     ///
-    /// As [`Encoder::load`] and [`Encoder::load_folder`].
+    /// As [`Encoder::load`], [`Encoder::load_published`] and [`Encoder::load_folder`].
     pub fn load(&self) -> Result<Encoder, EncoderError> {
         match self {
             EncoderSource::BuiltIn(files) => Encoder::load(files),
+            EncoderSource::Published(files) => Encoder::load_published(files),
             EncoderSource::Chosen(folder) => Encoder::load_folder(folder),
         }
     }
@@ -120,7 +126,9 @@ impl EncoderSource {
     /// The files that it is loaded from, whether or not they are there.
     pub fn files(&self) -> Vec<PathBuf> {
         match self {
-            EncoderSource::BuiltIn(files) => vec![files.weights.clone(), files.tokenizer.clone()],
+            EncoderSource::BuiltIn(files) | EncoderSource::Published(files) => {
+                vec![files.weights.clone(), files.tokenizer.clone()]
+            }
             EncoderSource::Chosen(folder) => {
                 CHOSEN_FILES.iter().map(|file| folder.join(file)).collect()
             }
@@ -149,7 +157,10 @@ struct LoadedEncoder {
 
 impl Encoder {
     /// The name of the built-in encoder.
-    pub const NAME: &str = "all-MiniLM-L6-v2/int8-1";
+    pub const NAME: &str = "all-MiniLM-L6-v2/recto-1";
+
+    /// The name of all-MiniLM-L6-v2 as it was published.
+    const PUBLISHED: &str = "all-MiniLM-L6-v2/int8-1";
 
     /// Reads and checks the files of the built-in encoder. Takes about a tenth of a second.
     ///
@@ -158,24 +169,20 @@ impl Encoder {
     /// When a file is missing, can't be read, is damaged, or is another than the one
     /// whose checksum is given.
     pub fn load(files: &EncoderFiles) -> Result<Encoder, EncoderError> {
-        let sha256 = files.sha256.as_ref();
-        let tokenizer_sum = sha256.map(|[_, sum]| sum);
-        let config = EncoderConfig::minilm();
-        let (weights, tokenizer, sum) = thread::scope(|scope| {
-            let sum = sha256.map(|_| scope.spawn(|| sum(&files.weights)));
-            let tokenizer = scope
-                .spawn(|| WordPieceTokenizer::load(&files.tokenizer, &config.shape, tokenizer_sum));
-            let weights = EncoderWeights::load(&files.weights, config.shape.clone());
-            let tokenizer = tokenizer.join().unwrap_or_else(|panic| resume_unwind(panic));
-            let sum = sum.map(|sum| sum.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            (weights, tokenizer, sum.transpose())
-        });
-        // What is wrong with a file says more than that its checksum is.
-        let (weights, tokenizer, sum) = (weights?, tokenizer?, sum?);
-        if sum != sha256.map(|[sum, _]| *sum) {
-            return Err(EncoderError::Swapped { path: files.weights.clone() });
-        }
-        let loaded = LoadedEncoder::new(Encoder::NAME.into(), config, tokenizer, weights);
+        let adapter = EncoderAdapter::built_in();
+        let loaded = load_minilm(files, Encoder::NAME, Some(&adapter))?;
+        Ok(Encoder(Arc::new(loaded)))
+    }
+
+    /// The same for the model as it was published, whose vectors other programs know. All that
+    /// the search knows of its vectors is how large their cosines are.
+    ///
+    /// # Errors
+    ///
+    /// As [`Encoder::load`].
+    pub fn load_published(files: &EncoderFiles) -> Result<Encoder, EncoderError> {
+        let mut loaded = load_minilm(files, Encoder::PUBLISHED, None)?;
+        loaded.space = VectorSpace::with_scale(CosineScale::BUILT_IN);
         Ok(Encoder(Arc::new(loaded)))
     }
 
@@ -267,14 +274,44 @@ impl fmt::Debug for Encoder {
     }
 }
 
+/// Reads all-MiniLM-L6-v2, and adds what an adapter has for it.
+fn load_minilm(
+    files: &EncoderFiles,
+    name: &str,
+    adapter: Option<&EncoderAdapter>,
+) -> Result<LoadedEncoder, EncoderError> {
+    let sha256 = files.sha256.as_ref();
+    let tokenizer_sum = sha256.map(|[_, sum]| sum);
+    let config = EncoderConfig::minilm();
+    let (weights, tokenizer, sum) = thread::scope(|scope| {
+        let sum = sha256.map(|_| scope.spawn(|| sum(&files.weights)));
+        let tokenizer = scope
+            .spawn(|| WordPieceTokenizer::load(&files.tokenizer, &config.shape, tokenizer_sum));
+        let weights = EncoderWeights::load(&files.weights, config.shape.clone(), adapter);
+        let tokenizer = tokenizer.join().unwrap_or_else(|panic| resume_unwind(panic));
+        let sum = sum.map(|sum| sum.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        (weights, tokenizer, sum.transpose())
+    });
+    // What is wrong with a file says more than that its checksum is.
+    let (weights, tokenizer, sum) = (weights?, tokenizer?, sum?);
+    if sum != sha256.map(|[sum, _]| *sum) {
+        return Err(EncoderError::Swapped { path: files.weights.clone() });
+    }
+    Ok(LoadedEncoder::new(name.into(), config, tokenizer, weights))
+}
+
 /// Reads an encoder with all that its own files say of it.
 fn load_chosen(folder: &Path) -> Result<Encoder, EncoderError> {
     let config = EncoderConfig::read(folder)?;
     let (weights_file, tokenizer_file) =
         (folder.join("model.safetensors"), folder.join("tokenizer.json"));
+    if config == EncoderConfig::minilm() && sum(&weights_file)? == MINILM_WEIGHTS {
+        let (weights, tokenizer) = (weights_file, tokenizer_file);
+        return Encoder::load(&EncoderFiles { weights, tokenizer, sha256: None });
+    }
     let (weights, sum) = thread::scope(|scope| {
         let sum = scope.spawn(|| sum(&weights_file));
-        let weights = EncoderWeights::load(&weights_file, config.shape.clone());
+        let weights = EncoderWeights::load(&weights_file, config.shape.clone(), None);
         (weights, sum.join().unwrap_or_else(|panic| resume_unwind(panic)))
     });
     let (weights, sum) = (weights?, sum?);
@@ -282,11 +319,6 @@ fn load_chosen(folder: &Path) -> Result<Encoder, EncoderError> {
         fs::read(&tokenizer_file).map_err(|why| EncoderError::unreadable(&tokenizer_file, why))?;
     let tokenizer = WordPieceTokenizer::from_bytes(&bytes, &config.shape, config.case)
         .map_err(|why| EncoderError::damaged(&tokenizer_file, why))?;
-    let is_minilm = sum == MINILM_WEIGHTS && config == EncoderConfig::minilm();
-    if is_minilm {
-        let loaded = LoadedEncoder::new(Encoder::NAME.into(), config, tokenizer, weights);
-        return Ok(Encoder(Arc::new(loaded)));
-    }
     let name = chosen_name(folder, &sum, &bytes, &config);
     let mut loaded = LoadedEncoder::new(name, config, tokenizer, weights);
     loaded.space = VectorSpace::with_scale(loaded.measure_scale());

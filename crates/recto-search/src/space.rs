@@ -65,7 +65,7 @@ impl Default for CosineScale {
 
 impl CosineScale {
     /// The scale of the built-in encoder, with its correction.
-    pub const BUILT_IN: CosineScale = CosineScale { unrelated: 0.015, related: 0.345 };
+    pub const BUILT_IN: CosineScale = CosineScale { unrelated: 0.021, related: 0.382 };
 
     /// The least distance between the two means that is believed: an encoder that hardly tells
     /// texts apart is not made to tell them apart by a factor.

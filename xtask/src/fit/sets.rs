@@ -19,6 +19,9 @@ pub(super) struct LabelledSet {
     pub(super) weight: f64,
     /// What it is asked about.
     pub(super) purpose: SetPurpose,
+    /// Whether the encoder has learnt from it. Its cosines then flatter, and no weight that counts
+    /// cosines rests on them.
+    pub(super) is_taught: bool,
     /// The person's workspace that it is a part of, by its place among them.
     pub(super) world: Option<usize>,
     pub(super) entries: Vec<SearchEntry>,
@@ -57,8 +60,10 @@ const PUBLIC: [(&str, ItemGroup, f64); 4] = [
     ("skills", ItemGroup::Skills, 1.0),
 ];
 
-/// The workspaces of people of other trades, in `sets/worlds`. They decide what is taken; the
-/// order rests on the others.
+/// The sets that `scripts/fit-adapter` teaches the encoder, beside its own sketches.
+const TAUGHT: [&str; 3] = ["metatool", "bfcl", "own"];
+
+/// The workspaces of people of other trades, in `sets/worlds`, which the encoder has never seen.
 pub(super) const WORLDS: [&str; 7] =
     ["bistro", "boxoffice", "builder", "clinic", "school", "translator", "windfarm"];
 
@@ -127,6 +132,7 @@ fn read_world(world: usize, name: &str, folder: &Path) -> Result<Vec<LabelledSet
             group,
             weight: WORLD_WEIGHT,
             purpose: SetPurpose::OrderAndDecision,
+            is_taught: false,
             world: Some(world),
             entries: whole.entries.iter().filter(|entry| is_in(&entry.item)).cloned().collect(),
             messages: messages.chain(nothing).collect(),
@@ -185,8 +191,8 @@ fn read_set(name: &str, group: ItemGroup, weight: f64, folder: &Path) -> Result<
         ItemGroup::Skills => SetPurpose::Order,
         _ => SetPurpose::OrderAndDecision,
     };
-    let name = name.to_owned();
-    Ok(LabelledSet { name, group, weight, purpose, world: None, entries, messages })
+    let (name, is_taught) = (name.to_owned(), TAUGHT.contains(&name));
+    Ok(LabelledSet { name, group, weight, purpose, is_taught, world: None, entries, messages })
 }
 
 fn lines(path: &Path) -> Result<Vec<Value>> {

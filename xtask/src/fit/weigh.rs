@@ -33,7 +33,7 @@ const GROUP_PULL: f64 = 3.0;
 const NEAR_MISSES: f64 = 0.2;
 /// How much an item that is missed counts, beside one too many: without what is needed the
 /// answer is wrong, and one more costs little. It says which odds a probability of a half has.
-const MISSED: f64 = 5.0;
+const MISSED: f64 = 3.5;
 /// How much an item counts that only helps.
 const HELPS: f64 = 0.5;
 /// How much a tool that is missed counts, beside one too many: without it nothing can be
@@ -203,13 +203,21 @@ fn descend(rows: &[&Observation], zero: &[f64]) -> Solution {
 pub(super) fn orders(sets: &[LabelledSet], lists: &[CandidateList]) -> Vec<[[f32; ITEM]; 2]> {
     let of_group = |group: ItemGroup| {
         let group = if group == ItemGroup::Memories { ItemGroup::Documents } else { group };
-        let lists: Vec<&CandidateList> = lists
-            .iter()
-            .filter(|list| sets[list.set].group == group && sets[list.set].world.is_none())
-            .collect();
-        [false, true].map(|is_dense| climb(sets, &lists, is_dense))
+        [false, true].map(|is_dense| {
+            let of_group = |list: &&CandidateList| {
+                let set = &sets[list.set];
+                set.group == group && counts(set, is_dense)
+            };
+            let lists: Vec<&CandidateList> = lists.iter().filter(of_group).collect();
+            climb(sets, &lists, is_dense)
+        })
     };
     GROUPS.map(of_group).into()
+}
+
+/// Whether weights may rest on a set, by words alone or with cosines.
+fn counts(set: &LabelledSet, is_dense: bool) -> bool {
+    !(is_dense && set.is_taught)
 }
 
 /// Fits what decides on the lists of the chosen sets.
@@ -227,6 +235,7 @@ pub(super) fn decide(
                     let set = &sets[list.set];
                     set.group == GROUPS[place]
                         && set.purpose == SetPurpose::OrderAndDecision
+                        && counts(set, is_dense)
                         && chosen(set)
                 });
                 let signals = order_of(GROUPS[place], &orders[place][usize::from(is_dense)]);

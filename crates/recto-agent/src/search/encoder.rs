@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use recto_search::{Embedding, Encoder, EncoderError, EncoderSource, SearchMessage};
@@ -18,6 +19,8 @@ pub struct LazyEncoder {
     /// The last message with the embeddings of its texts. A turn searches several shelves
     /// for the same.
     last_query: parking_lot::Mutex<Option<(SearchMessage, Vec<Embedding>)>>,
+    /// The same model as it was published, where this one has learnt more.
+    published: Option<Arc<LazyEncoder>>,
 }
 
 enum EncoderState {
@@ -39,11 +42,23 @@ impl fmt::Debug for LazyEncoder {
 impl LazyEncoder {
     /// An encoder that is loaded from here, wherever its files would be.
     pub fn new(source: impl Into<EncoderSource>) -> Self {
+        let source = source.into();
+        let published = match &source {
+            EncoderSource::BuiltIn(files) => Some(EncoderSource::Published(files.clone())),
+            EncoderSource::Published(_) | EncoderSource::Chosen(_) => None,
+        };
         LazyEncoder {
-            source: source.into(),
+            source,
             state: Mutex::new(EncoderState::Unloaded),
             last_query: parking_lot::Mutex::default(),
+            published: published.map(|source| Arc::new(LazyEncoder::new(source))),
         }
+    }
+
+    /// The model without what Recto has taught it: its vectors are those that other programs
+    /// know by its name. A chosen encoder is taught nothing.
+    pub(super) fn as_published(&self) -> &LazyEncoder {
+        self.published.as_deref().unwrap_or(self)
     }
 
     /// Where it is loaded from.

@@ -8,6 +8,7 @@ use std::path::Path;
 use rten_gemm::{GemmExecutor, PackedBMatrix};
 use rten_tensor::NdTensorView;
 
+use super::adapter::{EncoderAdapter, LayerMatrix, LowRankAddition};
 use super::error::EncoderError;
 use super::shape::{AxisLayout, EncoderShape};
 use super::simd;
@@ -63,15 +64,19 @@ pub(super) struct LayerNorm {
 }
 
 impl EncoderWeights {
-    /// Reads the weights of an encoder of this shape.
-    pub(super) fn load(path: &Path, shape: EncoderShape) -> Result<Self, EncoderError> {
+    /// Reads the weights of an encoder of this shape, with what an adapter adds to them.
+    pub(super) fn load(
+        path: &Path,
+        shape: EncoderShape,
+        adapter: Option<&EncoderAdapter>,
+    ) -> Result<Self, EncoderError> {
         let tensors = &mut TensorFile::open(path)?;
         Ok(EncoderWeights {
             words: WordEmbeddings::read(tensors, &shape)?,
             positions: read_positions(tensors, &shape)?,
             norm: LayerNorm::read(tensors, &shape, "embeddings.LayerNorm")?,
             layers: (0..shape.layers)
-                .map(|layer| EncoderLayer::read(tensors, &shape, layer))
+                .map(|layer| EncoderLayer::read(tensors, &shape, layer, adapter))
                 .collect::<Result<_, _>>()?,
             shape,
         })
@@ -134,25 +139,28 @@ impl EncoderLayer {
         tensors: &mut TensorFile,
         shape: &EncoderShape,
         layer: usize,
+        adapter: Option<&EncoderAdapter>,
     ) -> Result<Self, EncoderError> {
         let EncoderShape { hidden, heads, inner, .. } = *shape;
         let name = |part: &str| format!("encoder.layer.{layer}.{part}");
-        let attention =
-            ["query", "key", "value"].map(|part| name(&format!("attention.self.{part}")));
+        let mut read = |builder: &mut LinearBuilder, matrix: LayerMatrix, outputs| {
+            let addition = adapter.and_then(|adapter| adapter.addition(layer, matrix));
+            builder.read(tensors, &name(matrix.name()), outputs, addition)
+        };
         let mut qkv = LinearBuilder::new(hidden);
-        for part in &attention {
-            qkv.read(tensors, part, heads)?;
+        for matrix in [LayerMatrix::Query, LayerMatrix::Key, LayerMatrix::Value] {
+            read(&mut qkv, matrix, heads)?;
         }
         // Scores of attention are divided by this; so the queries are, once and for all.
         qkv.divide(0..heads.width(), (heads.group() as f32).sqrt());
-        let mut linear = |part: &str, inputs, outputs| {
+        let mut linear = |matrix, inputs, outputs| {
             let mut rows = LinearBuilder::new(inputs);
-            rows.read(tensors, &name(part), outputs)?;
+            read(&mut rows, matrix, outputs)?;
             Ok::<_, EncoderError>(rows.pack())
         };
-        let attended = linear("attention.output.dense", heads, hidden)?;
-        let between = linear("intermediate.dense", hidden, inner)?;
-        let outer = linear("output.dense", inner, hidden)?;
+        let attended = linear(LayerMatrix::Attended, heads, hidden)?;
+        let between = linear(LayerMatrix::Inner, hidden, inner)?;
+        let outer = linear(LayerMatrix::Outer, inner, hidden)?;
         Ok(EncoderLayer {
             qkv: qkv.pack(),
             attended,
@@ -220,12 +228,14 @@ impl LinearBuilder {
         }
     }
 
-    /// Reads further outputs. Those that only fill up a row have weights of zero.
+    /// Reads further outputs, and makes an addition to them. Those that only fill up a row have
+    /// weights of zero.
     fn read(
         &mut self,
         tensors: &mut TensorFile,
         name: &str,
         outputs: AxisLayout,
+        addition: Option<&LowRankAddition>,
     ) -> Result<(), EncoderError> {
         // Where sums of two products are kept in 16 bits, eight bits would overflow.
         let most = if self.gemm.may_saturate() { 63.0 } else { 127.0 };
@@ -234,11 +244,17 @@ impl LinearBuilder {
         values.resize((first + outputs.width()) * width, 0);
         scales.resize(first + outputs.width(), 1.0);
         let mut spread = SpreadRow::new(*inputs);
-        let mut places = outputs.places();
+        let mut places = outputs.places().enumerate();
+        let mut sum = Vec::with_capacity(inputs.count());
         tensors.each_row(&format!("{name}.weight"), &[outputs.count(), inputs.count()], |row| {
-            if let Some(place) = places.next() {
+            if let Some((output, place)) = places.next() {
+                sum.clear();
+                sum.extend_from_slice(row);
+                if let Some(addition) = addition {
+                    addition.add_to(output, &mut sum);
+                }
                 let values = &mut values[(first + place) * width..][..width];
-                scales[first + place] = simd::quantize_weights(spread.lay_out(row), most, values);
+                scales[first + place] = simd::quantize_weights(spread.lay_out(&sum), most, values);
             }
         })?;
         let numbers = tensors.read(&format!("{name}.bias"), &[outputs.count()])?;

@@ -46,9 +46,11 @@ pub(crate) fn encoder() -> &'static Encoder {
 fn vectors_are_those_of_the_model() {
     let references = Reference::all();
     assert_eq!(references.len(), 50);
+    let published = Encoder::load_published(&minilm()).unwrap();
+    assert!(!published.is_built_in());
     let mut worst: f32 = 1.0;
     for reference in references {
-        let embedding = encoder().encode_one(&reference.text());
+        let embedding = published.encode_one(&reference.text());
         let length = embedding.cosine(&embedding);
         assert!((length - 1.0).abs() < 1e-5, "{:?} has length {length}", reference.text);
         let cosine = embedding.cosine(&reference.embedding());
@@ -56,6 +58,32 @@ fn vectors_are_those_of_the_model() {
         worst = worst.min(cosine);
     }
     println!("the least cosine is {worst}");
+}
+
+/// What the built-in encoder has learnt beyond its makers' training: situations lie beside what
+/// they need.
+#[test]
+fn situations_are_nearer_to_what_they_need_than_as_published() {
+    let published = Encoder::load_published(&minilm()).unwrap();
+    for (message, needed, other) in [
+        (
+            "somebody pasted the key into the chat",
+            "leaked-secrets: What to do when a credential got out",
+            "chat-etiquette: How we write to each other in chats",
+        ),
+        (
+            "i'm in bed with 39 degrees, who do i tell",
+            "sick-leave: Calling in ill",
+            "bed-catalogue: Beds and mattresses we sell",
+        ),
+    ] {
+        let lead = |encoder: &Encoder| {
+            let of = |text| encoder.encode_one(text);
+            of(message).cosine(&of(needed)) - of(message).cosine(&of(other))
+        };
+        let (own, before) = (lead(encoder()), lead(&published));
+        assert!(own > before + 0.05, "{message}: {own} and {before}");
+    }
 }
 
 #[test]
