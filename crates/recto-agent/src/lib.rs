@@ -126,7 +126,8 @@ pub use options::{
 pub use own_use::UseRecord;
 pub use preview::RequestPreview;
 pub use record::{
-    ReplayVerdict, RequestPurpose, outline_request, rebuild_body, restore_request, verify_body,
+    ReplayVerdict, RequestPurpose, outline_request, rebuild_body, recorded_notices,
+    restore_request, verify_body,
 };
 pub use recover::{ClosedTurn, SettledTurns, settle_open_turns};
 pub use redact::{RedactionReport, count_redaction, redact_store};

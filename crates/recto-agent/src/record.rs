@@ -5,6 +5,7 @@
 //! these alone a request is made whole again ([`restore_request`]), and its body written
 //! anew ([`verify_body`]); the stored body is only what it is compared with.
 
+mod notices;
 mod pieces;
 mod purpose;
 
@@ -23,6 +24,8 @@ use serde_json::value::RawValue;
 
 use crate::error::{AgentError, AgentResult};
 
+pub use notices::recorded_notices;
+pub(crate) use notices::{finish_notice, keep_notices};
 pub(crate) use pieces::cut_body;
 pub use purpose::RequestPurpose;
 

@@ -199,7 +199,7 @@ impl TurnRun<'_> {
     ) -> StepEffect {
         self.usage.add(&reply.usage);
         let cut = self.learn(request, &reply.usage);
-        self.tell_of_finish(&reply.finish);
+        self.tell_of_finish(request, &reply.finish);
         let ModelReply { content, calls, finish, usage } = reply;
         let (content, imitated) = take_off_stamps(content, &self.reply_stamps());
         let (content, calls) = match request.tool_calls {

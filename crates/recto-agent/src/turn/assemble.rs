@@ -17,7 +17,7 @@ use super::TurnRun;
 use super::inputs::{TurnInputs, TurnModel};
 use crate::error::{AgentError, AgentResult};
 use crate::event::EventKind;
-use crate::record::{RecordDocument, cut_body, is_same};
+use crate::record::{RecordDocument, cut_body, is_same, keep_notices};
 use crate::selection::SearchOutcome;
 use crate::session_cache::LoadedSession;
 use crate::shared::counter_from;
@@ -188,7 +188,12 @@ impl TurnRun<'_> {
         let comparison = self.previous.as_ref().map(|previous| compare_requests(previous, request));
         self.fresh_tokens = comparison.as_ref().map(|comparison| comparison.fresh_tokens);
         self.requests += 1;
-        self.pending.request = Some(self.new_request(request, body, comparison.as_ref()));
+        let mut new = self.new_request(request, body, comparison.as_ref());
+        // They are told once the request is stored.
+        if let Some(notices) = &self.inputs.notices {
+            keep_notices(&mut new, &notices.of_message);
+        }
+        self.pending.request = Some(new);
         self.pending.carry = Some(request.carry.clone());
         let joining = std::mem::take(&mut self.inputs.joining).into_iter();
         self.pending.items.extend(joining.map(|item| (item.item, ItemState::In(item.joined))));

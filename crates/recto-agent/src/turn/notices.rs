@@ -12,6 +12,7 @@ use recto_llm::{FinishReason, TokenUsage};
 use super::TurnRun;
 use super::inputs::PendingNotices;
 use crate::notice::{DroppedFact, NoticeFacts};
+use crate::record::finish_notice;
 use crate::search::RankingBasis;
 use crate::step::EndReason;
 
@@ -76,14 +77,9 @@ impl TurnRun<'_> {
     }
 
     /// Tells of a reply that ended before the model was done.
-    pub(super) fn tell_of_finish(&self, finish: &FinishReason) {
-        match finish {
-            FinishReason::Length => {
-                self.notify(NoticeFacts::ReplyCutOff { limit: self.entry().limits.reply });
-            }
-            FinishReason::Filtered => self.notify(NoticeFacts::ReplyWithheld),
-            FinishReason::Repetition => self.notify(NoticeFacts::ReplyRepeated),
-            FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Other(_) => {}
+    pub(super) fn tell_of_finish(&self, request: &RequestContext, finish: &FinishReason) {
+        if let Some(notice) = finish_notice(finish, request.budget.reply) {
+            self.notify(notice);
         }
     }
 

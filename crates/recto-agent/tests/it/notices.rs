@@ -1,7 +1,9 @@
 //! What a person is told of files and skills that are not as they should be: once,
 //! and when it is told, not when it is found.
 
-use recto_agent::{Agent, ConfiguredItem, ConfiguredItems, EventKind, Inbound, ItemSetting};
+use recto_agent::{
+    Agent, ConfiguredItem, ConfiguredItems, EventKind, Inbound, ItemSetting, recorded_notices,
+};
 use recto_context::ItemKind;
 use recto_fakes::{FakeAnswer, FakeServer};
 use recto_store::{Moment, NewTurn, SessionId, SettingsMap};
@@ -103,6 +105,28 @@ fn a_mention_that_leads_nowhere_is_told_in_each_turn_that_has_it() {
             let told = notices(&agent, session, "follow @rule:nowhere").await;
             assert!(matches!(&told[..], [one] if one.contains("nowhere")), "{told:#?}");
         }
+    });
+}
+
+#[test]
+fn the_record_of_a_turn_has_what_was_told_of_its_message_and_of_its_reply() {
+    let cut = FakeAnswer::text("It is a long").out_of_tokens();
+    let fake = FakeServer::openai().answer(cut).answer(FakeAnswer::text("yes")).start();
+    let (bench, runtime) = (Bench::new(), runtime());
+    runtime.block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        let recorded = async || {
+            let request = agent.store().last_request(session).await.unwrap().unwrap();
+            let texts = recorded_notices(&request).into_iter().map(|notice| notice.text);
+            texts.collect::<Vec<String>>()
+        };
+        let told = notices(&agent, session, "follow @rule:nowhere").await;
+        let [mention, cut] = &told[..] else { panic!("{told:#?}") };
+        assert!(mention.contains("nowhere") && cut.contains("cut off at its limit"), "{told:#?}");
+        assert_eq!(recorded().await, told);
+        assert_eq!(notices(&agent, session, "go on").await, [""; 0]);
+        assert_eq!(recorded().await, [""; 0]);
     });
 }
 
