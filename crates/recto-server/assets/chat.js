@@ -28,6 +28,7 @@ catchForms((form, outcome) => {
 });
 countSeconds();
 saveSettingsOnChange();
+findAddedItem();
 loadEarlier();
 followSessions();
 
@@ -42,8 +43,33 @@ function saveSettingsOnChange() {
       field.dataset.changed = "";
       form.requestSubmit();
     }
-    const add = field.closest("#in-session input[name=add]");
-    if (add instanceof HTMLInputElement && add.value && add.form) add.form.requestSubmit();
+    // One that was picked from the list. Half a word is left as it is.
+    const add = addField(field);
+    if (add && addable(add).includes(add.value)) add.form?.requestSubmit();
+  });
+}
+
+/**
+ * The field of the panel that adds an item, where this is it.
+ * @param {EventTarget | null} target
+ */
+function addField(target) {
+  return target instanceof HTMLInputElement && target.matches("#in-session input[name=add]") ? target : null;
+}
+
+/** The names that can be added. @param {HTMLInputElement} add */
+function addable(add) {
+  return [...(add.list?.options ?? [])].map((option) => option.value);
+}
+
+/** Enter takes the only item that has in its name what was typed. */
+function findAddedItem() {
+  document.addEventListener("keydown", (event) => {
+    const add = addField(event.target);
+    const sought = add?.value.trim().toLowerCase();
+    if (!add || !sought || event.key !== "Enter" || event.isComposing) return;
+    const found = addable(add).filter((name) => name.toLowerCase().includes(sought));
+    if (found.length === 1) add.value = found[0];
   });
 }
 

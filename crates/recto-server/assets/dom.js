@@ -2,11 +2,11 @@
 
 /** An answer of the server that says what went wrong. */
 export class ServerProblem extends Error {
-  /** @param {{title?: string, hint?: string, status?: number, remedy?: {words?: string}}} told */
+  /** @param {{title?: string, hint?: string, status?: number, code?: string, remedy?: {words?: string}}} told */
   constructor(told) {
     super(told.title ?? "The server can't be reached.");
-    /** Whether nothing answered at all. */
-    this.isUnreachable = told.title === undefined;
+    /** Whether nothing answered, or a server that is about to end: it is over when one answers again. */
+    this.isUnreachable = told.title === undefined || told.code === "shutting_down";
     const { hint, remedy } = told;
     /** @type {string | undefined} */
     this.hint = hint && remedy?.words ? `${hint} (${remedy.words})` : (hint ?? remedy?.words);
@@ -72,7 +72,8 @@ export function element(tag, className, text) {
  */
 export function withCode(text) {
   const parts = text.split("`");
-  if (parts.length % 2 === 0) return [text];
+  // One that is left over is a character like any other.
+  if (parts.length % 2 === 0) parts.push(parts.splice(-2).join("`"));
   return parts.map((part, at) => (at % 2 === 1 ? element("code", "", part) : part));
 }
 

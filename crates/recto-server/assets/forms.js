@@ -75,6 +75,14 @@ function showFieldProblem(field, problem) {
   field.after(words);
 }
 
+/** What is said of a field is about what stood in it: not about what is typed then. */
+function dropProblemsOnInput() {
+  document.addEventListener("input", ({ target }) => {
+    const form = target instanceof Element ? target.closest("form") : null;
+    for (const old of form?.querySelectorAll(".field-problem") ?? []) old.remove();
+  });
+}
+
 /** The forms that are being sent. @type {WeakSet<HTMLFormElement>} */
 const underWay = new WeakSet();
 
@@ -83,6 +91,7 @@ const underWay = new WeakSet();
  * @param {(form: HTMLFormElement, outcome: FormOutcome | null) => void} done told of those that failed, too
  */
 export function catchForms(done) {
+  dropProblemsOnInput();
   document.addEventListener("submit", async (event) => {
     const form = event.target;
     if (!(form instanceof HTMLFormElement) || !("live" in form.dataset)) return;

@@ -41,10 +41,13 @@ function step(by) {
   const at = focused ? turns.indexOf(focused) + by : firstOnScreen(turns);
   const next = turns[Math.max(0, Math.min(turns.length - 1, at))];
   const target = next?.querySelector(".ask") ?? next;
-  if (target instanceof HTMLElement) {
-    target.focus({ preventScroll: true });
-    target.scrollIntoView({ block: "nearest" });
-  }
+  if (target instanceof HTMLElement) goTo(target);
+}
+
+/** @param {HTMLElement} target */
+function goTo(target) {
+  target.focus({ preventScroll: true });
+  target.scrollIntoView({ block: "nearest" });
 }
 
 /**
@@ -80,14 +83,25 @@ function press(button) {
 }
 
 /**
- * Esc closes what is open by itself; where nothing is, it stops the turn that runs; and where none
- * does, it leaves the field, so that single keys work.
+ * Esc closes what is open by itself; where nothing is, it leaves a field, with what was begun there.
+ * At the composer, and outside of fields, it stops the turn that runs; where none does, it leaves the
+ * composer for what is asked, or so that single keys work. What waits for a person it does not stop.
  * @param {KeyboardEvent} event
  */
 function escape(event) {
   if (event.isComposing || document.querySelector("dialog[open], :popover-open")) return;
-  const running = openTurns().filter((turn) => turn instanceof HTMLElement && turn.dataset.state !== "queued");
-  const stop = running.map((turn) => turn.querySelector("button.stop")).find(Boolean);
+  const field = isField(event.target) && event.target instanceof HTMLElement ? event.target : null;
+  if (field && field.id !== "draft") {
+    // What has not changed is not saved when it is left.
+    if (field instanceof HTMLInputElement) field.value = field.defaultValue;
+    field.blur();
+    return;
+  }
+  const inState = (/** @type {string[]} */ ...states) =>
+    openTurns().filter((turn) => turn instanceof HTMLElement && states.includes(turn.dataset.state ?? ""));
+  const stop = inState("running", "elsewhere").map((turn) => turn.querySelector("button.stop")).find(Boolean);
+  const question = inState("waiting").map((turn) => turn.querySelector(".ask")).find(Boolean);
   if (stop && press(stop)) event.preventDefault();
-  else if (isField(event.target) && event.target instanceof HTMLElement) event.target.blur();
+  else if (field && question instanceof HTMLElement) goTo(question);
+  else field?.blur();
 }

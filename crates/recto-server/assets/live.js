@@ -98,7 +98,7 @@ function refreshSideSoon() {
 /** @param {boolean} online */
 function setOnline(online) {
   document.body.classList.toggle("offline", !online);
-  // It can be reached again, so it is no longer said that it can't.
+  // It can be reached again, so it is no longer said that it can't, or that it ends.
   if (online) document.querySelector("#answers [data-unreachable]")?.remove();
 }
 
@@ -180,12 +180,16 @@ async function refreshSide() {
 /** Fetches the panel of the session anew, unless somebody is about to change something in it. */
 export async function refreshPanel() {
   const panel = document.getElementById("in-session");
-  const active = document.activeElement;
-  const isBusy = active instanceof HTMLInputElement && panel?.contains(active) && active.value !== active.defaultValue;
-  if (!panel || isBusy || panel.querySelector(".field-problem")) return;
+  const isBusy = () => {
+    const active = document.activeElement;
+    const isTyping = active instanceof HTMLInputElement && panel?.contains(active) && active.value !== active.defaultValue;
+    return isTyping || panel?.querySelector(".field-problem");
+  };
+  if (!panel || isBusy()) return;
   try {
     const [fresh] = await fetchFragment(`/sessions/${conversation.session}/panel`);
-    if (!(fresh instanceof HTMLElement)) return;
+    // Somebody may have begun meanwhile.
+    if (!(fresh instanceof HTMLElement) || isBusy()) return;
     replaceInside(panel, fresh);
     setUsualMode(fresh.dataset.mode);
   } catch {

@@ -1,7 +1,7 @@
 // The turns of the conversation: fetched anew when they have gone on, and the text of a reply while
 // it comes, which the server draws as it does all others.
 
-import { ask, conversation, element, fetchFragment, parseFragment } from "./dom.js";
+import { ask, conversation, element, fetchFragment, parseFragment, withCode } from "./dom.js";
 
 /** The least time from one drawing of a reply that comes to the next. */
 const DRAW_EVERY = 120;
@@ -189,10 +189,16 @@ function sayReply(ended) {
   if (spoken) spoken.textContent = replies.at(-1)?.textContent ?? "";
 }
 
-/** @param {number} turn */
+/** Adds what was told of a turn to what its record says of it, in the same words. @param {number} turn */
 function showNotices(turn) {
   const place = article(turn)?.querySelector(".notices");
-  place?.replaceChildren(...(state.notices.get(turn) ?? []).map((text) => element("p", "q", text)));
+  if (!place) return;
+  for (const text of state.notices.get(turn) ?? []) {
+    const line = element("p", "q", text);
+    line.replaceChildren(...withCode(line.textContent ?? ""));
+    const isShown = [...place.children].some((shown) => shown.textContent === line.textContent);
+    if (!isShown) place.append(line);
+  }
 }
 
 function paintSoon() {

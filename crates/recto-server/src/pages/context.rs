@@ -19,8 +19,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use maud::{Markup, html};
 use recto_agent::{
-    Actor, AgentError, RecordReader, ReplayCheck, Right, TurnComparison, TurnRecord, cached_prefix,
-    is_allowed, outline_request, restore_request,
+    Actor, AgentError, RecordReader, ReplayCheck, Right, TurnComparison, TurnRecord, is_allowed,
+    outline_request, restore_request,
 };
 use recto_context::{Tokens, TurnNumber};
 use recto_store::{RequestRecord, StoredSession, StoredTurn, TurnId};
@@ -123,7 +123,7 @@ async fn load_turn(
     let (shown, nothing) = match record.request_or_page(query.request).await {
         Ok(request) => {
             let context = restore_request(gateway.store(), &request).await?;
-            let page = RequestView::new(context, &cached_prefix(&request));
+            let page = RequestView::of_record(context, &request);
             (Some(ShownRequest { record: request, page }), None)
         }
         Err(

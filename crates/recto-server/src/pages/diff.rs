@@ -7,7 +7,7 @@ use axum::routing::get;
 use maud::{Markup, html};
 use recto_agent::{RecordReader, RequestPair, TurnComparison};
 use recto_context::{
-    ChangeExcerpt, Comparison, ItemId, PromptChange, Tokens, grouped_digits, is_unseen,
+    ChangeCause, ChangeExcerpt, Comparison, ItemId, PromptChange, Tokens, grouped_digits, is_unseen,
 };
 use recto_store::TurnId;
 use serde::Deserialize;
@@ -102,24 +102,37 @@ pub(crate) fn diff_facts(comparison: &Comparison, first_change: &str) -> Markup 
                 (fresh_tokens) " tokens to read"
                 @if *reread_tokens > Tokens::ZERO { ", " (reread_tokens) " of them again" }
             }
-            dt { "part" }
-            dd {
-                @match change {
-                    Some(change) if !first_change.is_empty() => {
-                        a href=(first_change) { (change_place(change)) }
-                    },
-                    Some(change) => (change_place(change)),
-                    None if *fresh_tokens == Tokens::ZERO => "nowhere: the requests are the same",
-                    None => "nowhere: the later request goes on where the earlier one ended",
+            @if !is_other_model(comparison) {
+                dt { "part" }
+                dd {
+                    @match change {
+                        Some(change) if !first_change.is_empty() => {
+                            a href=(first_change) { (change_place(change)) }
+                        },
+                        Some(change) => (change_place(change)),
+                        None if *fresh_tokens == Tokens::ZERO => "nowhere: the requests are the same",
+                        None => "nowhere: the later request goes on where the earlier one ended",
+                    }
                 }
+                @if let Some(change) = change { (changed_part(change)) }
             }
-            @if let Some(change) = change {
-                dt { "layer" } dd { span class={ "sw l-" (change.layer) } {} " " (change.layer) }
-                @if let Some(item) = &change.item { dt { "item" } dd { (item) } }
-                @if let Some(source) = &change.source { dt { "source" } dd title=(source) { (short_source(source)) } }
-                dt { "cause" } dd { (change.cause.describe()) }
-            }
+            @if let Some(change) = change { dt { "cause" } dd { (change.cause.describe()) } }
         }
+    }
+}
+
+/// Whether another model reads the later request: it has read nothing yet, so no place in the text
+/// ends the agreement.
+fn is_other_model(comparison: &Comparison) -> bool {
+    comparison.change.as_ref().is_some_and(|change| change.cause == ChangeCause::ModelChanged)
+}
+
+/// What it is that changed first.
+fn changed_part(change: &PromptChange) -> Markup {
+    html! {
+        dt { "layer" } dd { span class={ "sw l-" (change.layer) } {} " " (change.layer) }
+        @if let Some(item) = &change.item { dt { "item" } dd { (item) } }
+        @if let Some(source) = &change.source { dt { "source" } dd title=(source) { (short_source(source)) } }
     }
 }
 
@@ -135,6 +148,9 @@ fn change_place(change: &PromptChange) -> String {
 pub(crate) fn changed_text(comparison: &Comparison) -> Markup {
     let Some(change) = &comparison.change else { return html! {} };
     let ChangeExcerpt { agreed, before, after } = &change.excerpt;
+    if before == after || is_other_model(comparison) {
+        return html! {};
+    }
     let line = |text: &str| if text.is_empty() { "nothing".to_owned() } else { visible(text) };
     html! {
         pre.hunk {
@@ -189,6 +205,8 @@ fn changes_items(comparison: &Comparison) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use recto_context::{AssemblyInputs, Catalog, compare_requests};
+
     use super::*;
 
     #[test]
@@ -196,5 +214,22 @@ mod tests {
         assert_eq!(visible("a\u{202e}b"), "a\\u{202e}b");
         assert_eq!(visible("{\"a\": \"b\"}\n\tc\u{1b}"), "{\"a\": \"b\"}\n\\tc\\u{1b}");
         assert_eq!(visible(" \n"), " \\n");
+    }
+
+    #[test]
+    fn another_model_is_told_as_the_cause_and_as_nothing_else() {
+        let catalog = Catalog::default();
+        let request = |message: &str, model: &str| {
+            AssemblyInputs::new(&catalog, message).model(model).assemble().unwrap()
+        };
+        let compared = compare_requests(&request("hello", "a"), &request("hello", "b"));
+        let facts = diff_facts(&compared, "").into_string();
+        assert!(facts.contains("the model changed"), "{facts}");
+        assert!(!facts.contains("<dt>part") && !facts.contains("<dt>layer"), "{facts}");
+        assert_eq!(changed_text(&compared).into_string(), "");
+        let compared = compare_requests(&request("hello", "a"), &request("help", "a"));
+        let facts = diff_facts(&compared, "").into_string();
+        assert!(facts.contains("<dt>part") && facts.contains("<dt>layer"), "{facts}");
+        assert!(changed_text(&compared).into_string().contains("<del>"));
     }
 }

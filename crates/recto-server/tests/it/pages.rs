@@ -434,6 +434,69 @@ async fn nothing_hides_in_what_a_page_shows() {
     }
 }
 
+/// The text from one mark to the next.
+fn between(page: &str, from: &str, to: &str) -> String {
+    let rest = page.split(from).nth(1).unwrap_or_else(|| panic!("{from}: {page}"));
+    rest.split(to).next().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_told_of_a_turn_stands_there_when_it_has_ended() {
+    let server = TestServer::start().await;
+    server.fake.push(FakeAnswer::text("It is a long").out_of_tokens());
+    let session = begin(&server, "talk").await.id;
+    let path = format!("/sessions/{session}");
+    post_form(&server, &format!("{path}/messages"), "text=follow+%40rule%3Anothere").await;
+    server.agent.finished().await;
+    let (_, page) = get(&server, &path).await;
+    let told = between(&page, "class=\"notices\"", "</div>");
+    assert_eq!(told.matches("<p").count(), 2, "{told}");
+    assert!(told.contains("there is no rule <code>nothere</code>"), "{told}");
+    assert!(told.contains("the reply was cut off at its limit of 1,024 tokens"), "{told}");
+    let (_, page) = get(&server, "/turns/1").await;
+    assert!(page.contains("there is no rule <code>nothere</code>"), "{page}");
+    assert!(page.contains("the reply was cut off at its limit"), "{page}");
+    post_form(&server, &format!("{path}/messages"), "text=and+now").await;
+    server.agent.finished().await;
+    let (_, page) = get(&server, &path).await;
+    let last = page.split("class=\"notices\"").nth(2).unwrap();
+    assert!(last.starts_with(" role=\"status\"></div>"), "nothing is to be told: {last}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_about_a_file_says_what_becomes_of_it() {
+    let server = TestServer::start_with_files(Duration::from_secs(60)).await;
+    let session = begin(&server, "talk").await.id;
+    let path = format!("/sessions/{session}");
+    std::fs::write(server.folder.path().join("workspace/same.md"), "hello\n").unwrap();
+    for (file, content, intent, shown) in [
+        ("new.md", "hello\n", "wants to create a file", "+hello"),
+        ("empty.md", "", "wants to create a file", "The file would be empty."),
+        ("same.md", "bye\n", "wants to replace a file", "-hello"),
+        ("same.md", "hello\n", "wants to replace a file", "Nothing in it would change."),
+    ] {
+        let call = FakeCall::new("write_file", json!({"path": file, "content": content}));
+        server.fake.push(FakeAnswer::calls([call]));
+        post_form(&server, &format!("{path}/messages"), "text=write+it&mode=full").await;
+        let asked = wait_for_question(&server).await;
+        let (_, page) = get(&server, &path).await;
+        let question = between(&page, "data-approval=", "</section>");
+        assert!(question.contains(intent) && question.contains(shown), "{question}");
+        // The turn waits for a person: no key of the page stops it.
+        let stop = between(&page, "class=\"btn stop\"", "</button>");
+        assert!(stop.ends_with(">Stop"), "{stop}");
+        post_form(&server, &format!("{path}/stop"), &format!("turn={}", asked.turn)).await;
+        let mut page = page;
+        while page.contains("data-state=\"waiting\"") {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            page = get(&server, &path).await.1;
+        }
+        let call = page.rsplit("class=\"call\"").next().unwrap();
+        let summary = call.split("</summary>").next().unwrap();
+        assert!(summary.contains("not run</span>"), "it has no size: {summary}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_asked_again_keeps_the_mode_that_was_chosen_for_it() {
     let server = TestServer::start().await;

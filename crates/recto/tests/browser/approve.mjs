@@ -7,7 +7,7 @@ export async function story(stage) {
   await stage.go(page, "/");
   await say(page, "Write it down, please.");
   await page.waitForSelector(".ask");
-  assert.match(await page.innerText(".ask h3"), /write_file wants to write a file/);
+  assert.match(await page.innerText(".ask h3"), /write_file wants to create a file/);
   assert.match(await page.innerText(".ask .lines"), /\+two <b>lines<\/b>/);
   await page.waitForSelector("#sessions [aria-current] .mark");
   await page.waitForSelector("#pages .mark");

@@ -109,6 +109,15 @@ fn each_waiting_message_and_each_question_is_answered_by_itself() {
 }
 
 #[test]
+fn what_nobody_meant_does_not_happen() {
+    let slow = format!(r#"{{"content":"slow {}","pace_ms":100}}"#, "and slower ".repeat(200));
+    let done = r#"{"content":"Done."}"#;
+    let home = Home::scripted(&[&slow, WRITE, done, done]);
+    home.write("workspace/rules/tone.md", "---\ndescription: How to sound\n---\nBe kind.\n");
+    ServedPages::start(home).play("escape");
+}
+
+#[test]
 fn the_keyboard_is_enough() {
     let home = Home::scripted(&[]);
     let rule = "---\ndescription: How to sound\npriority: 5\n---\nBe kind.\n";

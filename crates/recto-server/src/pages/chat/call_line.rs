@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use recto_agent::HandedResult;
 use recto_context::{ToolCall, visible_text};
 use recto_store::{
-    ApprovalAnswer, StoredDelegation, StoredMessage, TurnEnding, TurnId, TurnStatus,
+    ApprovalAnswer, StoredApproval, StoredDelegation, StoredMessage, TurnEnding, TurnId, TurnStatus,
 };
 use recto_tools::ToolOutcome;
 
@@ -22,17 +22,15 @@ pub(crate) fn call_list(view: &TurnView, round: u32, calls: &[ToolCall]) -> Mark
         let found = view.messages.iter().find(is_answer);
         found.map(|stored| visible_text(stored.message.content()))
     };
-    let answered = |place: u32| {
-        let asked = view
-            .approvals
+    let asked = |place: u32| {
+        view.approvals
             .iter()
-            .find(|approval| (approval.question.round, approval.question.place) == (round, place));
-        asked.and_then(|approval| approval.answer.as_ref()).map(|decision| decision.answer)
+            .find(|approval| (approval.question.round, approval.question.place) == (round, place))
     };
     html! {
         div.calls {
             @for (place, call) in (0..).zip(calls) {
-                (call_line(view, call, result(call).as_deref(), answered(place)))
+                (call_line(view, call, result(call).as_deref(), asked(place)))
             }
         }
     }
@@ -42,8 +40,11 @@ fn call_line(
     view: &TurnView,
     call: &ToolCall,
     result: Option<&str>,
-    answered: Option<ApprovalAnswer>,
+    asked: Option<&StoredApproval>,
 ) -> Markup {
+    let answered = asked.and_then(|asked| asked.answer.as_ref()).map(|decision| decision.answer);
+    // The question has said which tool it is, by the name that people use.
+    let tool = asked.map_or_else(|| call.name.to_string(), |asked| asked.question.tool.key());
     let outcome = result.map(|text| ToolOutcome::from_result(&call.name, text));
     let ending = view.turn.as_ref().map(|turn| turn.status);
     let is_handed_out = ending == Some(TurnStatus::Ended(TurnEnding::HandedOut));
@@ -57,15 +58,17 @@ fn call_line(
         (None, None) if view.questions().next().is_some() => ("…", "wait", "waits"),
         (None, _) => ("…", "wait", "under way"),
     };
+    // Of one that was not run nothing came back: what stands for that has no size to tell.
+    let came_back = result.filter(|_| word != "not run");
     html! {
         details.call {
             summary {
                 span class=(class) role="img" aria-label=(word) { (sign) }
-                code { (show_controls(&call.name)) }
+                code { (show_controls(&tool)) }
                 span.args.cut { (show_controls(&short_arguments(call.arguments.as_str()))) }
                 span.q {
                     @if let Some(answer) = answered { (answer.describe()) ", " }
-                    @if let Some(text) = result { (size_words(text)) } @else { (word) }
+                    @if let Some(text) = came_back { (size_words(text)) } @else { (word) }
                 }
             }
             @if let Some(task) = find_task(&view.delegations, view.id(), call) { (task_line(task)) }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use recto_agent::{Actor, Right, is_allowed};
 use recto_store::{ApprovalExtent, StoredApproval};
-use recto_tools::{ActionFields, FileFields, ProgramFields, UnseenSkill};
+use recto_tools::{ActionFields, FileChange, FileFields, ProgramFields, UnseenSkill};
 
 use crate::pages::layout::PageChrome;
 use crate::pages::times;
@@ -63,7 +63,10 @@ fn trust_warning(skill: &UnseenSkill) -> Markup {
 fn describe_intent(action: Option<&ActionFields>) -> &'static str {
     match action {
         Some(ActionFields::Program(_)) => "wants to run a program",
-        Some(ActionFields::File(_)) => "wants to write a file",
+        Some(ActionFields::File(file)) => match file.change {
+            FileChange::Create => "wants to create a file",
+            FileChange::Replace => "wants to replace a file",
+        },
         Some(ActionFields::Server(_)) => "wants to call its server",
         Some(ActionFields::Call(_)) | None => "wants to run",
     }
@@ -90,15 +93,26 @@ fn program_facts(program: &ProgramFields, approval: &StoredApproval) -> Markup {
 fn file_facts(file: &FileFields) -> Markup {
     html! {
         pre.cmd { (show_controls(&file.path)) }
-        pre.cmd.lines tabindex="0" {
-            @for line in file.diff.lines() {
-                @let shown = show_controls(line);
-                @if is_diff_heading(line) { span.q { (shown) } }
-                @else if line.starts_with('+') { ins { (shown) } }
-                @else if line.starts_with('-') { del { (shown) } }
-                @else { span { (shown) } }
+        @if file.diff.is_empty() { p { (no_lines_words(file)) } }
+        @else {
+            pre.cmd.lines tabindex="0" {
+                @for line in file.diff.lines() {
+                    @let shown = show_controls(line);
+                    @if is_diff_heading(line) { span.q { (shown) } }
+                    @else if line.starts_with('+') { ins { (shown) } }
+                    @else if line.starts_with('-') { del { (shown) } }
+                    @else { span { (shown) } }
+                }
             }
         }
+    }
+}
+
+/// What is written where no line would change.
+fn no_lines_words(file: &FileFields) -> &'static str {
+    match file.change {
+        FileChange::Create => "The file would be empty.",
+        FileChange::Replace => "Nothing in it would change.",
     }
 }
 

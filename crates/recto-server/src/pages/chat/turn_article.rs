@@ -4,7 +4,9 @@
 //! The same article stands in the page and is fetched alone when a turn has gone on.
 
 use maud::{Markup, html};
-use recto_agent::{Actor, OpenTurnStanding, PromptCost, Right, SessionSettings, outline_request};
+use recto_agent::{
+    Actor, OpenTurnStanding, PromptCost, Right, SessionSettings, outline_request, recorded_notices,
+};
 use recto_context::{
     CallId, ContentPart, DropReason, Layer, MessageBody, ToolCall, grouped_digits, visible_text,
 };
@@ -53,6 +55,7 @@ pub(crate) fn turn_article(view: &TurnView, audience: TurnAudience<'_>) -> Marku
             (left_out_line(view))
             (answer_parts(view))
             @if view.standing.is_some() { (live_reply(view)) }
+            @if view.turn.is_some() { (notices(view)) }
             @for approval in view.questions() {
                 (question_block(audience.chrome, audience.actor, (approval, asker.as_ref())))
             }
@@ -230,9 +233,21 @@ fn live_reply(view: &TurnView) -> Markup {
             details.fold.thinking hidden { summary { "Thinking" } pre.code {} }
             div.reply.live.caret aria-busy="true" { p {} }
         }
-        div.notices role="status" {}
         noscript { p.q { "Load the page again to see how it goes on." } }
     }
+}
+
+/// What a person should know of the turn, as far as its record tells. Scripts add what they hear,
+/// in the same words.
+fn notices(view: &TurnView) -> Markup {
+    let mut told: Vec<String> = Vec::new();
+    for notice in view.pages.iter().flat_map(recorded_notices) {
+        if !told.contains(&notice.text) {
+            told.push(notice.text);
+        }
+    }
+    // An empty one has no space in it either: the style sheet hides it.
+    html! { div.notices role="status" { @for text in &told { p.q { (with_code(text)) } } } }
 }
 
 /// How a turn ended that has no reply.
@@ -261,7 +276,7 @@ fn foot(view: &TurnView, audience: TurnAudience<'_>) -> Markup {
     html! {
         footer.foot {
             @if view.standing.is_some() && turn.stop_by.is_none() {
-                (stop_button(turn, audience))
+                (stop_button(view, turn, audience))
             }
             @if !view.pages.is_empty() && audience.chrome.may(Right::Inspect) {
                 form.view-context method="get" action={ "/turns/" (turn.id) } {
@@ -280,15 +295,17 @@ fn foot(view: &TurnView, audience: TurnAudience<'_>) -> Markup {
     }
 }
 
-fn stop_button(turn: &StoredTurn, audience: TurnAudience<'_>) -> Markup {
+fn stop_button(view: &TurnView, turn: &StoredTurn, audience: TurnAudience<'_>) -> Markup {
     if !audience.chrome.may(Right::Stop) {
         return html! {};
     }
     let action = format!("/sessions/{}/stop", turn.session);
     let waits = turn.status == TurnStatus::Queued;
+    // What waits for a person the key does not stop.
+    let has_key = matches!(state_name(view), "running" | "elsewhere");
     let button = html! {
         button.btn.stop name="turn" value=(turn.id) {
-            @if waits { "Don't send" } @else { "Stop " kbd { "Esc" } }
+            @if waits { "Don't send" } @else { "Stop" @if has_key { " " kbd { "Esc" } } }
         }
     };
     audience.chrome.post_form(&action, "", &button)

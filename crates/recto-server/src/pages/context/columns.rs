@@ -110,7 +110,7 @@ fn item_name(row: &ItemRow<'_>, id: &str, options: ColumnOptions<'_>) -> Markup 
     let name = html! {
         @match row.id.kind {
             ItemKind::Tool => code { (row.id.name) },
-            ItemKind::Memory => span.id { (memory_label(&row.id.name)) },
+            ItemKind::Memory => span.id { (row.day.unwrap_or(memory_label(&row.id.name))) },
             _ => (row.id.name),
         }
     };

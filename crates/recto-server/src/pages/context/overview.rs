@@ -2,7 +2,7 @@
 //! and its layers.
 
 use maud::{Markup, html};
-use recto_agent::{CacheSource, ReplayCheck, RequestPurpose, sampling_words};
+use recto_agent::{CacheSource, ReplayCheck, RequestPurpose, recorded_notices, sampling_words};
 use recto_context::{RequestContext, Tokens, grouped_digits, visible_text};
 use recto_store::{Fidelity, Moment, RequestRecord};
 
@@ -148,6 +148,9 @@ pub(crate) fn request_section(view: &ContextView, shown: &ShownRequest, prefix: 
             @if view.requests.len() > 1 { (tabs(view, number)) }
             @if RequestPurpose::from_record(&shown.record) == RequestPurpose::Summary {
                 p.q { "This request asked for a summary of messages that leave the page." }
+            }
+            @for notice in recorded_notices(&shown.record) {
+                p.wait role="note" { (with_code(&notice.text)) }
             }
             (layers(&shown.page, &answer_words(&shown.record), prefix))
         }

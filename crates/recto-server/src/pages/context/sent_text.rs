@@ -5,8 +5,8 @@
 use maud::{Markup, html};
 use recto_agent::CacheSource;
 use recto_context::{
-    CachedShare, ChatMessage, ContentPart, ContentPiece, ContentSource, Image, ItemUse, Layer,
-    OfferedTool, Part, PartReason, Tokens, ToolCalls, grouped_digits,
+    CachedShare, ChangeCause, ChatMessage, ContentPart, ContentPiece, ContentSource, Image,
+    ItemUse, Layer, OfferedTool, Part, PartReason, Tokens, ToolCalls, grouped_digits,
 };
 
 use super::columns::ColumnOptions;
@@ -238,9 +238,16 @@ fn change_mark(view: &RequestView, first_byte: usize, prefix: &str) -> Markup {
     let cached = view.cached_tokens();
     html! {
         p.break id={ (prefix) "first-change" } {
-            b { "First byte that changed: " (byte) } " "
-            "Up to here the request agrees with the one before"
-            "."
+            @match (agreed, view.cause) {
+                (0, Some(ChangeCause::ModelChanged)) => {
+                    b { "Nothing agrees with the request before:" } " another model reads it."
+                },
+                (0, _) => b { "Nothing agrees with the request before." },
+                _ => {
+                    b { "First byte that changed: " (byte) } " "
+                    "Up to here the request agrees with the one before."
+                },
+            }
             // The server's cache may have ended before this byte.
             @if view.cache_source == CacheSource::Server {
                 " The server had " (cached) " tokens in its cache."
@@ -335,4 +342,25 @@ fn image_words(image: &Image) -> String {
     let name = image.name.as_deref().unwrap_or("without a name");
     let (kind, bytes) = (&image.media_type, grouped_digits(image.size() as u64));
     format!("image {name}: {kind}, {bytes} bytes, hash {}", image.data.hash().short())
+}
+
+#[cfg(test)]
+mod tests {
+    use recto_context::{AssemblyInputs, CachedPrefix, Catalog};
+
+    use super::*;
+
+    #[test]
+    fn where_nothing_agrees_it_is_said_why() {
+        let mark = |agreed, cause| {
+            let context = AssemblyInputs::new(&Catalog::default(), "hello").assemble().unwrap();
+            let prefix = CachedPrefix { agreed_bytes: Some(agreed), served: None };
+            let view = RequestView { cause, ..RequestView::new(context, &prefix) };
+            change_mark(&view, agreed, "").into_string()
+        };
+        let model = mark(0, Some(ChangeCause::ModelChanged));
+        assert!(model.contains("another model reads it") && !model.contains("Up to"), "{model}");
+        assert!(!mark(0, None).contains("Up to"));
+        assert!(mark(3, Some(ChangeCause::ItemChanged)).contains("Up to here"));
+    }
 }

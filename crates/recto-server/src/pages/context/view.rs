@@ -1,12 +1,14 @@
 //! What *View context* shows of a request, recorded or only looked at: layers with what was cached
 //! of them, and the items on the page in columns. Pure: no store, no clock.
 
-use recto_agent::CacheSource;
+use recto_agent::{CacheSource, cached_prefix};
 use recto_context::{
-    CachedPrefix, CachedShare, CachedShares, ContentSource, IncludeMode, ItemId, ItemKind,
-    ItemPlacement, ItemReading, ItemStanding, Layer, Part, PartReason, Pick, Priority,
+    CachedPrefix, CachedShare, CachedShares, ChangeCause, ContentSource, IncludeMode, ItemId,
+    ItemKind, ItemPlacement, ItemReading, ItemStanding, Layer, Part, PartReason, Pick, Priority,
     RequestContext, Scores, Tokens, ToolCalls, own_words,
 };
+use recto_store::RequestRecord;
+use serde::Deserialize;
 
 /// A request, with what was cached of each of its parts.
 #[derive(Debug)]
@@ -14,6 +16,8 @@ pub(crate) struct RequestView {
     pub(crate) context: RequestContext,
     /// How many bytes of it agree with the request before, where there was one.
     pub(crate) agreed_bytes: Option<usize>,
+    /// Why no more of them do, as far as that was recorded.
+    pub(crate) cause: Option<ChangeCause>,
     pub(crate) shares: CachedShares,
     pub(crate) cache_source: CacheSource,
 }
@@ -33,8 +37,15 @@ impl RequestView {
             shares: context.cached_shares(prefix),
             cache_source: CacheSource::from_prefix(prefix),
             agreed_bytes: prefix.agreed_bytes,
+            cause: None,
             context,
         }
+    }
+
+    /// The view of a request as it was recorded.
+    pub(crate) fn of_record(context: RequestContext, request: &RequestRecord) -> Self {
+        let cause = ChangeCause::deserialize(&request.notes["prefix"]["cause"]).ok();
+        RequestView { cause, ..RequestView::new(context, &cached_prefix(request)) }
     }
 
     /// What was cached of a part or a tool.
@@ -105,6 +116,9 @@ impl RequestView {
                 .description(&standing.item)
                 .map(|words| own_words(&standing.item, words).to_owned()),
             source,
+            day: part
+                .filter(|part| part.layer == Layer::Memory)
+                .and_then(|part| memory_day(&part.lead)),
             scores: found.or(scores),
             id: standing.item,
             tokens: standing.tokens,
@@ -112,6 +126,12 @@ impl RequestView {
             read: standing.read,
         })
     }
+}
+
+/// The day in front of a memory, as its page has it: `- [2026-03-01] `.
+fn memory_day(lead: &str) -> Option<&str> {
+    let (day, _) = lead.split_once('[')?.1.split_once(']')?;
+    day.starts_with(|c: char| c.is_ascii_digit()).then_some(day)
 }
 
 /// An item on the page, as its column shows it.
@@ -127,6 +147,8 @@ pub(crate) struct ItemRow<'a> {
     pub(crate) place: ItemPlacement,
     /// When the model loaded it by its name, if it did.
     pub(crate) read: Option<ItemReading>,
+    /// The day of a memory, where it has one.
+    pub(crate) day: Option<&'a str>,
 }
 
 impl ItemRow<'_> {
@@ -249,6 +271,13 @@ mod tests {
 
     fn scores(probability: Option<f32>, cosine: Option<f32>) -> Scores {
         Scores { probability, cosine, ..Scores::default() }
+    }
+
+    #[test]
+    fn a_memory_is_known_by_its_day() {
+        assert_eq!(memory_day("- [2026-03-01] "), Some("2026-03-01"));
+        assert_eq!(memory_day("- "), None);
+        assert_eq!(memory_day("- [important] "), None);
     }
 
     #[test]
