@@ -333,8 +333,14 @@ struct ArgumentReader {
 
 impl ArgumentReader {
     fn read_word(&mut self, word: &str) {
-        let assigned = word.strip_suffix('=').is_some_and(is_loader);
-        self.awaits_folder = assigned || LOADING_WORDS.contains(&word.trim_end_matches('='));
+        // A folder elsewhere may stand before others in a list.
+        if !word.starts_with('/') {
+            let (name, assigned) = match word.split_once('=') {
+                Some((name, _)) => (name, is_loader(name)),
+                None => (word, false),
+            };
+            self.awaits_folder = assigned || LOADING_WORDS.contains(&name);
+        }
         if is_interpreter(Path::new(word)) {
             self.awaits_script = true;
         } else if CODE_OPTIONS.contains(&word) || has_script_name(Path::new(word)) {
@@ -517,8 +523,9 @@ mod tests {
             "'--import', 'file://ROOT/workspace/server/run.py'",
             "'-c', 'cat x|sh ROOT/workspace/server/run.py;true'",
         ] {
-            let config =
-                format!("workspace = 'linked'\n[mcp.a]\ncommand = 'sh'\nargs = [{args}]\n");
+            let config = format!(
+                "[agents.a]\nworkspace = 'linked'\n[mcp.a]\ncommand = 'sh'\nargs = [{args}]\n"
+            );
             assert_eq!(check(&config), script, "{args}");
         }
         // Not there yet: a tool could make it.
@@ -531,7 +538,7 @@ mod tests {
         let folder = names(&["workspace/notes"]);
         for words in [
             "cd ROOT/workspace/notes && exec python3 -m srv",
-            "PYTHONPATH=/x:ROOT/workspace/notes srv",
+            "PYTHONPATH=/x:/y:ROOT/workspace/notes srv",
         ] {
             let config = format!("[mcp.a]\ncommand = 'sh'\nargs = ['-c', '{words}']\n");
             assert_eq!(check(&config), [("workspace/notes".to_owned(), folder.clone())], "{words}");
