@@ -96,7 +96,7 @@ pub(super) fn kept_from_tools(settings: &Settings) -> Vec<PathBuf> {
 
 /// How something is used that is named to a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PathUse {
+enum ServerPathUse {
     /// As the file or folder itself says.
     ByItsLook,
     /// It is executed, whatever its name.
@@ -143,8 +143,9 @@ impl ExecutableSearch {
 
     fn find(&self, settings: &Settings) -> Vec<ExposedExecutable> {
         let mut found = Vec::new();
-        let mut add =
-            |what: &str, path: &Path| found.extend(self.exposed(what, path, PathUse::ByItsLook));
+        let mut add = |what: &str, path: &Path| {
+            found.extend(self.exposed(what, path, ServerPathUse::ByItsLook))
+        };
         if let Ok(own) = env::current_exe() {
             add("Recto itself", &own);
         }
@@ -179,15 +180,15 @@ impl ExecutableSearch {
         let name = &server.name;
         let folder = working_dir.as_deref().unwrap_or(Path::new("/"));
         let mut found = Vec::new();
-        let mut add = |what: String, path: &Path, usage: PathUse| {
+        let mut add = |what: String, path: &Path, usage: ServerPathUse| {
             found.extend(self.exposed(&what, path, usage));
         };
         if let Some(program) = found_program(command, folder) {
-            add(format!("the command of MCP server {name}"), &program, PathUse::ByItsLook);
+            add(format!("the command of MCP server {name}"), &program, ServerPathUse::ByItsLook);
         }
         if let Some(working_dir) = working_dir {
             let what = format!("the folder that MCP server {name} starts in");
-            add(what, working_dir, PathUse::ByItsLook);
+            add(what, working_dir, ServerPathUse::ByItsLook);
         }
         let mut reader = ArgumentReader::default();
         reader.read_word(command);
@@ -199,7 +200,8 @@ impl ExecutableSearch {
         let passed = pass_env.iter().filter(|name| env.iter().all(|(given, _)| given != *name));
         let passed = passed.filter_map(|name| Some((name.clone(), env::var(name).ok()?)));
         for (variable, value) in env.iter().cloned().chain(passed) {
-            let usage = if is_loader(&variable) { PathUse::Loaded } else { PathUse::Unknown };
+            let usage =
+                if is_loader(&variable) { ServerPathUse::Loaded } else { ServerPathUse::Unknown };
             for path in self.places(&value) {
                 let what = format!("what the variable {variable} of MCP server {name} names");
                 add(what, &path, usage);
@@ -214,7 +216,7 @@ impl ExecutableSearch {
         argument: &str,
         folder: &Path,
         reader: &mut ArgumentReader,
-    ) -> Vec<(PathBuf, PathUse)> {
+    ) -> Vec<(PathBuf, ServerPathUse)> {
         if let Some(path) = named_file(argument, folder) {
             let usage = reader.read_path(&path);
             return vec![(path, usage)];
@@ -226,7 +228,7 @@ impl ExecutableSearch {
                 Piece::Place(path) => {
                     let usage = reader.read_path(&path);
                     // Other folders are there to be worked in.
-                    if usage != PathUse::ByItsLook || !path.is_dir() || is_program(&path) {
+                    if usage != ServerPathUse::ByItsLook || !path.is_dir() || is_program(&path) {
                         named.push((path, usage));
                     }
                 }
@@ -273,7 +275,7 @@ impl ExecutableSearch {
         places.min_by_key(|(start, end)| (*start, std::cmp::Reverse(*end)))
     }
 
-    fn exposed(&self, what: &str, path: &Path, usage: PathUse) -> Option<ExposedExecutable> {
+    fn exposed(&self, what: &str, path: &Path, usage: ServerPathUse) -> Option<ExposedExecutable> {
         let path = real(path);
         self.is_writable(&path).then(|| {
             let kept = self.kept(&path, usage);
@@ -287,15 +289,15 @@ impl ExecutableSearch {
 
     /// The file and the folder around it, from which many programs load more; but never a folder
     /// that tools are meant to write as a whole.
-    fn kept(&self, path: &Path, usage: PathUse) -> Vec<PathBuf> {
+    fn kept(&self, path: &Path, usage: ServerPathUse) -> Vec<PathBuf> {
         let is_whole =
             |path: &Path| self.writable.iter().any(|folder| folder.real.starts_with(path));
-        let is_script = usage == PathUse::Script || !path.is_dir() && is_run(path);
+        let is_script = usage == ServerPathUse::Script || !path.is_dir() && is_run(path);
         let is_data = match usage {
             // Data that a server is given is there to be changed.
-            PathUse::ByItsLook => !path.is_dir() && !is_script,
-            PathUse::Unknown => true,
-            PathUse::Script | PathUse::Loaded => false,
+            ServerPathUse::ByItsLook => !path.is_dir() && !is_script,
+            ServerPathUse::Unknown => true,
+            ServerPathUse::Script | ServerPathUse::Loaded => false,
         };
         if is_data || is_whole(path) {
             return Vec::new();
@@ -348,18 +350,22 @@ impl ArgumentReader {
         }
     }
 
-    fn read_path(&mut self, path: &Path) -> PathUse {
+    fn read_path(&mut self, path: &Path) -> ServerPathUse {
         if is_interpreter(path) {
             self.awaits_script = true;
-            return PathUse::ByItsLook;
+            return ServerPathUse::ByItsLook;
         }
         if path.is_dir() {
-            return if self.awaits_folder { PathUse::Loaded } else { PathUse::ByItsLook };
+            return if self.awaits_folder {
+                ServerPathUse::Loaded
+            } else {
+                ServerPathUse::ByItsLook
+            };
         }
         match std::mem::take(&mut self.awaits_script) {
-            true => PathUse::Script,
-            false if self.awaits_folder => PathUse::Loaded,
-            false => PathUse::ByItsLook,
+            true => ServerPathUse::Script,
+            false if self.awaits_folder => ServerPathUse::Loaded,
+            false => ServerPathUse::ByItsLook,
         }
     }
 }
