@@ -74,12 +74,12 @@ impl ListenPlan {
     }
 }
 
-/// What is said once the server answers. Of all addresses of this machine none is known to be the
-/// one that others use, so the one that is named is for who sits here.
+/// What is said once the server answers: its address in a line of its own. Of all addresses of this
+/// machine none is known to be the one that others use, so it is for who sits here.
 pub(super) fn answer_line(listener: &TcpListener, url: &str) -> String {
     match listener.local_addr() {
         Ok(address) if address.ip().is_unspecified() => format!(
-            "Recto answers at {url} on this machine, and at port {} of its addresses elsewhere\n",
+            "Recto answers at {url}\nThat is for this machine; others reach port {} of its addresses\n",
             address.port()
         ),
         Ok(_) | Err(_) => format!("Recto answers at {url}\n"),
@@ -110,8 +110,8 @@ mod tests {
             answer_line(&listener, &url).replace(&port, "PORT")
         };
         assert_eq!(line("127.0.0.1:0").await, "Recto answers at http://127.0.0.1:PORT/\n");
-        let everywhere = "Recto answers at http://localhost:PORT/ on this machine, and at port PORT of its \
-                          addresses elsewhere\n";
+        let everywhere = "Recto answers at http://localhost:PORT/\n\
+                          That is for this machine; others reach port PORT of its addresses\n";
         assert_eq!(line("0.0.0.0:0").await, everywhere);
     }
 }
