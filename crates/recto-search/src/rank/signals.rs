@@ -58,15 +58,15 @@ const USUAL_COSINE: f32 = 0.12;
 
 /// How far messages go in the direction of requests, in the middle of all workspaces that weights
 /// were fitted on: what is taken where the encoder is another, so that it speaks for nothing.
-const USUAL_REQUEST: f32 = 0.84;
+const USUAL_REQUEST: f32 = 0.45;
 
 /// The same in the direction of messages that need something of a group.
 fn usual_need(group: ItemGroup) -> f32 {
     match group {
-        ItemGroup::Tools => 3.84,
-        ItemGroup::Skills => 1.12,
-        ItemGroup::Documents => 4.35,
-        ItemGroup::Memories => 1.63,
+        ItemGroup::Tools => 0.82,
+        ItemGroup::Skills => 0.01,
+        ItemGroup::Documents => 0.32,
+        ItemGroup::Memories => 1.16,
     }
 }
 

@@ -72,9 +72,14 @@ fn situations_are_nearer_to_what_they_need_than_as_published() {
             "chat-etiquette: How we write to each other in chats",
         ),
         (
-            "i'm in bed with 39 degrees, who do i tell",
-            "sick-leave: Calling in ill",
-            "bed-catalogue: Beds and mattresses we sell",
+            "she wants her money back",
+            "refunds: When customers get a refund",
+            "price-list: What things cost",
+        ),
+        (
+            "the customer is furious about the scratch",
+            "complaints: Answer a complaint",
+            "customer-list: Names and addresses of customers",
         ),
     ] {
         let lead = |encoder: &Encoder| {
@@ -82,7 +87,7 @@ fn situations_are_nearer_to_what_they_need_than_as_published() {
             of(message).cosine(&of(needed)) - of(message).cosine(&of(other))
         };
         let (own, before) = (lead(encoder()), lead(&published));
-        assert!(own > before + 0.05, "{message}: {own} and {before}");
+        assert!(own > before + 0.1, "{message}: {own} and {before}");
     }
 }
 

@@ -129,7 +129,7 @@ fn the_tool_that_search_is_sure_of_is_called() {
     let home = home();
     with_encoder(&home);
     home.write("config.toml", "[tools]\napproval = \"never\"\nmax_rounds = 1\n");
-    let message = "What time is it?";
+    let message = "What is the time in UTC right now?";
     // A turn does not wait for a search that is not ready; the next one finds it so.
     for turn in ["1", "2", "3", "4"] {
         let session = format!("try-{turn}");
