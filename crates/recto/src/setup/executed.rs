@@ -144,7 +144,7 @@ impl ExecutableSearch {
     fn find(&self, settings: &Settings) -> Vec<ExposedExecutable> {
         let mut found = Vec::new();
         let mut add = |what: &str, path: &Path| {
-            found.extend(self.exposed(what, path, ServerPathUse::ByItsLook))
+            found.extend(self.exposed(what, path, ServerPathUse::ByItsLook));
         };
         if let Ok(own) = env::current_exe() {
             add("Recto itself", &own);
