@@ -4,14 +4,17 @@
 //! lies in the workspace, or in another folder that tools may write, is kept from them; and as a
 //! program is made of more than one file, people are told to put it elsewhere.
 
+mod command_line;
+
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 use recto_context::ItemKind;
 
+use self::command_line::{CommandLineReader, PathUse, places_of_variable};
 use crate::config::{ServerSettings, Settings, TransportSettings};
 
 /// Ends of the names of files that interpreters run.
@@ -21,43 +24,8 @@ const SCRIPTS: [&str; 14] =
 /// Files by which a folder is one that interpreters run.
 const STARTS: [&str; 4] = ["package.json", "index.js", "__main__.py", "pyproject.toml"];
 
-/// Programs that run the first file that they are given, by their names without a version.
-const INTERPRETERS: [&str; 16] = [
-    "python", "pypy", "node", "nodejs", "deno", "bun", "tsx", "ruby", "perl", "php", "lua", "sh",
-    "bash", "dash", "zsh", "java",
-];
-
-/// Options behind which an interpreter gets its code in another way than as a file.
-const CODE_OPTIONS: [&str; 6] = ["-m", "-c", "-e", "-p", "--eval", "--print"];
-
-/// Variables by which programs find what they load, besides those that begin with `LD_`.
-const LOADERS: [&str; 12] = [
-    "PATH",
-    "PYTHONPATH",
-    "PYTHONHOME",
-    "PYTHONSTARTUP",
-    "NODE_PATH",
-    "NODE_OPTIONS",
-    "PERL5LIB",
-    "PERL5OPT",
-    "RUBYLIB",
-    "RUBYOPT",
-    "CLASSPATH",
-    "BASH_ENV",
-];
-
-/// Words before a folder from which programs load.
-const LOADING_WORDS: [&str; 9] = [
-    "cd",
-    "-I",
-    "-cp",
-    "-classpath",
-    "--class-path",
-    "--directory",
-    "--project",
-    "--prefix",
-    "--cwd",
-];
+/// The most links on one way, as the kernel has it.
+const MAX_LINKS: usize = 40;
 
 /// Something that is executed where tools can write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,26 +62,11 @@ pub(super) fn kept_from_tools(settings: &Settings) -> Vec<PathBuf> {
     exposed_executables(settings).into_iter().flat_map(|exposed| exposed.kept).collect()
 }
 
-/// How something is used that is named to a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ServerPathUse {
-    /// As the file or folder itself says.
-    ByItsLook,
-    /// It is executed, whatever its name.
-    Script,
-    /// Programs load from it.
-    Loaded,
-    /// Nobody knows for what.
-    Unknown,
-}
-
 /// A folder that tools may write.
 #[derive(Debug, Clone)]
 struct WritableFolder {
-    /// As it was configured.
-    spelled: PathBuf,
-    /// Without links.
-    real: PathBuf,
+    /// Where it is, without links.
+    path: PathBuf,
     /// The sandboxed server that alone may write it. What that server runs itself stays in its
     /// sandbox.
     server: Option<String>,
@@ -144,7 +97,7 @@ impl ExecutableSearch {
     fn find(&self, settings: &Settings) -> Vec<ExposedExecutable> {
         let mut found = Vec::new();
         let mut add = |what: &str, path: &Path| {
-            found.extend(self.exposed(what, path, ServerPathUse::ByItsLook));
+            found.extend(self.exposed(what, path, PathUse::ByItsLook));
         };
         if let Ok(own) = env::current_exe() {
             add("Recto itself", &own);
@@ -180,29 +133,26 @@ impl ExecutableSearch {
         let name = &server.name;
         let folder = working_dir.as_deref().unwrap_or(Path::new("/"));
         let mut found = Vec::new();
-        let mut add = |what: String, path: &Path, usage: ServerPathUse| {
+        let mut add = |what: String, path: &Path, usage: PathUse| {
             found.extend(self.exposed(&what, path, usage));
         };
         if let Some(program) = found_program(command, folder) {
-            add(format!("the command of MCP server {name}"), &program, ServerPathUse::ByItsLook);
+            add(format!("the command of MCP server {name}"), &program, PathUse::Script);
         }
         if let Some(working_dir) = working_dir {
             let what = format!("the folder that MCP server {name} starts in");
-            add(what, working_dir, ServerPathUse::ByItsLook);
+            add(what, working_dir, PathUse::Loaded);
         }
-        let mut reader = ArgumentReader::default();
-        reader.read_word(command);
+        let mut reader = CommandLineReader::new(command, folder);
         for argument in args {
-            for (path, usage) in self.places_in_argument(argument, folder, &mut reader) {
+            for (path, usage) in reader.read_argument(argument) {
                 add(format!("an argument of MCP server {name}"), &path, usage);
             }
         }
         let passed = pass_env.iter().filter(|name| env.iter().all(|(given, _)| given != *name));
         let passed = passed.filter_map(|name| Some((name.clone(), env::var(name).ok()?)));
         for (variable, value) in env.iter().cloned().chain(passed) {
-            let usage =
-                if is_loader(&variable) { ServerPathUse::Loaded } else { ServerPathUse::Unknown };
-            for path in self.places(&value) {
+            for (path, usage) in places_of_variable(&variable, &value, folder) {
                 let what = format!("what the variable {variable} of MCP server {name} names");
                 add(what, &path, usage);
             }
@@ -210,203 +160,100 @@ impl ExecutableSearch {
         found
     }
 
-    /// What an argument names: the whole of it, or what stands in it, as in the code for a shell.
-    fn places_in_argument(
-        &self,
-        argument: &str,
-        folder: &Path,
-        reader: &mut ArgumentReader,
-    ) -> Vec<(PathBuf, ServerPathUse)> {
-        if let Some(path) = named_file(argument, folder) {
-            let usage = reader.read_path(&path);
-            return vec![(path, usage)];
-        }
-        let mut named = Vec::new();
-        for piece in self.pieces(argument) {
-            match piece {
-                Piece::Word(word) => reader.read_word(word),
-                Piece::Place(path) => {
-                    let usage = reader.read_path(&path);
-                    // Other folders are there to be worked in.
-                    if usage != ServerPathUse::ByItsLook || !path.is_dir() || is_program(&path) {
-                        named.push((path, usage));
-                    }
-                }
+    /// Something that is executed, if tools can write it, or a link that leads to it.
+    fn exposed(&self, what: &str, path: &Path, usage: PathUse) -> Option<ExposedExecutable> {
+        let Place { real, mut links } = Place::find(path);
+        links.retain(|link| self.is_writable(link));
+        let is_writable = self.is_writable(&real);
+        let first = links.first().cloned();
+        let shown = if is_writable { Some(real.clone()) } else { first };
+        let mut kept = Vec::new();
+        if is_executed(&real, usage) {
+            if is_writable {
+                kept.extend(self.kept(&real, usage));
             }
+            // Whoever replaces a link says what is executed.
+            kept.extend(links.iter().flat_map(|link| self.kept(link, usage)));
         }
-        named
-    }
-
-    /// The paths below writable folders that stand in a text.
-    fn places(&self, text: &str) -> Vec<PathBuf> {
-        let place = |piece| match piece {
-            Piece::Place(path) => Some(path),
-            Piece::Word(_) => None,
-        };
-        self.pieces(text).into_iter().filter_map(place).collect()
-    }
-
-    /// The words and paths of a text, in its order.
-    fn pieces<'t>(&self, text: &'t str) -> Vec<Piece<'t>> {
-        let (mut pieces, mut rest) = (Vec::new(), text);
-        loop {
-            let next = self.next_place(rest);
-            let before = &rest[..next.map_or(rest.len(), |(start, _)| start)];
-            let words = before.split(is_delimiter).filter(|word| !word.is_empty());
-            pieces.extend(words.map(Piece::Word));
-            let Some((start, end)) = next else { return pieces };
-            pieces.push(Piece::Place(rest[start..end].into()));
-            rest = &rest[end..];
-        }
-    }
-
-    /// Where the first path begins that is a writable folder or below one, and where it ends.
-    fn next_place(&self, text: &str) -> Option<(usize, usize)> {
-        let spellings = self.writable.iter().flat_map(|it| [&it.spelled, &it.real]);
-        let places = spellings.filter_map(|folder| {
-            let folder = folder.to_str().filter(|folder| folder.len() > 1)?;
-            text.match_indices(folder).find_map(|(start, _)| {
-                let behind = &text[start + folder.len()..];
-                let is_whole = behind.is_empty() || behind.starts_with(is_end_of_name);
-                let length = behind.find(is_delimiter).unwrap_or(behind.len());
-                is_whole.then_some((start, start + folder.len() + length))
-            })
-        });
-        places.min_by_key(|(start, end)| (*start, std::cmp::Reverse(*end)))
-    }
-
-    fn exposed(&self, what: &str, path: &Path, usage: ServerPathUse) -> Option<ExposedExecutable> {
-        let path = real(path);
-        self.is_writable(&path).then(|| {
-            let kept = self.kept(&path, usage);
-            ExposedExecutable { what: what.to_owned(), path, kept }
-        })
+        shown.map(|path| ExposedExecutable { what: what.to_owned(), path, kept })
     }
 
     fn is_writable(&self, path: &Path) -> bool {
-        self.writable.iter().any(|folder| path.starts_with(&folder.real))
+        self.writable.iter().any(|folder| path.starts_with(&folder.path))
     }
 
     /// The file and the folder around it, from which many programs load more; but never a folder
     /// that tools are meant to write as a whole.
-    fn kept(&self, path: &Path, usage: ServerPathUse) -> Vec<PathBuf> {
-        let is_whole =
-            |path: &Path| self.writable.iter().any(|folder| folder.real.starts_with(path));
-        let is_script = usage == ServerPathUse::Script || !path.is_dir() && is_run(path);
-        let is_data = match usage {
-            // Data that a server is given is there to be changed.
-            ServerPathUse::ByItsLook => !path.is_dir() && !is_script,
-            ServerPathUse::Unknown => true,
-            ServerPathUse::Script | ServerPathUse::Loaded => false,
-        };
-        if is_data || is_whole(path) {
-            return Vec::new();
-        }
-        let around = path.parent().filter(|folder| is_script && !is_whole(folder));
-        [path].into_iter().chain(around).map(Path::to_owned).collect()
+    fn kept(&self, path: &Path, usage: PathUse) -> Vec<PathBuf> {
+        let is_script = usage == PathUse::Script || !path.is_dir() && is_run(path);
+        let around = path.parent().filter(|_| is_script);
+        // The interpreter of a virtual environment loads what is installed there.
+        let environment = around.and_then(Path::parent);
+        let environment = environment.filter(|folder| folder.join("pyvenv.cfg").is_file());
+        let kept = [Some(path), around, environment].into_iter().flatten();
+        kept.filter(|path| !self.is_whole(path)).map(Path::to_owned).collect()
+    }
+
+    fn is_whole(&self, path: &Path) -> bool {
+        self.writable.iter().any(|folder| folder.path.starts_with(path))
     }
 }
 
 impl WritableFolder {
     fn new(folder: &Path, server: Option<&str>) -> Self {
-        WritableFolder {
-            spelled: folder.to_owned(),
-            real: real(folder),
-            server: server.map(str::to_owned),
-        }
+        WritableFolder { path: Place::find(folder).real, server: server.map(str::to_owned) }
     }
 }
 
-/// A part of a text that may name paths.
-enum Piece<'t> {
-    Word(&'t str),
-    /// A path that is a writable folder, or below one.
-    Place(PathBuf),
+/// Where a path leads.
+struct Place {
+    /// The path without links, as far as it is there.
+    real: PathBuf,
+    /// The links on the way, each where it lies.
+    links: Vec<PathBuf>,
 }
 
-/// Follows a command line, to tell what its paths are used for.
-#[derive(Default)]
-struct ArgumentReader {
-    /// The next file is one that an interpreter runs.
-    awaits_script: bool,
-    /// The next folders are ones from which programs load.
-    awaits_folder: bool,
-}
-
-impl ArgumentReader {
-    fn read_word(&mut self, word: &str) {
-        // A folder elsewhere may stand before others in a list.
-        if !word.starts_with('/') {
-            let (name, assigned) = match word.split_once('=') {
-                Some((name, _)) => (name, is_loader(name)),
-                None => (word, false),
-            };
-            self.awaits_folder = assigned || LOADING_WORDS.contains(&name);
+impl Place {
+    fn find(path: &Path) -> Self {
+        let names = |path: &Path| path.iter().rev().map(OsStr::to_owned).collect::<Vec<_>>();
+        let mut ahead = names(&path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+        let mut place = Place { real: PathBuf::from("/"), links: Vec::new() };
+        while let Some(name) = ahead.pop() {
+            if name == ".." {
+                place.real.pop();
+                continue;
+            }
+            // The root takes the place of all before it.
+            let next = place.real.join(&name);
+            match fs::read_link(&next) {
+                Ok(target) if place.links.len() < MAX_LINKS => {
+                    ahead.extend(names(&target));
+                    place.links.push(next);
+                }
+                _ => place.real = next,
+            }
         }
-        if is_interpreter(Path::new(word)) {
-            self.awaits_script = true;
-        } else if CODE_OPTIONS.contains(&word) || has_script_name(Path::new(word)) {
-            self.awaits_script = false;
-        }
-    }
-
-    fn read_path(&mut self, path: &Path) -> ServerPathUse {
-        if is_interpreter(path) {
-            self.awaits_script = true;
-            return ServerPathUse::ByItsLook;
-        }
-        if path.is_dir() {
-            return if self.awaits_folder {
-                ServerPathUse::Loaded
-            } else {
-                ServerPathUse::ByItsLook
-            };
-        }
-        match std::mem::take(&mut self.awaits_script) {
-            true => ServerPathUse::Script,
-            false if self.awaits_folder => ServerPathUse::Loaded,
-            false => ServerPathUse::ByItsLook,
-        }
+        place
     }
 }
 
-/// Whether a path is that of a program which runs the first file that it is given.
-fn is_interpreter(path: &Path) -> bool {
-    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    INTERPRETERS.contains(&name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
-}
-
-/// Whether programs load from what a variable names.
-fn is_loader(variable: &str) -> bool {
-    LOADERS.contains(&variable) || variable.starts_with("LD_")
-}
-
-/// Whether a character ends a path that stands in other text.
-fn is_delimiter(c: char) -> bool {
-    c.is_whitespace() || "'\"`;:,()&|<>".contains(c)
-}
-
-/// Whether a character can stand behind the name of a folder.
-fn is_end_of_name(c: char) -> bool {
-    c == '/' || is_delimiter(c)
+/// Whether something is executed or loaded. Data that a server is given is there to be changed.
+fn is_executed(path: &Path, usage: PathUse) -> bool {
+    match usage {
+        PathUse::Script | PathUse::Loaded => true,
+        PathUse::ByItsLook => path.is_dir() || is_run(path),
+        PathUse::Unknown => false,
+    }
 }
 
 /// Whether a file is one that is executed, by itself or by an interpreter.
 fn is_run(path: &Path) -> bool {
-    has_script_name(path)
+    names_script(path)
         || fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o111 != 0)
 }
 
-fn has_script_name(path: &Path) -> bool {
+fn names_script(path: &Path) -> bool {
     path.extension().and_then(OsStr::to_str).is_some_and(|end| SCRIPTS.contains(&end))
-}
-
-/// The path without links, as far as it is there.
-fn real(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| match path.parent().zip(path.file_name()) {
-        Some((above, name)) => real(above).join(name),
-        None => path.to_owned(),
-    })
 }
 
 /// The folders where programs are searched.
@@ -431,19 +278,8 @@ fn found_program(name: &str, folder: &Path) -> Option<PathBuf> {
     search_path().into_iter().map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
-/// The file that an argument names, also as `--flag=PATH`, or the folder of a program. Other folders
-/// are there to be worked in.
-fn named_file(argument: &str, folder: &Path) -> Option<PathBuf> {
-    let value = argument.split_once('=').map_or(argument, |(_, value)| value);
-    let path = |text: &str| {
-        let path = folder.join(text);
-        (!text.is_empty() && (path.is_file() || is_program(&path))).then_some(path)
-    };
-    path(argument).or_else(|| path(value))
-}
-
 /// Whether a folder is one that interpreters run.
-fn is_program(folder: &Path) -> bool {
+fn is_program_folder(folder: &Path) -> bool {
     STARTS.iter().any(|name| folder.join(name).is_file())
 }
 
@@ -460,12 +296,22 @@ mod tests {
         fs::create_dir_all(root.join("workspace/package")).unwrap();
         fs::create_dir_all(root.join("elsewhere")).unwrap();
         fs::create_dir_all(root.join("workspace/notes/deep")).unwrap();
-        std::os::unix::fs::symlink("workspace", root.join("linked")).unwrap();
+        fs::create_dir_all(root.join("workspace/.venv/bin")).unwrap();
+        fs::create_dir_all(root.join("workspace/node/.bin")).unwrap();
+        for (target, link) in [
+            ("workspace", "linked"),
+            ("/bin/sh", "workspace/.venv/bin/python"),
+            ("../../package/index.js", "workspace/node/.bin/srv"),
+            ("../elsewhere", "workspace/outside"),
+        ] {
+            std::os::unix::fs::symlink(target, root.join(link)).unwrap();
+        }
         for name in [
             "workspace/notes/deep/server",
             "workspace/server/run.py",
             "workspace/server/more.py",
             "workspace/package/index.js",
+            "workspace/.venv/pyvenv.cfg",
             "workspace/data.db",
             "workspace/top.js",
             "elsewhere/a.py",
@@ -545,6 +391,8 @@ mod tests {
         for words in [
             "cd ROOT/workspace/notes && exec python3 -m srv",
             "PYTHONPATH=/x:/y:ROOT/workspace/notes srv",
+            "PYTHONPATH=/x:$PYTHONPATH:ROOT/workspace/notes srv",
+            "perl -IROOT/workspace/notes srv",
         ] {
             let config = format!("[mcp.a]\ncommand = 'sh'\nargs = ['-c', '{words}']\n");
             assert_eq!(check(&config), [("workspace/notes".to_owned(), folder.clone())], "{words}");
@@ -555,6 +403,42 @@ mod tests {
         assert_eq!(check(work), []);
     }
 
+    /// Promise: `what-is-written-never-runs-free`
+    #[test]
+    fn links_that_tools_could_replace_are_kept_where_they_lie() {
+        let of = |command: &str, args: &str| {
+            check(&format!("[mcp.a]\ncommand = '{command}'\nargs = [{args}]\n"))
+        };
+        let link = "workspace/.venv/bin/python";
+        let kept = [link, "workspace/.venv/bin", "workspace/.venv"];
+        assert_eq!(of(&format!("ROOT/{link}"), "'-m', 'srv'"), [(link.to_owned(), names(&kept))]);
+        let real = "workspace/package/index.js";
+        let kept =
+            names(&[real, "workspace/package", "workspace/node/.bin/srv", "workspace/node/.bin"]);
+        assert_eq!(of("ROOT/workspace/node/.bin/srv", ""), [(real.to_owned(), kept)]);
+        let on_the_way = "workspace/outside";
+        let found = of("node", "'ROOT/workspace/outside/a.py'");
+        assert_eq!(found, [(on_the_way.to_owned(), names(&[on_the_way]))]);
+    }
+
+    #[test]
+    fn a_command_is_kept_before_it_is_there() {
+        let config = "[mcp.a]\ncommand = 'ROOT/workspace/notes/later'\n";
+        let kept = names(&["workspace/notes/later", "workspace/notes"]);
+        assert_eq!(check(config), [("workspace/notes/later".to_owned(), kept)]);
+    }
+
+    #[test]
+    fn a_folder_behind_a_script_is_there_to_be_worked_in() {
+        for args in [
+            "'-I', 'ROOT/elsewhere/a.py', 'ROOT/workspace/notes'",
+            "'-m', 'srv', 'ROOT/workspace/notes'",
+        ] {
+            let config = format!("[mcp.a]\ncommand = 'python3'\nargs = [{args}]\n");
+            assert_eq!(check(&config), [], "{args}");
+        }
+    }
+
     #[test]
     fn the_file_of_an_interpreter_is_a_script_whatever_its_name() {
         let kept = names(&["workspace/notes/deep/server", "workspace/notes/deep"]);
@@ -563,6 +447,12 @@ mod tests {
             ("python3", "'-u', 'ROOT/workspace/notes/deep/server'"),
             ("/usr/bin/env", "'python3.12', 'ROOT/workspace/notes/deep/server'"),
             ("sh", "'-c', 'exec node ROOT/workspace/notes/deep/server'"),
+            ("sh", "'-lc', 'cd ROOT/elsewhere; . ROOT/workspace/notes/deep/server'"),
+            ("sh", "'-e', 'ROOT/workspace/notes/deep/server'"),
+            ("sh", "'-c', 'bash -c \"ksh ROOT/workspace/notes/deep/server\"'"),
+            ("node", "'--env-file=ROOT/elsewhere/a.py', 'ROOT/workspace/notes/deep/server'"),
+            ("node", "'--env-file', 'ROOT/elsewhere/a.py', 'ROOT/workspace/notes/deep/server'"),
+            ("uv", "'run', 'ROOT/workspace/notes/deep/server'"),
         ] {
             let config = format!("[mcp.a]\ncommand = '{command}'\nargs = [{args}]\n");
             assert_eq!(check(&config), script, "{command}");
