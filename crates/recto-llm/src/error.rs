@@ -50,10 +50,11 @@ pub enum LlmError {
     /// The server does not have the model that was asked for on this wire.
     #[error("the model server has no model `{model}`")]
     NoSuchModel { model: String, wire: Wire },
-    /// Something answers at the whole address, but not with this interface.
-    #[error("`{url}` is no address of a model server's interface")]
-    #[strum(message = "check `provider` and `base_url` of the model entry")]
-    NoSuchEndpoint { url: String },
+    /// Something answers at the whole address, but not with this interface, or not for this
+    /// request. The message is empty where it gave none that a model server would.
+    #[error("{}", no_such_endpoint(url, message))]
+    #[strum(message = "check `provider`, `base_url` and `model` of the model entry")]
+    NoSuchEndpoint { url: String, message: String },
     /// The server sent the request elsewhere; the target is shown without its query.
     /// Recto does not follow: the request may carry a key.
     #[error("`{url}` redirects to `{to}`, which is not followed")]
@@ -255,6 +256,7 @@ impl LlmError {
         match self {
             LlmError::Unauthorized { message, .. }
             | LlmError::Forbidden { message }
+            | LlmError::NoSuchEndpoint { message, .. }
             | LlmError::RateLimited { message, .. }
             | LlmError::ContextOverflow { message, .. }
             | LlmError::Unavailable { message, .. }
@@ -268,6 +270,13 @@ impl LlmError {
             LlmError::Malformed { what, sample } => [Some(what), Some(sample)],
             _ => [None, None],
         }
+    }
+}
+
+fn no_such_endpoint(url: &str, message: &str) -> String {
+    match message.is_empty() {
+        true => format!("`{url}` is no address of a model server's interface"),
+        false => format!("the model server does not serve `{url}`: {message}"),
     }
 }
 

@@ -216,9 +216,7 @@ impl ModelClient {
             Ok(served) if is_listed(&served) => Ok(ModelPresence::Listed),
             Ok(served) => Ok(ModelPresence::NotListed { served }),
             // Some servers that speak like OpenAI's have no list.
-            Err(LlmError::NoSuchEndpoint { .. } | LlmError::Refused { status: 404 | 405, .. })
-                if self.provider() == Provider::OpenAi =>
-            {
+            Err(LlmError::NoSuchEndpoint { .. }) if self.provider() == Provider::OpenAi => {
                 Ok(ModelPresence::Unknown)
             }
             Err(error) => Err(error),

@@ -68,6 +68,16 @@ pub enum FinishReason {
     Other(String),
 }
 
+impl FinishReason {
+    /// Whether the reply ended where the model wanted it to, as far as the server says.
+    pub fn is_usual(&self) -> bool {
+        match self {
+            FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Other(_) => true,
+            FinishReason::Length | FinishReason::Filtered | FinishReason::Repetition => false,
+        }
+    }
+}
+
 /// The tokens that the server counted; what it did not say stays unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TokenUsage {

@@ -37,9 +37,10 @@ pub(crate) fn error_from_response(wire: Wire, answer: &ErrorResponse<'_>, model:
     if let Some(error) = by_fields(wire, answer.status, &complaint, model) {
         return error;
     }
-    // What speaks in one of the known forms is a model server, and says what it did not find.
-    if matches!(answer.status, 404 | 405) && !complaint.says_something() {
-        return LlmError::NoSuchEndpoint { url: answer.url.to_owned() };
+    if matches!(answer.status, 404 | 405) {
+        // What speaks in one of the known forms is a model server, and says what it did not find.
+        let message = if complaint.is_known { complaint.message } else { String::new() };
+        return LlmError::NoSuchEndpoint { url: answer.url.to_owned(), message };
     }
     by_status(answer.status, answer.retry_after, complaint)
 }
@@ -138,11 +139,6 @@ impl Complaint {
             _ => None,
         };
         self.code.parse().ok().filter(|code| (400..600).contains(code)).or(named)
-    }
-
-    /// Whether it came in one of the known forms, and with words.
-    fn says_something(&self) -> bool {
-        self.is_known && !self.message.trim().is_empty()
     }
 
     fn into_message(self) -> String {

@@ -86,7 +86,14 @@ fn openai_and_its_relatives() {
     check(
         404,
         r#"{"error":{"message":"No endpoint serves `m` with tools.","code":404}}"#,
-        "refused: the model server refused the request (status 404): No endpoint serves `m` with tools.",
+        "no_such_endpoint: the model server does not serve `http://h/chat`: \
+         No endpoint serves `m` with tools.",
+    );
+    // llama.cpp, where `base_url` has a slip.
+    check(
+        404,
+        r#"{"error":{"message":"File Not Found","type":"not_found_error","code":404}}"#,
+        "no_such_endpoint: the model server does not serve `http://h/chat`: File Not Found",
     );
     check(
         404,
