@@ -289,7 +289,7 @@ impl Searcher {
 
     /// The encoder as it was published, loaded if need be.
     pub(crate) async fn published_encoder(&self) -> Result<Encoder, WordsOnlyReason> {
-        self.0.encoder.as_ref().ok_or(WordsOnlyReason::NoModel)?.as_published().get().await
+        self.0.encoder.as_ref().ok_or(WordsOnlyReason::NoModel)?.get_published().await
     }
 
     /// Whether a person should know what a search rests on: while vectors are on

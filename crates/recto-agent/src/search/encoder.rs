@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use recto_search::{Embedding, Encoder, EncoderError, EncoderSource, SearchMessage};
+use recto_search::{Embedding, Encoder, EncoderError, EncoderFiles, EncoderSource, SearchMessage};
 use tokio::sync::Mutex;
 
 use super::{WordsOnlyReason, run_blocking};
@@ -44,21 +44,35 @@ impl LazyEncoder {
     pub fn new(source: impl Into<EncoderSource>) -> Self {
         let source = source.into();
         let published = match &source {
-            EncoderSource::BuiltIn(files) => Some(EncoderSource::Published(files.clone())),
-            EncoderSource::Published(_) | EncoderSource::Chosen(_) => None,
+            EncoderSource::BuiltIn(files) => Some(files.clone()),
+            // Where it turns out to be the built-in model.
+            EncoderSource::Chosen(folder) => Some(EncoderFiles {
+                weights: folder.join("model.safetensors"),
+                tokenizer: folder.join("tokenizer.json"),
+                sha256: None,
+            }),
+            EncoderSource::Published(_) => None,
         };
         LazyEncoder {
             source,
             state: Mutex::new(EncoderState::Unloaded),
             last_query: parking_lot::Mutex::default(),
-            published: published.map(|source| Arc::new(LazyEncoder::new(source))),
+            published: published
+                .map(|files| Arc::new(LazyEncoder::new(EncoderSource::Published(files)))),
         }
     }
 
     /// The model without what Recto has taught it: its vectors are those that other programs
-    /// know by its name. A chosen encoder is taught nothing.
-    pub(super) fn as_published(&self) -> &LazyEncoder {
-        self.published.as_deref().unwrap_or(self)
+    /// know by its name. Another encoder that was chosen is taught nothing.
+    pub(super) async fn get_published(&self) -> Result<Encoder, WordsOnlyReason> {
+        let Some(published) = &self.published else { return self.get().await };
+        if matches!(self.source, EncoderSource::Chosen(_)) {
+            let chosen = self.get().await?;
+            if !chosen.is_built_in() {
+                return Ok(chosen);
+            }
+        }
+        Box::pin(published.get()).await
     }
 
     /// Where it is loaded from.
