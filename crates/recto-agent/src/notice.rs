@@ -158,8 +158,8 @@ impl NoticeFacts {
                  `window` in [models.{model}])"
             ),
             NoticeFacts::ReplyCutOff { limit } => format!(
-                "the reply was cut off at its limit of {limit} tokens (max_output_tokens, or the \
-                 server's own)"
+                "the reply was cut off at its limit of {limit} tokens (`max_output_tokens`, a quarter \
+                 of the window, or the server's own)"
             ),
             NoticeFacts::ReplyWithheld => "the provider withheld the rest of the reply".to_owned(),
             NoticeFacts::ReplyRepeated => {

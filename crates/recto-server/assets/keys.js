@@ -94,6 +94,8 @@ function escape(event) {
   if (field && field.id !== "draft") {
     // What has not changed is not saved when it is left.
     if (field instanceof HTMLInputElement) field.value = field.defaultValue;
+    // What was said of what stood there goes with it.
+    field.dispatchEvent(new Event("input", { bubbles: true }));
     field.blur();
     return;
   }

@@ -5,7 +5,7 @@ use recto_llm::FinishReason;
 use recto_store::{NewRequest, RequestRecord};
 use serde::Deserialize;
 
-use super::outline_request;
+use super::{RequestPurpose, outline_request};
 use crate::notice::{NoticeFacts, TurnNotice};
 
 /// The note under which a request has what was told of its message.
@@ -21,18 +21,25 @@ pub(crate) fn keep_notices(request: &mut NewRequest, told: &[TurnNotice]) {
 /// What a person was told of a request's message and of what came back for it, as far as its
 /// record tells: in the words in which it was told then.
 pub fn recorded_notices(request: &RequestRecord) -> Vec<TurnNotice> {
-    let of_message = Vec::<TurnNotice>::deserialize(&request.notes[NOTE]).unwrap_or_default();
-    let (Some(answer), Ok(outline)) = (&request.answer, outline_request(request)) else {
-        return of_message;
-    };
-    let prompt_cut = answer.result["prompt_cut"] == true;
-    let counted = answer.usage.prompt.filter(|_| prompt_cut);
+    let mut told = Vec::<TurnNotice>::deserialize(&request.notes[NOTE]).unwrap_or_default();
+    told.extend(answer_notices(request).unwrap_or_default().into_iter().map(TurnNotice::from));
+    told
+}
+
+/// What was told of an answer, if it is one to a page: nobody is told how a summary ended.
+fn answer_notices(request: &RequestRecord) -> Option<Vec<NoticeFacts>> {
+    let answer = request.answer.as_ref()?;
+    let counted = answer.usage.prompt.filter(|_| answer.result["prompt_cut"] == true);
+    let finish = FinishReason::deserialize(&answer.result["finish"]).ok();
+    let is_usual = counted.is_none() && finish.as_ref().is_none_or(FinishReason::is_usual);
+    if is_usual || RequestPurpose::from_record(request) != RequestPurpose::Page {
+        return None;
+    }
+    let outline = outline_request(request).ok()?;
     let expected = outline.prompt_tokens();
     let of_prompt = counted.map(|counted| NoticeFacts::PromptCut { counted, expected });
-    let finish = FinishReason::deserialize(&answer.result["finish"]).ok();
     let of_reply = finish.and_then(|finish| finish_notice(&finish, outline.budget.reply));
-    let of_answer = [of_prompt, of_reply].into_iter().flatten().map(TurnNotice::from);
-    of_message.into_iter().chain(of_answer).collect()
+    Some(of_prompt.into_iter().chain(of_reply).collect())
 }
 
 /// What a person should know of how a reply ended, which had this limit.

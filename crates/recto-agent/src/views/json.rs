@@ -11,7 +11,7 @@ use crate::error::AgentResult;
 use crate::event::ApprovalQuestion;
 use crate::open_turns::find_standing;
 use crate::preview::RequestPreview;
-use crate::record::{RequestPurpose, restore_request};
+use crate::record::{RequestPurpose, recorded_notices, restore_request};
 
 /// A session, without what was said in it.
 pub fn session_json(session: &StoredSession) -> Value {
@@ -190,6 +190,7 @@ pub async fn request_json(
         "chosen": request.notes["chosen"],
         "prefix": request.notes["prefix"],
         "search": request.notes["search"],
+        "notices": recorded_notices(request),
         "context": context.report_cached(&cached_prefix(request)),
         "body": body,
         "answer": request.answer,

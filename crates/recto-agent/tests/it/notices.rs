@@ -2,9 +2,10 @@
 //! and when it is told, not when it is found.
 
 use recto_agent::{
-    Agent, ConfiguredItem, ConfiguredItems, EventKind, Inbound, ItemSetting, recorded_notices,
+    Agent, ConfiguredItem, ConfiguredItems, EventKind, Inbound, ItemSetting, ModelEntry,
+    recorded_notices,
 };
-use recto_context::ItemKind;
+use recto_context::{ItemKind, Tokens};
 use recto_fakes::{FakeAnswer, FakeServer};
 use recto_store::{Moment, NewTurn, SessionId, SettingsMap};
 use rusqlite::Connection;
@@ -84,7 +85,7 @@ fn a_notice_is_told_also_where_a_turn_fails_before_its_first_request() {
     let (bench, fake, runtime) = (troubled_bench(), FakeServer::openai().start(), runtime());
     runtime.block_on(async {
         let mut entry = model("fake", &fake);
-        entry.window = Some(recto_context::Tokens::new(600));
+        entry.window = Some(Tokens::new(600));
         let agent = Agent::start(bench.parts(vec![entry])).await.unwrap();
         let session = session(&agent, "k").await;
         assert_both_told(&notices(&agent, session, &"much too long ".repeat(2_000)).await);
@@ -127,6 +128,29 @@ fn the_record_of_a_turn_has_what_was_told_of_its_message_and_of_its_reply() {
         assert_eq!(recorded().await, told);
         assert_eq!(notices(&agent, session, "go on").await, [""; 0]);
         assert_eq!(recorded().await, [""; 0]);
+    });
+}
+
+#[test]
+fn the_limit_of_a_small_window_and_a_prompt_that_its_server_cut_are_told_and_recorded() {
+    let cut = FakeAnswer::text("It is a long").out_of_tokens();
+    let answer = FakeAnswer::text("yes").prompt_tokens(60);
+    let fake = FakeServer::openai().answer(cut).answer(answer).start();
+    let (bench, runtime) = (Bench::new(), runtime());
+    runtime.block_on(async {
+        let entry = ModelEntry { window: Some(Tokens::new(4_000)), ..model("fake", &fake) };
+        let agent = Agent::start(bench.parts(vec![entry])).await.unwrap();
+        let session = session(&agent, "k").await;
+        let long = "much to say ".repeat(300);
+        for (message, words) in
+            [("hi", "at its limit of 1,000 tokens"), (&*long, "counted 60 tokens in a prompt of")]
+        {
+            let told = notices(&agent, session, message).await;
+            let request = agent.store().last_request(session).await.unwrap().unwrap();
+            let recorded = recorded_notices(&request).into_iter().map(|notice| notice.text);
+            assert_eq!(recorded.collect::<Vec<_>>(), told);
+            assert!(matches!(&told[..], [one] if one.contains(words)), "{told:#?}");
+        }
     });
 }
 

@@ -51,7 +51,7 @@ impl TestServer {
     }
 
     /// A session of the owner's.
-    async fn own_session(&self) -> SessionId {
+    pub(crate) async fn own_session(&self) -> SessionId {
         self.session_of(&Actor::owner("ana"), "talk").await
     }
 

@@ -189,5 +189,6 @@ fn a_call_by_hand_says_why_the_server_failed() {
     let run = home.run(&["tools", "run", "bad.look"]);
     assert_ne!(run.code, 0);
     assert!(run.err.contains("the MCP server `bad`"), "{}", run.err);
+    assert!(run.err.contains("no berth"), "{}", run.err);
     assert!(!run.err.contains("there is no tool"), "{}", run.err);
 }

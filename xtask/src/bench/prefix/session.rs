@@ -104,10 +104,9 @@ impl PlayedRequest {
         self.prompt - self.cached
     }
 
-    /// Whether the prefix broke, for a cause that is permitted. Picks that leave
-    /// with their turn are no break: agreement is only promised up to them.
+    /// Whether the prefix broke, for a cause that is permitted.
     pub(super) fn breaks(&self) -> bool {
-        self.cause.is_some_and(|cause| cause != ChangeCause::PicksLeft)
+        self.cause.is_some_and(ChangeCause::is_break)
     }
 }
 

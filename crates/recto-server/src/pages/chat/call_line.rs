@@ -46,20 +46,10 @@ fn call_line(
     // The question has said which tool it is, by the name that people use.
     let tool = asked.map_or_else(|| call.name.to_string(), |asked| asked.question.tool.key());
     let outcome = result.map(|text| ToolOutcome::from_result(&call.name, text));
-    let ending = view.turn.as_ref().map(|turn| turn.status);
-    let is_handed_out = ending == Some(TurnStatus::Ended(TurnEnding::HandedOut));
-    let (sign, class, word) = match (outcome, answered) {
-        (_, Some(ApprovalAnswer::Denied)) => ("✗", "no-ok", "denied"),
-        (None, _) if is_handed_out => ("→", "q", "its client runs it"),
-        (Some(ToolOutcome::Done), _) => ("✓", "ok", "done"),
-        (Some(ToolOutcome::Failed), _) => ("✗", "no-ok", "failed"),
-        (Some(_), _) => ("✗", "no-ok", "not run"),
-        (None, _) if view.standing.is_none() => ("✗", "no-ok", "not run"),
-        (None, None) if view.questions().next().is_some() => ("…", "wait", "waits"),
-        (None, _) => ("…", "wait", "under way"),
-    };
+    let standing = CallStanding::find(view, outcome, answered);
+    let (sign, class, word) = standing.signs();
     // Of one that was not run nothing came back: what stands for that has no size to tell.
-    let came_back = result.filter(|_| word != "not run");
+    let came_back = result.filter(|_| standing != CallStanding::NotRun);
     html! {
         details.call {
             summary {
@@ -78,6 +68,52 @@ fn call_line(
                 }
             }
             @if let Some(text) = result { pre.code tabindex="0" { (show_controls(text)) } }
+        }
+    }
+}
+
+/// What became of a call so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CallStanding {
+    Denied,
+    HandedOut,
+    Done,
+    Failed,
+    NotRun,
+    Waits,
+    UnderWay,
+}
+
+impl CallStanding {
+    fn find(
+        view: &TurnView,
+        outcome: Option<ToolOutcome>,
+        answered: Option<ApprovalAnswer>,
+    ) -> Self {
+        let status = view.turn.as_ref().map(|turn| turn.status);
+        let is_handed_out = status == Some(TurnStatus::Ended(TurnEnding::HandedOut));
+        match (outcome, answered) {
+            (_, Some(ApprovalAnswer::Denied)) => CallStanding::Denied,
+            (None, _) if is_handed_out => CallStanding::HandedOut,
+            (Some(ToolOutcome::Done), _) => CallStanding::Done,
+            (Some(ToolOutcome::Failed), _) => CallStanding::Failed,
+            (Some(_), _) => CallStanding::NotRun,
+            (None, _) if view.standing.is_none() => CallStanding::NotRun,
+            (None, None) if view.questions().next().is_some() => CallStanding::Waits,
+            (None, _) => CallStanding::UnderWay,
+        }
+    }
+
+    /// Its sign, the sign's class, and the same in words.
+    fn signs(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            CallStanding::Denied => ("✗", "no-ok", "denied"),
+            CallStanding::HandedOut => ("→", "q", "its client runs it"),
+            CallStanding::Done => ("✓", "ok", "done"),
+            CallStanding::Failed => ("✗", "no-ok", "failed"),
+            CallStanding::NotRun => ("✗", "no-ok", "not run"),
+            CallStanding::Waits => ("…", "wait", "waits"),
+            CallStanding::UnderWay => ("…", "wait", "under way"),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! `/v1`.
 
+use std::time::Duration;
+
 use recto_fakes::{AnswerGate, FakeAnswer, FakeCall};
 use serde_json::{Value, json};
 
@@ -253,15 +255,18 @@ async fn a_client_is_told_to_repeat_no_turn_and_which_one_it_was() {
         turns.push(header("x-recto-turn"));
     }
     assert_eq!(turns, ["1", "2", "3", "4"]);
-    // Before there is a turn, the same may go well a moment later.
+    // Before there is a turn, the same may go well a moment later. The turn of another client holds
+    // the server there, so that it can still refuse.
+    let gate = AnswerGate::new();
+    server.fake.push(FakeAnswer::text("one two").held(&gate));
+    let path = format!("/api/sessions/{}/messages", server.own_session().await);
+    assert_eq!(server.post(&path, &json!({"text": "hello"})).await.0, 202);
     server.end.notify_one();
-    let refused = loop {
-        let response = send(&server, CHAT, &[], &said("main", "hi")).await;
-        if response.status().as_u16() == 503 {
-            break response;
-        }
-        server.agent.finished().await;
-    };
+    while server.request("GET", "/readyz").send().await.unwrap().status() == 200 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let refused = send(&server, CHAT, &[], &said("main", "hi")).await;
+    assert_eq!(refused.status().as_u16(), 503);
     assert!(!refused.headers().contains_key("x-should-retry"));
 }
 

@@ -3,7 +3,7 @@
 
 use recto_agent::{
     Actor, ActorRole, OpenTurn, OpenTurnStanding, RecordReader, RequestPurpose, TurnRecord,
-    UsageTotals, find_open_turn, restore_request, sampling_words,
+    UsageTotals, find_open_turn, recorded_notices, restore_request, sampling_words,
 };
 use recto_context::{ChangeCause, MessageId, grouped_digits};
 use recto_store::{
@@ -59,6 +59,7 @@ async fn draw_turn(
     let open = find_open_turn(store, turn).await?;
     let mut out = heading(turn, open.as_ref(), session.as_ref(), &request, width);
     out.push_str(&all_requests(store, turn, width).await?);
+    out.push_str(&notice_lines(&request, width));
     out.push_str(&open.as_ref().map(|open| standing(open, width)).unwrap_or_default());
     out.push_str(&retraction_lines(&store.retractions_of_turn(turn.id).await?, width));
     out.push_str(&delegation_lines(store, turn, width).await?);
@@ -133,6 +134,12 @@ async fn all_requests(store: &Store, turn: &StoredTurn, width: PageWidth) -> Cli
         0 | 1 => String::new(),
         _ => labelled("in all", &turn_usage_words(&usage).join(", "), width),
     })
+}
+
+/// Draws what a person was told of the request.
+fn notice_lines(request: &RequestRecord, width: PageWidth) -> String {
+    let notices = recorded_notices(request);
+    notices.iter().map(|notice| labelled("notice", &tame(&notice.text), width)).collect()
 }
 
 /// How far a request begins as the one before it, in words.
@@ -220,9 +227,6 @@ async fn reply(
     let mut out = format!("\n{bold}reply{bold:#}{usage}\n");
     if let Some(error) = answer.result["error"]["message"].as_str() {
         out.push_str(&format!("error: {}\n", tame(error)));
-    }
-    if answer.result["finish"] == "repetition" {
-        out.push_str("ended: the model repeated the same words over and over\n");
     }
     if let Some(stamp) = answer.result["stamp_taken_off"].as_str() {
         let stamps: Vec<&str> =

@@ -82,6 +82,21 @@ fn a_turn_of_two_requests_is_shown_one_by_one() {
     served.home.run(&["show", "1", "--request", "0"]).fails_with("turn 1 has no request 0");
 }
 
+#[test]
+fn what_a_person_was_told_of_a_turn_stands_in_all_that_shows_it() {
+    let cut = FakeAnswer::text("It is a long").out_of_tokens();
+    let served = ServedHome::new(Wire::OpenAi, Wire::OpenAi.fake().answer(cut));
+    served.say("follow @rule:nowhere");
+    let notices = only_request(&served.last_turn())["notices"].clone();
+    let texts = notices.as_array().unwrap().iter().map(|notice| notice["text"].as_str().unwrap());
+    let shown = served.home.ok(&["show"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    for (text, words) in texts.clone().zip(["nowhere", "cut off at its limit"]) {
+        assert!(text.contains(words), "{notices:#}");
+        assert!(shown.contains(&format!("notice {text}")), "{shown}");
+    }
+    assert_eq!(texts.count(), 2, "{notices:#}");
+}
+
 /// Promise: `input-by-origin`
 /// Promise: `fresh-and-cached-apart`
 /// Promise: `request-kept-as-sent`
@@ -107,7 +122,7 @@ fn the_json_of_a_turn_is_complete() {
     expect!["turn approvals messages requests"].assert_eq(&keys(&shown));
     let request = only_request(&shown);
     expect![
-        "id number at model wire options fidelity purpose chosen prefix search context body answer redacted"
+        "id number at model wire options fidelity purpose chosen prefix search notices context body answer redacted"
     ]
     .assert_eq(&keys(request));
     let context = &request["context"];
