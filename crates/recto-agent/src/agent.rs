@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use recto_context::{Audience, AudienceKind, Catalog, TokenCounter, Tokens};
+use recto_context::{Audience, AudienceKind, Catalog, ContextLimits, TokenCounter, Tokens};
 use recto_search::UseEvidence;
 use recto_store::{
     BindingKey, Moment, NewSession, RowId, SessionHolder, SessionId, SessionName, SessionNameError,
@@ -224,6 +224,11 @@ impl Agent {
     /// The model entries, the default first.
     pub fn models(&self) -> &[ModelEntry] {
         self.shared.models()
+    }
+
+    /// The limits of the pages that the default model gets.
+    pub fn page_limits(&self) -> ContextLimits {
+        self.models().first().map(|entry| entry.limits).unwrap_or_default()
     }
 
     /// Gives models to an agent that began without any. One that has some keeps those.

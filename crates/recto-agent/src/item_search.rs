@@ -6,10 +6,16 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use recto_context::{Catalog, IncludeMode, ItemId, ItemKind, Pick, Scores};
-use recto_search::{GroupChoice, ItemGroup, SearchEntry, SearchOptions, UseEvidence};
+use recto_context::{
+    Catalog, ContextLimits, IncludeMode, ItemId, ItemKind, MessageId, Pick, Scores, TokenCounter,
+};
+use recto_search::{
+    GroupChoice, ItemGroup, SearchEntry, SearchMessage, SearchOptions, UseEvidence,
+};
+use recto_workspace::MemoryView;
 use serde_json::{Value, json};
 
+use crate::memories::{AgentMemories, ChosenMemories, MemoryCriteria};
 use crate::search::{IsCandidate, RankedItems, RankingBasis, SearchPatience, Searcher};
 
 /// The query of a search, and which items may answer it.
@@ -22,6 +28,40 @@ pub struct ItemSearch<'a> {
     pub limit: Option<usize>,
     /// What whoever asks used before in messages like it.
     pub uses: &'a UseEvidence,
+    /// What is remembered.
+    pub remembered: MemoryShelf<'a>,
+}
+
+/// The memories that a search looks through, as a turn would.
+#[derive(Clone, Copy)]
+pub struct MemoryShelf<'a> {
+    /// The agent's.
+    pub memories: &'a AgentMemories,
+    /// Those that whoever asks may see.
+    pub view: &'a Arc<MemoryView>,
+    /// How many stand on a page whatever the message.
+    pub limits: &'a ContextLimits,
+}
+
+impl MemoryShelf<'_> {
+    /// What a turn of a new session makes of them.
+    async fn choose(
+        &self,
+        message: &SearchMessage,
+        uses: &UseEvidence,
+        options: &SearchOptions,
+        patience: SearchPatience,
+    ) -> ChosenMemories {
+        let criteria = MemoryCriteria {
+            limits: self.limits,
+            options,
+            counter: &TokenCounter::estimated(),
+            history_from: MessageId::default(),
+            uses,
+            patience,
+        };
+        self.memories.choose(self.view, message, None, &criteria).await
+    }
 }
 
 /// The result of a search, and how it was made.
@@ -67,7 +107,7 @@ pub async fn search_items_with(
     let group = asked.kind.map(ItemGroup::of_kind);
     let is_candidate: IsCandidate =
         Arc::new(move |id| group.is_none_or(|group| ItemGroup::of_kind(id.kind) == group));
-    let memories = catalog.memories.iter().map(SearchEntry::memory);
+    let memories = asked.remembered.view.memories.iter().map(SearchEntry::memory);
     let entries: Arc<[SearchEntry]> =
         SearchEntry::from_catalog(catalog).into_iter().chain(memories).collect();
     let ranked = searcher.search(entries.clone(), asked.query, is_candidate, patience).await;
@@ -75,8 +115,12 @@ pub async fn search_items_with(
     let may_come: HashSet<ItemId> = by_themselves(catalog).collect();
     let is_candidate: IsCandidate = Arc::new(move |id| may_come.contains(id));
     let of_turn = searcher.search(entries, asked.query, is_candidate, patience).await;
+    let message = SearchMessage::new(asked.query, None);
+    let of_memories = asked.remembered.choose(&message, asked.uses, &options, patience).await;
     let how = ranked.how.clone();
-    let rows = rows(ranked, &in_a_turn(of_turn, asked.uses, &options), &options, catalog, asked);
+    let mut of_turn = in_a_turn(of_turn, asked.uses, &options);
+    of_turn.extend(memories_in_a_turn(of_memories));
+    let rows = rows(ranked, &of_turn, &options, catalog, asked);
     ItemSearchReport { rows, how, options }
 }
 
@@ -117,18 +161,28 @@ fn by_themselves(catalog: &Catalog) -> impl Iterator<Item = ItemId> {
     of_agent.map(|(id, _)| id)
 }
 
-/// What became of items in a turn of a new session: their scores there, and whether
-/// they were taken.
-type TurnScores = HashMap<ItemId, (Scores, bool)>;
+/// What became of items in a turn of a new session: their scores there, where it looked at
+/// them, and whether they were taken.
+type TurnScores = HashMap<ItemId, (Option<Scores>, bool)>;
 
 fn in_a_turn(ranked: RankedItems, uses: &UseEvidence, options: &SearchOptions) -> TurnScores {
     let of_group = |(group, mut picks): (ItemGroup, Vec<Pick>)| {
         uses.raise(&mut picks);
         let GroupChoice { taken, left } = GroupChoice::among(picks, options.for_group(group));
-        let taken = taken.into_iter().map(|pick| (pick.item, (pick.scores, true)));
-        taken.chain(left.into_iter().map(|pick| (pick.item, (pick.scores, false))))
+        let taken = taken.into_iter().map(|pick| (pick.item, (Some(pick.scores), true)));
+        taken.chain(left.into_iter().map(|pick| (pick.item, (Some(pick.scores), false))))
     };
     ranked.groups.into_iter().flat_map(of_group).collect()
+}
+
+/// The same for memories, whose age counts: those that are recalled, and those that stand on the
+/// page whatever the message.
+fn memories_in_a_turn(chosen: ChosenMemories) -> TurnScores {
+    let GroupChoice { taken, left } = chosen.choice;
+    let left = left.into_iter().map(|pick| (pick.item, (Some(pick.scores), false)));
+    let taken = taken.into_iter().map(|pick| (pick.item, (Some(pick.scores), true)));
+    let on_page = chosen.snapshot.entries.into_iter().map(|entry| (entry.item, (None, true)));
+    left.chain(taken).chain(on_page).collect()
 }
 
 /// The best of each group, the most probable first.
@@ -146,7 +200,7 @@ fn rows(
         let is_wanted = |pick: &Pick| asked.kind.is_none_or(|kind| pick.item.kind == kind);
         rows.extend(picks.into_iter().filter(is_wanted).take(limit).map(|mut pick| {
             let of_turn = in_a_turn.get(&pick.item);
-            pick.scores = of_turn.map_or(pick.scores, |(scores, _)| *scores);
+            pick.scores = of_turn.and_then(|(scores, _)| *scores).unwrap_or(pick.scores);
             let is_taken = of_turn.is_some_and(|(_, is_taken)| *is_taken);
             ItemSearchRow { include: includes.get(&pick.item).copied(), is_taken, pick }
         }));

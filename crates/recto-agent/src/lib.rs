@@ -103,7 +103,8 @@ pub use guests::{GuestBook, GuestStanding, SessionGuest};
 pub use inbound::{Inbound, InboundReading, InputSource, SurfaceMessage};
 pub use inventory::{AgentInventory, IncludeSettings, SourceFileView};
 pub use item_search::{
-    ItemSearch, ItemSearchReport, ItemSearchRow, by_probability, search_items, search_items_with,
+    ItemSearch, ItemSearchReport, ItemSearchRow, MemoryShelf, by_probability, search_items,
+    search_items_with,
 };
 pub use items::{
     ItemChange, ItemOutcome, MentionedItems, bare_item_name, join_mentioned, name_means_item,
@@ -139,7 +140,7 @@ pub use schedules::{
 };
 pub use search::{
     EmbeddingProgress, IsCandidate, LazyEncoder, RankedGroups, RankedItems, RankingBasis,
-    SearchParts, SearchPatience, Searcher, WordsOnlyReason,
+    SearchParts, SearchPatience, Searcher, WordsOnlyReason, search_message,
 };
 pub use selection::{ItemQuery, SearchOutcome, SearchSetting};
 pub use session_files::{delete_session_files, path_without_topic};
@@ -155,7 +156,7 @@ pub use take_back::{
     ReplacedExchange, StandingCall, TakenBackEvent, UndoneExchange, describe_arguments,
 };
 pub use trace::CONTENTS;
-pub use turn::HandedResult;
+pub use turn::{HandedResult, said_before};
 pub use turn_counters::{ModelTokens, TurnCounters};
 pub use turn_usage::{PromptUsage, UsageTotals};
 pub use unknown_items::{ConfiguredItem, ConfiguredItems, ItemSetting, UnknownItem};

@@ -89,6 +89,8 @@ pub struct MemoryCriteria<'a> {
     pub history_from: MessageId,
     /// What the person used before in messages like this one.
     pub uses: &'a UseEvidence,
+    /// How long vectors are waited for.
+    pub patience: SearchPatience,
 }
 
 /// Memories in their order for a message.
@@ -157,7 +159,7 @@ impl AgentMemories {
         before: Option<MemorySnapshot>,
         criteria: &MemoryCriteria<'_>,
     ) -> ChosenMemories {
-        let MemoryCriteria { limits, options, counter, history_from, uses } = *criteria;
+        let MemoryCriteria { limits, options, counter, history_from, uses, patience } = *criteria;
         // However close: what is remembered comes in small numbers.
         let few = ChoiceOptions { include_score: f32::INFINITY, ..options.memories };
         let all_fit = memories_fit(&view.memories, limits, counter);
@@ -166,7 +168,7 @@ impl AgentMemories {
             (MemoryRanking::default(), None)
         } else {
             let now = Timestamp::now();
-            let (ranking, how) = self.rank(view, message, now, SearchPatience::OneSecond).await;
+            let (ranking, how) = self.rank(view, message, now, patience).await;
             (ranking, Some(how))
         };
         let MemoryRanking { best: mut ranked, duplicates } = ranking;

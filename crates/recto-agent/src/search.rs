@@ -187,7 +187,7 @@ fn is_worth_it(query: &SearchMessage, patience: SearchPatience) -> bool {
 
 /// Reads a message as it is searched for, with what the same person said before it. What is
 /// longer than anybody reads is read as far as that.
-pub(crate) fn search_message(message: &str, before: Option<&str>) -> SearchMessage {
+pub fn search_message(message: &str, before: Option<&str>) -> SearchMessage {
     let shortened = |text: &str| text[..text.floor_char_boundary(MOST_QUERY)].to_owned();
     SearchMessage::new(&shortened(message), before.map(shortened).as_deref())
 }

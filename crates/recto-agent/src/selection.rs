@@ -64,7 +64,7 @@ impl SearchOutcome {
     }
 
     /// Chooses what is listed by name, now that all is there that was found.
-    pub(crate) fn choose_listed(&mut self, options: &ListOptions) {
+    pub fn choose_listed(&mut self, options: &ListOptions) {
         let listed = choose_listed(&self.picks, &self.candidates, options);
         self.listed = listed.into_iter().map(|pick| pick.item.clone()).collect();
     }

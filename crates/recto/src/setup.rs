@@ -595,19 +595,27 @@ fn tool_calls(model: &ModelSettings, template: Option<&ChatTemplate>) -> ToolCal
 
 fn limits(settings: &Settings, model: &ModelSettings) -> ContextLimits {
     ContextLimits {
+        minimal_history: model.minimal_history as usize,
+        reply: Tokens::new(model.max_output_tokens),
+        ..page_limits(settings)
+    }
+}
+
+/// The limits of a page that are the same for all models.
+pub(crate) fn page_limits(settings: &Settings) -> ContextLimits {
+    ContextLimits {
         history_messages: settings.history.max_messages as usize,
         history_tokens: Tokens::new(settings.history.max_tokens),
         channel_messages: settings.history.channel_max_messages as usize,
         channel_context_tokens: Tokens::new(settings.history.channel_context_tokens),
         summary_tokens: Tokens::new(settings.history.summary_tokens),
-        minimal_history: model.minimal_history as usize,
         memory_entries: settings.memory.max_entries as usize,
         memory_tokens: Tokens::new(settings.memory.max_tokens),
         skill_list_tokens: Tokens::new(settings.skills.list_tokens),
         list_lines: settings.search.list_lines as usize,
         list_tokens: Tokens::new(settings.search.list_tokens),
-        reply: Tokens::new(model.max_output_tokens),
         target: settings.context.target_tokens.map(Tokens::new),
         margin: Tokens::ZERO,
+        ..ContextLimits::default()
     }
 }

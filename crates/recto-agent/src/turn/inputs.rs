@@ -310,6 +310,7 @@ impl TurnInputs {
             counter: &counter_from(calibration),
             history_from: session.carry.history_from.unwrap_or_default(),
             uses: &uses,
+            patience: SearchPatience::OneSecond,
         };
         let (mut found, chosen) = tokio::join!(
             shared.searcher.find(&query),
@@ -397,7 +398,7 @@ fn bootstrap(options: &AgentOptions, session: &StoredSession) -> Bootstrap {
 }
 
 /// What a person said last in a conversation.
-pub(crate) fn said_before(messages: &[Arc<Message>]) -> Option<String> {
+pub fn said_before(messages: &[Arc<Message>]) -> Option<String> {
     messages.iter().rev().find_map(|message| match &message.body {
         MessageBody::User(user) => Some(visible_text(&user.content)),
         _ => None,

@@ -7,10 +7,10 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use recto_agent::{
-    Agent, AgentInventory, ItemSearch, ListedItem, SearchPatience, list_items, search_items_with,
-    usage_json,
+    Agent, AgentInventory, ItemSearch, ListedItem, MemoryShelf, SearchPatience, list_items,
+    search_items_with, usage_json,
 };
-use recto_context::{Catalog, IncludeMode, ItemId, ItemKind};
+use recto_context::{IncludeMode, ItemId, ItemKind};
 use recto_search::{ChoiceOptions, SearchOptions};
 use recto_store::{ItemCounts, ItemUsage};
 use recto_workspace::{Horizon, IncludeSource};
@@ -268,13 +268,19 @@ pub(crate) async fn search_all(
     let inventory = agent.inventory(&actor).await?;
     let memories = agent.memories();
     let remembered = memories.files().read(&memories.owner(), Horizon::All).await;
-    let catalog = Catalog { memories: remembered.memories.clone(), ..(*inventory.catalog).clone() };
     let options = query.options(agent.searcher().options());
     let uses = &agent.earlier_uses(&actor, &query.query).await;
-    let asked = ItemSearch { query: &query.query, kind: query.kind, limit: query.top_k, uses };
+    let asked = ItemSearch {
+        query: &query.query,
+        kind: query.kind,
+        limit: query.top_k,
+        uses,
+        remembered: MemoryShelf { memories, view: &remembered, limits: &agent.page_limits() },
+    };
     // Nobody waits here until everything has its vector.
     let patience = SearchPatience::OneSecond;
-    let found = search_items_with(agent.searcher(), &catalog, &asked, options, patience).await;
+    let found =
+        search_items_with(agent.searcher(), &inventory.catalog, &asked, options, patience).await;
     Ok(Json(found.json(&query.query)))
 }
 

@@ -3,7 +3,8 @@
 
 use maud::{Markup, html};
 use recto_agent::{
-    Actor, Agent, ItemSearch, ItemSearchReport, ItemSearchRow, SearchPatience, search_items,
+    Actor, Agent, ItemSearch, ItemSearchReport, ItemSearchRow, MemoryShelf, SearchPatience,
+    search_items,
 };
 use recto_context::{Catalog, ItemKind, Priority};
 use recto_search::ItemGroup;
@@ -25,11 +26,11 @@ pub(crate) async fn find_fitting(
 ) -> ItemSearchReport {
     let memories = agent.memories();
     let remembered = memories.files().read(&memories.owner(), Horizon::All).await;
-    let catalog = Catalog { memories: remembered.memories.clone(), ..catalog.clone() };
     let uses = &agent.earlier_uses(actor, query).await;
-    let asked = ItemSearch { query, kind: None, limit: Some(MOST_RANKED), uses };
+    let remembered = MemoryShelf { memories, view: &remembered, limits: &agent.page_limits() };
+    let asked = ItemSearch { query, kind: None, limit: Some(MOST_RANKED), uses, remembered };
     // A page does not wait until everything has its vector.
-    search_items(agent.searcher(), &catalog, &asked, SearchPatience::OneSecond).await
+    search_items(agent.searcher(), catalog, &asked, SearchPatience::OneSecond).await
 }
 
 /// The box to type a message into, and what was found.

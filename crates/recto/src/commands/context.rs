@@ -7,9 +7,9 @@ use std::sync::Arc;
 use jiff::Zoned;
 use recto_agent::{
     Agent, AgentError, AgentMemories, Inbound, InboundReading, ItemQuery, MemoryCriteria,
-    MentionedItems, ModelEntry, RankingBasis, RequestPreview, SearchOutcome, Searcher,
-    SessionSettings, WordsOnlyReason, assemble_for, join_mentioned, model_window, preview_json,
-    without_mentions,
+    MentionedItems, ModelEntry, RankingBasis, RequestPreview, SearchOutcome, SearchPatience,
+    Searcher, SessionSettings, WordsOnlyReason, assemble_for, join_mentioned, model_window,
+    preview_json, said_before, search_message, without_mentions,
 };
 use recto_context::mode::{self, ModeMark, ModeQuestion, ModeSetting};
 use recto_context::{
@@ -116,7 +116,8 @@ pub(crate) async fn assemble(
         tell(&format_args!("warning: {}", tame(problem)));
     }
     let said = without_mentions(message);
-    let (found, snapshot) = search(source, &model, &session, &said, mark).await;
+    let question = question(&said, history);
+    let (found, snapshot) = search(source, &model, &session, &question, mark).await;
     if let Some(how @ RankingBasis::Words(why)) = &found.how
         && *why != WordsOnlyReason::NothingNamed
     {
@@ -142,6 +143,8 @@ pub(crate) async fn assemble(
         .session(&session)
         .picks(&found.picks)
         .candidates(&found.candidates)
+        .listed(&found.listed)
+        .alike(&found.alike)
         .history(history)
         .mode(mode)
         .window(window)
@@ -155,19 +158,24 @@ pub(crate) async fn assemble(
     Ok((model, request))
 }
 
+/// What is searched for: the message, with what was said before it.
+fn question(said: &str, history: &[Arc<Message>]) -> SearchMessage {
+    let before = said_before(history);
+    search_message(said, before.as_deref().map(without_mentions).as_deref())
+}
+
 /// Searches for a message outside of all sessions, and chooses the memories for its
 /// page.
 async fn search(
     source: &ContextSource<'_>,
     model: &ModelEntry,
     session: &[SessionItem],
-    message: &str,
+    message: &SearchMessage,
     mark: Option<ContextMode>,
 ) -> (SearchOutcome, MemorySnapshot) {
     let ContextSource { catalog, searcher, memories, remembered, store, settings, .. } = *source;
     let options = *searcher.options();
-    let uses = &setup::earlier_uses(settings, searcher, store.cloned(), message).await;
-    let message = &SearchMessage::new(message, None);
+    let uses = &setup::earlier_uses(settings, searcher, store.cloned(), message.whole()).await;
     let query = ItemQuery {
         catalog,
         entries: SearchEntry::from_catalog(catalog).into(),
@@ -187,10 +195,12 @@ async fn search(
         counter: &TokenCounter::estimated(),
         history_from: MessageId::default(),
         uses,
+        patience: SearchPatience::OneSecond,
     };
     let (mut found, chosen) =
         tokio::join!(searcher.find(&query), memories.choose(remembered, message, None, &criteria));
     let snapshot = found.add_memories(chosen);
+    found.choose_listed(&options.list.with_lines(model.limits.list_lines));
     (found, snapshot)
 }
 

@@ -7,8 +7,8 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use recto_agent::{
-    EmbeddingProgress, ItemSearch, ItemSearchReport, ItemSearchRow, RankingBasis, SearchPatience,
-    Searcher, search_items,
+    EmbeddingProgress, ItemSearch, ItemSearchReport, ItemSearchRow, MemoryShelf, RankingBasis,
+    SearchPatience, Searcher, search_items,
 };
 use recto_context::{ItemKind, Memory, Pick};
 
@@ -49,8 +49,13 @@ pub(crate) fn run(home: &RectoHome, args: &SearchArgs) -> CliResult {
         let store = setup::store_for_vectors(home, &settings);
         let searcher = setup::searcher(&settings, store.clone());
         let search = async {
-            let uses = &setup::earlier_uses(&settings, &searcher, store, &query).await;
-            let asked = ItemSearch { query: &query, kind, limit, uses };
+            let uses = &setup::earlier_uses(&settings, &searcher, store.clone(), &query).await;
+            let remembered = MemoryShelf {
+                memories: &setup::memories(&settings, &searcher, store),
+                view: &remembered,
+                limits: &setup::page_limits(&settings),
+            };
+            let asked = ItemSearch { query: &query, kind, limit, uses, remembered };
             search_items(&searcher, &catalog, &asked, SearchPatience::UntilDone).await
         };
         patiently(&searcher, search).await
@@ -108,7 +113,7 @@ fn draw(found: &ItemSearchReport, memories: &[Memory], args: &SearchArgs) -> Cli
     }
     tell(&match shown.iter().any(|row| row.is_taken) {
         true => "* a turn takes these",
-        false => "a turn takes none of them: of the items with include mode agent, none fits",
+        false => "a turn takes none of them",
     });
     if !options.enabled {
         tell(&"warning: search is off: turns take nothing\n  hint: set `search.enabled = true`");

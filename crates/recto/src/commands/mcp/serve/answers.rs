@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use recto_agent::{
-    AgentError, Inbound, ItemSearch, ItemSearchRow, RecallQuery, RecalledContent, RecordReader,
-    SearchPatience, SessionSettings, preview_json, search_items, tool_text,
+    AgentError, Inbound, ItemSearch, ItemSearchRow, MemoryShelf, RecallQuery, RecalledContent,
+    RecordReader, SearchPatience, SessionSettings, preview_json, search_items, tool_text,
 };
 use recto_context::{Catalog, ContentPart, ItemId, ItemKind, MessageId};
 use recto_store::{SessionId, TurnId};
@@ -59,6 +59,11 @@ async fn search(handler: &CallHandler, arguments: &OfferArguments) -> CliResult<
         kind: arguments.text("kind").and_then(kind),
         limit: arguments.whole("limit").map(|limit| limit as usize),
         uses: &setup::earlier_uses(settings, &state.searcher, store, query).await,
+        remembered: MemoryShelf {
+            memories: &state.memories,
+            view: &handler.remembered(&state).await,
+            limits: &setup::page_limits(settings),
+        },
     };
     let found = in_time(|patience| search_items(&state.searcher, &catalog, &asked, patience)).await;
     let mut answer = found.json(query);
