@@ -21,6 +21,7 @@ use crate::error::{AgentError, AgentResult};
 use crate::event::EventNumber;
 use crate::event_stream::{EventCursor, EventListener};
 use crate::inbound::{ArrivedMessage, Inbound, SurfaceMessage};
+use crate::items::without_mentions;
 use crate::mailbox::MailboxItem;
 use crate::mailboxes::MailboxRegistry;
 use crate::memories::AgentMemories;
@@ -28,7 +29,7 @@ use crate::notice::TurnNotice;
 use crate::options::{AgentParts, CompactionSetting, ModelEntry, SessionSettings};
 use crate::preview::{RequestPreview, preview_first_request};
 use crate::rights::{Right, is_attended, may_reach};
-use crate::search::{SearchPatience, Searcher};
+use crate::search::{SearchPatience, Searcher, search_message};
 use crate::shared::{AgentShared, WorkKind, counter_from};
 use crate::shutdown::TakeUpScope;
 use crate::turn::PendingNotices;
@@ -191,7 +192,8 @@ impl Agent {
 
     /// What somebody used before in messages like this one.
     pub async fn earlier_uses(&self, actor: &Actor, message: &str) -> UseEvidence {
-        self.shared.uses.weigh_query(actor, message, SearchPatience::OneSecond).await
+        let message = search_message(&without_mentions(message), None);
+        self.shared.uses.weigh_query(actor, &message, SearchPatience::OneSecond).await
     }
 
     /// The agent's memories, and what was said in past sessions.

@@ -16,7 +16,9 @@ use recto_workspace::MemoryView;
 use serde_json::{Value, json};
 
 use crate::memories::{AgentMemories, ChosenMemories, MemoryCriteria};
-use crate::search::{IsCandidate, RankedItems, RankingBasis, SearchPatience, Searcher};
+use crate::search::{
+    IsCandidate, RankedItems, RankingBasis, SearchPatience, Searcher, search_message,
+};
 
 /// The query of a search, and which items may answer it.
 pub struct ItemSearch<'a> {
@@ -115,7 +117,7 @@ pub async fn search_items_with(
     let may_come: HashSet<ItemId> = by_themselves(catalog).collect();
     let is_candidate: IsCandidate = Arc::new(move |id| may_come.contains(id));
     let of_turn = searcher.search(entries, asked.query, is_candidate, patience).await;
-    let message = SearchMessage::new(asked.query, None);
+    let message = search_message(asked.query, None);
     let of_memories = asked.remembered.choose(&message, asked.uses, &options, patience).await;
     let how = ranked.how.clone();
     let mut of_turn = in_a_turn(of_turn, asked.uses, &options);
@@ -161,34 +163,48 @@ fn by_themselves(catalog: &Catalog) -> impl Iterator<Item = ItemId> {
     of_agent.map(|(id, _)| id)
 }
 
-/// What became of items in a turn of a new session: their scores there, where it looked at
-/// them, and whether they were taken.
-type TurnScores = HashMap<ItemId, (Option<Scores>, bool)>;
+/// What became of items in a turn of a new session.
+type TurnFates = HashMap<ItemId, TurnFate>;
 
-fn in_a_turn(ranked: RankedItems, uses: &UseEvidence, options: &SearchOptions) -> TurnScores {
+struct TurnFate {
+    /// Nothing for what stands on the page whatever the message.
+    scores: Option<Scores>,
+    is_taken: bool,
+}
+
+impl TurnFate {
+    fn taken(pick: Pick) -> (ItemId, TurnFate) {
+        (pick.item, TurnFate { scores: Some(pick.scores), is_taken: true })
+    }
+
+    fn left(pick: Pick) -> (ItemId, TurnFate) {
+        (pick.item, TurnFate { scores: Some(pick.scores), is_taken: false })
+    }
+}
+
+fn in_a_turn(ranked: RankedItems, uses: &UseEvidence, options: &SearchOptions) -> TurnFates {
     let of_group = |(group, mut picks): (ItemGroup, Vec<Pick>)| {
         uses.raise(&mut picks);
         let GroupChoice { taken, left } = GroupChoice::among(picks, options.for_group(group));
-        let taken = taken.into_iter().map(|pick| (pick.item, (Some(pick.scores), true)));
-        taken.chain(left.into_iter().map(|pick| (pick.item, (Some(pick.scores), false))))
+        taken.into_iter().map(TurnFate::taken).chain(left.into_iter().map(TurnFate::left))
     };
     ranked.groups.into_iter().flat_map(of_group).collect()
 }
 
 /// The same for memories, whose age counts: those that are recalled, and those that stand on the
 /// page whatever the message.
-fn memories_in_a_turn(chosen: ChosenMemories) -> TurnScores {
+fn memories_in_a_turn(chosen: ChosenMemories) -> TurnFates {
     let GroupChoice { taken, left } = chosen.choice;
-    let left = left.into_iter().map(|pick| (pick.item, (Some(pick.scores), false)));
-    let taken = taken.into_iter().map(|pick| (pick.item, (Some(pick.scores), true)));
-    let on_page = chosen.snapshot.entries.into_iter().map(|entry| (entry.item, (None, true)));
-    left.chain(taken).chain(on_page).collect()
+    let on_page = chosen.snapshot.entries.into_iter();
+    let on_page = on_page.map(|entry| (entry.item, TurnFate { scores: None, is_taken: true }));
+    let left = left.into_iter().map(TurnFate::left);
+    left.chain(taken.into_iter().map(TurnFate::taken)).chain(on_page).collect()
 }
 
 /// The best of each group, the most probable first.
 fn rows(
     ranked: RankedItems,
-    in_a_turn: &TurnScores,
+    in_a_turn: &TurnFates,
     options: &SearchOptions,
     catalog: &Catalog,
     asked: &ItemSearch<'_>,
@@ -199,9 +215,9 @@ fn rows(
         let limit = asked.limit.unwrap_or(options.for_group(group).top_k);
         let is_wanted = |pick: &Pick| asked.kind.is_none_or(|kind| pick.item.kind == kind);
         rows.extend(picks.into_iter().filter(is_wanted).take(limit).map(|mut pick| {
-            let of_turn = in_a_turn.get(&pick.item);
-            pick.scores = of_turn.and_then(|(scores, _)| *scores).unwrap_or(pick.scores);
-            let is_taken = of_turn.is_some_and(|(_, is_taken)| *is_taken);
+            let fate = in_a_turn.get(&pick.item);
+            pick.scores = fate.and_then(|fate| fate.scores).unwrap_or(pick.scores);
+            let is_taken = fate.is_some_and(|fate| fate.is_taken);
             ItemSearchRow { include: includes.get(&pick.item).copied(), is_taken, pick }
         }));
     }

@@ -21,12 +21,12 @@ use parking_lot::Mutex;
 use recto_context::mode::words;
 use recto_context::{
     AlikeItem, Audience, ContentHash, ContextLimits, ItemId, Memory, MemoryPool, MemorySnapshot,
-    MessageId, Pick, TokenCounter, choose_snapshot, memories_fit, memory_fingerprint,
+    MessageId, Pick, Scores, TokenCounter, choose_snapshot, memories_fit, memory_fingerprint,
     recency_weight,
 };
 use recto_search::{
     ChoiceOptions, DuplicatePick, GroupChoice, SearchEntry, SearchIndex, SearchMessage,
-    SearchOptions, SearchQuery, UseEvidence,
+    SearchOptions, SearchQuery, UseEvidence, best_probability,
 };
 use recto_store::Store;
 use recto_workspace::{MemoryFiles, MemoryView};
@@ -111,6 +111,8 @@ pub struct ChosenMemories {
     pub choice: GroupChoice,
     /// What is not recalled, because it says what a better one says.
     pub alike: Vec<AlikeItem>,
+    /// The probability of the best of all, wherever it stands.
+    pub best: f32,
     /// What the ranking rests on, where there was one.
     pub how: Option<RankingBasis>,
 }
@@ -173,6 +175,7 @@ impl AgentMemories {
         };
         let MemoryRanking { best: mut ranked, duplicates } = ranking;
         uses.raise(&mut ranked);
+        let best = best_probability(&ranked);
         let recalled = GroupChoice::among(ranked.iter().cloned(), &few).taken;
         let pool = MemoryPool {
             memories: &view.memories,
@@ -192,11 +195,11 @@ impl AgentMemories {
             cosine: double.cosine,
         });
         let alike = alike.collect();
-        ChosenMemories { snapshot, choice, alike, how }
+        ChosenMemories { snapshot, choice, alike, best, how }
     }
 
-    /// The entries of a view for a message, best first: what search says of each,
-    /// times what its age leaves of it; of those that say the same, the best one.
+    /// The entries of a view for a message, best first by what search says of each times what
+    /// its age leaves of that; of those that say the same, the best one.
     pub(crate) async fn rank(
         &self,
         view: &Arc<MemoryView>,
@@ -254,15 +257,15 @@ fn get_or_make<K: ?Sized, T: Clone>(
     }
 }
 
-/// Whether a message can find anything. A greeting finds what speaks of greetings;
-/// mostly nothing does, and then nobody waits until all memories are indexed. Words of
-/// two letters are in everything.
+/// Whether a message can find anything. Greetings and thanks ask for nothing. "Send it" finds
+/// what speaks of sending; mostly nothing does, and then nobody waits until all memories are
+/// indexed. Words of two letters are in everything.
 fn is_worth_a_search(message: &str, view: &MemoryView) -> bool {
     let each_word = |text| str::split(text, |c: char| !c.is_alphanumeric());
     let typed: Vec<&str> = each_word(message).filter(|word| word.len() > 2).collect();
     let is_typed = |word: &str| typed.iter().any(|other| other.eq_ignore_ascii_case(word));
-    !words::names_nothing(message)
-        || view.memories.iter().any(|memory| each_word(&memory.text).any(is_typed))
+    let speaks = || view.memories.iter().any(|memory| each_word(&memory.text).any(is_typed));
+    !words::names_nothing(message) || (!words::is_courtesy(message) && speaks())
 }
 
 /// A pick with the time since when it is known, and what it stands for.
@@ -272,17 +275,17 @@ struct DatedPick<T> {
     what: T,
 }
 
-/// Lets age count, and puts what is then best first; of equals the newest.
+/// Puts first what is probable and new; of equals the newest. Age decides what comes first, and not
+/// whether it fits: what was said long ago is as true as it was.
 fn sort_by_age<T>(found: &mut [DatedPick<T>], now: Timestamp) {
     for DatedPick { pick, since, .. } in &mut *found {
-        let recency = recency_weight(*since, now.as_second());
-        pick.scores.recency = Some(recency);
-        pick.scores.probability = pick.scores.probability.map(|found| found * recency);
+        pick.scores.recency = Some(recency_weight(*since, now.as_second()));
     }
-    let probability = |found: &DatedPick<T>| found.pick.scores.probability.unwrap_or(0.0);
-    found.sort_by(|a, b| {
-        probability(b).total_cmp(&probability(a)).then_with(|| b.since.cmp(&a.since))
-    });
+    let standing = |found: &DatedPick<T>| {
+        let Scores { probability, recency, .. } = found.pick.scores;
+        probability.unwrap_or(0.0) * recency.unwrap_or(1.0)
+    };
+    found.sort_by(|a, b| standing(b).total_cmp(&standing(a)).then_with(|| b.since.cmp(&a.since)));
     for (rank, found) in found.iter_mut().enumerate() {
         found.pick.scores.rank = u32::try_from(rank + 1).ok();
     }
@@ -291,4 +294,30 @@ fn sort_by_age<T>(found: &mut [DatedPick<T>], now: Timestamp) {
 /// Keeps the first of entries that say the same, and gives the others apart.
 fn drop_duplicates(index: &SearchIndex, picks: Vec<Pick>) -> (Vec<Pick>, Vec<DuplicatePick>) {
     index.without_duplicates(picks, SAME, COMPARED)
+}
+
+#[cfg(test)]
+mod tests {
+    use recto_context::ItemKind;
+
+    use super::*;
+
+    #[test]
+    fn age_says_what_comes_first_and_not_what_fits() {
+        let dated = |name: &str, probability, since| {
+            let item = ItemId::new(ItemKind::Memory, name);
+            let scores = Scores { probability: Some(probability), ..Scores::default() };
+            DatedPick { pick: Pick { item, scores, best_chunk: None }, since, what: () }
+        };
+        let now = Timestamp::now();
+        let mut found = [dated("old", 0.7, Some(0)), dated("new", 0.6, Some(now.as_second()))];
+        sort_by_age(&mut found, now);
+        let told = found.map(|DatedPick { pick: Pick { item, scores, .. }, .. }| {
+            (item.name.to_string(), scores.probability, scores.recency, scores.rank)
+        });
+        let row = |name: &str, probability, recency, rank| {
+            (name.to_owned(), Some(probability), Some(recency), Some(rank))
+        };
+        assert_eq!(told, [row("new", 0.6, 1.0, 1), row("old", 0.7, 0.5, 2)]);
+    }
 }

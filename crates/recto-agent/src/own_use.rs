@@ -107,11 +107,10 @@ impl UseRecord {
     pub async fn weigh_query(
         &self,
         actor: &Actor,
-        query: &str,
+        query: &SearchMessage,
         patience: SearchPatience,
     ) -> UseEvidence {
-        let message = search_message(&without_mentions(query), None);
-        self.weigh(actor, &actor.as_holder(), &message, patience).await
+        self.weigh(actor, &actor.as_holder(), query, patience).await
     }
 
     /// How near a message is to each earlier one; nothing where words have to do.

@@ -3,19 +3,19 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use recto_context::mode::speaks_for_tools;
+use recto_context::mode::{speaks_for_tools, words};
 use recto_context::{
     AlikeItem, Catalog, IncludeMode, ItemId, ItemKind, MemorySnapshot, Pick, SessionItem,
 };
 use recto_search::{
     GroupChoice, ListOptions, SearchEntry, SearchMessage, SearchOptions, SearchPreset, UseEvidence,
-    choose_listed,
+    best_probability, choose_listed,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::memories::ChosenMemories;
 use crate::options::SessionSettings;
-use crate::search::{IsCandidate, RankingBasis, SearchPatience, Searcher};
+use crate::search::{IsCandidate, RankingBasis, SearchPatience, Searcher, WordsOnlyReason};
 
 /// How much of the way from the floor to certainty a tool or skill has to be to
 /// speak for tools.
@@ -47,8 +47,10 @@ pub struct SearchOutcome {
 }
 
 impl SearchOutcome {
-    /// Adds memories that are recalled beside those on the page, which it gives back.
-    pub fn add_memories(&mut self, chosen: ChosenMemories) -> MemorySnapshot {
+    /// Adds memories that are recalled beside those on the page, which it gives back. Now that all is
+    /// there that was found, it chooses what is listed by name.
+    pub fn complete(&mut self, chosen: ChosenMemories, list: &ListOptions) -> MemorySnapshot {
+        let of_items = best_probability(self.picks.iter().chain(&self.candidates));
         self.picks.extend(chosen.choice.taken);
         self.candidates.extend(chosen.choice.left);
         self.alike.extend(chosen.alike);
@@ -60,13 +62,9 @@ impl SearchOutcome {
         } else {
             own
         };
-        chosen.snapshot
-    }
-
-    /// Chooses what is listed by name, now that all is there that was found.
-    pub fn choose_listed(&mut self, options: &ListOptions) {
-        let listed = choose_listed(&self.picks, &self.candidates, options);
+        let listed = choose_listed(of_items.max(chosen.best), &self.candidates, list);
         self.listed = listed.into_iter().map(|pick| pick.item.clone()).collect();
+        chosen.snapshot
     }
 
     fn sort(&mut self) {
@@ -137,6 +135,10 @@ impl Searcher {
         let nothing_to_find = candidates.is_empty() && (for_mode.is_empty() || !query.decides_mode);
         if !options.enabled || nothing_to_find || query.message.whole().trim().is_empty() {
             return SearchOutcome::default();
+        }
+        if words::is_courtesy(query.message.whole()) {
+            let how = Some(RankingBasis::Words(WordsOnlyReason::NothingNamed));
+            return SearchOutcome { how, ..SearchOutcome::default() };
         }
         let sets: Vec<IsCandidate> = [candidates, for_mode]
             .map(|set| -> IsCandidate { Arc::new(move |id: &ItemId| set.contains(id)) })
@@ -211,5 +213,44 @@ impl SessionSettings {
             group.floor = self.floor.map_or(group.floor, |floor| floor as f32);
         });
         options
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use recto_context::{
+        ContentHash, ContextLimits, MemoryPool, MessageId, Scores, TokenCounter, choose_snapshot,
+    };
+
+    use super::*;
+
+    fn pick(name: &str, probability: f32) -> Pick {
+        let item = ItemId::new(ItemKind::Rule, name);
+        let scores = Scores { probability: Some(probability), ..Scores::default() };
+        Pick { item, scores, best_chunk: None }
+    }
+
+    fn snapshot() -> MemorySnapshot {
+        let pool = MemoryPool {
+            memories: &[],
+            fingerprint: ContentHash::of_bytes(b""),
+            ranked: &[],
+            recalled: &[],
+            history_from: MessageId::default(),
+        };
+        choose_snapshot(None, &pool, &ContextLimits::default(), &TokenCounter::estimated())
+    }
+
+    #[test]
+    fn a_memory_that_stands_on_the_page_opens_the_list_as_any_other_does() {
+        let listed = |best| {
+            let candidates = vec![pick("perhaps", 0.1)];
+            let mut found = SearchOutcome { candidates, ..SearchOutcome::default() };
+            let (choice, alike) = (GroupChoice::default(), Vec::new());
+            let chosen = ChosenMemories { snapshot: snapshot(), choice, alike, best, how: None };
+            found.complete(chosen, &SearchPreset::default().list_options());
+            found.listed.len()
+        };
+        assert_eq!((listed(0.1), listed(0.8)), (0, 1));
     }
 }

@@ -219,8 +219,9 @@ const LIST_COSINE: f32 = 3.0;
 /// none where even the best of all is improbable. What goes beyond the share of its group or
 /// server comes behind what others have. There may be more than the list has room for: some may
 /// stand on the page for another reason.
-pub fn choose_listed<'a>(taken: &[Pick], left: &'a [Pick], options: &ListOptions) -> Vec<&'a Pick> {
-    let best = taken.iter().chain(left).map(probability).fold(0.0, f32::max);
+///
+/// `best` is the probability of the best of all, wherever it stands.
+pub fn choose_listed<'a>(best: f32, left: &'a [Pick], options: &ListOptions) -> Vec<&'a Pick> {
     if options.lines == 0 || best < options.opening {
         return Vec::new();
     }
@@ -232,6 +233,11 @@ pub fn choose_listed<'a>(taken: &[Pick], left: &'a [Pick], options: &ListOptions
         possible.into_iter().partition(|pick| shares.take(&pick.item));
     listed.extend(beyond);
     listed
+}
+
+/// The probability of the best of all.
+pub fn best_probability<'a>(picks: impl IntoIterator<Item = &'a Pick>) -> f32 {
+    picks.into_iter().map(probability).fold(0.0, f32::max)
 }
 
 /// What the lines of a list are ordered by.
@@ -318,7 +324,7 @@ mod tests {
     }
 
     fn listed(taken: &[Pick], left: &[Pick], options: ListOptions) -> Vec<String> {
-        let chosen = choose_listed(taken, left, &options);
+        let chosen = choose_listed(best_probability(taken.iter().chain(left)), left, &options);
         chosen.iter().map(|pick| pick.item.name.to_string()).collect()
     }
 

@@ -174,8 +174,8 @@ impl Encoder {
         Ok(Encoder(Arc::new(loaded)))
     }
 
-    /// The same for the model as it was published, whose vectors other programs know. All that
-    /// the search knows of its vectors is how large their cosines are.
+    /// The same for the model as it was published, whose vectors other programs know. No search
+    /// goes by them.
     ///
     /// # Errors
     ///

@@ -32,7 +32,8 @@ mod space;
 mod vectors;
 
 pub use choose::{
-    ChoiceOptions, GroupChoice, ItemGroup, ListOptions, SearchOptions, SearchPreset, choose_listed,
+    ChoiceOptions, GroupChoice, ItemGroup, ListOptions, SearchOptions, SearchPreset,
+    best_probability, choose_listed,
 };
 pub use correction::QueryCorrection;
 pub use encoder::{

@@ -32,7 +32,7 @@ use recto_llm::{
     ApiKey, CallOptions, ChatTemplate, ClientOptions, FeatureSupport, ModelClient, Provider,
 };
 use recto_models::Library;
-use recto_search::UseEvidence;
+use recto_search::{SearchMessage, UseEvidence};
 use recto_store::{PostgresUrl, PostgresUrlError, Store, StoreError, StoreOptions};
 use recto_tools::Toolbox;
 use recto_workspace::{
@@ -541,7 +541,7 @@ pub(crate) async fn earlier_uses(
     settings: &Settings,
     searcher: &Searcher,
     store: Option<Store>,
-    message: &str,
+    message: &SearchMessage,
 ) -> UseEvidence {
     let Some(store) = store else { return UseEvidence::default() };
     let record = UseRecord::new(&settings.agent.name.as_str().into(), store, searcher);

@@ -1,5 +1,5 @@
-//! What the weights reach on worlds that they were not fitted on, and what they do to the order
-//! of the public sets.
+//! What the decision reaches on worlds that it was not fitted on, and what it does to the order
+//! of the public sets. The order, four numbers for each group, has seen all worlds.
 
 use std::collections::HashMap;
 

@@ -19,8 +19,8 @@ pub(super) struct LabelledSet {
     pub(super) weight: f64,
     /// What it is asked about.
     pub(super) purpose: SetPurpose,
-    /// Whether the encoder has learnt from it. Its cosines then flatter, and no weight that counts
-    /// cosines rests on them.
+    /// Whether the encoder has learnt from it. Its cosines then flatter: no weight of the order or
+    /// the decision that counts cosines rests on them, and the correction a little.
     pub(super) is_taught: bool,
     /// The person's workspace that it is a part of, by its place among them.
     pub(super) world: Option<usize>,

@@ -12,7 +12,8 @@ use tokio::sync::Mutex;
 use super::{WordsOnlyReason, run_blocking};
 
 /// An encoder that is loaded when it is first needed. The agents of a process share one,
-/// so that it is in memory once.
+/// so that it is in memory once; the model as it was published is loaded beside it once a
+/// client of the front doors wants its vectors.
 pub struct LazyEncoder {
     source: EncoderSource,
     state: Mutex<EncoderState>,

@@ -316,8 +316,8 @@ impl TurnInputs {
             shared.searcher.find(&query),
             shared.memories.choose(&self.searchable.memories, message, before, &criteria)
         );
-        self.snapshot = Some(found.add_memories(chosen));
-        found.choose_listed(&options.list.with_lines(entry.limits.list_lines));
+        let list = options.list.with_lines(entry.limits.list_lines);
+        self.snapshot = Some(found.complete(chosen, &list));
         found
     }
 

@@ -402,7 +402,8 @@ async fn first_step(
         return (state.with_wish_of(text), input);
     }
     let earlier = start.message.map_or(&*session.messages, |first| session.split_at(first).0);
-    let before = said_before(earlier);
+    // What a client brings is all that was said.
+    let before = said_before(inputs.client.history.as_deref().unwrap_or(earlier));
     let found = inputs.search(shared, session, text, before.as_deref()).await;
     let mode = inputs.decide_mode(session, &found, text);
     let rounds = inputs.model.settings.max_rounds.unwrap_or(shared.parts.options.max_rounds);

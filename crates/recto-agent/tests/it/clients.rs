@@ -419,6 +419,26 @@ fn a_client_that_sends_a_nul_is_told_where() {
     });
 }
 
+/// The very first message that Recto sees of a conversation may lean on one that it never saw.
+#[test]
+fn a_message_leans_on_what_its_client_says_was_said_before() {
+    let (bench, runtime, fake) = (Bench::new(), runtime(), FakeServer::openai().start());
+    bench.write(
+        "rules/commits.md",
+        "---\ninclude: agent\ndescription: How commit messages are written\n---\nWith a verb.\n",
+    );
+    runtime.block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "c").await;
+        let brought = history(&["How do I write a commit message?", "With care."]);
+        let client = ClientContext { history: brought, ..ClientContext::default() };
+        send(&agent, session, inbound("and for merges?", client)).await;
+        let found = last_request(agent.store(), session).await.found;
+        let names: Vec<&str> = found.iter().map(|pick| &*pick.item.name).collect();
+        assert_eq!(names, ["commits"]);
+    });
+}
+
 /// Promise: `client-tools-handed-back`
 #[test]
 fn a_clients_tools_stand_behind_ours_and_never_take_their_names() {

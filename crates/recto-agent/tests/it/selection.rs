@@ -106,6 +106,23 @@ async fn play_flow_example(agent: &Agent) {
     }
 }
 
+/// Promise: `nothing-fits-is-an-answer`
+#[test]
+fn greetings_and_thanks_bring_nothing_whatever_words_they_share() {
+    with_flow_example(async |bench, _, agent, session| {
+        item(bench, "rules/lots.md", "agent", "Thanks for a lot", "Thanks a lot. All good, hello.");
+        for message in ["thanks a lot", "hello!", "all good, thanks", "Thanks for a lot of nothing"]
+        {
+            say(&agent, session, message).await;
+        }
+        let requests = requests(agent.store(), session).await;
+        let found: Vec<Vec<&str>> = requests.iter().map(found).collect();
+        // What names something is looked for.
+        assert_eq!(found, [vec![], vec![], vec![], vec!["lots"]]);
+        assert!(requests[..3].iter().all(|request| request.candidates.is_empty()));
+    });
+}
+
 #[test]
 fn each_message_brings_what_fits_it_by_words_alone() {
     let (bench, fake) = (Bench::new(), FakeServer::openai().start());

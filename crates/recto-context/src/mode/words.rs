@@ -50,7 +50,7 @@ use serde::{Deserialize, Serialize};
 use lex::{TokenKind, WordToken};
 
 pub(crate) use remember::{MemoryWish, find_memory_wish};
-pub use reply::{is_bare_reply, names_nothing};
+pub use reply::{is_bare_reply, is_courtesy, names_nothing};
 
 /// What a message asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,7 +22,7 @@ pub(crate) struct DoorTexts<'a> {
     pub(crate) dimensions: Option<usize>,
 }
 
-/// Embeds texts by the encoder that the default agent searches with.
+/// Embeds texts by the encoder of the default agent, as it was published.
 pub(crate) async fn embed_all(
     gateway: &Gateway,
     actor: &Actor,

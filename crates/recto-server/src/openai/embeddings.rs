@@ -1,4 +1,4 @@
-//! `POST /v1/embeddings`, by the encoder that Recto searches with.
+//! `POST /v1/embeddings`, by the published model behind Recto's own encoder, or the one that was chosen.
 
 use axum::Json;
 use axum::body::Bytes;

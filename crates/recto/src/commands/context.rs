@@ -175,7 +175,7 @@ async fn search(
 ) -> (SearchOutcome, MemorySnapshot) {
     let ContextSource { catalog, searcher, memories, remembered, store, settings, .. } = *source;
     let options = *searcher.options();
-    let uses = &setup::earlier_uses(settings, searcher, store.cloned(), message.whole()).await;
+    let uses = &setup::earlier_uses(settings, searcher, store.cloned(), message).await;
     let query = ItemQuery {
         catalog,
         entries: SearchEntry::from_catalog(catalog).into(),
@@ -199,8 +199,7 @@ async fn search(
     };
     let (mut found, chosen) =
         tokio::join!(searcher.find(&query), memories.choose(remembered, message, None, &criteria));
-    let snapshot = found.add_memories(chosen);
-    found.choose_listed(&options.list.with_lines(model.limits.list_lines));
+    let snapshot = found.complete(chosen, &options.list.with_lines(model.limits.list_lines));
     (found, snapshot)
 }
 

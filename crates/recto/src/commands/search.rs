@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use recto_agent::{
     EmbeddingProgress, ItemSearch, ItemSearchReport, ItemSearchRow, MemoryShelf, RankingBasis,
-    SearchPatience, Searcher, search_items,
+    SearchPatience, Searcher, search_items, search_message, without_mentions,
 };
 use recto_context::{ItemKind, Memory, Pick};
 
@@ -49,7 +49,8 @@ pub(crate) fn run(home: &RectoHome, args: &SearchArgs) -> CliResult {
         let store = setup::store_for_vectors(home, &settings);
         let searcher = setup::searcher(&settings, store.clone());
         let search = async {
-            let uses = &setup::earlier_uses(&settings, &searcher, store.clone(), &query).await;
+            let message = &search_message(&without_mentions(&query), None);
+            let uses = &setup::earlier_uses(&settings, &searcher, store.clone(), message).await;
             let remembered = MemoryShelf {
                 memories: &setup::memories(&settings, &searcher, store),
                 view: &remembered,

@@ -72,6 +72,19 @@ fn a_memory_is_shown_by_what_it_says_and_whole_for_programs() {
     assert!(shown.contains(&format!("{long} (memory MEMORY.md#")), "{shown}");
 }
 
+/// What stands on every page is taken whatever the message.
+#[test]
+fn memories_are_judged_as_a_turn_judges_them() {
+    let home = home();
+    let taken = || {
+        let answer = search(&home, "what is the cat called?", &["--kind", "memory"]);
+        answer["results"][0]["taken"].clone()
+    };
+    assert_eq!(taken(), true);
+    home.write("config.toml", "memory.max_entries = 0\n");
+    assert_eq!(taken(), false);
+}
+
 #[test]
 fn kinds_and_limits_narrow_what_is_listed() {
     let home = home();
@@ -127,6 +140,22 @@ fn the_config_says_what_a_turn_takes() {
     home.write("config.toml", "search.enabled = false\n");
     let run = home.run(&["search", "commit messages"]);
     assert!(run.err.contains("search is off"), "{}", run.err);
+}
+
+#[test]
+fn a_message_that_goes_on_is_searched_with_what_was_said_before() {
+    let home = home();
+    let file = home.path("talk.jsonl");
+    let names = |more: &[&str]| {
+        let out = home.ok(&[&["context", "and for merges?", "--json"], more].concat());
+        let context: Value = serde_json::from_str(&out).unwrap();
+        let items = context["items"].as_array().unwrap().iter();
+        items.filter_map(|item| item["name"].as_str().map(str::to_owned)).collect::<Vec<_>>()
+    };
+    fs::write(&file, "{\"role\": \"user\", \"content\": \"How do I write a commit message?\"}\n")
+        .unwrap();
+    assert!(!names(&[]).contains(&"commits".to_owned()));
+    assert!(names(&["--history", file.to_str().unwrap()]).contains(&"commits".to_owned()));
 }
 
 #[test]

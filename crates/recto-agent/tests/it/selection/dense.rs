@@ -11,7 +11,7 @@ use recto_search::{Encoder, EncoderFiles, EncoderSource, SearchEntry};
 use recto_store::EmbeddingKey;
 
 use super::{flow_example, found, item, play_flow_example, requests};
-use crate::support::{Bench, events, model, runtime, say, session, submit, within};
+use crate::support::{Bench, events, model, owner, runtime, say, session, submit, within};
 
 /// The encoder's files: where `make test` pulls them.
 fn encoder() -> EncoderFiles {
@@ -76,6 +76,22 @@ fn meaning_finds_what_words_do_not() {
         say(&agent, session, "Where do I put my password to sign in?").await;
         let requests = requests(agent.store(), session).await;
         assert_eq!(found(&requests[0]), ["c"]);
+    });
+}
+
+/// Other programs know the vectors of the model by its name; what Recto has taught it is for its
+/// own search.
+#[test]
+fn clients_get_the_vectors_of_the_published_model() {
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
+    let text = "somebody pasted the key into the chat";
+    let published = Encoder::load_published(&encoder()).unwrap().encode_one(text);
+    let taught = Encoder::load(&encoder()).unwrap().encode_one(text);
+    assert!(published.cosine(&taught) < 0.99);
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake, encoder()).await;
+        let embedded = agent.embed(&owner(), vec![text.to_owned()]).await.unwrap();
+        assert!(embedded[0].embedding.cosine(&published) > 0.999);
     });
 }
 

@@ -4,7 +4,7 @@ mod messages;
 
 use super::{
     BEGINNING, MessageSign, MessageVerdict, TalkKind, find_imperative, find_path, find_talk,
-    is_bare_reply, lex, names_nothing, read_message,
+    is_bare_reply, is_courtesy, lex, names_nothing, read_message,
 };
 use messages::{TALK, WORK};
 
@@ -177,7 +177,10 @@ fn courtesy_and_assent_name_nothing() {
     for message in
         ["", " ", "hello", "Hi!", "good morning!", "thanks!", "ok", "yes please", "🎉", "ok thanks"]
     {
-        assert!(names_nothing(message), "{message}");
+        assert!(names_nothing(message) && is_courtesy(message), "{message}");
+    }
+    for message in ["send it", "ok, do it", "thanks, open it please"] {
+        assert!(names_nothing(message) && !is_courtesy(message), "{message}");
     }
     for message in [
         "hello Anna",
@@ -190,7 +193,7 @@ fn courtesy_and_assent_name_nothing() {
         "日本語",
         "ok.txt",
     ] {
-        assert!(!names_nothing(message), "{message}");
+        assert!(!names_nothing(message) && !is_courtesy(message), "{message}");
     }
     assert!(!names_nothing(&"hello ".repeat(1_000)));
 }

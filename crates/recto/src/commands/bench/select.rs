@@ -14,13 +14,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use recto_agent::by_probability;
+use recto_context::mode::words;
 use recto_context::{
     ItemId, ItemKind, ListEntry, ListLimits, POSSIBLE_HEADING, Pick, Text, TokenCounter, Tokens,
     write_list,
 };
 use recto_search::{
     Embedding, Encoder, EncoderError, EncoderSource, GroupChoice, MissingVector, PackedVector,
-    SearchEntry, SearchIndex, SearchMessage, SearchOptions, choose_listed,
+    SearchEntry, SearchIndex, SearchMessage, SearchOptions, best_probability, choose_listed,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -223,6 +224,11 @@ impl SelectBench {
             left.extend(choice.left);
             groups.push(picks);
         }
+        // For these, a turn does not search.
+        if words::is_courtesy(&query.query) {
+            taken.clear();
+            left.clear();
+        }
         let ranked = merge_groups(groups);
         taken.sort_by(by_probability);
         let milliseconds = begun.elapsed().as_secs_f64() * 1_000.0;
@@ -234,7 +240,8 @@ impl SelectBench {
 
     /// What a turn lists by name, within the lines and tokens that it has for that.
     fn listed(&self, taken: &[Pick], left: &[Pick]) -> BenchList<'_> {
-        let chosen = choose_listed(taken, left, &self.options.list);
+        let best = best_probability(taken.iter().chain(left));
+        let chosen = choose_listed(best, left, &self.options.list);
         let known = chosen.into_iter().filter_map(|pick| self.items.get_key_value(&pick.item));
         let known: Vec<(&ItemId, &BenchItem)> = known.collect();
         let entries =

@@ -5,7 +5,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use recto_agent::{
     AgentError, Inbound, ItemSearch, ItemSearchRow, MemoryShelf, RecallQuery, RecalledContent,
-    RecordReader, SearchPatience, SessionSettings, preview_json, search_items, tool_text,
+    RecordReader, SearchPatience, SessionSettings, preview_json, search_items, search_message,
+    tool_text, without_mentions,
 };
 use recto_context::{Catalog, ContentPart, ItemId, ItemKind, MessageId};
 use recto_store::{SessionId, TurnId};
@@ -54,11 +55,12 @@ async fn search(handler: &CallHandler, arguments: &OfferArguments) -> CliResult<
     let catalog = handler.catalog(&state).await?;
     let query = arguments.text("query").unwrap_or_default();
     let (settings, store) = (&state.settings, state.store.clone());
+    let message = &search_message(&without_mentions(query), None);
     let asked = ItemSearch {
         query,
         kind: arguments.text("kind").and_then(kind),
         limit: arguments.whole("limit").map(|limit| limit as usize),
-        uses: &setup::earlier_uses(settings, &state.searcher, store, query).await,
+        uses: &setup::earlier_uses(settings, &state.searcher, store, message).await,
         remembered: MemoryShelf {
             memories: &state.memories,
             view: &handler.remembered(&state).await,
