@@ -511,9 +511,10 @@ impl Searcher {
         encoder: Result<Encoder, WordsOnlyReason>,
         judge: impl FnOnce(&SearchIndex, &SearchQuery<'_>) -> (T, bool),
     ) -> (T, RankingBasis) {
-        let lazy = self.0.encoder.as_ref();
-        let embeddings = lazy.zip(encoder.as_ref().ok());
-        let embeddings = embeddings.map(|(lazy, encoder)| lazy.embed_message(encoder, query));
+        let lazy = self.0.encoder.as_ref().zip(encoder.as_ref().ok());
+        let respelled = lazy.and_then(|(_, encoder)| index.respell(query, encoder));
+        let query = respelled.as_ref().unwrap_or(query);
+        let embeddings = lazy.map(|(lazy, encoder)| lazy.embed_message(encoder, query));
         let embeddings: Vec<Embedding> = embeddings.unwrap_or_default();
         let (ranked, dense) = judge(index, &query.query(&embeddings));
         let how = match encoder {

@@ -224,7 +224,8 @@ pub struct Scores {
     /// The calibrated probability that the item fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f32>,
-    /// What a memory's age leaves of its probability; that has it in it.
+    /// What a memory's age leaves of its probability where memories are put in order; the
+    /// probability itself does not have it in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recency: Option<f32>,
     /// The place among the candidates, from 1.
@@ -237,15 +238,23 @@ pub struct Scores {
     /// by itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub with_before: bool,
+    /// Whether it was searched for with misspelt words put right.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub respelled: bool,
     /// That the person used it before in messages like this one; the probability has it in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier_use: Option<EarlierUse>,
 }
 
 impl Scores {
-    /// What was searched for beside the message itself, in words.
+    /// How the message was searched for, where not as it is, in words.
     pub fn describe_query(&self) -> Option<&'static str> {
-        self.with_before.then_some("with the message before")
+        match (self.with_before, self.respelled) {
+            (false, false) => None,
+            (true, false) => Some("with the message before"),
+            (false, true) => Some("with misspelt words put right"),
+            (true, true) => Some("with the message before, and with misspelt words put right"),
+        }
     }
 
     /// What the person's own record says for the item, in words.

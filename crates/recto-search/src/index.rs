@@ -21,19 +21,20 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use recto_context::{ContentHash, ItemId, Pick};
+use recto_context::{ContentHash, ItemId, Pick, Scores};
 
 use crate::choose::ItemGroup;
 use crate::correction::QueryCorrection;
-use crate::encoder::Embedding;
+use crate::encoder::{Embedding, Encoder};
 use crate::entry::SearchEntry;
-use crate::lexical::Lexicon;
-use crate::message::QueryText;
+use crate::lexical::{self, Lexicon};
+use crate::message::{QueryText, SearchMessage};
 use crate::rank::{
     Candidate, Evidence, PART_COSINE, RankSignals, RankedCandidate, RivalEvidence, ScoredGroup,
     TextEvidence,
 };
 use crate::space::{CosineScale, VectorSpace};
+use crate::spelling::Vocabulary;
 use crate::vectors::PackedVector;
 pub use duplicates::DuplicatePick;
 use item::IndexedItem;
@@ -62,6 +63,7 @@ pub struct SearchIndex {
     ends: Vec<u32>,
     chunks: ChunkTable,
     lexicon: Lexicon,
+    vocabulary: Vocabulary,
     space: VectorSpace,
 }
 
@@ -102,12 +104,15 @@ pub struct SearchQuery<'a> {
     pub before: Option<QueryText<'a>>,
     /// Its parts, where it asks for several things.
     pub parts: Vec<QueryText<'a>>,
+    /// Whether misspelt words were put right in it.
+    pub is_respelled: bool,
 }
 
 impl<'a> SearchQuery<'a> {
     /// A text that is one thing, with its embedding where there is an encoder.
     pub fn new(text: &'a str, embedding: Option<&'a Embedding>) -> SearchQuery<'a> {
-        SearchQuery { whole: QueryText { text, embedding }, before: None, parts: Vec::new() }
+        let whole = QueryText { text, embedding };
+        SearchQuery { whole, before: None, parts: Vec::new(), is_respelled: false }
     }
 
     /// The whole message, what was said before, and the parts.
@@ -254,6 +259,18 @@ impl SearchIndex {
         }
     }
 
+    /// A message with its misspelt words read as words of the items; nothing if it has none. What a
+    /// word is that no item has, only an encoder of English can say.
+    pub fn respell(&self, message: &SearchMessage, encoder: &Encoder) -> Option<SearchMessage> {
+        let is_known = |word: &str| {
+            let counted = encoder.count_words(word);
+            counted.is_none_or(|counted| counted.strange == 0)
+                || self.lexicon.has(word)
+                || lexical::is_common(word)
+        };
+        message.respell(|text| self.vocabulary.respell(text, is_known))
+    }
+
     /// All candidates, best first. Meant for the items of one group: scores are
     /// standardised over the candidates.
     ///
@@ -341,7 +358,7 @@ impl SearchIndex {
                 ItemGroup::Memories => scored.rank(&scored.rivals(), count),
                 _ => scored.rank(&rivals, count),
             };
-            (group, self.picks(ranked, gathered))
+            (group, self.picks(query, ranked, gathered))
         };
         scored.into_iter().map(picks).collect()
     }
@@ -370,15 +387,21 @@ impl SearchIndex {
         let gathered = self.gather(query, found);
         let scored = self.score(query, &gathered);
         let ranked = scored.map(|scored| scored.rank(&scored.rivals(), count));
-        self.picks(ranked.unwrap_or_default(), &gathered)
+        self.picks(query, ranked.unwrap_or_default(), &gathered)
     }
 
-    fn picks(&self, ranked: Vec<RankedCandidate>, gathered: &GatheredCandidates) -> Vec<Pick> {
+    fn picks(
+        &self,
+        query: &SearchQuery<'_>,
+        ranked: Vec<RankedCandidate>,
+        gathered: &GatheredCandidates,
+    ) -> Vec<Pick> {
         let pick = |(rank, ranked): (usize, RankedCandidate)| {
             let item = self.item(*gathered.slots.get(ranked.candidate)?)?;
             let shown = ranked.best_chunk.filter(|_| rank < SHOWN);
             let best_chunk = shown.and_then(|index| item.text_of(index));
-            Some(Pick { item: item.entry.item.clone(), scores: ranked.scores, best_chunk })
+            let scores = Scores { respelled: query.is_respelled, ..ranked.scores };
+            Some(Pick { item: item.entry.item.clone(), scores, best_chunk })
         };
         ranked.into_iter().enumerate().filter_map(pick).collect()
     }
@@ -512,9 +535,11 @@ impl SearchIndex {
         let item = IndexedItem::new(entry, &mut self.chunks);
         if let Some(before) = self.items[slot as usize].take() {
             self.lexicon.remove(slot);
+            self.vocabulary.remove(&before.fields());
             before.release(&mut self.chunks);
         }
         self.lexicon.add(slot, &item.fields());
+        self.vocabulary.add(&item.fields());
         self.summaries[slot as usize] = SlotSummary::from_item(&item);
         self.items[slot as usize] = Some(item);
         slot
@@ -525,6 +550,7 @@ impl SearchIndex {
             self.slots.remove(&item.entry.item);
             self.summaries[slot as usize] = SlotSummary::FREE;
             self.lexicon.remove(slot);
+            self.vocabulary.remove(&item.fields());
             item.release(&mut self.chunks);
             self.free.push(slot);
         }

@@ -279,6 +279,11 @@ impl Lexicon {
         WordMatches { matches, words: words.len() }
     }
 
+    /// Whether an item has a word, in whatever form.
+    pub(crate) fn has(&self, word: &str) -> bool {
+        self.first_known(word).is_some()
+    }
+
     /// Whether an item follows a question that somebody else asked.
     pub(crate) fn is_answer(&self, slot: u32, previous: u32) -> bool {
         let speaker = |slot: u32| self.speakers.get(slot as usize).copied().unwrap_or_default();

@@ -29,6 +29,7 @@ mod message;
 mod own_use;
 mod rank;
 mod space;
+mod spelling;
 mod vectors;
 
 pub use choose::{

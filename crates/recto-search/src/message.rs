@@ -8,6 +8,7 @@
 //!
 //! English, with the commonest words of German, Spanish, French and Italian.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::encoder::Embedding;
@@ -98,6 +99,8 @@ pub struct SearchMessage {
     /// The whole message, then what was said before (if that counts), then its parts.
     texts: Vec<String>,
     has_before: bool,
+    /// Whether misspelt words were put right.
+    is_respelled: bool,
 }
 
 /// A text that is searched for, with its embedding where there is an encoder.
@@ -115,7 +118,19 @@ impl SearchMessage {
         let before = before.filter(|before| !before.trim().is_empty() && leans_back(message));
         let parts = parts(message);
         let texts = [message].into_iter().chain(before).chain(parts.iter().map(String::as_str));
-        SearchMessage { texts: texts.map(str::to_owned).collect(), has_before: before.is_some() }
+        let texts = texts.map(str::to_owned).collect();
+        SearchMessage { texts, has_before: before.is_some(), is_respelled: false }
+    }
+
+    /// The same message with each of its texts read in another way; nothing if none is.
+    pub(crate) fn respell(&self, read: impl Fn(&str) -> Cow<'_, str>) -> Option<SearchMessage> {
+        let texts: Vec<Cow<'_, str>> = self.texts.iter().map(|text| read(text)).collect();
+        let is_respelled = texts.iter().any(|text| matches!(text, Cow::Owned(_)));
+        is_respelled.then(|| SearchMessage {
+            texts: texts.into_iter().map(Cow::into_owned).collect(),
+            has_before: self.has_before,
+            is_respelled,
+        })
     }
 
     /// The message as a whole.
@@ -143,7 +158,7 @@ impl SearchMessage {
             .map(|(place, text)| QueryText { text, embedding: embeddings.get(place) });
         let whole = texts.next().unwrap_or(QueryText { text: "", embedding: None });
         let before = if self.has_before { texts.next() } else { None };
-        SearchQuery { whole, before, parts: texts.collect() }
+        SearchQuery { whole, before, parts: texts.collect(), is_respelled: self.is_respelled }
     }
 }
 

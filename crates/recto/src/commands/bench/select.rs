@@ -205,7 +205,10 @@ impl SelectBench {
     /// Ranks as a turn does.
     fn ask(&self, query: &QueryLine, among: CandidateSet) -> AnswerLine<'_> {
         let begun = Instant::now();
-        let message = SearchMessage::new(&query.query, query.before.as_deref());
+        let typed = SearchMessage::new(&query.query, query.before.as_deref());
+        let respelled =
+            self.encoder.as_ref().and_then(|encoder| self.index.respell(&typed, encoder));
+        let message = respelled.unwrap_or(typed);
         let embed =
             |encoder: &Encoder| message.texts().map(|text| encoder.encode_query(text)).collect();
         let embeddings: Vec<Embedding> = self.encoder.as_ref().map(embed).unwrap_or_default();

@@ -1,0 +1,228 @@
+//! Misspelt words of a message, read as words of the items.
+//!
+//! "Refnud" has no word in common with a rule on refunds, and an encoder cuts it into pieces that
+//! mean nothing. A word that nobody knows, neither an item nor the encoder, is read as the word of
+//! an item that is a slip or two of the keys away from it.
+//!
+//! It leaves alone whatever is known, and all that is no plain word: names of files, identifiers,
+//! numbers. What was typed stays as it was typed everywhere but in the search.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use crate::lexical::EntryFields;
+
+/// The shortest word that is put right, in characters. Shorter ones are near to too many.
+const SHORTEST: usize = 4;
+/// The longest word that is kept.
+const LONGEST: usize = 32;
+/// From how many characters on a word may have two slips.
+const LONG: usize = 8;
+/// The longest text that is looked at, in bytes: what is longer was pasted.
+const LONGEST_TEXT: usize = 2_000;
+
+/// The words of all items as they are written, in small letters.
+#[derive(Default)]
+pub(crate) struct Vocabulary {
+    /// By first letter and length, each with the number of items that have it.
+    shelves: HashMap<(char, usize), HashMap<Box<str>, u32>>,
+}
+
+impl Vocabulary {
+    /// Counts the words of an item.
+    pub(crate) fn add(&mut self, fields: &EntryFields<'_>) {
+        for word in words_of(fields) {
+            let Some(place) = place(&word) else { continue };
+            *self.shelves.entry(place).or_default().entry(word.into()).or_default() += 1;
+        }
+    }
+
+    /// Takes back what `add` counted of the same item.
+    pub(crate) fn remove(&mut self, fields: &EntryFields<'_>) {
+        for word in words_of(fields) {
+            let Some(place) = place(&word) else { continue };
+            let Some(shelf) = self.shelves.get_mut(&place) else { continue };
+            if let Some(count) = shelf.get_mut(&*word) {
+                *count -= 1;
+                if *count == 0 {
+                    shelf.remove(&*word);
+                }
+            }
+        }
+    }
+
+    /// Reads a text with its misspelt words put right. `is_known` says of a word in small letters
+    /// whether it is one, whatever the items have.
+    pub(crate) fn respell<'a>(
+        &self,
+        text: &'a str,
+        is_known: impl Fn(&str) -> bool,
+    ) -> Cow<'a, str> {
+        if text.len() > LONGEST_TEXT {
+            return Cow::Borrowed(text);
+        }
+        let mut respelled = String::new();
+        let mut done = 0;
+        for word in text.split_whitespace().map(core_of) {
+            let small = word.to_lowercase();
+            let Some(meant) = self.meant_by(&small).filter(|_| is_plain(word) && !is_known(&small))
+            else {
+                continue;
+            };
+            let start = word.as_ptr().addr() - text.as_ptr().addr();
+            respelled.push_str(&text[done..start]);
+            respelled.push_str(meant);
+            done = start + word.len();
+        }
+        if done == 0 {
+            return Cow::Borrowed(text);
+        }
+        respelled.push_str(&text[done..]);
+        Cow::Owned(respelled)
+    }
+
+    /// The word of an item that an unknown one was meant to be: the nearest, of equals the
+    /// commonest. Who mistypes a word mostly begins it right.
+    fn meant_by(&self, word: &str) -> Option<&str> {
+        let (first, length) = place(word)?;
+        if self.shelves.get(&(first, length)).is_some_and(|shelf| shelf.contains_key(word)) {
+            return None;
+        }
+        let slips = if length < LONG { 1 } else { 2 };
+        let lengths = length.saturating_sub(slips)..=length + slips;
+        let near = lengths.filter_map(|length| self.shelves.get(&(first, length))).flatten();
+        let typed: Vec<char> = word.chars().collect();
+        let measured = near.filter_map(|(other, count)| {
+            let slips_between = slips_between(&typed, &other.chars().collect::<Vec<_>>());
+            (slips_between <= slips).then_some((slips_between, std::cmp::Reverse(*count), &**other))
+        });
+        measured.min().map(|(.., word)| word)
+    }
+}
+
+/// The different words of an item.
+fn words_of(fields: &EntryFields<'_>) -> HashSet<String> {
+    let texts = [fields.name, fields.description, fields.text];
+    let words = texts.into_iter().flat_map(|text| text.split(|c: char| !c.is_alphabetic()));
+    words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
+}
+
+/// Where a word is kept, if it is one that is.
+fn place(word: &str) -> Option<(char, usize)> {
+    let length = word.chars().count();
+    Some((word.chars().next()?, length)).filter(|_| (SHORTEST..=LONGEST).contains(&length))
+}
+
+/// What of a stretch without blanks is the word, without the signs around it.
+fn core_of(stretch: &str) -> &str {
+    stretch.trim_matches(|c: char| !c.is_alphanumeric())
+}
+
+/// Whether it is a word as people write them, and no name in a program.
+fn is_plain(word: &str) -> bool {
+    word.chars().all(char::is_alphabetic) && !word.chars().skip(1).any(char::is_uppercase)
+}
+
+/// How many letters have to be added, left out, replaced, or changed for their neighbour.
+fn slips_between(typed: &[char], meant: &[char]) -> usize {
+    let mut before_last: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=meant.len()).collect();
+    for (row, letter) in typed.iter().enumerate() {
+        let mut own = vec![row + 1];
+        for (column, other) in meant.iter().enumerate() {
+            let replaced = last[column] + usize::from(letter != other);
+            let mut least = replaced.min(last[column + 1] + 1).min(own[column] + 1);
+            let is_swap =
+                row > 0 && column > 0 && *letter == meant[column - 1] && typed[row - 1] == *other;
+            if is_swap {
+                least = least.min(before_last[column - 1] + 1);
+            }
+            own.push(least);
+        }
+        before_last = std::mem::replace(&mut last, own);
+    }
+    last.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields<'a>(name: &'a str, text: &'a str) -> EntryFields<'a> {
+        EntryFields { name, description: "", text, when: "" }
+    }
+
+    fn vocabulary() -> Vocabulary {
+        let mut vocabulary = Vocabulary::default();
+        vocabulary.add(&fields("refunds", "Who pays gets a refund. Warranty of Kuhn, invoices."));
+        vocabulary.add(&fields("invoices", "The invoice goes out on Fridays."));
+        vocabulary
+    }
+
+    fn respell(text: &str) -> String {
+        let is_known = |word: &str| ["remind", "the", "gets", "refine"].contains(&word);
+        vocabulary().respell(text, is_known).into_owned()
+    }
+
+    #[test]
+    fn a_slip_of_the_keys_is_put_right_and_all_else_stays_as_typed() {
+        for (typed, read) in [
+            ("the refnud?", "the refund?"),
+            ("Rfund,  warrnaty!", "refund,  warranty!"),
+            // Two slips only in a long word.
+            ("wrrnaty waranyt", "warranty waranyt"),
+            ("gets\nivnoice", "gets\ninvoice"),
+        ] {
+            assert_eq!(respell(typed), read);
+        }
+    }
+
+    #[test]
+    fn what_is_known_or_no_plain_word_is_left_alone() {
+        for text in [
+            "remind",
+            "refine",
+            "refund",
+            "kuhn",
+            "khn",
+            "refnud.rs",
+            "refnud_id",
+            "getRefnud",
+            "refnud2",
+            "a@refnud.com",
+            "xefund",
+            "",
+            "  ",
+            "日本語",
+            "re\u{301}fnud",
+        ] {
+            assert_eq!(respell(text), text);
+        }
+        let pasted = "refnud ".repeat(1_000);
+        assert_eq!(respell(&pasted), pasted);
+    }
+
+    #[test]
+    fn what_no_item_has_any_more_is_no_word() {
+        let mut vocabulary = vocabulary();
+        vocabulary.remove(&fields("invoices", "The invoice goes out on Fridays."));
+        assert_eq!(vocabulary.respell("invioces", |_| false), "invoices");
+        assert_eq!(vocabulary.respell("friadys", |_| false), "friadys");
+        vocabulary
+            .remove(&fields("refunds", "Who pays gets a refund. Warranty of Kuhn, invoices."));
+        assert_eq!(vocabulary.respell("invioces refnud", |_| false), "invioces refnud");
+        assert!(vocabulary.shelves.values().all(HashMap::is_empty));
+    }
+
+    #[test]
+    fn slips_are_counted_as_people_make_them() {
+        let slips = |a: &str, b: &str| {
+            slips_between(&a.chars().collect::<Vec<_>>(), &b.chars().collect::<Vec<_>>())
+        };
+        assert_eq!(slips("refnud", "refund"), 1);
+        assert_eq!(slips("refun", "refund"), 1);
+        assert_eq!(slips("refuund", "refund"), 1);
+        assert_eq!(slips("", "ab"), 2);
+        assert_eq!(slips("abcd", "abcd"), 0);
+    }
+}
