@@ -260,8 +260,11 @@ impl SearchIndex {
     }
 
     /// A message with its misspelt words read as words of the items; nothing if it has none. What a
-    /// word is that no item has, only an encoder of English can say.
+    /// word is that no item has, only an encoder of English can say, and only of English messages.
     pub fn respell(&self, message: &SearchMessage, encoder: &Encoder) -> Option<SearchMessage> {
+        if encoder.count_words(message.whole())?.is_foreign() {
+            return None;
+        }
         let is_known = |word: &str| {
             let counted = encoder.count_words(word);
             counted.is_none_or(|counted| counted.strange == 0)

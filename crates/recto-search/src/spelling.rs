@@ -123,14 +123,16 @@ fn is_plain(word: &str) -> bool {
     word.chars().all(char::is_alphabetic) && !word.chars().skip(1).any(char::is_uppercase)
 }
 
-/// How many letters have to be added, left out, replaced, or changed for their neighbour.
+/// How many slips lead from one word to another: letters that were left out, struck twice or beside
+/// the right key, heard as another one, or changed for their neighbour. A letter that was replaced
+/// in another way counts as two: "sidebar" is no slip of "sidecar".
 fn slips_between(typed: &[char], meant: &[char]) -> usize {
     let mut before_last: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=meant.len()).collect();
     for (row, letter) in typed.iter().enumerate() {
         let mut own = vec![row + 1];
         for (column, other) in meant.iter().enumerate() {
-            let replaced = last[column] + usize::from(letter != other);
+            let replaced = last[column] + replacement(*letter, *other);
             let mut least = replaced.min(last[column + 1] + 1).min(own[column] + 1);
             let is_swap =
                 row > 0 && column > 0 && *letter == meant[column - 1] && typed[row - 1] == *other;
@@ -142,6 +144,36 @@ fn slips_between(typed: &[char], meant: &[char]) -> usize {
         before_last = std::mem::replace(&mut last, own);
     }
     last.last().copied().unwrap_or_default()
+}
+
+fn replacement(typed: char, meant: char) -> usize {
+    match typed == meant {
+        true => 0,
+        false if sound_alike(typed, meant) || are_neighbours(typed, meant) => 1,
+        false => 2,
+    }
+}
+
+/// Letters that are heard as each other.
+fn sound_alike(a: char, b: char) -> bool {
+    ["aeiouy", "csz", "ckq", "sz", "vw", "fv", "gj", "dt", "mn"]
+        .iter()
+        .any(|group| group.contains(a) && group.contains(b))
+}
+
+/// Whether two keys touch each other.
+fn are_neighbours(a: char, b: char) -> bool {
+    const KEYS: [&str; 3] = ["qwertyuiop", "asdfghjkl", "zxcvbnm"];
+    let place =
+        |letter| KEYS.iter().enumerate().find_map(|(row, keys)| Some((row, keys.find(letter)?)));
+    let Some((a, b)) = place(a).zip(place(b)) else { return false };
+    let ((row, column), (lower_row, lower_column)) = if a.0 <= b.0 { (a, b) } else { (b, a) };
+    match lower_row - row {
+        0 => column.abs_diff(lower_column) == 1,
+        // Each row of keys stands half a key further to the right.
+        1 => lower_column == column || lower_column + 1 == column,
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -224,5 +256,10 @@ mod tests {
         assert_eq!(slips("refuund", "refund"), 1);
         assert_eq!(slips("", "ab"), 2);
         assert_eq!(slips("abcd", "abcd"), 0);
+        // Beside the key, and by ear; all else is another word.
+        assert_eq!(slips("refuns", "refund"), 1);
+        assert_eq!(slips("silense", "silence"), 1);
+        assert_eq!(slips("sidebar", "sidecar"), 2);
+        assert_eq!(slips("wifi", "wiki"), 2);
     }
 }
