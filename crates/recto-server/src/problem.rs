@@ -258,8 +258,13 @@ pub(crate) fn turn_status(code: &str) -> StatusCode {
         "timed_out" => StatusCode::GATEWAY_TIMEOUT,
         "unreachable" | "handshake" | "unauthorized" | "forbidden" | "no_such_model"
         | "no_such_endpoint" | "redirected" | "refused" | "server" | "cut" | "malformed"
-        | "too_large" => StatusCode::BAD_GATEWAY,
-        "stopped" => StatusCode::CONFLICT,
+        | "too_large" | "empty_reply" | "repeated_call" | "too_many_rounds" => {
+            StatusCode::BAD_GATEWAY
+        }
+        // Another message has come first: the one that stopped it, or that had its results.
+        "stopped" | "answered_call" | "unknown_call" | "missing_results" | "state_lost" => {
+            StatusCode::CONFLICT
+        }
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
