@@ -156,6 +156,11 @@ impl EventStream {
         self.log.lock().last()
     }
 
+    /// An event before all of a turn's that are kept.
+    pub(crate) fn before_turn(&self, turn: TurnId) -> EventNumber {
+        self.log.lock().before_turn(turn)
+    }
+
     /// Whether somebody listens now.
     pub(crate) fn is_anybody_there(&self) -> bool {
         self.phase.receiver_count() > 0

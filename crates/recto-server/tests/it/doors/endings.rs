@@ -24,7 +24,11 @@ async fn held(gate: &AnswerGate, times: usize) {
 }
 
 /// Sends a message whose reply is held after so many pieces, and ends the server meanwhile.
-async fn ask_until_the_end(door: &str, is_stream: bool, pieces: usize) -> Response {
+async fn ask_until_the_end(
+    door: &str,
+    is_stream: bool,
+    pieces: usize,
+) -> (TestServer, Response) {
     let (server, gate) = (TestServer::start().await, AnswerGate::new());
     server.fake.push(FakeAnswer::text("one two three").held(&gate));
     gate.release(pieces);
@@ -37,14 +41,14 @@ async fn ask_until_the_end(door: &str, is_stream: bool, pieces: usize) -> Respon
         server.end.notify_one();
     };
     let (response, ()) = tokio::join!(send(&server, door, &[], &body), ending);
-    response
+    (server, response)
 }
 
 /// Promise: `doors-park-turns`
 #[tokio::test(flavor = "multi_thread")]
 async fn who_waits_when_the_server_ends_is_told_that_the_turn_goes_on() {
     for (door, is_stream) in [(OPENAI, false), (OLLAMA, false), (OPENAI, true), (OLLAMA, true)] {
-        let response = ask_until_the_end(door, is_stream, 0).await;
+        let (_server, response) = ask_until_the_end(door, is_stream, 0).await;
         assert_eq!(response.status().as_u16(), 503, "{door}");
         let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
         assert_eq!(header("x-should-retry"), "false");
@@ -55,7 +59,7 @@ async fn who_waits_when_the_server_ends_is_told_that_the_turn_goes_on() {
     }
     // Once something was said, it is an error in the stream.
     for door in [OPENAI, OLLAMA] {
-        let response = ask_until_the_end(door, true, 1).await;
+        let (_server, response) = ask_until_the_end(door, true, 1).await;
         assert_eq!(response.status().as_u16(), 200, "{door}");
         let text = response.text().await.unwrap();
         assert!(text.contains("turn 1 goes on after the restart"), "{door}: {text}");
