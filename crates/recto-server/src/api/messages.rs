@@ -151,7 +151,7 @@ pub(crate) struct AcceptedMessage {
     known: bool,
 }
 
-/// Stores a message and begins its turn.
+/// Stores a message and begins its turn. A session comes out of the archive by it.
 #[utoipa::path(
     post, path = "/api/sessions/{session}/messages", tag = "sessions",
     request_body = NewMessageBody,
@@ -164,13 +164,18 @@ pub(crate) async fn submit_message(
     PathId(session): PathId<SessionId>,
     ApiJson(message): ApiJson<NewMessageBody>,
 ) -> ApiResult<impl IntoResponse> {
-    let (agent, _) = gateway.find_session(&actor, session).await?;
+    let (agent, talked_in) = gateway.find_session(&actor, session).await?;
     let stored = match message.find_delivered(agent, &actor, session).await? {
         // It may stand in place of what it has itself taken the place of.
         Some(known) => known,
         None => {
             let inbound = message.into_inbound(agent, &actor, session).await?;
-            agent.submit(session, inbound).await?
+            let stored = agent.submit(session, inbound).await?;
+            // As in a terminal: what is said there is seen in the lists.
+            if talked_in.archived.is_some() {
+                agent.unarchive_session(&actor, session).await?;
+            }
+            stored
         }
     };
     let accepted = AcceptedMessage {
@@ -278,7 +283,8 @@ pub(crate) fn unexpected(reply: &CommandReply) -> ApiProblem {
     params(("session" = i64, Path, minimum = 1, description = "The number of the session")),
     responses((
         status = 200, body = Object,
-        description = "What becomes of it: `outcome` is `now`, `elsewhere`, `closed` or `nothing_runs`"
+        description = "What becomes of it, in `session`: `outcome` is `now`, `elsewhere`, `closed` or \
+                       `nothing_runs`"
     ))
 )]
 pub(crate) async fn stop_turn(
@@ -288,7 +294,9 @@ pub(crate) async fn stop_turn(
 ) -> ApiResult<Json<Value>> {
     let (agent, _) = gateway.find_session(&actor, session).await?;
     match perform(agent, &actor, session, ChatCommand::Stop(None)).await? {
-        CommandReply::Stopped(report) => Ok(Json(json!(report))),
+        CommandReply::Stopped(report) => {
+            Ok(Json(json!({"session": session, "outcome": report.outcome})))
+        }
         reply => Err(unexpected(&reply)),
     }
 }
