@@ -100,7 +100,8 @@ pub(crate) fn fail_request(span: &Span, code: &'static str) {
 /// The span of a call of a tool. It has no name where there is no such tool: a model can write
 /// anything there.
 pub(crate) fn call_span(tool: Option<&str>, call: &str) -> Span {
-    let name = tool.map_or_else(|| "execute_tool".to_owned(), |tool| format!("execute_tool {tool}"));
+    let name =
+        tool.map_or_else(|| "execute_tool".to_owned(), |tool| format!("execute_tool {tool}"));
     tracing::info_span!(
         "call",
         otel.name = name,

@@ -31,9 +31,9 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Router, middleware};
+use utoipa::OpenApi;
 use utoipa::openapi::path::{Operation, ParameterIn};
 use utoipa::openapi::{OpenApi as OpenApiDocument, RefOr};
-use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -178,8 +178,7 @@ async fn refuse_query(
         Method::HEAD => Method::GET,
         ref method => method.clone(),
     };
-    let takes_none =
-        path.is_some_and(|path| routes.contains(&(method, path.as_str().to_owned())));
+    let takes_none = path.is_some_and(|path| routes.contains(&(method, path.as_str().to_owned())));
     let Some(name) = first.filter(|_| takes_none) else { return next.run(request).await };
     let title = "the query is not what is expected here";
     ApiProblem::new(StatusCode::BAD_REQUEST, "bad_query", title)

@@ -24,11 +24,7 @@ async fn held(gate: &AnswerGate, times: usize) {
 }
 
 /// Sends a message whose reply is held after so many pieces, and ends the server meanwhile.
-async fn ask_until_the_end(
-    door: &str,
-    is_stream: bool,
-    pieces: usize,
-) -> (TestServer, Response) {
+async fn ask_until_the_end(door: &str, is_stream: bool, pieces: usize) -> (TestServer, Response) {
     let (server, gate) = (TestServer::start().await, AnswerGate::new());
     server.fake.push(FakeAnswer::text("one two three").held(&gate));
     gate.release(pieces);

@@ -176,7 +176,11 @@ async fn wrong_types_and_huge_numbers_are_refused_with_a_status_of_the_clients()
 async fn what_is_refused_names_its_field() {
     let server = TestServer::start().await;
     for (name, value, told) in [
-        ("messages", json!([{"role": "user", "content": 5}]), "messages[0].content: expected a text"),
+        (
+            "messages",
+            json!([{"role": "user", "content": 5}]),
+            "messages[0].content: expected a text",
+        ),
         ("max_tokens", json!(-5), "max_tokens: "),
         ("temperature", json!(9), "`temperature` is between"),
         ("top_p", json!("x"), "top_p: "),
