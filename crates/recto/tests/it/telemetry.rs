@@ -99,9 +99,8 @@ fn a_collector_is_told_no_name_of_a_tool_that_the_model_made_up() {
         r#"{"tool_calls":[{"name":"door_code_is_4711","arguments":{}}]}"#,
         r#"{"content": "Never mind."}"#,
     ]);
-    let mut config = std::fs::read_to_string(home.path("config.toml")).unwrap();
-    config.push_str(&format!("\n[telemetry]\notlp = \"{url}\"\n"));
-    home.write("config.toml", config);
+    let config = std::fs::read_to_string(home.path("config.toml")).unwrap();
+    home.write("config.toml", format!("{config}\n[telemetry]\notlp = \"{url}\"\n"));
     let run = home.run(&["chat", "-m", "hello"]);
     assert_eq!(run.code, 0, "{}", run.err);
     let request = received.recv_timeout(Duration::from_secs(30)).unwrap();
