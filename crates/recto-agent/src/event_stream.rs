@@ -39,9 +39,9 @@ pub struct EventListener {
 }
 
 impl EventListener {
-    /// The next event; nothing once the agent has been shut down or the session is deleted. Text that has come
-    /// since the last look is in one event. Nothing is lost when this is not waited for
-    /// to its end.
+    /// The next event; nothing once the agent has been shut down or the session is deleted. Text
+    /// that has come since the last look is in one event. Nothing is lost when this is not waited
+    /// for to its end.
     pub async fn next(&mut self) -> Option<TurnEvent> {
         loop {
             // Marked as seen before the look, so that what comes after it wakes.

@@ -170,12 +170,11 @@ pub(crate) async fn submit_message(
         Some(known) => known,
         None => {
             let inbound = message.into_inbound(agent, &actor, session).await?;
-            let stored = agent.submit(session, inbound).await?;
             // As in a terminal: what is said there is seen in the lists.
             if talked_in.archived.is_some() {
                 agent.unarchive_session(&actor, session).await?;
             }
-            stored
+            agent.submit(session, inbound).await?
         }
     };
     let accepted = AcceptedMessage {
