@@ -66,8 +66,11 @@ where
 /// where it is about one.
 fn refuse_door_body(problem: &str) -> ApiProblem {
     let field = problem.split(['.', '[', ':']).next().unwrap_or_default();
-    let parameter = field.parse::<DoorParameter>().ok();
-    ApiProblem { parameter, ..ApiProblem::invalid(format!("the body can't be read: {problem}")) }
+    let refused = ApiProblem::invalid(format!("the body can't be read: {problem}"));
+    match field.parse::<DoorParameter>() {
+        Ok(parameter) => refused.about(parameter),
+        Err(_) => refused,
+    }
 }
 
 /// Something that a client of a front door wants answered.
