@@ -57,7 +57,7 @@ pub(crate) fn routes(gateway: &Gateway) -> Router<Gateway> {
         .route("/api/{*path}", axum::routing::any(refuse_path))
         .method_not_allowed_fallback(refuse_method);
     api_only
-        .layer(middleware::from_fn_with_state(without_query, refuse_query))
+        .layer(middleware::from_fn_with_state(without_query, refuse_unread_query))
         .layer(middleware::from_fn_with_state(gateway.clone(), describe_remedies))
 }
 
@@ -165,7 +165,7 @@ fn routes_without_query(document: &OpenApiDocument) -> RoutesWithoutQuery {
 }
 
 /// Refuses a query where none is read: who sends one means something by it.
-async fn refuse_query(
+async fn refuse_unread_query(
     State(routes): State<Arc<RoutesWithoutQuery>>,
     path: Option<MatchedPath>,
     request: Request,
