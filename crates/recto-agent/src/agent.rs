@@ -133,8 +133,8 @@ pub struct Submission {
     pub session: SessionId,
     /// Whether it was delivered for the first time.
     pub intake: InboundIntake,
-    /// An event before all of that turn that are to come: whoever listens after it hears
-    /// all of them.
+    /// An event before all of that turn: whoever listens after it hears all of them, or a
+    /// snapshot in place of those that are no longer kept.
     pub before: EventNumber,
 }
 
@@ -496,7 +496,7 @@ impl Agent {
         let begun = self.store().turn(turn).await?;
         let session = begun.ok_or(StoreError::NotFound(RowId::Turn(turn)))?.session;
         self.must_reach(actor, session).await?;
-        let before = self.shared.streams.of_session(session).last();
+        let before = self.shared.streams.of_session(session).before_turn(turn);
         Ok(Submission { turn, session, intake: InboundIntake::Known, before })
     }
 

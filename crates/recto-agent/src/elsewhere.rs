@@ -143,6 +143,7 @@ impl ElsewhereTurns {
             self.open.extend(since.into_iter().chain(opened));
             self.open.retain(|_, session| of(*session).is_some());
             self.tell_ends(store, streams, &running).await?;
+            end_deleted(store, streams).await?;
             self.follow_running(store, &running).await?;
         }
         for (turn, followed) in &mut self.followed {
@@ -221,6 +222,16 @@ impl ElsewhereTurns {
             let _ = store.unfollow_turn(turn).await;
         }
     }
+}
+
+/// Ends the streams of sessions that were deleted, wherever that was done.
+async fn end_deleted(store: &Store, streams: &[Arc<EventStream>]) -> StoreResult<()> {
+    for stream in streams {
+        if store.session(stream.session()).await?.is_none() {
+            stream.end_deleted();
+        }
+    }
+    Ok(())
 }
 
 impl FollowedTurn {

@@ -1,12 +1,17 @@
 //! Texts as vectors, for clients that keep an index of their own: by the encoder with which the
 //! agent searches, as it was published. Nothing of it is kept.
 
+use std::sync::Arc;
+
 use recto_search::{DIMENSIONS, Embedding, Encoder, EncoderSource};
 
 use crate::actor::Actor;
 use crate::agent::Agent;
 use crate::error::{AgentError, AgentResult};
 use crate::rights::Right;
+
+/// So many texts are encoded before others who ask have theirs: enough for all cores.
+const AT_ONCE: usize = 32;
 
 /// A text's vector.
 #[derive(Debug, Clone)]
@@ -41,12 +46,24 @@ impl Agent {
         Ok(encoder.dimensions())
     }
 
-    /// The vectors of texts, in their order.
+    /// The vectors of texts, in their order. Those who ask at once take turns with a few texts each,
+    /// so that one text does not wait for a long list; nothing more is encoded once this is dropped.
     pub async fn embed(&self, actor: &Actor, texts: Vec<String>) -> AgentResult<Vec<EmbeddedText>> {
         actor.must_have(Right::Talk)?;
         let encoder = self.searcher().published_encoder().await.map_err(AgentError::NoEmbedding)?;
-        let embedded = tokio::task::spawn_blocking(move || encode_texts(&encoder, &texts)).await;
-        embedded.map_err(|error| AgentError::Fault { what: error.to_string() })
+        let texts: Arc<[String]> = texts.into();
+        let mut embedded = Vec::with_capacity(texts.len());
+        for start in (0..texts.len()).step_by(AT_ONCE) {
+            let _turn = self.shared.embedding_order.lock().await;
+            let (encoder, texts) = (encoder.clone(), texts.clone());
+            let encode = move || {
+                let end = texts.len().min(start + AT_ONCE);
+                encode_texts(&encoder, &texts[start..end])
+            };
+            let some = tokio::task::spawn_blocking(encode).await;
+            embedded.extend(some.map_err(|error| AgentError::Fault { what: error.to_string() })?);
+        }
+        Ok(embedded)
     }
 }
 

@@ -60,6 +60,17 @@ impl EventLog {
         EventNumber(self.last)
     }
 
+    /// An event before all of a turn's: right before its first, or, where that is kept no more,
+    /// one for which a snapshot stands.
+    pub(crate) fn before_turn(&self, turn: TurnId) -> EventNumber {
+        let is_first = |entry: &&LogEntry| {
+            let is_accepted = matches!(entry.content, EntryContent::Event(EventKind::Accepted));
+            entry.turn == turn && is_accepted
+        };
+        let first = self.entries.iter().find(is_first);
+        EventNumber(first.map_or(0, |entry| entry.first - 1))
+    }
+
     /// Adds an event.
     pub(crate) fn push(&mut self, turn: TurnId, event: EventKind) {
         self.last += 1;

@@ -39,9 +39,9 @@ pub struct EventListener {
 }
 
 impl EventListener {
-    /// The next event; nothing once the agent has been shut down. Text that has come
-    /// since the last look is in one event. Nothing is lost when this is not waited for
-    /// to its end.
+    /// The next event; nothing once the agent has been shut down or the session is deleted. Text
+    /// that has come since the last look is in one event. Nothing is lost when this is not waited
+    /// for to its end.
     pub async fn next(&mut self) -> Option<TurnEvent> {
         loop {
             // Marked as seen before the look, so that what comes after it wakes.
@@ -50,10 +50,25 @@ impl EventListener {
                 self.seen = event.seq;
                 return Some(event);
             }
-            if phase == StreamPhase::Closed || self.phase.changed().await.is_err() {
+            if phase != StreamPhase::Open || self.phase.changed().await.is_err() {
                 return None;
             }
         }
+    }
+
+    /// Whether no more will come because the session was deleted.
+    pub fn is_deleted(&self) -> bool {
+        *self.phase.borrow() == StreamPhase::Deleted
+    }
+
+    /// The session that is listened to.
+    pub fn session(&self) -> SessionId {
+        self.stream.session()
+    }
+
+    /// The number of the last event that was heard.
+    pub fn seen(&self) -> EventNumber {
+        self.seen
     }
 }
 
@@ -88,7 +103,10 @@ pub(crate) struct EventStream {
 enum StreamPhase {
     #[default]
     Open,
+    /// The agent has been shut down.
     Closed,
+    /// The session is no more.
+    Deleted,
 }
 
 impl EventStream {
@@ -111,6 +129,11 @@ impl EventStream {
         }
         self.log.lock().push(turn, event);
         self.phase.send_modify(|_| {});
+    }
+
+    /// Ends it: the session was deleted.
+    pub(crate) fn end_deleted(&self) {
+        self.phase.send_replace(StreamPhase::Deleted);
     }
 
     /// Who tells of the end of a turn.
@@ -154,6 +177,11 @@ impl EventStream {
     /// The number of the newest event.
     pub(crate) fn last(&self) -> EventNumber {
         self.log.lock().last()
+    }
+
+    /// An event before all of a turn's that are kept.
+    pub(crate) fn before_turn(&self, turn: TurnId) -> EventNumber {
+        self.log.lock().before_turn(turn)
     }
 
     /// Whether somebody listens now.

@@ -73,6 +73,8 @@ pub(crate) struct AgentShared {
     pub(crate) elsewhere: ElsewhereWatch,
     /// Whether the agent's schedules are run here.
     pub(crate) schedules: Mutex<ScheduleHealth>,
+    /// Held by whoever has some texts encoded for a client, in the order in which they ask.
+    pub(crate) embedding_order: tokio::sync::Mutex<()>,
     /// Given when the agent is shut down.
     pub(crate) closing: StopSignal,
     #[cfg(test)]
@@ -110,6 +112,7 @@ impl AgentShared {
             streams: EventStreams::default(),
             elsewhere: ElsewhereWatch::default(),
             schedules: Mutex::default(),
+            embedding_order: tokio::sync::Mutex::default(),
             closing: StopSignal::default(),
             #[cfg(test)]
             readings: readings::ReadingCounts::default(),

@@ -221,6 +221,18 @@ impl EndReason {
         }
     }
 
+    /// The same in words, where nothing that Recto has does it.
+    pub fn hint(self) -> Option<&'static str> {
+        match self {
+            EndReason::Empty => Some("ask again, or choose another model"),
+            EndReason::TooManyRounds { .. } => {
+                Some("ask again to go on, or allow more rounds (`max_rounds`)")
+            }
+            EndReason::Repeated => Some("ask in other words, or choose another model"),
+            _ => None,
+        }
+    }
+
     /// What the person is told, where the reply itself does not.
     pub fn notice(self) -> Option<String> {
         match self {

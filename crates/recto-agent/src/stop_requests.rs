@@ -55,8 +55,9 @@ pub async fn stop_session(
 }
 
 impl Agent {
-    /// Stops the turn that runs in a session, and says whether one did here. Should this process
-    /// end first, nobody goes on with it.
+    /// Stops what this process is at in a session, be it that it runs or that it waits for a turn
+    /// of another process, and says whether there was anything. Should this process end first,
+    /// nobody goes on with it.
     pub async fn stop(&self, actor: &Actor, session: SessionId) -> AgentResult<bool> {
         self.must_be_allowed(actor, Right::Stop, session).await?;
         if !self.mailboxes.has_running(session) {
@@ -105,7 +106,9 @@ impl Agent {
         actor: &Actor,
         session: SessionId,
     ) -> AgentResult<StopOutcome> {
-        if self.stop(actor, session).await? {
+        self.must_be_allowed(actor, Right::Stop, session).await?;
+        // What is at work here may only wait for the turn that runs, and is not to be stopped then.
+        if !self.is_at_work_elsewhere(session).await? && self.stop(actor, session).await? {
             return Ok(StopOutcome::Now);
         }
         let asked = request_stops(self.store(), actor, session, StopExtent::OldestTurn).await?;
@@ -114,6 +117,13 @@ impl Agent {
             self.take_up(TakeUpScope::Session(session)).await?;
         }
         Ok(asked)
+    }
+
+    /// Whether the turn that runs in a session, or is next, is another process's.
+    async fn is_at_work_elsewhere(&self, session: SessionId) -> AgentResult<bool> {
+        let open = self.store().open_turn_owners().await?.into_iter();
+        let oldest = open.filter(|turn| turn.session == session).min_by_key(|turn| turn.turn);
+        Ok(oldest.is_some_and(|turn| turn.owner == TurnOwner::Elsewhere))
     }
 
     /// Stops everything that is open in the session of that name or number.

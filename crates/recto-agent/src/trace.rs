@@ -97,11 +97,14 @@ pub(crate) fn fail_request(span: &Span, code: &'static str) {
     record_error(span, Some(code));
 }
 
-/// The span of a call of a tool.
-pub(crate) fn call_span(tool: &str, call: &str) -> Span {
+/// The span of a call of a tool. It has no name where there is no such tool: a model can write
+/// anything there.
+pub(crate) fn call_span(tool: Option<&str>, call: &str) -> Span {
+    let name =
+        tool.map_or_else(|| "execute_tool".to_owned(), |tool| format!("execute_tool {tool}"));
     tracing::info_span!(
         "call",
-        otel.name = format!("execute_tool {tool}"),
+        otel.name = name,
         gen_ai.operation.name = "execute_tool",
         gen_ai.tool.name = tool,
         gen_ai.tool.call.id = call,

@@ -288,7 +288,7 @@ impl TurnRun<'_> {
             self.error = closing.outcome.notice().map(|message| TurnError {
                 code: Cow::Borrowed(closing.outcome.into()),
                 message,
-                hint: None,
+                hint: closing.outcome.hint().map(str::to_owned),
                 remedy: None,
             });
         }

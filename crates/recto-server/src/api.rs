@@ -22,12 +22,18 @@ mod session_context;
 mod sessions;
 mod shapes;
 
-use axum::extract::Request;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{Method, StatusCode, Uri, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Router, middleware};
 use utoipa::OpenApi;
+use utoipa::openapi::path::{Operation, ParameterIn};
+use utoipa::openapi::{OpenApi as OpenApiDocument, RefOr};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -42,6 +48,7 @@ pub(crate) use approvals::ApprovalWord;
 pub(crate) fn routes(gateway: &Gateway) -> Router<Gateway> {
     let (router, described) = described_routes().split_for_parts();
     let description: &'static str = description::write(&described).leak();
+    let without_query = Arc::new(routes_without_query(&described));
     let api_only = Router::new()
         .merge(router)
         .route("/api/openapi.json", get(move || async move { json_text(description) }))
@@ -49,7 +56,9 @@ pub(crate) fn routes(gateway: &Gateway) -> Router<Gateway> {
         .route("/api/", get(refuse_path))
         .route("/api/{*path}", axum::routing::any(refuse_path))
         .method_not_allowed_fallback(refuse_method);
-    api_only.layer(middleware::from_fn_with_state(gateway.clone(), describe_remedies))
+    api_only
+        .layer(middleware::from_fn_with_state(without_query, refuse_unread_query))
+        .layer(middleware::from_fn_with_state(gateway.clone(), describe_remedies))
 }
 
 /// The description of the API as text, in the form in which it is kept beside the code.
@@ -125,6 +134,56 @@ fn schedule_routes() -> OpenApiRouter<Gateway> {
 
 fn json_text(text: &'static str) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+}
+
+/// What can be asked and takes no query.
+type RoutesWithoutQuery = HashSet<(Method, String)>;
+
+/// What can be asked and takes no query, as it is described.
+fn routes_without_query(document: &OpenApiDocument) -> RoutesWithoutQuery {
+    let takes_query = |operation: &Operation| {
+        operation.parameters.iter().flatten().any(|parameter| {
+            matches!(parameter, RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Query)
+        })
+    };
+    let mut routes = HashSet::new();
+    for (path, item) in &document.paths.paths {
+        let operations = [
+            (Method::GET, &item.get),
+            (Method::PUT, &item.put),
+            (Method::POST, &item.post),
+            (Method::DELETE, &item.delete),
+            (Method::PATCH, &item.patch),
+        ];
+        for (method, operation) in operations {
+            if operation.as_ref().is_some_and(|operation| !takes_query(operation)) {
+                routes.insert((method, path.clone()));
+            }
+        }
+    }
+    routes
+}
+
+/// Refuses a query where none is read: who sends one means something by it.
+async fn refuse_unread_query(
+    State(routes): State<Arc<RoutesWithoutQuery>>,
+    path: Option<MatchedPath>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let query = request.uri().query().unwrap_or_default();
+    let first = form_urlencoded::parse(query.as_bytes()).next();
+    let first = first.map(|(name, _)| name.into_owned());
+    let method = match *request.method() {
+        Method::HEAD => Method::GET,
+        ref method => method.clone(),
+    };
+    let takes_none = path.is_some_and(|path| routes.contains(&(method, path.as_str().to_owned())));
+    let Some(name) = first.filter(|_| takes_none) else { return next.run(request).await };
+    let title = "the query is not what is expected here";
+    ApiProblem::new(StatusCode::BAD_REQUEST, "bad_query", title)
+        .detail(format!("unknown field `{name}`, there are none"))
+        .into_response()
 }
 
 /// Answers for a path that nothing has.

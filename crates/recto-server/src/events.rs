@@ -12,6 +12,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::{Stream, StreamExt, stream};
 use recto_agent::{EventCursor, EventListener, EventNumber, TurnEvent};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::metrics::OpenStream;
 use crate::session_feed::{FeedEvent, FeedListener};
@@ -28,14 +29,19 @@ pub(crate) fn cursor_after(last_event: Option<&str>) -> EventCursor {
     seen.map_or(EventCursor::Now, |number| EventCursor::After(EventNumber(number)))
 }
 
-/// The events that a listener hears, until the agent is shut down or the client leaves.
+/// The events that a listener hears, until the session is deleted, which is told, the agent is shut
+/// down or the client leaves.
 pub(crate) fn stream_events(
     listener: EventListener,
     open: OpenStream,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let events = stream::unfold((listener, open), async |(mut listener, open)| {
-        let event = listener.next().await?;
-        Some((Ok(write_event(&event)), (listener, open)))
+    let events = stream::unfold(Some((listener, open)), async |state| {
+        let (mut listener, open) = state?;
+        match listener.next().await {
+            Some(event) => Some((Ok(write_event(&event)), Some((listener, open)))),
+            None if listener.is_deleted() => Some((write_data(&deletion_json(&listener)), None)),
+            None => None,
+        }
     });
     Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
 }
@@ -81,6 +87,11 @@ fn list_changes(listener: FeedListener, open: OpenStream) -> impl Stream<Item = 
 /// Data without a number: whoever comes back reads the list again.
 pub(crate) fn write_data(data: &impl Serialize) -> Result<Event, Infallible> {
     Ok(Event::default().data(serde_json::to_string(data).unwrap_or_default()))
+}
+
+/// The last event of a session that was deleted.
+fn deletion_json(listener: &EventListener) -> Value {
+    json!({"event": "deleted", "session": listener.session(), "seq": listener.seen()})
 }
 
 /// An event as it goes over the line. All are of the one kind that every client hears; what

@@ -13,7 +13,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use recto_fs::blocking;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::gateway::Gateway;
 use crate::pages::PageProblem;
@@ -68,10 +68,11 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<Gateway> for ApiJson<T> {
             let title = "the body is no JSON object";
             return Err(ApiProblem::new(StatusCode::BAD_REQUEST, "bad_json", title));
         }
-        match parse_body(body, Json::<T>::from_bytes).await {
+        let parse = |body: &[u8]| match Json::<T>::from_bytes(body) {
             Ok(Json(body)) => Ok(ApiJson(body)),
-            Err(rejection) => Err(refuse_body(&rejection)),
-        }
+            Err(rejection) => Err(refuse_body(&rejection, body)),
+        };
+        parse_body(body, parse).await
     }
 }
 
@@ -91,17 +92,19 @@ fn has_json(headers: &HeaderMap) -> bool {
 }
 
 /// The problem of a body that is not what is expected.
-fn refuse_body(rejection: &JsonRejection) -> ApiProblem {
-    let (code, title) = match rejection {
-        JsonRejection::JsonDataError(_) => ("bad_field", "the body is not what is expected here"),
-        _ => ("bad_json", "the body is no JSON"),
+fn refuse_body(rejection: &JsonRejection, body: &[u8]) -> ApiProblem {
+    // Null where a word should be counts as an error of its form, too.
+    let (code, title) = match serde_json::from_slice::<IgnoredAny>(body) {
+        Ok(_) => ("bad_field", "the body is not what is expected here"),
+        Err(_) => ("bad_json", "the body is no JSON"),
     };
     let text = rejection.body_text();
     ApiProblem::new(StatusCode::BAD_REQUEST, code, title).detail(reason(&text))
 }
 
-/// What serde says, without what axum puts in front of it.
-fn reason(text: &str) -> &str {
+/// What serde says, without what axum puts in front of it: with the place in a body, where there is
+/// one.
+pub(crate) fn reason(text: &str) -> &str {
     text.split_once(": ").map_or(text, |(_, reason)| reason)
 }
 
@@ -152,7 +155,9 @@ impl FromRequestParts<Gateway> for PathName {
 async fn read_params(parts: &mut Parts, gateway: &Gateway) -> Result<RawPathParams, ApiProblem> {
     RawPathParams::from_request_parts(parts, gateway).await.map_err(|rejection| {
         let title = "the path can't be read";
-        ApiProblem::new(StatusCode::BAD_REQUEST, "bad_path", title).detail(rejection.body_text())
+        ApiProblem::new(StatusCode::BAD_REQUEST, "bad_path", title)
+            .detail(rejection.body_text())
+            .hint("percent-encode names as UTF-8")
     })
 }
 

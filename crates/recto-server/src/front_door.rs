@@ -19,6 +19,7 @@ mod rules;
 mod turn;
 mod vendor_form;
 
+use axum::Json;
 use axum::body::Bytes;
 use axum::http::HeaderMap;
 use recto_agent::{Actor, ActorRole, Agent, Conversation, SOLE_ACCOUNT, SessionSettings};
@@ -26,9 +27,9 @@ use recto_context::{ClientTool, ClientToolChoice, ContextMode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::extract::parse_body;
+use crate::extract::{parse_body, reason};
 use crate::gateway::Gateway;
-use crate::problem::{ApiProblem, ApiResult};
+use crate::problem::{ApiProblem, ApiResult, DoorParameter};
 
 pub(crate) use client_list::{ClientList, name_calls};
 pub(crate) use conversations::ConversationIndex;
@@ -54,9 +55,22 @@ pub(crate) async fn read_door_body<T>(body: Bytes) -> ApiResult<T>
 where
     T: DeserializeOwned + Send + 'static,
 {
-    parse_body(body, |body| serde_json::from_slice(body))
-        .await
-        .map_err(|error| ApiProblem::invalid(format!("the body can't be read: {error}")))
+    let parse = |body: &[u8]| match Json::<T>::from_bytes(body) {
+        Ok(Json(read)) => Ok(read),
+        Err(rejection) => Err(refuse_door_body(reason(&rejection.body_text()))),
+    };
+    parse_body(body, parse).await
+}
+
+/// The problem of a body that is not what a door takes. It begins with the field that it is about,
+/// where it is about one.
+fn refuse_door_body(problem: &str) -> ApiProblem {
+    let field = problem.split(['.', '[', ':']).next().unwrap_or_default();
+    let refused = ApiProblem::invalid(format!("the body can't be read: {problem}"));
+    match field.parse::<DoorParameter>() {
+        Ok(parameter) => refused.about(parameter),
+        Err(_) => refused,
+    }
 }
 
 /// Something that a client of a front door wants answered.

@@ -50,13 +50,16 @@ pub(crate) struct ApiProblem {
 
 /// A parameter that a client of the front doors named, and that something is wrong with. A problem
 /// has no room for its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub(crate) enum DoorParameter {
     FrequencyPenalty,
     Functions,
     LogitBias,
     Logprobs,
+    MaxCompletionTokens,
+    MaxTokens,
+    Messages,
     Modalities,
     Model,
     N,
@@ -64,6 +67,13 @@ pub(crate) enum DoorParameter {
     ResponseFormat,
     Seed,
     Stop,
+    Stream,
+    StreamOptions,
+    Temperature,
+    ToolChoice,
+    Tools,
+    TopP,
+    User,
 }
 
 impl DoorParameter {
@@ -177,7 +187,19 @@ impl From<AgentError> for ApiProblem {
     fn from(error: AgentError) -> Self {
         let problem = ApiProblem::new(status_of(&error), error.code(), error.to_string());
         let advise = |remedy| Box::new(RemedyAdvice { remedy, words: String::new() });
-        ApiProblem { hint: error.hint(), remedy: error.remedy().map(advise), ..problem }
+        let hint = error.hint().or_else(|| hint_of_code(error.code()).map(str::to_owned));
+        ApiProblem { hint, remedy: error.remedy().map(advise), ..problem }
+    }
+}
+
+/// What those can do who ask for something over HTTP, where the error itself does not say it.
+fn hint_of_code(code: &str) -> Option<&'static str> {
+    match code {
+        "no_such_session" => Some("the list of sessions has those that you can reach"),
+        "no_such_approval" => Some("the list of questions has those that wait for an answer"),
+        "decided" => Some("look at its turn: it goes on, or is over"),
+        "session_name" => Some("choose another name, or leave it out: sessions have numbers"),
+        _ => None,
     }
 }
 
@@ -258,8 +280,13 @@ pub(crate) fn turn_status(code: &str) -> StatusCode {
         "timed_out" => StatusCode::GATEWAY_TIMEOUT,
         "unreachable" | "handshake" | "unauthorized" | "forbidden" | "no_such_model"
         | "no_such_endpoint" | "redirected" | "refused" | "server" | "cut" | "malformed"
-        | "too_large" => StatusCode::BAD_GATEWAY,
-        "stopped" => StatusCode::CONFLICT,
+        | "too_large" | "empty_reply" | "repeated_call" | "too_many_rounds" => {
+            StatusCode::BAD_GATEWAY
+        }
+        // Another message has come first: the one that stopped it, or that had its results.
+        "stopped" | "answered_call" | "unknown_call" | "missing_results" | "state_lost" => {
+            StatusCode::CONFLICT
+        }
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

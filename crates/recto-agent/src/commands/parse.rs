@@ -177,21 +177,25 @@ fn read_number(text: &str) -> Result<ApprovalId, String> {
 enum SettingKind {
     Name,
     Number(f64, f64),
-    Count(u32, Option<u32>),
+    Count(u32, u32),
     /// One of these words, and what is said to any other.
     Word(&'static [&'static str], &'static str),
 }
 
-/// The most candidates that search can be told to look at, as in the config.
-const MOST_CANDIDATES: Option<u32> = Some(1_000);
+/// The most candidates that search can be told to look at, and the most rounds of calls, as in the
+/// config.
+const MOST_CANDIDATES: u32 = 1_000;
+const MOST_ROUNDS: u32 = 1_000;
+/// The most tokens that a reply can be told to have: what programs in other languages count to.
+const MOST_TOKENS: u32 = i32::MAX.cast_unsigned();
 
 /// The settings that a session has, as `/set` names them and the store keeps them.
 const SETTINGS: [(&str, SettingKind); 13] = [
     ("model", SettingKind::Name),
     ("temperature", SettingKind::Number(0.0, 2.0)),
     ("top_p", SettingKind::Number(0.0, 1.0)),
-    ("max_output_tokens", SettingKind::Count(1, None)),
-    ("max_rounds", SettingKind::Count(1, None)),
+    ("max_output_tokens", SettingKind::Count(1, MOST_TOKENS)),
+    ("max_rounds", SettingKind::Count(1, MOST_ROUNDS)),
     (
         "context_mode",
         SettingKind::Word(
@@ -280,10 +284,8 @@ impl SettingKind {
                 (number.map(Value::from), format!("it takes a number from {least} to {most}"))
             }
             SettingKind::Count(least, most) => {
-                let range = least..=most.unwrap_or(u32::MAX);
-                let count = text.parse().ok().filter(|value| range.contains(value));
-                let to = most.map(|most| format!(" to {most}")).unwrap_or_default();
-                (count.map(Value::from), format!("it takes a whole number from {least}{to}"))
+                let count = text.parse().ok().filter(|value| (least..=most).contains(value));
+                (count.map(Value::from), format!("it takes a whole number from {least} to {most}"))
             }
             SettingKind::Word(words, problem) => {
                 (words.contains(&text).then(|| text.into()), problem.to_owned())

@@ -8,7 +8,8 @@ mod tests;
 use std::sync::Arc;
 
 use recto_context::{
-    CallId, Message, MessageBody, MessageId, RequestContext, Text, TurnNumber, Window, visible_text,
+    Audience, AudienceKind, CallId, Message, MessageBody, MessageId, RequestContext, Text,
+    TurnNumber, Window, visible_text,
 };
 use recto_llm::LlmError;
 use recto_store::{NewMessage, StartedTurn, StoredTurn, TurnCommit, TurnEnding, TurnId};
@@ -406,7 +407,8 @@ async fn first_step(
     let before = said_before(inputs.client.history.as_deref().unwrap_or(earlier));
     let found = inputs.search(shared, session, text, before.as_deref()).await;
     let mode = inputs.decide_mode(session, &found, text);
-    let rounds = inputs.model.settings.max_rounds.unwrap_or(shared.parts.options.max_rounds);
+    let usual = shared.parts.options.max_rounds;
+    let rounds = most_rounds(&inputs.rights.audience, inputs.model.settings.max_rounds, usual);
     let fresh = TurnState::new(mode, &*inputs.model.entry.name, rounds).with_found(found);
     match start.message {
         None => (fresh, StepInput::Begin),
@@ -414,6 +416,15 @@ async fn first_step(
             let calls = open_calls(session.split_at(first).1);
             (fresh.with_open_calls(calls), StepInput::Resume)
         }
+    }
+}
+
+/// How many rounds of calls a turn has at most: as many as its session says, in a guest's at most as
+/// many as the agent usually has.
+fn most_rounds(audience: &Audience, set: Option<u32>, usual: u32) -> u32 {
+    match (set, audience.who) {
+        (Some(set), AudienceKind::Guest) => set.min(usual),
+        (set, _) => set.unwrap_or(usual),
     }
 }
 

@@ -111,7 +111,10 @@ impl TurnRun<'_> {
         let mut running = tools.run_each(&self.calls, permits, &offered, &context);
         let mut results: Vec<Option<ToolResult>> = self.calls.iter().map(|_| None).collect();
         // Each ends with its result, or with the round.
-        let spans = self.calls.iter().map(|call| trace::call_span(&call.name, &call.id.0));
+        let spans = self.calls.iter().map(|call| {
+            let tool = offered.iter().find(|spec| spec.called == call.name);
+            trace::call_span(tool.map(|spec| &*spec.called), &call.id.0)
+        });
         let mut spans: Vec<Span> = spans.collect();
         loop {
             let next = tokio::select! {

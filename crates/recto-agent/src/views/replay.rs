@@ -72,7 +72,7 @@ impl TurnRecord<'_> {
     /// Writes the bodies of the turn's requests, or of one of them, anew from their parts and
     /// compares them with what was sent.
     pub async fn verify(&self, number: Option<u32>) -> AgentResult<Vec<ReplayCheck>> {
-        self.reader.actor.must_have(Right::Replay)?;
+        self.reader.actor.must_have(Right::Inspect)?;
         let mut requests = self.request_ids().await?;
         if let Some(number) = number {
             let count = requests.len();

@@ -137,6 +137,14 @@ fn a_known_message_is_answered_with_its_turn_wherever_the_conversation_is_by_the
             Some("first")
         );
 
+        // Whoever lost the first answer hears the whole turn all the same, also once it is over.
+        let again = agent.submit(session, delivered(&place, "7")).await.unwrap();
+        assert_eq!(again.before, first.before);
+        assert_eq!(
+            finished(follow(&agent, session, again).await).await.reply.as_deref(),
+            Some("first")
+        );
+
         // After /new it belongs to the session that it was said in.
         let renewed = agent.renew(&owner(), &place, session).await.unwrap().began.id;
         let again = agent.submit(renewed, delivered(&place, "7")).await.unwrap();

@@ -169,11 +169,7 @@ fn a_message_that_waits_for_another_process_can_be_taken_back() {
         let mut second = submit(&theirs, shared, "two").await;
         // The person is told why nothing happens, and may give up.
         while !matches!(next(&mut second.events).await.event, EventKind::Notice(_)) {}
-        let stop = theirs
-            .command(&owner(), &conversation("shared"), shared, typed("/stop"))
-            .await
-            .unwrap();
-        assert_eq!(outcome(stop), StopOutcome::Now);
+        assert!(theirs.stop(&owner(), shared).await.unwrap());
         assert_eq!(finished(second).await.status, TurnEnding::Stopped);
         assert_eq!(statuses(ours.store(), shared).await, ["running", "stopped"]);
         within(theirs.finished()).await;
@@ -188,5 +184,30 @@ fn a_message_that_waits_for_another_process_can_be_taken_back() {
         assert_eq!(say(&theirs, shared, "three").await.reply.unwrap(), "You said: three");
         check_sound(ours.store(), shared).await;
         assert_eq!(fake.chats().len(), 2);
+    });
+}
+
+/// Promise: `stopped-from-anywhere`
+#[test]
+fn a_stop_ends_the_turn_of_another_process_and_not_what_waits_here_for_it() {
+    let gate = AnswerGate::new();
+    let fake = FakeServer::openai().answer(FakeAnswer::text("first").held(&gate)).start();
+    let (bench, runtime) = (Bench::new(), runtime());
+    runtime.block_on(async {
+        let (ours, theirs) = tokio::join!(bench.agent(&fake), bench.agent(&fake));
+        let shared = session(&ours, "shared").await;
+        let first = submit(&ours, shared, "one").await;
+        arrival(&gate, 1).await;
+        let mut second = submit(&theirs, shared, "two").await;
+        while !matches!(next(&mut second.events).await.event, EventKind::Notice(_)) {}
+        let stop = theirs
+            .command(&owner(), &conversation("shared"), shared, typed("/stop"))
+            .await
+            .unwrap();
+        assert_eq!(outcome(stop), StopOutcome::Elsewhere);
+        assert_eq!(finished(first).await.status, TurnEnding::Stopped);
+        assert_eq!(finished(second).await.reply.unwrap(), "You said: two");
+        assert_eq!(statuses(ours.store(), shared).await, ["stopped", "done"]);
+        check_sound(ours.store(), shared).await;
     });
 }

@@ -58,12 +58,14 @@ pub(super) async fn read_body(
         }
         Ok(Err(_)) => {
             let what = "the body of the request ended before it was whole";
-            Err(ApiProblem::new(StatusCode::BAD_REQUEST, "broken_body", what))
+            Err(ApiProblem::new(StatusCode::BAD_REQUEST, "broken_body", what)
+                .hint("send it again, as long as its `content-length` says"))
         }
         Err(_) => {
             let seconds = limits.max_time.as_secs();
             let what = format!("the body of the request did not arrive within {seconds} s");
-            Err(ApiProblem::new(StatusCode::REQUEST_TIMEOUT, "slow_body", what))
+            Err(ApiProblem::new(StatusCode::REQUEST_TIMEOUT, "slow_body", what)
+                .hint("send all of it at once, or less"))
         }
     }
 }

@@ -68,7 +68,8 @@ pub(super) fn check_path(path: &str) -> ApiResult<()> {
         });
     match is_bad {
         true => {
-            Err(ApiProblem::new(StatusCode::BAD_REQUEST, "bad_path", "no path looks like this"))
+            Err(ApiProblem::new(StatusCode::BAD_REQUEST, "bad_path", "no path looks like this")
+                .hint("leave out `.` and `..` as parts of it, and control characters"))
         }
         false => Ok(()),
     }

@@ -264,6 +264,7 @@ pub(crate) async fn search_all(
     Caller(actor): Caller,
     ApiQuery(query): ApiQuery<ItemSearchQuery>,
 ) -> ApiResult<Json<Value>> {
+    query.check_bounds()?;
     let agent = gateway.agent_or_default(query.agent.as_deref())?;
     let inventory = agent.inventory(&actor).await?;
     let memories = agent.memories();
@@ -284,7 +285,25 @@ pub(crate) async fn search_all(
     Ok(Json(found.json(&query.query)))
 }
 
+/// The most items of a group that search looks at.
+const MOST_CANDIDATES: usize = 1_000;
+
 impl ItemSearchQuery {
+    /// Refuses numbers that say nothing.
+    fn check_bounds(&self) -> ApiResult<()> {
+        let counts = [("top_k", self.top_k, 1), ("top_n", self.top_n, 0)];
+        for (name, count, least) in counts {
+            if count.is_some_and(|count| !(least..=MOST_CANDIDATES).contains(&count)) {
+                return Err(out_of_bounds(name, &format!("{least} to {MOST_CANDIDATES}")));
+            }
+        }
+        let shares = [("include_score", self.include_score), ("floor", self.floor)];
+        match shares.into_iter().find(|(_, it)| it.is_some_and(|it| !(0.0..=1.0).contains(&it))) {
+            Some((name, _)) => Err(out_of_bounds(name, "0 to 1")),
+            None => Ok(()),
+        }
+    }
+
     /// How much is taken: as the agent has it, but for what is asked.
     fn options(&self, usual: &SearchOptions) -> SearchOptions {
         let change = |group: ChoiceOptions| ChoiceOptions {
@@ -301,4 +320,10 @@ impl ItemSearchQuery {
             ..*usual
         }
     }
+}
+
+fn out_of_bounds(name: &str, range: &str) -> ApiProblem {
+    let title = "the query is not what is expected here";
+    ApiProblem::new(StatusCode::BAD_REQUEST, "bad_query", title)
+        .detail(format!("{name}: it takes {range}"))
 }

@@ -24,7 +24,8 @@ pub(crate) struct EventQuery {
 }
 
 /// Follows what happens in a session: from now on, or behind the event that `last-event-id` or
-/// `after` names. Where not all since is kept, a snapshot stands for it.
+/// `after` names. Where not all since is kept, a snapshot stands for it. `deleted` is the last event
+/// of a session that is deleted.
 #[utoipa::path(
     get, path = "/api/sessions/{session}/events", tag = "sessions",
     params(

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use recto_agent::{
     Actor, Agent, AgentError, ChatCommand, CommandReply, Inbound, InboundIntake, RecordReader,
-    SessionSettings, SurfaceMessage, message_hit_json, transcript_json,
+    SessionSettings, Submission, SurfaceMessage, message_hit_json, transcript_json,
 };
 use recto_context::MessageId;
 use recto_store::{MessageCursor, SessionId, SettingsMap};
@@ -128,9 +128,14 @@ pub(crate) struct NewMessageBody {
     files: Vec<MessageFile>,
     /// Whether it takes the place of the last exchange.
     replaces: Option<MessageReplacement>,
-    /// The client's own id of the message: one that is sent again begins no other turn.
+    /// The client's own id of the message, without NUL: one that is sent again begins no other
+    /// turn.
+    #[schema(min_length = 1, max_length = 256)]
     delivery: Option<String>,
 }
+
+/// The most characters of a client's own id of a message.
+const LONGEST_DELIVERY: usize = 256;
 
 /// A message that is stored.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -139,13 +144,14 @@ pub(crate) struct AcceptedMessage {
     turn: i64,
     /// The session of that turn.
     session: i64,
-    /// An event before all of that turn: whoever follows the session after it hears all of them.
+    /// An event before all of that turn: whoever follows the session after it hears all of them, or
+    /// a snapshot in place of those that are no longer kept.
     before: u64,
     /// Whether it was delivered before.
     known: bool,
 }
 
-/// Stores a message and begins its turn.
+/// Stores a message and begins its turn. A session comes out of the archive by it.
 #[utoipa::path(
     post, path = "/api/sessions/{session}/messages", tag = "sessions",
     request_body = NewMessageBody,
@@ -158,9 +164,19 @@ pub(crate) async fn submit_message(
     PathId(session): PathId<SessionId>,
     ApiJson(message): ApiJson<NewMessageBody>,
 ) -> ApiResult<impl IntoResponse> {
-    let (agent, _) = gateway.find_session(&actor, session).await?;
-    let inbound = message.into_inbound(agent, &actor, session).await?;
-    let stored = agent.submit(session, inbound).await?;
+    let (agent, talked_in) = gateway.find_session(&actor, session).await?;
+    let stored = match message.find_delivered(agent, &actor, session).await? {
+        // It may stand in place of what it has itself taken the place of.
+        Some(known) => known,
+        None => {
+            let inbound = message.into_inbound(agent, &actor, session).await?;
+            // As in a terminal: what is said there is seen in the lists.
+            if talked_in.archived.is_some() {
+                agent.unarchive_session(&actor, session).await?;
+            }
+            agent.submit(session, inbound).await?
+        }
+    };
     let accepted = AcceptedMessage {
         turn: stored.turn.get(),
         session: stored.session.get(),
@@ -171,6 +187,33 @@ pub(crate) async fn submit_message(
 }
 
 impl NewMessageBody {
+    /// What became of the message when it was delivered before, if it was.
+    async fn find_delivered(
+        &self,
+        agent: &Agent,
+        actor: &Actor,
+        session: SessionId,
+    ) -> ApiResult<Option<Submission>> {
+        match self.delivery(actor, session)? {
+            Some(delivery) => Ok(agent.find_submission(actor, &delivery).await?),
+            None => Ok(None),
+        }
+    }
+
+    /// The client's own id of the message, within its session.
+    fn delivery(&self, actor: &Actor, session: SessionId) -> ApiResult<Option<SurfaceMessage>> {
+        let Some(id) = self.delivery.clone() else { return Ok(None) };
+        let has_room = (1..=LONGEST_DELIVERY).contains(&id.chars().count());
+        if !has_room || id.contains('\0') {
+            let title =
+                format!("`delivery` has 1 to {LONGEST_DELIVERY} characters, and no NUL in them");
+            return Err(ApiProblem::new(StatusCode::BAD_REQUEST, "bad_field", title)
+                .hint("leave it out, or send an id of your own, such as a UUID"));
+        }
+        let conversation = web_conversation(actor, &format!("session-{session}"));
+        Ok(Some(SurfaceMessage { conversation, id }))
+    }
+
     /// The message as the agent takes it.
     pub(crate) async fn into_inbound(
         self,
@@ -178,6 +221,7 @@ impl NewMessageBody {
         actor: &Actor,
         session: SessionId,
     ) -> ApiResult<Inbound> {
+        let delivery = self.delivery(actor, session)?;
         let mut inbound = match (self.replaces, &self.text) {
             (Some(MessageReplacement::Edit), Some(text)) => {
                 resend(agent, actor, session, ChatCommand::Edit(Some(text.clone()))).await?
@@ -198,10 +242,7 @@ impl NewMessageBody {
             settings.insert("context_mode".to_owned(), mode.into());
         }
         inbound.settings = SessionSettings::from_values(&settings)?;
-        inbound.delivery = self.delivery.map(|id| SurfaceMessage {
-            conversation: web_conversation(actor, &format!("session-{session}")),
-            id,
-        });
+        inbound.delivery = delivery;
         Ok(inbound)
     }
 }
@@ -241,7 +282,8 @@ pub(crate) fn unexpected(reply: &CommandReply) -> ApiProblem {
     params(("session" = i64, Path, minimum = 1, description = "The number of the session")),
     responses((
         status = 200, body = Object,
-        description = "What becomes of it: `outcome` is `now`, `elsewhere`, `closed` or `nothing_runs`"
+        description = "What becomes of it, in `session`: `outcome` is `now`, `elsewhere`, `closed` or \
+                       `nothing_runs`"
     ))
 )]
 pub(crate) async fn stop_turn(
@@ -251,7 +293,9 @@ pub(crate) async fn stop_turn(
 ) -> ApiResult<Json<Value>> {
     let (agent, _) = gateway.find_session(&actor, session).await?;
     match perform(agent, &actor, session, ChatCommand::Stop(None)).await? {
-        CommandReply::Stopped(report) => Ok(Json(json!(report))),
+        CommandReply::Stopped(report) => {
+            Ok(Json(json!({"session": session, "outcome": report.outcome})))
+        }
         reply => Err(unexpected(&reply)),
     }
 }

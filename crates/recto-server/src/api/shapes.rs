@@ -343,17 +343,19 @@ pub(crate) struct SettingsShape {
     /// The most tokens of a reply.
     #[schema(minimum = 1)]
     pub(crate) max_output_tokens: Option<u32>,
-    /// The most rounds of tool calls in one turn.
-    #[schema(minimum = 1)]
+    /// The most rounds of tool calls in one turn; in a guest's turn at most as many as the agent
+    /// has.
+    #[schema(minimum = 1, maximum = 1000)]
     pub(crate) max_rounds: Option<u32>,
     /// How much a turn sends.
     pub(crate) context_mode: Option<ContextModeShape>,
     /// Whether search brings items, and how many.
     pub(crate) search: Option<SearchPresetShape>,
     /// How many candidates search looks at.
-    #[schema(minimum = 1)]
+    #[schema(minimum = 1, maximum = 1000)]
     pub(crate) top_k: Option<u32>,
     /// How many of each group it takes.
+    #[schema(maximum = 1000)]
     pub(crate) top_n: Option<u32>,
     /// The cosine from which on it takes an item whatever else holds.
     #[schema(minimum = 0, maximum = 1)]

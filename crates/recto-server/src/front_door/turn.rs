@@ -195,7 +195,7 @@ impl DoorTurn {
                 Ok(None) => {
                     // Another process finishes it: this one is ending.
                     self.running.is_over = true;
-                    return Err(AgentError::ShuttingDown.into());
+                    return Err(self.running.goes_on_later());
                 }
                 Err(_) => return self.wait_on().await,
             };
@@ -343,6 +343,16 @@ struct RunningDoorTurn {
     session: SessionId,
     turn: TurnId,
     is_over: bool,
+}
+
+impl RunningDoorTurn {
+    /// The problem of a client whose turn the server leaves to its next start.
+    fn goes_on_later(&self) -> ApiProblem {
+        let RunningDoorTurn { turn, session, .. } = self;
+        let title = format!("turn {turn} goes on after the restart, in session {session}");
+        ApiProblem::new(StatusCode::SERVICE_UNAVAILABLE, "goes_on_later", title)
+            .hint("its reply will be there: the same message again would be another turn")
+    }
 }
 
 impl Drop for RunningDoorTurn {

@@ -74,7 +74,7 @@ struct MessageJson {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text or a list of parts")]
 enum ContentJson {
     Text(String),
     Parts(Vec<PartJson>),
@@ -90,7 +90,7 @@ struct PartJson {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected an address, or an object with `url`")]
 enum ImageJson {
     Object { url: String },
     Url(String),
@@ -186,19 +186,25 @@ impl OpenAiChatBody {
 
     /// The settings that the client asks for, for its turn.
     pub(super) fn settings(&self) -> ApiResult<SessionSettings> {
-        let within = |name: &str, value: Option<f64>, most: f64| match value {
+        let within = |parameter: DoorParameter, value: Option<f64>, most: f64| match value {
             Some(value) if !(0.0..=most).contains(&value) => {
-                Err(ApiProblem::invalid(format!("`{name}` is between 0 and {most}")))
+                let title = format!("`{}` is between 0 and {most}", parameter.name());
+                Err(ApiProblem::invalid(title).about(parameter))
             }
             value => Ok(value),
         };
         let tokens = self.max_completion_tokens.or(self.max_tokens);
         if tokens == Some(0) {
-            return Err(ApiProblem::invalid("`max_tokens` is at least 1"));
+            let parameter = match self.max_completion_tokens {
+                Some(_) => DoorParameter::MaxCompletionTokens,
+                None => DoorParameter::MaxTokens,
+            };
+            let title = format!("`{}` is at least 1", parameter.name());
+            return Err(ApiProblem::invalid(title).about(parameter));
         }
         Ok(SessionSettings {
-            temperature: within("temperature", self.temperature, 2.0)?,
-            top_p: within("top_p", self.top_p, 1.0)?,
+            temperature: within(DoorParameter::Temperature, self.temperature, 2.0)?,
+            top_p: within(DoorParameter::TopP, self.top_p, 1.0)?,
             max_output_tokens: tokens,
             reply: reply_rules(self.stop.as_ref(), self.reply_format()?, &self.numbers)?,
             ..SessionSettings::default()
@@ -244,6 +250,7 @@ impl OpenAiChatBody {
                 "this `tool_choice`",
                 "`auto`, `none`, `required` or one of the functions in `tools` can be chosen",
             )
+            .about(DoorParameter::ToolChoice)
         };
         match &self.tool_choice {
             None | Some(Value::Null) => Ok(ClientToolChoice::Free),
@@ -276,10 +283,15 @@ impl OpenAiChatBody {
                 description: function.description.as_deref().unwrap_or_default().into(),
                 parameters: function.parameters.clone(),
             }),
+            None if tool.kind == "function" => {
+                Err(ApiProblem::invalid("a tool of `tools` has no `function`")
+                    .about(DoorParameter::Tools))
+            }
             _ => Err(ApiProblem::unsupported(
                 &format!("a tool of type `{}`", tool.kind),
                 "send tools of type `function`",
-            )),
+            )
+            .about(DoorParameter::Tools)),
         };
         self.tools.iter().flatten().map(tool).collect()
     }

@@ -2,6 +2,7 @@
 //! the vendor's own forms out.
 
 mod approval;
+mod endings;
 mod odd_bodies;
 mod ollama;
 mod openai;

@@ -93,6 +93,23 @@ fn a_collector_is_told_of_turns_and_requests_and_not_of_what_was_said() {
 
 /// Promise: `logs-without-contents`
 #[test]
+fn a_collector_is_told_no_name_of_a_tool_that_the_model_made_up() {
+    let (url, received) = start_collector();
+    let home = Home::scripted(&[
+        r#"{"tool_calls":[{"name":"door_code_is_4711","arguments":{}}]}"#,
+        r#"{"content": "Never mind."}"#,
+    ]);
+    let config = std::fs::read_to_string(home.path("config.toml")).unwrap();
+    home.write("config.toml", format!("{config}\n[telemetry]\notlp = \"{url}\"\n"));
+    let run = home.run(&["chat", "-m", "hello"]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let request = received.recv_timeout(Duration::from_secs(30)).unwrap();
+    let told = format!("{request:?}");
+    assert!(told.contains("\"execute_tool\"") && !told.contains("4711"), "{told}");
+}
+
+/// Promise: `logs-without-contents`
+#[test]
 fn a_log_has_a_line_for_each_turn_and_contents_only_where_they_are_wanted() {
     let quiet = home_with("\n[log]\nfile = \"recto.log\"\nformat = \"json\"\n");
     let told = home_with("\n[log]\nfile = \"recto.log\"\nformat = \"json\"\ncontents = true\n");

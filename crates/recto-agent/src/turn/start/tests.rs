@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use recto_context::mode::{ModeSetting, UncertainMode};
-use recto_context::{ContextLimits, PageLayout, Tokens};
+use recto_context::{Audience, AudienceKind, ContextLimits, PageLayout, Tokens};
 use recto_fakes::{FakeModel, FakeServer};
 use recto_llm::{CallOptions, ClientOptions, FeatureSupport, ModelClient, Provider};
 use recto_store::{Store, StoreOptions};
@@ -13,6 +13,7 @@ use recto_workspace::{MemoryFiles, Workspace, WorkspaceOptions};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
+use super::most_rounds;
 use crate::{
     Actor, Agent, AgentOptions, AgentParts, ConfiguredItems, Conversation, DelegationLimits,
     EventCursor, EventKind, Inbound, ModelEntry, SearchParts,
@@ -96,4 +97,14 @@ fn a_turn_without_a_known_window_reads_the_workspace_and_the_session_once() {
 #[test]
 fn a_turn_with_a_window_reads_them_once_as_well() {
     assert_eq!(readings_of_turns(Some(Tokens::new(16_384))), [(1, 1), (2, 2)]);
+}
+
+/// Promise: `rights-are-one-table`
+#[test]
+fn a_guest_sets_at_most_as_many_rounds_as_the_agent_has() {
+    let rounds = |who, set| most_rounds(&Audience { who, ..Audience::default() }, set, 20);
+    assert_eq!(rounds(AudienceKind::Guest, Some(4_000)), 20);
+    assert_eq!(rounds(AudienceKind::Guest, Some(3)), 3);
+    assert_eq!(rounds(AudienceKind::Guest, None), 20);
+    assert_eq!(rounds(AudienceKind::Owner, Some(40)), 40);
 }

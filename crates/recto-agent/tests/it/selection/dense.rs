@@ -95,6 +95,25 @@ fn clients_get_the_vectors_of_the_published_model() {
     });
 }
 
+/// A person who waits for one vector does not wait for all of a program's list.
+#[test]
+fn a_text_is_embedded_between_those_of_a_long_list() {
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake, encoder()).await;
+        agent.embed(&owner(), vec!["warm".to_owned()]).await.unwrap();
+        let list: Vec<String> = (0..480).map(|n| format!("entry {n} of a long list")).collect();
+        let (all, other) = (list.clone(), agent.clone());
+        let long = tokio::spawn(async move { other.embed(&owner(), all).await });
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        let one = within(agent.embed(&owner(), vec![list[47].clone()])).await.unwrap();
+        assert!(!long.is_finished());
+        let all = within(long).await.unwrap().unwrap();
+        assert_eq!(all.len(), list.len());
+        assert!(all[47].embedding.cosine(&one[0].embedding) > 0.999);
+    });
+}
+
 /// Promise: `edit-embeds-one-item`
 #[test]
 fn editing_a_rule_by_hand_embeds_that_rule_anew_and_no_other() {

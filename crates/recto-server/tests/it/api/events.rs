@@ -110,3 +110,17 @@ async fn a_session_is_followed_from_an_event_that_was_seen() {
     assert!(metrics.contains(route), "{metrics}");
     assert!(!metrics.contains("hello") && !metrics.contains("talk"), "{metrics}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_stream_of_a_session_that_is_deleted_says_so_and_ends() {
+    let api = DescribedServer::start().await;
+    let id = api.begin("talk").await;
+    api.say(id, json!({"text": "hello"})).await;
+    let mut events = EventReader::open(&api, &format!("/api/sessions/{id}/events")).await;
+    let (status, deleted) = api.ask("DELETE", &format!("/api/sessions/{id}"), None).await;
+    assert_eq!(status, 200, "{deleted}");
+    let last = events.wait_for("deleted").await;
+    assert_eq!(last["session"], id, "{last}");
+    let rest = timeout(Duration::from_secs(30), events.response.chunk()).await;
+    assert!(rest.expect("the end of the stream").unwrap().is_none());
+}

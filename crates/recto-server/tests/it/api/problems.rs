@@ -22,6 +22,23 @@ async fn whatever_is_wrong_is_a_problem_with_a_code() {
         ("GET", "/api/turns/99", None, (404, "no_such_turn")),
         ("GET", "/api/approvals/99", None, (404, "no_such_approval")),
         ("GET", "/api/sessions?limt=3", None, (400, "bad_query")),
+        ("GET", "/api/sessions?limit=0", None, (400, "bad_query")),
+        ("GET", "/api/sessions?limit=501", None, (400, "bad_query")),
+        ("GET", "/api/agents?limit=3", None, (400, "bad_query")),
+        ("POST", "/api/sessions/1/stop?now", None, (400, "bad_query")),
+        ("GET", "/api/search?query=x&top_k=0", None, (400, "bad_query")),
+        ("GET", "/api/search?query=x&top_n=1001", None, (400, "bad_query")),
+        ("GET", "/api/search?query=x&floor=NaN", None, (400, "bad_query")),
+        ("GET", "/api/search?query=x&include_score=1e400", None, (400, "bad_query")),
+        ("POST", "/api/approvals/1", Some("{\"answer\":null}"), (400, "bad_field")),
+        ("POST", &messages, Some("{\"text\":\"x\",\"delivery\":\"\"}"), (400, "bad_field")),
+        ("POST", &messages, Some("{\"text\":\"x\",\"delivery\":\"\\u0000\"}"), (400, "bad_field")),
+        (
+            "POST",
+            &messages,
+            Some("{\"text\":\"x\",\"settings\":{\"max_rounds\":2147483648}}"),
+            (400, "bad_setting"),
+        ),
         ("GET", "/api/models?agent=nobody", None, (404, "no_such_agent")),
         ("POST", &messages, Some("{"), (400, "bad_json")),
         ("POST", &messages, Some("[\"x\"]"), (400, "bad_json")),
@@ -48,6 +65,14 @@ async fn whatever_is_wrong_is_a_problem_with_a_code() {
         assert_eq!(problem["status"], status);
         assert_eq!(problem["type"], format!("urn:recto:problem:{code}"));
         assert!(problem["title"].is_string());
+    }
+    let long = json!({"text": "x", "delivery": "x".repeat(257)});
+    assert_eq!(api.send("POST", &messages, long).await.0, 400);
+    let (_, problem) = api.ask("GET", "/api/agents?limit=3", None).await;
+    assert!(problem["detail"].as_str().unwrap().contains("`limit`"), "{problem}");
+    for missing in ["/api/sessions/99", "/api/approvals/99"] {
+        let (_, problem) = api.ask("GET", missing, None).await;
+        assert!(problem["hint"].is_string(), "{problem}");
     }
     let (_, problem) = api.send("POST", &messages, json!({"txet": "x"})).await;
     assert!(problem["detail"].as_str().unwrap().contains("`txet`"), "{problem}");

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use recto_context::Message;
+use recto_fakes::{AnswerGate, FakeAnswer};
 use recto_store::{
     BindingKey, Moment, NewMessage, NewSession, SessionHolder, SessionName, SettingsMap,
 };
@@ -114,6 +115,40 @@ async fn a_message_that_is_delivered_twice_begins_one_turn() {
     assert_eq!((&first["known"], &second["known"]), (&json!(false), &json!(true)));
     api.server.agent.finished().await;
     assert_eq!(api.get(&path).await["messages"].as_array().unwrap().len(), 2);
+}
+
+/// Promise: `api-messages-begin-one-turn`
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_is_delivered_again_is_known_while_its_turn_runs_and_heard_from_its_start() {
+    let api = DescribedServer::start().await;
+    let id = api.begin("talk").await;
+    let path = format!("/api/sessions/{id}/messages");
+    api.say(id, json!({"text": "first"})).await;
+    let gate = AnswerGate::new();
+    api.server.fake.push(FakeAnswer::text("aye").held(&gate));
+    let body = json!({"text": "second", "replaces": "edit", "delivery": "a-2"});
+    let (status, sent) = api.send("POST", &path, body.clone()).await;
+    assert_eq!(status, 202, "{sent}");
+    let (status, again) = api.send("POST", &path, body.clone()).await;
+    assert_eq!((status, &again["turn"], &again["known"]), (202, &sent["turn"], &json!(true)));
+    assert_eq!(again["before"], sent["before"]);
+    gate.open();
+    api.server.agent.finished().await;
+    let (_, over) = api.send("POST", &path, body).await;
+    assert_eq!(over["before"], sent["before"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_takes_its_session_out_of_the_archive() {
+    let api = DescribedServer::start().await;
+    let id = api.begin("talk").await;
+    let path = format!("/api/sessions/{id}");
+    api.send("PATCH", &path, json!({"archived": true})).await;
+    assert_eq!(api.get("/api/sessions").await["total"], 0);
+    api.say(id, json!({"text": "still there?"})).await;
+    assert_eq!(api.get("/api/sessions").await["total"], 1);
+    let (_, stopped) = api.ask("POST", &format!("{path}/stop"), None).await;
+    assert_eq!((&stopped["session"], &stopped["outcome"]), (&json!(id), &json!("nothing_runs")));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -171,6 +171,35 @@ async fn wrong_types_and_huge_numbers_are_refused_with_a_status_of_the_clients()
     assert_eq!(server.fake.rejections(), [""; 0]);
 }
 
+/// Promise: `doors-refuse-clearly`
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_refused_names_its_field() {
+    let server = TestServer::start().await;
+    for (name, value, told) in [
+        (
+            "messages",
+            json!([{"role": "user", "content": 5}]),
+            "messages[0].content: expected a text",
+        ),
+        ("max_tokens", json!(-5), "max_tokens: "),
+        ("temperature", json!(9), "`temperature` is between"),
+        ("top_p", json!("x"), "top_p: "),
+        ("tool_choice", json!("maybe"), "tool_choice"),
+        ("tools", json!([{"type": "function"}]), "has no `function`"),
+    ] {
+        let mut body = json!({"model": "main", "messages": [user("hi")]});
+        body[name] = value;
+        let reply = post(&server, OPENAI, &[], &body).await;
+        let error = &reply.body["error"];
+        assert_eq!((reply.status, &error["param"]), (400, &json!(name)), "{error}");
+        assert!(error["message"].as_str().unwrap().contains(told), "{error}");
+    }
+    let body = json!({"model": "main", "messages": [{"role": "user", "content": 5}]});
+    let reply = post(&server, OLLAMA, &[], &body).await;
+    let error = reply.body["error"].as_str().unwrap();
+    assert!(error.contains("messages[0].content: "), "{error}");
+}
+
 /// Two clients that say the same conversation on at once get an answer each.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_at_once_in_one_conversation_are_both_answered() {

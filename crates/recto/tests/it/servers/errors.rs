@@ -167,6 +167,8 @@ fn a_request_that_the_server_refuses() {
 fn an_empty_reply() {
     let told = expect![[r#"
         error: the model's answer was empty
+
+        hint: ask again, or choose another model
     "#]];
     fails(FakeAnswer::text(" "), " \n", &told);
 }
@@ -175,6 +177,8 @@ fn an_empty_reply() {
 fn a_reply_that_is_only_thought() {
     let told = expect![[r#"
         error: the model's answer was empty
+
+        hint: ask again, or choose another model
     "#]];
     fails(FakeAnswer::thinking("hm, hm"), "", &told);
 }

@@ -111,6 +111,8 @@ fn the_same_call_for_the_third_time_ends_the_turn() {
             ✓ read_file a.txt (1 B)
             ✗ read_file: not run: the turn ended, because it asked for the same call 3 times
             error: ended because the model asked for the same tool call 3 times
+
+            hint: ask in other words, or choose another model
         "#]]
         .assert_eq(&run.err);
         assert_eq!(all_answered(&served), 3, "{wire:?}");
