@@ -164,7 +164,7 @@ pub use views::{
     CacheSource, PromptCost, RecordReader, ReplayCheck, ReplayPlan, ReplayTarget, RequestPair,
     SessionExportForm, TurnComparison, TurnExplanation, TurnRecord, approval_json, cached_prefix,
     compaction_json, memory_day, memory_json, memory_scope_parts, message_hit_json, message_json,
-    page_text_json, preview_json, question_json, request_json, sampling_words, session_item_json,
-    session_json, summary_json, transcript_json, turn_json,
+    page_text_json, preview_json, question_json, recorded_cause, request_json, sampling_words,
+    session_item_json, session_json, summary_json, transcript_json, turn_json,
 };
 pub use why::{ItemChangeSince, ItemExplanation, ItemReason, explain_item};

@@ -25,7 +25,7 @@ use serde_json::value::RawValue;
 use crate::error::{AgentError, AgentResult};
 
 pub use notices::recorded_notices;
-pub(crate) use notices::{finish_notice, keep_notices};
+pub(crate) use notices::{finish_notice, keep_answer_notices, keep_notices};
 pub(crate) use pieces::cut_body;
 pub use purpose::RequestPurpose;
 

@@ -40,6 +40,7 @@ use crate::inbound::ArrivedMessage;
 use crate::mailbox::TurnListeners;
 use crate::notice::{NoticeFacts, TurnNotice};
 use crate::options::ModelEntry;
+use crate::record::keep_answer_notices;
 use crate::session_cache::LoadedSession;
 use crate::shared::AgentShared;
 use crate::step::{
@@ -99,6 +100,8 @@ pub(crate) struct TurnRun<'a> {
     pub(crate) permits: Option<Vec<CallPermit>>,
     /// The text of the last reply, if it has any.
     pub(crate) reply_text: Option<String>,
+    /// What the person was told since the last request: the record of the next one has it, too.
+    pub(crate) unrecorded: Vec<TurnNotice>,
     /// What went wrong, for the person; set when the turn is about to end.
     pub(crate) error: Option<TurnError>,
     /// Whether the message alone does not fit: then it stays out of later requests, too.
@@ -152,11 +155,10 @@ impl TurnRun<'_> {
         self.store_message(&request.sent);
         let body = self.cut_body(&body, &request);
         let text = body.as_str().to_owned();
-        let (id, requested) = self.record(&request, body).await?;
+        let notices = self.notices_of(&request);
+        let (id, requested) = self.record(&request, body, &notices).await?;
         self.tell_notices();
-        self.tell_of_search();
-        self.tell_of_cuts(&request);
-        self.tell_of_images(&request);
+        notices.into_iter().for_each(|notice| self.notify(notice));
         let span = trace::request_span(self.entry(), id);
         let outcome = self.call_in_turn(&text, requested).instrument(span.clone()).await;
         outcome.tell(&span);
@@ -296,6 +298,10 @@ impl TurnRun<'_> {
             let text = Text::from(error.text());
             self.push_message(MessageBody::Error(text));
         }
+        let nothing_remembered = self.nothing_remembered(closing.outcome);
+        if let Some(answer) = &mut self.pending.answer {
+            keep_answer_notices(answer, nothing_remembered.as_slice());
+        }
         let status = closing.outcome.status();
         let detail = self.error.as_ref().map(TurnError::text);
         self.pending.outcome = Some(TurnOutcome { ending: status, detail, at: Moment::now() });
@@ -306,7 +312,7 @@ impl TurnRun<'_> {
         };
         self.commit().await?;
         self.tell_notices();
-        self.tell_of_memory(closing.outcome);
+        nothing_remembered.into_iter().for_each(|notice| self.notify(notice));
         self.update_session_file().await;
         let finished = FinishedTurn {
             status,
@@ -448,6 +454,13 @@ impl TurnRun<'_> {
     /// Tells the person something that they should know.
     pub(crate) fn notify(&self, notice: impl Into<TurnNotice>) {
         self.emit(EventKind::Notice(notice.into()));
+    }
+
+    /// Tells the person something that the record of the turn's next request has, too.
+    pub(crate) fn notify_recorded(&mut self, notice: impl Into<TurnNotice>) {
+        let notice = notice.into();
+        self.unrecorded.push(notice.clone());
+        self.notify(notice);
     }
 
     /// Sends an event to whoever listens, once the turn is stored.

@@ -21,8 +21,8 @@ pub use export::SessionExportForm;
 pub use item_reasons::TurnExplanation;
 pub use json::{
     approval_json, cached_prefix, compaction_json, message_hit_json, message_json, preview_json,
-    question_json, request_json, session_item_json, session_json, summary_json, transcript_json,
-    turn_json,
+    question_json, recorded_cause, request_json, session_item_json, session_json, summary_json,
+    transcript_json, turn_json,
 };
 pub use memory::{memory_day, memory_json, memory_scope_parts};
 pub use page_text::page_text_json;

@@ -7,11 +7,9 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
-use crate::lock::lock_within;
 use crate::private::private_options;
 
 /// Who may read a file that is made.
@@ -105,7 +103,7 @@ pub fn write_whole(path: &Path, content: &[u8], access: Access) -> io::Result<()
 /// Gives a person's file this content, or leaves it as it was.
 ///
 /// Its owner and its permissions stay; a new file is for its owner alone. A link stays a link: the
-/// file that it leads to is replaced. Nothing is merged; who calls holds a [`FolderClaim`] while
+/// file that it leads to is replaced. Nothing is merged; who calls holds a [`FolderClaim`](crate::FolderClaim) while
 /// it reads, changes and writes.
 pub fn replace(path: &Path, content: &str) -> io::Result<()> {
     let path = target(path)?;
@@ -123,50 +121,13 @@ pub fn replace(path: &Path, content: &str) -> io::Result<()> {
     new.take_name().map(drop)
 }
 
-/// The right to change the files of a folder, for one process at a time.
-#[derive(Debug)]
-pub struct FolderClaim {
-    /// Locked as long as it is open. `None` where folders can't be locked.
-    _folder: Option<File>,
-}
-
-/// How long a folder is waited for. Whoever changes a file has done it long before.
-const CLAIM_LIMIT: Duration = Duration::from_secs(10);
-
-/// How often a folder that another has claimed is asked for.
-const CLAIM_PAUSE: Duration = Duration::from_millis(5);
-
-impl FolderClaim {
-    /// Waits until nobody else changes files of the folder that this one is in. Fails where
-    /// another process has it for longer than any change takes.
-    pub fn take(path: &Path) -> io::Result<Self> {
-        Self::take_within(path, CLAIM_LIMIT)
-    }
-
-    fn take_within(path: &Path, limit: Duration) -> io::Result<Self> {
-        let target = target(path).unwrap_or_else(|_| path.to_path_buf());
-        let Some(folder) = target.parent().and_then(|folder| File::open(folder).ok()) else {
-            return Ok(FolderClaim { _folder: None });
-        };
-        match lock_within(&folder, limit, CLAIM_PAUSE) {
-            Ok(true) => Ok(FolderClaim { _folder: Some(folder) }),
-            Ok(false) => {
-                let seconds = limit.as_secs();
-                let what = format!("another process has locked its folder for over {seconds} s");
-                Err(io::Error::new(io::ErrorKind::TimedOut, what))
-            }
-            Err(_) => Ok(FolderClaim { _folder: None }),
-        }
-    }
-}
-
 /// Makes the names in a folder outlive a power cut, where the system can.
 pub fn sync_folder(folder: &Path) {
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
 }
 
 /// The file itself, whatever links lead to it.
-fn target(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn target(path: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(path.to_path_buf()),
         found => found,
@@ -195,9 +156,7 @@ mod tests {
         fs::write(&file, "old").unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
         symlink("real", &link).unwrap();
-        let claim = FolderClaim::take(&link).unwrap();
         replace(&link, "new").unwrap();
-        drop(claim);
         assert_eq!(fs::read_to_string(&file).unwrap(), "new");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
@@ -212,17 +171,6 @@ mod tests {
         fs::set_permissions(&file, fs::Permissions::from_mode(0o6755)).unwrap();
         replace(&file, "new").unwrap();
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o755);
-    }
-
-    #[test]
-    fn a_folder_is_not_waited_for_without_end() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("config.toml");
-        let claim = FolderClaim::take(&file).unwrap();
-        let refused = FolderClaim::take_within(&file, Duration::from_millis(20)).unwrap_err();
-        assert_eq!(refused.kind(), io::ErrorKind::TimedOut);
-        drop(claim);
-        assert!(FolderClaim::take_within(&file, Duration::ZERO).is_ok());
     }
 
     #[test]

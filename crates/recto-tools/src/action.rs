@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use recto_context::{Reveal, reveal};
+use recto_context::{Reveal, byte_words, reveal};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -85,10 +85,27 @@ pub struct FileFields {
     /// From the workspace's folder.
     pub path: String,
     pub change: FileChange,
-    /// The lines that would change, with a few around them.
+    /// The lines that would change, with a few around them. Where those that are there can't be
+    /// shown, the new ones.
     pub diff: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff_note: Option<DiffNote>,
     pub bytes_before: Option<u64>,
     pub bytes_after: u64,
+}
+
+/// What the lines of a file that would be written don't tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DiffNote {
+    /// The file would be new, and empty.
+    Empty,
+    /// The file is there with these very bytes.
+    Unchanged,
+    /// What is there is not UTF-8, so its lines can't be shown.
+    NotUtf8,
+    /// What is there is more than is compared.
+    TooLong,
 }
 
 /// Whether a file is there before it is written.
@@ -141,7 +158,7 @@ impl ActionFields {
     pub fn detail(&self) -> String {
         match self {
             ActionFields::Program(program) => program.describe(),
-            ActionFields::File(file) => file.diff.clone(),
+            ActionFields::File(file) => file.describe(),
             ActionFields::Server(ServerFields { place, arguments, .. }) => {
                 let title = self.title();
                 format!("{title}, by the MCP server at {place}, with\n{arguments:#}")
@@ -174,6 +191,27 @@ impl UnseenSkill {
     /// The name as it can stand in a line.
     pub fn shown_name(&self) -> String {
         reveal(&self.name, Reveal::Line)
+    }
+}
+
+impl FileFields {
+    /// What the lines don't tell, in words.
+    pub fn describe_note(&self) -> Option<String> {
+        let replaced = |why: &str| {
+            let before = byte_words(self.bytes_before.unwrap_or_default());
+            format!("All of it would be replaced, {before} that are not shown: {why}.")
+        };
+        Some(match self.diff_note? {
+            DiffNote::Empty => "The file would be empty.".to_owned(),
+            DiffNote::Unchanged => "Nothing in it would change.".to_owned(),
+            DiffNote::NotUtf8 => replaced("they are not UTF-8"),
+            DiffNote::TooLong => replaced("they are too many to be compared"),
+        })
+    }
+
+    fn describe(&self) -> String {
+        let note = self.describe_note().map(|note| note + "\n").unwrap_or_default();
+        note + &self.diff
     }
 }
 

@@ -39,8 +39,8 @@ mod tool;
 mod toolbox;
 
 pub use action::{
-    ActionFields, CallFields, FileChange, FileFields, NamedFile, ProgramFields, ServerFields,
-    UnseenSkill,
+    ActionFields, CallFields, DiffNote, FileChange, FileFields, NamedFile, ProgramFields,
+    ServerFields, UnseenSkill,
 };
 pub use arguments::CallArguments;
 pub use declared::{DeclarationFlaw, ToolFlaws, check_declaration, trust_hash};

@@ -27,7 +27,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use recto_fs::{create_private_folder, private_options};
+use recto_fs::{blocking, create_private_folder, private_options};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{sleep, timeout};
@@ -141,6 +141,7 @@ impl Launcher {
     /// Runs a program to its end. If the future is dropped, the program ends too.
     pub(crate) async fn run(&self, call: &ProgramCall) -> Result<ProgramOutcome, RunProblem> {
         let executable = self.executable.as_deref().ok_or(RunProblem::NoLauncher)?;
+        make_locks(&call.confinement).await;
         let spec = launch_spec(call);
         let resources = call.confinement.resources;
         let control = CallGroup::for_call(resources).map_err(|cause| no_control_group(&cause))?;
@@ -200,7 +201,11 @@ pub(crate) struct StartedProgram {
 }
 
 /// Starts a program in its confinement.
-pub(crate) fn spawn_confined(executable: &Path, call: &ProgramCall) -> io::Result<StartedProgram> {
+pub(crate) async fn spawn_confined(
+    executable: &Path,
+    call: &ProgramCall,
+) -> io::Result<StartedProgram> {
+    make_locks(&call.confinement).await;
     let orders = launch_spec(call).encode();
     let control = CallGroup::for_call(call.confinement.resources)
         .map_err(|cause| io::Error::other(no_control_group(&cause)))?;
@@ -246,9 +251,6 @@ pub(crate) fn is_executable(found: &Metadata) -> bool {
 fn launch_spec(call: &ProgramCall) -> LaunchSpec {
     let Confinement { read, write, execute, hidden, written, network, resources } =
         &call.confinement;
-    if system_view() == SystemView::Own {
-        hidden.iter().for_each(|path| make_lock(path));
-    }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     LaunchSpec {
         nonce: LaunchSpec::nonce(),
@@ -275,11 +277,22 @@ fn launch_spec(call: &ProgramCall) -> LaunchSpec {
     }
 }
 
-/// Makes a lock that is not there yet: only what is there can be hidden, and a program that runs for
-/// long could lock it as soon as it comes.
+/// Makes the locks that are not there yet: only what is there can be hidden, and a program that runs
+/// for long could lock one as soon as it comes.
+async fn make_locks(confinement: &Confinement) {
+    if system_view() == SystemView::Own && !confinement.hidden.is_empty() {
+        let locks = confinement.hidden.clone();
+        blocking(move || locks.iter().for_each(|path| make_lock(path))).await;
+    }
+}
+
+/// Makes a lock with the folder that it is in, where the folder around that is there. What fails, as
+/// on a full disk or in a folder of somebody else's, is no reason not to run the program: all that it
+/// can do with a lock is to keep who remembers something waiting.
 fn make_lock(path: &Path) {
-    // What can't be made here, nobody else makes either.
-    if path.parent().is_some_and(|folder| create_private_folder(folder).is_ok()) {
+    let Some(folder) = path.parent() else { return };
+    let has_place = folder.parent().is_some_and(Path::is_dir);
+    if has_place && create_private_folder(folder).is_ok() {
         _ = private_options().write(true).create_new(true).open(path);
     }
 }
@@ -361,5 +374,29 @@ async fn collect(pipe: Option<impl AsyncRead + Unpin>, capture: &mut OutputCaptu
     let mut chunk = vec![0; CHUNK];
     while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
         capture.add(&chunk[..count]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_lock_is_made_in_a_workspace_that_is_there_and_nowhere_else() {
+        let home = tempfile::tempdir().unwrap();
+        let lock = |workspace: &str| home.path().join(workspace).join("memory/.lock");
+        fs::create_dir(home.path().join("new")).unwrap();
+        fs::create_dir_all(home.path().join("used/memory")).unwrap();
+        fs::write(lock("used"), "held").unwrap();
+        for workspace in ["new", "used", "gone"] {
+            make_lock(&lock(workspace));
+        }
+        assert_eq!(fs::read_to_string(lock("new")).unwrap(), "");
+        assert_eq!(fs::read_to_string(lock("used")).unwrap(), "held");
+        assert!(!home.path().join("gone").exists(), "no workspace is made");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&lock("new")), mode(lock("new").parent().unwrap())), (0o600, 0o700));
     }
 }

@@ -6,6 +6,7 @@ use std::fmt;
 
 use recto_agent::AgentError;
 use recto_context::nearest_name;
+use recto_fs::{FolderLocked, LockHolder};
 use recto_llm::LlmError;
 use recto_store::StoreError;
 use serde_json::{Value, json};
@@ -52,6 +53,20 @@ impl CliFailure {
             next = error.source();
         }
         self
+    }
+
+    /// The failure of what was not changed because another process has its folder.
+    pub(crate) fn folder_locked(what: impl Into<String>, locked: &FolderLocked) -> Self {
+        let hint = match &locked.holder {
+            Some(LockHolder { process, .. }) => {
+                format!("wait until process {process} is done, or end it; then try again")
+            }
+            None => format!(
+                "`fuser -v {}` shows who it is; wait until it is done, or end it; then try again",
+                locked.folder.display()
+            ),
+        };
+        CliFailure::new(what).because(locked).hint(hint).code("folder_locked")
     }
 
     /// The same failure, with more words behind what happened.
@@ -141,5 +156,38 @@ impl fmt::Display for CliFailure {
             Some(hint) => write!(f, "\n\nhint: {hint}"),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_locked_says_by_whom_and_what_to_do() {
+        let mut locked = FolderLocked {
+            folder: "/home/ada/.recto".into(),
+            waited: Duration::from_secs(10),
+            holder: Some(LockHolder { process: 14, name: Some("vi".to_owned()) }),
+        };
+        let told =
+            |locked: &FolderLocked| CliFailure::folder_locked("can't change a", locked).to_string();
+        expect![[r#"
+            error: can't change a
+              caused by: process 14 (`vi`) has locked the folder /home/ada/.recto for over 10 s
+
+            hint: wait until process 14 is done, or end it; then try again"#]]
+        .assert_eq(&told(&locked));
+        locked.holder = None;
+        expect![[r#"
+            error: can't change a
+              caused by: another process has locked the folder /home/ada/.recto for over 10 s
+
+            hint: `fuser -v /home/ada/.recto` shows who it is; wait until it is done, or end it; then try again"#]]
+        .assert_eq(&told(&locked));
     }
 }

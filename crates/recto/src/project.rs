@@ -279,10 +279,10 @@ impl ProjectAnswers {
     ) -> CliResult {
         // Another chat may be answered in this very moment, for a folder of the same name.
         let file = answers_file(home);
-        let failure = |error: &dyn std::error::Error| {
-            CliFailure::new(format!("cannot keep the answer in {}", file.display())).because(error)
-        };
-        let claim = FolderClaim::take(&file).map_err(|error| failure(&error))?;
+        let what = format!("cannot keep the answer in {}", file.display());
+        let failure = |error: &dyn std::error::Error| CliFailure::new(&*what).because(error);
+        let claim = FolderClaim::take(&file)
+            .map_err(|locked| CliFailure::folder_locked(&*what, &locked))?;
         *self = Self::load(home);
         let session = match self.get(project) {
             Some(known) => known.session.clone(),

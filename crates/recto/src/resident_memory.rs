@@ -75,7 +75,7 @@ fn release_range(range: &Range<usize>) {
 
     let start = std::ptr::with_exposed_provenance_mut(range.start);
     // SAFETY: the range is a private mapping of a program's file that can't be written and has no
-    // anonymous page: none of it was ever changed, so each page that goes comes back from the file
+    // anonymous page, in memory or swapped out: none of it was ever changed, so each page that goes comes back from the file
     // with the bytes it has now. That it is not writable is not enough: relocated pages (RELRO) are
     // made read-only later and hold addresses that no file has; they count as anonymous. The range
     // was there before any code of ours ran, mapped by the system's loader, which unmaps or changes
@@ -97,9 +97,14 @@ struct MappedRange<'a> {
     rights: &'a str,
     inode: &'a str,
     path: &'a str,
-    /// Whether it is known to have no page that differs from the file.
-    is_unchanged: bool,
+    /// How many of its kinds of changed pages are known to be none: those in memory, and those
+    /// that are swapped out.
+    without_changed: usize,
 }
+
+/// The fields that say how much of a mapping is not as the file has it. A page that was changed and
+/// then swapped out counts to the second alone.
+const CHANGED_PAGES: [&str; 2] = ["Anonymous", "Swap"];
 
 /// The mappings that show files of programs (those of which a part can be executed), are private
 /// and not writable, and have no page of their own.
@@ -108,7 +113,7 @@ fn clean_ranges(smaps: &str) -> Vec<Range<usize>> {
     let programs: BTreeSet<&str> =
         mappings.iter().filter(|it| it.rights == "r-xp").map(|it| it.inode).collect();
     let is_clean = |it: &MappedRange<'_>| {
-        it.is_unchanged
+        it.without_changed == CHANGED_PAGES.len()
             && matches!(it.rights, "r--p" | "r-xp")
             && it.inode != "0"
             && it.path.starts_with('/')
@@ -122,10 +127,11 @@ fn parse_mappings(smaps: &str) -> Vec<MappedRange<'_>> {
     for line in smaps.lines() {
         if let Some(mapping) = parse_header(line) {
             mappings.push(mapping);
-        } else if let Some(size) = line.strip_prefix("Anonymous:")
+        } else if let Some((field, size)) = line.split_once(':')
             && let Some(mapping) = mappings.last_mut()
+            && CHANGED_PAGES.contains(&field)
         {
-            mapping.is_unchanged = size.trim() == "0 kB";
+            mapping.without_changed += usize::from(size.trim() == "0 kB");
         }
     }
     mappings
@@ -139,7 +145,7 @@ fn parse_header(line: &str) -> Option<MappedRange<'_>> {
     let range = address(start)?..address(end)?;
     let (rights, _offset, _device) = (words.next()?, words.next()?, words.next()?);
     let (inode, path) = (words.next()?, words.next().unwrap_or_default());
-    Some(MappedRange { range, rights, inode, path, is_unchanged: false })
+    Some(MappedRange { range, rights, inode, path, without_changed: 0 })
 }
 
 #[cfg(test)]
@@ -154,29 +160,45 @@ mod tests {
 Size:               4096 kB
 Rss:                1024 kB
 Anonymous:             0 kB
+Swap:                  0 kB
 VmFlags: rd mr mw me sd
 55d0c0400000-55d0c1400000 r-xp 00400000 08:01 77                         /opt/my apps/recto
 Rss:               16384 kB
 Anonymous:             0 kB
+Swap:                  0 kB
 55d0c1400000-55d0c1480000 r--p 01400000 08:01 77                         /opt/my apps/recto
 Rss:                 512 kB
 Anonymous:           512 kB
+Swap:                  0 kB
 55d0c1480000-55d0c1490000 rw-p 01480000 08:01 77                         /opt/my apps/recto
 Anonymous:             0 kB
+Swap:                  0 kB
 7f0000000000-7f0000100000 r-xp 00000000 08:01 88                         /usr/lib/libstdc++.so.6 (deleted)
 Anonymous:             0 kB
+Swap:                  0 kB
 7f0000200000-7f0000300000 r-xp 00000000 08:01 99                         /usr/lib/patched.so
 Anonymous:             4 kB
+Swap:                  0 kB
+7f0000300000-7f0000380000 r--p 00000000 08:01 99                         /usr/lib/patched.so
+Anonymous:             0 kB
+Swap:                  4 kB
+7f0000380000-7f0000400000 r--p 00000000 08:01 99                         /usr/lib/patched.so
+Anonymous:             0 kB
+SwapPss:               0 kB
 7f0000400000-7f0000500000 r--p 00000000 08:01 11                         /usr/lib/locale/locale-archive
 Anonymous:             0 kB
+Swap:                  0 kB
 7f0000600000-7f0000700000 r-xs 00000000 08:01 77                         /opt/my apps/recto
 Anonymous:             0 kB
+Swap:                  0 kB
 7f0000800000-7f0000900000 r--p 00000000 00:00 0
 Anonymous:             0 kB
+Swap:                  0 kB
 7f0000900000-7f0000a00000 r--p 00000000 08:01 77                         /opt/my apps/recto
 Rss:                   4 kB
 7ffc00000000-7ffc00002000 r-xp 00000000 00:00 0                          [vdso]
 Anonymous:             0 kB
+Swap:                  0 kB
 ";
 
     #[test]
@@ -193,8 +215,9 @@ Anonymous:             0 kB
 
     #[test]
     fn what_can_not_be_read_is_left_alone() {
-        for smaps in ["", "Anonymous: 0 kB", "no-hex r-xp 0 0 1 /a\nAnonymous: 0 kB", "1-2 r-xp"] {
-            assert!(clean_ranges(smaps).is_empty(), "{smaps}");
+        for smaps in ["", "Anonymous: 0 kB", "no-hex r-xp 0 0 1 /a", "1-2 r-xp"] {
+            let smaps = format!("{smaps}\nAnonymous: 0 kB\nSwap: 0 kB");
+            assert!(clean_ranges(&smaps).is_empty(), "{smaps}");
         }
     }
 

@@ -1,32 +1,45 @@
-//! What a record knows of what a person was told: of the message, and of a reply that is not whole.
+//! What a record knows of what a person was told: of the message, of the request, and of the answer.
 
 use recto_context::Tokens;
 use recto_llm::FinishReason;
-use recto_store::{NewRequest, RequestRecord};
+use recto_store::{NewRequest, RequestAnswer, RequestRecord};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{RequestPurpose, outline_request};
 use crate::notice::{NoticeFacts, TurnNotice};
 
-/// The note under which a request has what was told of its message.
+/// The note under which a request, or the answer to it, has what was told.
 const NOTE: &str = "notices";
 
-/// Keeps with a request what is told of its message. What is usual is not written down.
+/// Keeps with a request what is told of it. What is usual is not written down.
 pub(crate) fn keep_notices(request: &mut NewRequest, told: &[TurnNotice]) {
     if !told.is_empty() {
         request.notes[NOTE] = serde_json::to_value(told).unwrap_or_default();
     }
 }
 
-/// What a person was told of a request's message and of what came back for it, as far as its
-/// record tells: in the words in which it was told then.
+/// Keeps with an answer what is told when the turn ends with it.
+pub(crate) fn keep_answer_notices(answer: &mut RequestAnswer, told: &[TurnNotice]) {
+    if !told.is_empty() {
+        answer.result[NOTE] = serde_json::to_value(told).unwrap_or_default();
+    }
+}
+
+/// What a person was told of a request and of what came back for it, as far as its record tells.
+/// How the answer ended is told in the words of today, all else in those of then.
 pub fn recorded_notices(request: &RequestRecord) -> Vec<TurnNotice> {
-    let mut told = Vec::<TurnNotice>::deserialize(&request.notes[NOTE]).unwrap_or_default();
+    let mut told = read_notices(&request.notes);
     told.extend(answer_notices(request).unwrap_or_default().into_iter().map(TurnNotice::from));
+    told.extend(request.answer.iter().flat_map(|answer| read_notices(&answer.result)));
     told
 }
 
-/// What was told of an answer, if it is one to a page: nobody is told how a summary ended.
+fn read_notices(notes: &Value) -> Vec<TurnNotice> {
+    Vec::<TurnNotice>::deserialize(&notes[NOTE]).unwrap_or_default()
+}
+
+/// What was told of how an answer ended, if it is one to a page: nobody is told that of a summary.
 fn answer_notices(request: &RequestRecord) -> Option<Vec<NoticeFacts>> {
     let answer = request.answer.as_ref()?;
     let counted = answer.usage.prompt.filter(|_| answer.result["prompt_cut"] == true);

@@ -17,6 +17,7 @@ use super::TurnRun;
 use super::inputs::{TurnInputs, TurnModel};
 use crate::error::{AgentError, AgentResult};
 use crate::event::EventKind;
+use crate::notice::TurnNotice;
 use crate::record::{RecordDocument, cut_body, is_same, keep_notices};
 use crate::selection::SearchOutcome;
 use crate::session_cache::LoadedSession;
@@ -178,21 +179,20 @@ impl TurnRun<'_> {
         known.chain(shown).chain(pending).map(|message| (message.id, message)).collect()
     }
 
-    /// Stores the request and its body, before anything is sent. Gives the event that tells of
-    /// it, too.
+    /// Stores the request with its body and with what is told of it, before anything is sent. Gives
+    /// the event that tells of it, too.
     pub(super) async fn record(
         &mut self,
         request: &RequestContext,
         body: RequestBody,
+        notices: &[TurnNotice],
     ) -> AgentResult<(RequestId, EventKind)> {
         let comparison = self.previous.as_ref().map(|previous| compare_requests(previous, request));
         self.fresh_tokens = comparison.as_ref().map(|comparison| comparison.fresh_tokens);
         self.requests += 1;
         let mut new = self.new_request(request, body, comparison.as_ref());
-        // They are told once the request is stored.
-        if let Some(notices) = &self.inputs.notices {
-            keep_notices(&mut new, &notices.of_message);
-        }
+        let unrecorded = std::mem::take(&mut self.unrecorded);
+        keep_notices(&mut new, &[&unrecorded, notices].concat());
         self.pending.request = Some(new);
         self.pending.carry = Some(request.carry.clone());
         let joining = std::mem::take(&mut self.inputs.joining).into_iter();

@@ -90,7 +90,7 @@ impl TurnRun<'_> {
                 (Some(reply), result)
             }
             Some(Err(error)) => {
-                self.notify(NoticeFacts::SummaryFailed {
+                self.notify_recorded(NoticeFacts::SummaryFailed {
                     error: error.code().to_owned(),
                     problem: error.to_string(),
                 });

@@ -11,14 +11,14 @@ use recto_llm::{FinishReason, TokenUsage};
 
 use super::TurnRun;
 use super::inputs::PendingNotices;
-use crate::notice::{DroppedFact, NoticeFacts};
+use crate::notice::{DroppedFact, NoticeFacts, TurnNotice};
 use crate::record::finish_notice;
 use crate::search::RankingBasis;
 use crate::step::EndReason;
 
 impl TurnRun<'_> {
-    /// Tells what was found wrong when the turn was gathered: what somebody was told
-    /// before is not told again.
+    /// Tells what was found wrong when the turn was gathered, and is not told with a request: what
+    /// somebody was told before is not told again.
     pub(super) fn tell_notices(&mut self) {
         let Some(mut notices) = self.inputs.notices.take() else { return };
         if self.listeners.is_anybody_there() {
@@ -30,37 +30,45 @@ impl TurnRun<'_> {
         }
     }
 
-    /// Tells of a search that had to do without vectors, once a turn.
-    pub(super) fn tell_of_search(&self) {
-        let how = self.state.found().how.as_ref().filter(|_| self.requests == 1);
-        if let Some(RankingBasis::Words(why)) =
-            how.filter(|how| self.shared.searcher.should_tell(how))
-        {
-            self.notify(NoticeFacts::SearchedByWords { why: why.clone() });
+    /// What the person is told of a request once it is stored; it is recorded with the request. Of
+    /// the message and of the search with the turn's first page alone.
+    pub(super) fn notices_of(&mut self, request: &RequestContext) -> Vec<TurnNotice> {
+        let mut told = Vec::new();
+        if let Some(notices) = &mut self.inputs.notices {
+            told.append(&mut notices.of_message);
+            told.extend(self.searched_by_words().map(TurnNotice::from));
+        }
+        let previous = self.previous.as_ref();
+        let trims = previous.map_or(0, |previous| previous.carry.trims);
+        let cuts = (request.carry.trims > trims).then(|| find_cuts(request)).flatten();
+        let of_request = [cuts, self.assumed_window(request), self.images_as_text(request)]
+            .into_iter()
+            .flatten();
+        told.extend(of_request.map(TurnNotice::from));
+        told
+    }
+
+    /// A search that had to do without vectors.
+    fn searched_by_words(&self) -> Option<NoticeFacts> {
+        let how = self.state.found().how.as_ref();
+        match how.filter(|how| self.shared.searcher.should_tell(how))? {
+            RankingBasis::Words(why) => Some(NoticeFacts::SearchedByWords { why: why.clone() }),
+            RankingBasis::Dense | RankingBasis::DenseBy(_) => None,
         }
     }
 
-    /// Tells of what had to leave since the last request, and of a window that
-    /// nobody knows.
-    pub(super) fn tell_of_cuts(&self, request: &RequestContext) {
-        let trims = self.previous.as_ref().map_or(0, |previous| previous.carry.trims);
-        if request.carry.trims > trims
-            && let Some(cuts) = find_cuts(request)
-        {
-            self.notify(cuts);
-        }
+    /// A window that nobody knows, once for as long as the model answers.
+    fn assumed_window(&self, request: &RequestContext) -> Option<NoticeFacts> {
         let assumed = |request: &RequestContext| request.window.source == WindowSource::Assumed;
         let was_told =
             |previous: &RequestContext| assumed(previous) && previous.model == request.model;
-        if assumed(request) && !self.previous.as_ref().is_some_and(was_told) {
-            let model = self.entry().name.to_string();
-            let tokens = request.window.tokens;
-            self.notify(NoticeFacts::WindowAssumed { model, tokens });
-        }
+        let is_new = assumed(request) && !self.previous.as_ref().is_some_and(was_told);
+        let model = || self.entry().name.to_string();
+        is_new.then(|| NoticeFacts::WindowAssumed { model: model(), tokens: request.window.tokens })
     }
 
-    /// Tells of earlier images that the model does not see, once for as long as it answers.
-    pub(super) fn tell_of_images(&self, request: &RequestContext) {
+    /// Earlier images that the model does not see, once for as long as it answers.
+    fn images_as_text(&self, request: &RequestContext) -> Option<NoticeFacts> {
         let find = |request: &RequestContext| {
             let mut dropped = request.dropped.iter();
             let found = dropped.find(|dropped| dropped.reason == DropReason::ImageAsText);
@@ -68,12 +76,8 @@ impl TurnRun<'_> {
         };
         let was_told =
             |previous: &RequestContext| previous.model == request.model && find(previous).is_some();
-        if let Some(images) = find(request)
-            && !self.previous.as_ref().is_some_and(was_told)
-        {
-            let model = self.entry().name.to_string();
-            self.notify(NoticeFacts::ImagesAsText { model, images });
-        }
+        let images = find(request).filter(|_| !self.previous.as_ref().is_some_and(was_told))?;
+        Some(NoticeFacts::ImagesAsText { model: self.entry().name.to_string(), images })
     }
 
     /// Tells of a reply that ended before the model was done.
@@ -83,11 +87,11 @@ impl TurnRun<'_> {
         }
     }
 
-    /// Tells whoever plainly asked to have something remembered that nothing was.
-    pub(super) fn tell_of_memory(&self, outcome: EndReason) {
-        if outcome == EndReason::Answered && self.state.lacks_wanted_call() {
-            self.notify(NoticeFacts::NothingRemembered);
-        }
+    /// What whoever plainly asked to have something remembered is told where nothing was. It is
+    /// recorded with the answer.
+    pub(super) fn nothing_remembered(&self, outcome: EndReason) -> Option<TurnNotice> {
+        let lacks = outcome == EndReason::Answered && self.state.lacks_wanted_call();
+        lacks.then(|| NoticeFacts::NothingRemembered.into())
     }
 
     /// Learns from the server's count of the prompt, and tells when it is so low

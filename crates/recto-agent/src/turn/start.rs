@@ -208,6 +208,7 @@ impl TurnRunner<'_> {
             pending: pending_start(brought, continues, message),
             calls: Vec::new(),
             permits: None,
+            unrecorded: Vec::new(),
             error: None,
             reply_text: None,
             usage: UsageTotals::default(),

@@ -73,7 +73,9 @@ impl TurnRun<'_> {
     /// Has the results of a round stored with the next commit, shortened where they would not
     /// fit.
     pub(super) fn store_results(&mut self, mut results: Vec<ToolResult>) {
-        self.fit_results(&mut results);
+        for notice in self.fit_results(&mut results) {
+            self.notify_recorded(notice);
+        }
         for ToolResult { call, name, text, outcome } in results {
             if outcome == ToolOutcome::Done {
                 self.tally.add_success(&call);
@@ -137,9 +139,12 @@ impl TurnRun<'_> {
 
     /// Shortens results in the middle that would not leave room for the next
     /// request: the newest round is never cut later, because a model that asked
-    /// for something should see it.
-    fn fit_results(&self, results: &mut [ToolResult]) {
-        let Some(request) = self.previous.as_ref().filter(|_| !results.is_empty()) else { return };
+    /// for something should see it. Gives what the person is told of them.
+    fn fit_results(&self, results: &mut [ToolResult]) -> Vec<NoticeFacts> {
+        let mut shortened = Vec::new();
+        let Some(request) = self.previous.as_ref().filter(|_| !results.is_empty()) else {
+            return shortened;
+        };
         let counter = counter_from(&self.inputs.model.calibration);
         let messages = &self.session.messages;
         let reply = messages.iter().rposition(|message| !message.calls().is_empty());
@@ -170,9 +175,10 @@ impl TurnRun<'_> {
             room = room - counter.text(&text.as_str().into());
             if text.len() < whole {
                 let (tool, bytes) = (name.to_string(), text.len());
-                self.notify(NoticeFacts::ResultShortened { tool, bytes, of_bytes: whole });
+                shortened.push(NoticeFacts::ResultShortened { tool, bytes, of_bytes: whole });
             }
         }
+        shortened
     }
 
     pub(super) fn call_context(&self) -> CallContext {

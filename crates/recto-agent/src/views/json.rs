@@ -1,10 +1,11 @@
 //! What is stored in the form that programs read, one function for each kind of thing.
 
-use recto_context::{CachedPrefix, ItemId, ServedTokens, Tokens, visible_text};
+use recto_context::{CachedPrefix, ChangeCause, ItemId, ServedTokens, Tokens, visible_text};
 use recto_store::{
     ApprovalExtent, ItemState, MessageHit, NewCompaction, RequestRecord, SessionSummary, Store,
     StoredApproval, StoredCompaction, StoredMessage, StoredRetraction, StoredSession, StoredTurn,
 };
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::error::AgentResult;
@@ -214,6 +215,11 @@ pub fn preview_json(preview: &RequestPreview) -> Value {
         });
     }
     report
+}
+
+/// Why a request does not go on as the one before it, as far as that was recorded.
+pub fn recorded_cause(request: &RequestRecord) -> Option<ChangeCause> {
+    ChangeCause::deserialize(&request.notes["prefix"]["cause"]).ok()
 }
 
 /// What is known of the server's cache: by the request before, and by its own count.

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use recto_agent::{
-    Agent, CommandReply, Conversation, EventKind, RecallQuery, RecalledContent, memory_tools,
+    Agent, CommandReply, Conversation, EventKind, NoticeFacts, RecallQuery, RecalledContent,
+    memory_tools, recorded_notices,
 };
 use recto_context::{AudienceKind, ChatMessage, DropReason, Layer, PartReason, RequestContext};
 use recto_fakes::{FakeAnswer, FakeCall, FakeServer};
@@ -136,6 +137,9 @@ fn whoever_asks_to_remember_something_hears_when_nothing_was_stored() {
         let wish = "Remember that I like jazz";
         assert_eq!(notice_codes(&agent, own, wish).await, [""; 0]);
         assert_eq!(notice_codes(&agent, own, wish).await, [nothing]);
+        let record = agent.store().last_request(own).await.unwrap().unwrap();
+        let [recorded] = &recorded_notices(&record)[..] else { panic!("{record:?}") };
+        assert_eq!(recorded.facts, NoticeFacts::NothingRemembered);
         assert_eq!(notice_codes(&agent, own, "keep a note of my taste").await, [""; 0]);
         // Whatever the model writes down, the person's fact is what is kept.
         let other = "Remember that my cat is called Ada";

@@ -1,12 +1,15 @@
 //! Names why two prompts part. Only these causes exist; a break that has none
 //! of them would be a broken promise.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::item_id;
 use crate::context::{OfferedTool, RequestContext};
 use crate::item::{ContentSource, ItemId, ItemKind};
 use crate::layer::Layer;
+use crate::message::MessageId;
 use crate::page::{Part, PartReason};
 
 /// The reason why two prompts stop to agree.
@@ -30,8 +33,8 @@ pub enum ChangeCause {
     ToolOffered,
     /// Old exchanges left.
     HistoryTrimmed,
-    /// The message is another, and the mode sends nothing that was said before. No break: agreement
-    /// is only promised up to it.
+    /// The message is another, in a mode without history, and nothing that was said before was sent
+    /// with either. No break: agreement is only promised up to it.
     MessageAlone,
     /// A person took an exchange back.
     ExchangeTakenBack,
@@ -61,7 +64,7 @@ impl ChangeCause {
             ChangeCause::MemoryReplaced => "the memory snapshot was replaced",
             ChangeCause::ToolOffered => "a tool is offered for the first time",
             ChangeCause::HistoryTrimmed => "history was trimmed, summarised or expanded",
-            ChangeCause::MessageAlone => "only the message is new: this mode sends no history",
+            ChangeCause::MessageAlone => "only the message is new: no history was sent",
             ChangeCause::ExchangeTakenBack => "an exchange was taken back",
             ChangeCause::ResultShortened => "a tool result was shortened",
             ChangeCause::LayerCut => "a layer was cut to fit the window",
@@ -204,12 +207,12 @@ fn whole_request_cause(before: &RequestContext, after: &RequestContext) -> Optio
 }
 
 fn conversation_cause(before: &RequestContext, after: &RequestContext) -> ChangeCause {
-    let same_turn = before.sent.id == after.sent.id;
-    if !same_turn && !after.mode.chosen.sends_history() {
+    let chosen_anew = before.sent.id != after.sent.id && !after.mode.chosen.sends_history();
+    if chosen_anew && ![before, after].into_iter().any(shows_history) {
         ChangeCause::MessageAlone
     } else if before.carry.taken_back != after.carry.taken_back {
         ChangeCause::ExchangeTakenBack
-    } else if was_trimmed(before, after) {
+    } else if was_trimmed(before, after) || (chosen_anew && some_left(before, after)) {
         ChangeCause::HistoryTrimmed
     } else if before.carry.shortened != after.carry.shortened {
         ChangeCause::ResultShortened
@@ -223,6 +226,18 @@ fn conversation_cause(before: &RequestContext, after: &RequestContext) -> Change
 /// Whether a part of the system side is the client's own text.
 fn is_from_client(part: &Part) -> bool {
     part.layer == Layer::System && part.source == ContentSource::Client
+}
+
+fn shows_history(context: &RequestContext) -> bool {
+    context.layer(Layer::History).next().is_some()
+}
+
+/// Whether something that was said stood in the earlier request and does not in the later.
+fn some_left(before: &RequestContext, after: &RequestContext) -> bool {
+    let said = |context: &RequestContext| -> BTreeSet<MessageId> {
+        context.parts.iter().filter_map(Part::message).map(|message| message.id).collect()
+    };
+    !said(before).is_subset(&said(after))
 }
 
 fn shows_client_history(context: &RequestContext) -> bool {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use recto_context::{
-    AssemblyInputs, Carry, Catalog, ChangeCause, DropReason, DroppedEntry, IncludeMode, ItemId,
-    ItemKind, ItemOrigin, Layer, Message, MessageId, Mode, ModeDecision, ModeReason, SessionItem,
-    Tokens, Window, compare_requests,
+    AssemblyInputs, Carry, Catalog, ChangeCause, ContextLimits, DropReason, DroppedEntry,
+    IncludeMode, ItemId, ItemKind, ItemOrigin, Layer, Message, MessageId, Mode, ModeDecision,
+    ModeReason, SessionItem, Tokens, Window, compare_requests,
 };
 
 use crate::support::*;
@@ -345,7 +345,7 @@ fn kept_picks_that_leave_at_a_trim_are_a_trim() {
         picks: recto_context::PickPlacement::Kept,
         ..Default::default()
     };
-    let limits = recto_context::ContextLimits { history_messages: 1, ..Default::default() };
+    let limits = ContextLimits { history_messages: 1, ..Default::default() };
     let turn = |id: u64, picks, history: &[Arc<Message>], carry| {
         let inputs = AssemblyInputs::new(&catalog, "x").message_id(MessageId(id)).layout(layout);
         inputs.limits(limits).picks(picks).history(history).carry(carry).assemble().unwrap()
@@ -399,4 +399,32 @@ fn without_history_another_message_is_no_break() {
     assert_eq!((change.layer, change.cause), (Layer::Message, ChangeCause::MessageAlone));
     assert!(!change.cause.is_break() && !ChangeCause::PicksLeft.is_break());
     assert!(ChangeCause::HistoryTrimmed.is_break());
+}
+
+#[test]
+fn history_that_a_mode_without_history_sent_leaves_with_its_name() {
+    let catalog = catalog();
+    let change = |limits: ContextLimits, messages: [&str; 3]| {
+        let (mut history, mut carry) = (Vec::new(), Carry::default());
+        let requests = messages.map(|text| {
+            let id = MessageId(history.len() as u64 + 1);
+            let mode = ModeDecision::new(Mode::Minimal, ModeReason::Configured);
+            let inputs = AssemblyInputs::new(&catalog, text).message_id(id).mode(mode);
+            let inputs = inputs.limits(limits).history(&history).carry(carry.clone());
+            let request = inputs.assemble().unwrap();
+            let reply = Arc::new(Message::assistant(id.0 + 1, "ok"));
+            history.extend([request.sent.clone(), reply]);
+            carry = request.carry.clone();
+            request
+        });
+        let change = compare_requests(&requests[1], &requests[2]).change.unwrap();
+        (change.layer, change.cause)
+    };
+    let left = (Layer::History, ChangeCause::HistoryTrimmed);
+    let one = ContextLimits { minimal_history: 1, ..ContextLimits::default() };
+    assert_eq!(change(one, ["one", "two", "three"]), left);
+    // A bare reply takes the exchange along that it answers; the next message does not.
+    let none = ContextLimits::default();
+    assert_eq!(change(none, ["one", "yes, do it", "three"]), left);
+    assert_eq!(change(none, ["one", "two", "three"]), (Layer::Message, ChangeCause::MessageAlone));
 }

@@ -124,8 +124,14 @@ fn check_prefix(
             };
             change.item.clone().is_some_and(|id| !known(id)) && (!same_turn || is_asked_for())
         }
-        ChangeCause::HistoryTrimmed => trims(before) != trims(after),
-        ChangeCause::MessageAlone => !same_turn && !after.mode.chosen.sends_history(),
+        ChangeCause::HistoryTrimmed => {
+            let chosen_anew = !same_turn && !after.mode.chosen.sends_history();
+            trims(before) != trims(after) || (chosen_anew && change.layer == Layer::History)
+        }
+        ChangeCause::MessageAlone => {
+            // Where the message is the same once more, only the rounds behind it left.
+            !same_turn && !after.mode.chosen.sends_history() && change.layer >= Layer::Message
+        }
         // Once sent shortened, a result stays so in the turns to come.
         ChangeCause::ResultShortened => {
             same_turn && before.carry.shortened != after.carry.shortened

@@ -7,9 +7,9 @@ use axum::routing::get;
 use maud::{Markup, html};
 use recto_agent::{
     Actor, CacheSource, PromptCost, RecordReader, RequestPurpose, Right, is_allowed,
-    outline_request,
+    outline_request, recorded_cause,
 };
-use recto_context::{ChangeCause, grouped_digits};
+use recto_context::grouped_digits;
 use recto_store::{
     RequestRecord, SessionFilter, SessionId, SessionSummary, StoredSession, StoredTurn, TurnId,
 };
@@ -142,8 +142,7 @@ impl TurnSize {
     fn from_record(request: &RequestRecord) -> Option<Self> {
         let cost = PromptCost::new(request, &outline_request(request).ok()?);
         let is_known = cost.source != CacheSource::Nobody;
-        let cause = ChangeCause::deserialize(&request.notes["prefix"]["cause"]).ok();
-        let cause = cause.filter(|cause| cause.is_break());
+        let cause = recorded_cause(request).filter(|cause| cause.is_break());
         Some(TurnSize {
             turn: request.turn,
             tokens: u64::from(cost.prompt.get()),

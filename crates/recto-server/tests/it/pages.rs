@@ -469,11 +469,14 @@ async fn a_question_about_a_file_says_what_becomes_of_it() {
     let session = begin(&server, "talk").await.id;
     let path = format!("/sessions/{session}");
     std::fs::write(server.folder.path().join("workspace/same.md"), "hello\n").unwrap();
+    std::fs::write(server.folder.path().join("workspace/latin.md"), b"caf\xe9\n").unwrap();
+    let replaced = "All of it would be replaced, 5 bytes that are not shown: they are not UTF-8.";
     for (file, content, intent, shown) in [
         ("new.md", "hello\n", "wants to create a file", "+hello"),
         ("empty.md", "", "wants to create a file", "The file would be empty."),
         ("same.md", "bye\n", "wants to replace a file", "-hello"),
         ("same.md", "hello\n", "wants to replace a file", "Nothing in it would change."),
+        ("latin.md", "caf\u{fffd}\n", "wants to replace a file", replaced),
     ] {
         let call = FakeCall::new("write_file", json!({"path": file, "content": content}));
         server.fake.push(FakeAnswer::calls([call]));

@@ -21,7 +21,7 @@ use super::guard;
 use super::problem::{FileError, FileResult};
 use super::walk::{LastLink, ResolvedPath, WorkspaceRoot};
 use super::{FileAccess, FileContext, FileTool};
-use crate::action::{ActionFields, FileChange, FileFields};
+use crate::action::{ActionFields, DiffNote, FileChange, FileFields};
 use crate::arguments::CallArguments;
 use crate::blocking::Stop;
 use crate::tool::{ApprovalNeed, Consent, ToolAction, ToolClass};
@@ -74,11 +74,12 @@ fn describe(files: &FileAccess, args: &CallArguments, catalog: &Catalog) -> File
         false => None,
     };
     let old = before.map(|_| target.old_text(&target.resolved.folder)).transpose()?;
-    let text = old.as_ref().map(|old| String::from_utf8_lossy(&old.bytes));
+    let lines = ShownLines::new(old.as_ref(), target.content);
     let fields = FileFields {
         path: target.shown.clone(),
         change: if old.is_some() { FileChange::Replace } else { FileChange::Create },
-        diff: diff(&target.shown, text.as_deref().unwrap_or_default(), target.content),
+        diff: diff(&target.shown, lines.before, target.content),
+        diff_note: lines.note,
         bytes_before: old.as_ref().map(|old| old.length),
         bytes_after: target.content.len() as u64,
     };
@@ -138,19 +139,52 @@ impl<'a> WriteTarget<'a> {
         let file = folder.open_with(&self.name, &options).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
         let mut bytes = Vec::new();
-        file.take(MOST_COMPARED).read_to_end(&mut bytes).map_err(failed)?;
+        // Whether anything would change is known of all of it.
+        let most = MOST_COMPARED.max(self.content.len() as u64);
+        file.take(most).read_to_end(&mut bytes).map_err(failed)?;
         Ok(OldContent { bytes, length })
     }
 }
 
-/// Text beyond this is not compared: nobody reads such a diff.
+/// Longer text is not compared line by line: nobody reads such a diff.
 const MOST_COMPARED: u64 = 1024 * 1024;
 
 /// The content of a file before it is replaced.
 struct OldContent {
-    /// Its first bytes, as many as are compared.
+    /// Its first bytes: at least as many as are compared, and as the new content has.
     bytes: Vec<u8>,
     length: u64,
+}
+
+/// What a person is shown of a file before it is written.
+struct ShownLines<'a> {
+    /// The text of which the lines that go are shown.
+    before: &'a str,
+    /// What the lines don't tell.
+    note: Option<DiffNote>,
+}
+
+impl<'a> ShownLines<'a> {
+    fn new(old: Option<&'a OldContent>, new: &'a str) -> Self {
+        let without = |note| ShownLines { before: "", note: Some(note) };
+        match old {
+            None if new.is_empty() => without(DiffNote::Empty),
+            None => ShownLines { before: "", note: None },
+            Some(old) if old.is(new) => ShownLines { before: new, note: Some(DiffNote::Unchanged) },
+            Some(old) if old.length > MOST_COMPARED => without(DiffNote::TooLong),
+            Some(old) => match std::str::from_utf8(&old.bytes) {
+                Ok(before) => ShownLines { before, note: None },
+                Err(_) => without(DiffNote::NotUtf8),
+            },
+        }
+    }
+}
+
+impl OldContent {
+    /// Whether the file has just these bytes.
+    fn is(&self, new: &str) -> bool {
+        self.length == new.len() as u64 && self.bytes == new.as_bytes()
+    }
 }
 
 /// The lines that would change, with a few around them.

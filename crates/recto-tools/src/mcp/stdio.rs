@@ -95,7 +95,7 @@ pub(super) async fn start_server(
     let mut tended = None;
     let StartedProgram { mut child, orders, control } = match (sandbox, &own) {
         (Some(sandbox), Some(own)) => {
-            spawn_sandboxed(config, sandbox, found, own.path()).map_err(not_started)?
+            spawn_sandboxed(config, sandbox, found, own.path()).await.map_err(not_started)?
         }
         _ => {
             let folder = working_dir.as_deref().or(own.as_ref().map(TempDir::path));
@@ -177,7 +177,7 @@ fn tended_command(
 }
 
 /// Starts it in the sandbox, with the orders that it waits for.
-fn spawn_sandboxed(
+async fn spawn_sandboxed(
     config: &SessionConfig,
     sandbox: &ServerSandbox,
     found: PathBuf,
@@ -224,7 +224,7 @@ fn spawn_sandboxed(
         sandbox: SandboxPolicy::Required,
         limits: RunLimits { time: FOR_GOOD, output_bytes: 0 },
     };
-    spawn_confined(&executable, &call)
+    spawn_confined(&executable, &call).await
 }
 
 impl ServerProcess {

@@ -201,6 +201,8 @@ fn images_go_to_models_that_look_at_them_and_to_no_others() {
     let note = "note: model `blind` takes no images: in place of 1 image sent earlier, it reads a \
                 line that says so";
     assert!(later.err.contains(note), "{}", later.err);
+    let shown = home.ok(&["show"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains(&note.replacen("note:", "notice", 1)), "{shown}");
     let body = home.ok(&["show", "--body"]);
     assert!(body.contains("[image dot (image/png) is left out: you can't see images]"), "{body}");
     assert!(!body.contains("\"images\""), "{body}");

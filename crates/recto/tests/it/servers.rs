@@ -92,6 +92,14 @@ impl ServedHome {
         self.home.json(&["show", "--json"])
     }
 
+    /// What the record of a turn has of what a person was told.
+    pub(crate) fn recorded_notices(&self, turn: &str) -> Vec<String> {
+        let requests = self.home.json(&["show", turn, "--json"])["requests"].clone();
+        let notices = requests.as_array().unwrap().iter();
+        let notices = notices.flat_map(|request| request["notices"].as_array().unwrap());
+        notices.map(|notice| notice["text"].as_str().unwrap().to_owned()).collect()
+    }
+
     /// What was said in the default session.
     pub(crate) fn transcript(&self) -> Vec<Value> {
         let session = self.home.json(&["sessions", "show", "default", "--json"]);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use recto_agent::{Agent, EventKind, LazyEncoder, SearchParts, SearchPatience};
+use recto_agent::{Agent, EventKind, LazyEncoder, SearchParts, SearchPatience, recorded_notices};
 use recto_fakes::{FakeEncoder, FakeServer};
 use recto_search::{Encoder, EncoderFiles, EncoderSource, SearchEntry};
 use recto_store::EmbeddingKey;
@@ -169,17 +169,20 @@ fn a_damaged_encoder_is_told_once_and_words_go_on() {
     runtime().block_on(async {
         let agent = agent(&bench, &fake, files.clone()).await;
         let session = session(&agent, "k").await;
-        let mut told = Vec::new();
+        let (mut told, mut recorded) = (Vec::new(), Vec::new());
         for _ in 0..2 {
             let events = events(submit(&agent, session, "How do I authenticate?").await).await;
             told.extend(events.into_iter().filter_map(|event| match event {
                 EventKind::Notice(notice) => Some(notice.text),
                 _ => None,
             }));
+            let record = agent.store().last_request(session).await.unwrap().unwrap();
+            recorded.extend(recorded_notices(&record).into_iter().map(|notice| notice.text));
         }
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(told[0].contains("by words alone"), "{told:?}");
         assert!(told[0].contains("model.safetensors"), "{told:?}");
+        assert_eq!(recorded, told);
         for request in requests(agent.store(), session).await {
             assert_eq!(found(&request), ["c"]);
         }

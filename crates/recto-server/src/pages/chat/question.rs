@@ -93,8 +93,8 @@ fn program_facts(program: &ProgramFields, approval: &StoredApproval) -> Markup {
 fn file_facts(file: &FileFields) -> Markup {
     html! {
         pre.cmd { (show_controls(&file.path)) }
-        @if file.diff.is_empty() { p { (no_lines_words(file)) } }
-        @else {
+        @if let Some(note) = file.describe_note() { p { (note) } }
+        @if !file.diff.is_empty() {
             pre.cmd.lines tabindex="0" {
                 @for line in file.diff.lines() {
                     @let shown = show_controls(line);
@@ -105,14 +105,6 @@ fn file_facts(file: &FileFields) -> Markup {
                 }
             }
         }
-    }
-}
-
-/// What is written where no line would change.
-fn no_lines_words(file: &FileFields) -> &'static str {
-    match file.change {
-        FileChange::Create => "The file would be empty.",
-        FileChange::Replace => "Nothing in it would change.",
     }
 }
 

@@ -1,14 +1,13 @@
 //! What *View context* shows of a request, recorded or only looked at: layers with what was cached
 //! of them, and the items on the page in columns. Pure: no store, no clock.
 
-use recto_agent::{CacheSource, cached_prefix};
+use recto_agent::{CacheSource, cached_prefix, recorded_cause};
 use recto_context::{
     CachedPrefix, CachedShare, CachedShares, ChangeCause, ContentSource, IncludeMode, ItemId,
     ItemKind, ItemPlacement, ItemReading, ItemStanding, Layer, Part, PartReason, Pick, Priority,
     RequestContext, Scores, Tokens, ToolCalls, own_words,
 };
 use recto_store::RequestRecord;
-use serde::Deserialize;
 
 /// A request, with what was cached of each of its parts.
 #[derive(Debug)]
@@ -44,7 +43,7 @@ impl RequestView {
 
     /// The view of a request as it was recorded.
     pub(crate) fn of_record(context: RequestContext, request: &RequestRecord) -> Self {
-        let cause = ChangeCause::deserialize(&request.notes["prefix"]["cause"]).ok();
+        let cause = recorded_cause(request);
         RequestView { cause, ..RequestView::new(context, &cached_prefix(request)) }
     }
 

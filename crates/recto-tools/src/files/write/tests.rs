@@ -59,9 +59,13 @@ impl Written {
         CallArguments::parse(&json!({"path": path, "content": content}).to_string()).unwrap()
     }
 
-    fn hash(&self, path: &str, content: &str) -> ContentHash {
+    fn action(&self, path: &str, content: &str) -> ToolAction {
         let files = FileAccess::new(ToolOptions::new(self.0.path()));
-        describe(&files, &Self::arguments(path, content), &Catalog::default()).unwrap().hash
+        describe(&files, &Self::arguments(path, content), &Catalog::default()).unwrap()
+    }
+
+    fn hash(&self, path: &str, content: &str) -> ContentHash {
+        self.action(path, content).hash
     }
 
     fn write(&self, path: &str, content: &str, consent: Consent) -> String {
@@ -118,6 +122,34 @@ fn old_text_counts_as_it_is_and_not_as_it_is_shown() {
     let shown = home.hash("a", "new");
     fs::write(home.path("a"), "x".repeat(most + 2)).unwrap();
     assert_ne!(home.hash("a", "new"), shown);
+}
+
+#[test]
+fn whether_anything_would_change_is_told_of_the_bytes() {
+    let home = Written::with(&[("latin", ""), ("text", "same\n"), ("long", "")]);
+    let most = usize::try_from(MOST_COMPARED).unwrap();
+    fs::write(home.path("latin"), b"caf\xe9\n").unwrap();
+    fs::write(home.path("long"), "x\n".repeat(most)).unwrap();
+    let told = |path: &str, content: &str| {
+        let action = home.action(path, content);
+        let ActionFields::File(file) = action.fields else { panic!("{:?}", action.fields) };
+        let note = file.describe_note().map(|note| note + "\n").unwrap_or_default();
+        assert_eq!(action.detail, note + &file.diff);
+        (file.diff_note, file.diff.lines().skip(3).take(2).collect::<Vec<_>>().join("\n"))
+    };
+    assert_eq!(told("none", ""), (Some(DiffNote::Empty), String::new()));
+    assert_eq!(told("none", "a\n"), (None, "+a".to_owned()));
+    assert_eq!(told("text", "same\n"), (Some(DiffNote::Unchanged), String::new()));
+    assert_eq!(told("text", "other\n"), (None, "-same\n+other".to_owned()));
+    // The same as it is shown, and not the same.
+    let replaced = (Some(DiffNote::NotUtf8), "+caf\u{fffd}".to_owned());
+    assert_eq!(told("latin", "caf\u{fffd}\n"), replaced);
+    // All that is compared is the same, and not all that is there.
+    let long = |lines| told("long", &"x\n".repeat(lines));
+    assert_eq!(long(most / 2), (Some(DiffNote::TooLong), "+x\n+x".to_owned()));
+    assert_eq!(long(most), (Some(DiffNote::Unchanged), String::new()));
+    fs::write(home.path("long"), "x\n".repeat(most - 1) + "y\n").unwrap();
+    assert_eq!(long(most).0, Some(DiffNote::TooLong));
 }
 
 #[test]

@@ -151,8 +151,8 @@ fn write(
     table: IncludeTable<'_>,
     changes: &[(IncludeScope<'_>, Option<IncludeMode>)],
 ) -> CliResult {
-    let _claim = FolderClaim::take(file).map_err(|error| {
-        CliFailure::new(format!("can't change {}", file.display())).because(&error)
+    let _claim = FolderClaim::take(file).map_err(|locked| {
+        CliFailure::folder_locked(format!("can't change {}", file.display()), &locked)
     })?;
     let sources = setup::sources(home, Vec::new());
     let text = config::read_config_file(&sources).map_err(|problems| {

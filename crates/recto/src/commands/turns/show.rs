@@ -3,14 +3,13 @@
 
 use recto_agent::{
     Actor, ActorRole, OpenTurn, OpenTurnStanding, RecordReader, RequestPurpose, TurnRecord,
-    UsageTotals, find_open_turn, recorded_notices, restore_request, sampling_words,
+    UsageTotals, find_open_turn, recorded_cause, recorded_notices, restore_request, sampling_words,
 };
-use recto_context::{ChangeCause, MessageId, grouped_digits};
+use recto_context::{MessageId, grouped_digits};
 use recto_store::{
     RequestRecord, RequestUsage, Store, StoredDelegation, StoredRetraction, StoredSession,
     StoredTurn, TurnRetractions, TurnStatus,
 };
-use serde::Deserialize;
 
 use super::text;
 use crate::cli::ShowArgs;
@@ -147,7 +146,7 @@ fn prefix_words(request: &RequestRecord) -> Option<String> {
     let prefix = &request.notes["prefix"];
     let same = prefix["agreed_tokens"].as_u64()?;
     let fresh = prefix["fresh_tokens"].as_u64().unwrap_or_default();
-    let cause = ChangeCause::deserialize(&prefix["cause"]).ok();
+    let cause = recorded_cause(request);
     let cause = cause.map(|cause| format!("; cause: {}", cause.describe())).unwrap_or_default();
     let [same, fresh] = [same, fresh].map(grouped_digits);
     Some(format!("same beginning as the request before: {same} tokens; new: {fresh}{cause}"))

@@ -98,6 +98,7 @@ fn a_large_file_is_read_in_a_small_window() {
         let told = events.iter().filter(|event| event["event"] == "notice");
         let told: Vec<&str> = told.map(|event| event["text"].as_str().unwrap()).collect();
         assert!(told[0].starts_with("the result of read_file was shortened"), "{told:?}");
+        assert_eq!(served.recorded_notices("1"), told, "{wire:?}");
         let sent = served.last_sent();
         let results = contents(&sent, "tool");
         assert!(results[0].contains("left out") && results[0].len() > 5_000, "{wire:?}");

@@ -120,6 +120,9 @@ fn an_assumed_window_is_told_with_how_to_set_it() {
         ["note: the window of model `m` is unknown; 4,096 tokens are assumed (set `window` in \
           [models.m])"]
     );
+    let recorded = served.recorded_notices("1");
+    assert!(matches!(&recorded[..], [one] if told[0] == format!("note: {one}")), "{recorded:?}");
+    assert_eq!(served.recorded_notices("2"), [""; 0], "it was not told once more");
     let window = &served.last_turn()["requests"][0]["context"]["window"];
     assert_eq!(*window, serde_json::json!({ "tokens": 4096, "source": "assumed" }));
 }
