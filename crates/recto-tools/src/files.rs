@@ -22,7 +22,7 @@ use recto_context::{AudienceKind, Catalog, ItemId, ToolSpec};
 
 use crate::arguments::CallArguments;
 use crate::blocking::{Stop, blocking};
-use crate::options::ToolOptions;
+use crate::options::{ProtectedPath, ToolOptions};
 use crate::tool::{CallContext, Consent, Tool, ToolAction, ToolClass, ToolError, ToolOutput};
 pub(crate) use guard::{is_protected, protected_paths};
 pub(crate) use problem::{FileError, FileResult};
@@ -39,7 +39,7 @@ const PRIVATE: [&str; 2] = ["memory", "agents"];
 #[derive(Debug)]
 pub(crate) struct FileAccess {
     workspace: PathBuf,
-    protected: Vec<PathBuf>,
+    protected: Vec<ProtectedPath>,
     /// Bytes of content that fit into a call's output.
     room: usize,
 }

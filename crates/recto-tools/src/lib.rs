@@ -50,8 +50,8 @@ pub use mcp::{
     ServerTools,
 };
 pub use options::{
-    CallLimits, Grants, NetworkAccess, ProgramOptions, SandboxPolicy, ScriptPolicy, ServerIncludes,
-    ServerKey, ServerOptions, ServerSandbox, ServerTransport, ToolOptions,
+    CallLimits, Grants, NetworkAccess, ProgramOptions, ProtectedPath, SandboxPolicy, ScriptPolicy,
+    ServerIncludes, ServerKey, ServerOptions, ServerSandbox, ServerTransport, ToolOptions,
 };
 pub use policy::{ApprovalMode, ToolPermission, ToolPolicy};
 pub use process::{PeerStanding, peer_standing};

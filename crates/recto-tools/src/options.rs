@@ -18,10 +18,8 @@ pub struct ToolOptions {
     /// The folder that file tools and programs work in. It is opened anew for
     /// every call, so it may come later than the tools.
     pub workspace: PathBuf,
-    /// Absolute paths that no tool may write, such as the config file and the
-    /// store. A folder stands for all that is in it, and a file also for what a
-    /// database keeps beside it, such as `recto.db-wal`.
-    pub protected: Vec<PathBuf>,
+    /// What no tool may write, such as the config file and the store.
+    pub protected: Vec<ProtectedPath>,
     /// Absolute paths of files that Recto locks. Whoever can read a file can lock it, and keep its
     /// owner waiting: so programs don't see them.
     pub locks: Vec<PathBuf>,
@@ -39,6 +37,22 @@ pub struct ToolOptions {
     pub server_logs: Option<PathBuf>,
 }
 
+/// A path that no tool may write.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProtectedPath {
+    /// The absolute path. A folder stands for all that is in it, and a file also for what a database
+    /// keeps beside it, such as `recto.db-wal`.
+    pub path: PathBuf,
+    /// Absolute paths inside it that it does not stand for.
+    pub open: Vec<PathBuf>,
+}
+
+impl From<PathBuf> for ProtectedPath {
+    fn from(path: PathBuf) -> Self {
+        ProtectedPath { path, open: Vec::new() }
+    }
+}
+
 impl ToolOptions {
     /// Tools for this workspace, with the usual limits and nothing protected
     /// besides what always is.
@@ -49,9 +63,9 @@ impl ToolOptions {
     /// The MCP servers, those in a sandbox without the right to write what no tool may.
     pub(crate) fn guarded_servers(&self) -> Vec<ServerOptions> {
         let own = WHAT_IT_IS.iter().map(|name| self.workspace.join(name));
-        let folders = self.programs.skill_folders.iter().cloned();
-        let guarded: Vec<PathBuf> =
-            self.protected.iter().cloned().chain(own).chain(folders).collect();
+        let own = own.chain(self.programs.skill_folders.iter().cloned());
+        let guarded: Vec<ProtectedPath> =
+            self.protected.iter().cloned().chain(own.map(ProtectedPath::from)).collect();
         let mut servers = self.servers.clone();
         for server in &mut servers {
             if let ServerTransport::Stdio { sandbox: Some(sandbox), .. } = &mut server.transport {
@@ -271,8 +285,8 @@ pub struct ServerSandbox {
     pub write: Vec<PathBuf>,
     /// Whether it may use the network.
     pub network: NetworkAccess,
-    /// Absolute paths that it may not write all the same. The toolbox adds what no tool may write.
-    pub protected: Vec<PathBuf>,
+    /// What it may not write all the same. The toolbox adds what no tool may write.
+    pub protected: Vec<ProtectedPath>,
     /// Files that it does not see. The toolbox adds what Recto locks.
     pub locks: Vec<PathBuf>,
 }
@@ -413,13 +427,13 @@ mod tests {
     fn a_sandboxed_server_writes_nothing_that_no_tool_may() {
         let server = sandboxed(ServerSandbox::default());
         let mut options = ToolOptions { servers: vec![server], ..ToolOptions::new("/w") };
-        options.protected = vec!["/home/config.toml".into()];
+        options.protected = vec![PathBuf::from("/home/config.toml").into()];
         let servers = options.guarded_servers();
         let ServerTransport::Stdio { sandbox: Some(sandbox), .. } = &servers[0].transport else {
             panic!("it is a sandboxed program")
         };
         for path in ["/home/config.toml", "/w/skills", "/w/memory"] {
-            assert!(sandbox.protected.contains(&PathBuf::from(path)), "{path}");
+            assert!(sandbox.protected.contains(&PathBuf::from(path).into()), "{path}");
         }
     }
 }

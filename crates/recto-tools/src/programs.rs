@@ -28,7 +28,7 @@ use crate::declared::{
 use crate::files::{WorkspaceRoot, is_protected, protected_paths};
 use crate::launch::WrittenPrograms;
 use crate::options::{
-    CallLimits, Grants, NetworkAccess, ProgramOptions, SandboxPolicy, ToolOptions,
+    CallLimits, Grants, NetworkAccess, ProgramOptions, ProtectedPath, SandboxPolicy, ToolOptions,
 };
 use crate::policy::ToolPolicy;
 use crate::process::{Launcher, ProgramCall, ProgramOutcome, RunLimits};
@@ -53,7 +53,7 @@ struct ProgramHost {
     launcher: Launcher,
     workspace: PathBuf,
     /// What the options protect, the folders of skills included.
-    protected: Vec<PathBuf>,
+    protected: Vec<ProtectedPath>,
     locks: Vec<PathBuf>,
     limits: CallLimits,
     policy: ToolPolicy,
@@ -62,10 +62,11 @@ struct ProgramHost {
 
 impl SkillPrograms {
     pub(crate) fn new(launcher: Launcher, options: &ToolOptions) -> Self {
+        let folders = options.programs.skill_folders.iter().cloned().map(ProtectedPath::from);
         SkillPrograms(Arc::new(ProgramHost {
             launcher,
             workspace: options.workspace.clone(),
-            protected: [&*options.protected, &options.programs.skill_folders].concat(),
+            protected: options.protected.iter().cloned().chain(folders).collect(),
             locks: options.locks.clone(),
             limits: options.limits,
             policy: options.policy.clone(),
@@ -378,7 +379,7 @@ impl ProgramRun {
 
 impl ProgramRun {
     /// Every path that no program may change.
-    fn protected(&self) -> Vec<PathBuf> {
+    fn protected(&self) -> Vec<ProtectedPath> {
         protected_paths(&self.host.protected, &self.context.catalog)
     }
 
@@ -386,7 +387,7 @@ impl ProgramRun {
         &'a self,
         invocation: &'a Invocation,
         temp: &'a Path,
-        protected: &'a [PathBuf],
+        protected: &'a [ProtectedPath],
     ) -> Bounds<'a> {
         Bounds {
             workspace: &self.host.workspace,

@@ -16,6 +16,7 @@ use recto_context::{Catalog, ContentSource};
 
 use super::problem::{FileError, FileResult};
 use super::walk::{WorkspaceRoot, display_path};
+use crate::options::ProtectedPath;
 use crate::sandbox::{WHAT_IT_IS, without_links};
 
 /// Files at the top of the workspace that say who the agent is.
@@ -62,7 +63,7 @@ enum Denial {
 pub(crate) fn check_write(
     root: &WorkspaceRoot,
     names: &[OsString],
-    protected: &[PathBuf],
+    protected: &[ProtectedPath],
     catalog: &Catalog,
 ) -> FileResult<()> {
     let denial =
@@ -81,7 +82,7 @@ pub(crate) fn check_write(
 pub(crate) fn is_protected(
     root: &WorkspaceRoot,
     path: &Path,
-    protected: &[PathBuf],
+    protected: &[ProtectedPath],
     catalog: &Catalog,
 ) -> bool {
     if let Ok(below) = path.strip_prefix(root.real_path()) {
@@ -92,16 +93,19 @@ pub(crate) fn is_protected(
         }
     }
     let target = fold_path(path);
-    let mut guarded = protected_paths(protected, catalog).into_iter();
-    guarded.any(|path| covers(&fold_path(&without_links(&path)), &target))
+    let guarded = protected_paths(protected, catalog);
+    guarded.iter().any(|it| is_covered(it, path, &target))
 }
 
 /// What the options protect, the files that the agent was made of, and the folders
 /// of its skills.
-pub(crate) fn protected_paths(protected: &[PathBuf], catalog: &Catalog) -> Vec<PathBuf> {
+pub(crate) fn protected_paths(
+    protected: &[ProtectedPath],
+    catalog: &Catalog,
+) -> Vec<ProtectedPath> {
     let files = files_of(catalog).map(|(path, _)| path);
-    let skills = skill_folders(catalog).map(Path::to_path_buf);
-    protected.iter().cloned().chain(files).chain(skills).collect()
+    let own = files.chain(skill_folders(catalog).map(Path::to_path_buf));
+    protected.iter().cloned().chain(own.map(ProtectedPath::from)).collect()
 }
 
 fn skill_folders(catalog: &Catalog) -> impl Iterator<Item = &Path> {
@@ -141,20 +145,30 @@ fn is_scripts_dir(root: &WorkspaceRoot, names: &[OsString], folded: &[String], a
 fn by_path(
     workspace: &Path,
     names: &[OsString],
-    protected: &[PathBuf],
+    protected: &[ProtectedPath],
     catalog: &Catalog,
 ) -> Option<Denial> {
-    let target = fold_path(&workspace.join(names.iter().collect::<PathBuf>()));
-    let protected = protected.iter().map(|path| (path.clone(), Denial::Never));
-    let mut guarded = protected.chain(files_of(catalog));
+    let path = workspace.join(names.iter().collect::<PathBuf>());
+    let target = fold_path(&path);
+    if protected.iter().any(|it| is_covered(it, &path, &target)) {
+        return Some(Denial::Never);
+    }
     let covered = |path: &Path| covers(&fold_path(path), &target);
-    if let Some((_, denial)) = guarded.find(|(path, _)| covered(&without_links(path))) {
+    let mut files = files_of(catalog);
+    if let Some((_, denial)) = files.find(|(path, _)| covered(&without_links(path))) {
         return Some(denial);
     }
     // One that holds the whole workspace says nothing about a file in it.
     let mut folders = skill_folders(catalog).map(without_links);
     let hit = folders.any(|folder| !workspace.starts_with(&folder) && covered(&folder));
     hit.then_some(Denial::NeedsApproval)
+}
+
+/// Whether a protected path stands for this one, which is `target` as it is folded.
+fn is_covered(protected: &ProtectedPath, path: &Path, target: &[String]) -> bool {
+    let mut open = protected.open.iter();
+    covers(&fold_path(&without_links(&protected.path)), target)
+        && !open.any(|open| path.starts_with(without_links(open)))
 }
 
 /// Whether `target` is the guarded path, or below it, or a companion: SQLite

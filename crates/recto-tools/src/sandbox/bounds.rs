@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::launch::WrittenPrograms;
-use crate::options::{Grants, NetworkAccess};
+use crate::options::{Grants, NetworkAccess, ProtectedPath};
 
 use super::{Confinement, ResourceLimits};
 
@@ -47,8 +47,8 @@ const FOR_ALL: [&str; 4] = ["/usr", "/bin", "/sbin", "/nix/store"];
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds<'a> {
     pub(crate) workspace: &'a Path,
-    /// Absolute paths that must stay as they are, whether they are there or not.
-    pub(crate) protected: &'a [PathBuf],
+    /// What must stay as it is, whether it is there or not.
+    pub(crate) protected: &'a [ProtectedPath],
     /// Absolute paths of files that Recto locks, whether they are there or not.
     pub(crate) locks: &'a [PathBuf],
     /// What a person granted beyond the workspace; its network is not looked at.
@@ -127,11 +127,14 @@ impl Bounds<'_> {
     }
 
     /// All that must stay as it is, as given and with links resolved.
-    fn protected(&self) -> Vec<PathBuf> {
-        let own = WHAT_IT_IS.iter().map(|name| self.workspace.join(name));
-        let given: Vec<PathBuf> = self.protected.iter().cloned().chain(own).collect();
-        let real = given.iter().map(|path| without_links(path)).collect::<Vec<_>>();
-        without_repeats(given.into_iter().chain(real).collect())
+    fn protected(&self) -> Vec<ProtectedPath> {
+        let own = WHAT_IT_IS.iter().map(|name| self.workspace.join(name).into());
+        let given = self.protected.iter().cloned().chain(own);
+        let both = given.flat_map(|ProtectedPath { path, open }| {
+            let open: Vec<PathBuf> = open.iter().map(|path| without_links(path)).collect();
+            [without_links(&path), path].map(|path| ProtectedPath { path, open: open.clone() })
+        });
+        without_repeats(both.collect())
     }
 
     /// A program outside the system's folders brings what it is made of: what
@@ -160,13 +163,13 @@ impl Bounds<'_> {
         let is_home = folder.parent().is_none_or(|above| above == Path::new("/home"));
         is_home
             || own.into_iter().any(|path| path.starts_with(folder))
-            || found.protected.iter().any(|path| path != folder && path.starts_with(folder))
+            || found.protected.iter().any(|it| it.path != folder && it.path.starts_with(folder))
     }
 }
 
 #[derive(Default)]
 struct AllowedPaths {
-    protected: Vec<PathBuf>,
+    protected: Vec<ProtectedPath>,
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
     execute: Vec<PathBuf>,
@@ -186,7 +189,11 @@ impl AllowedPaths {
 
     /// Allows what is at a real path, as far as nothing in it is protected.
     fn allow_writing(&mut self, path: &Path) {
-        if self.is_protected(path) || self.write.len() >= MAX_PATHS {
+        if self.write.len() >= MAX_PATHS {
+            return;
+        }
+        if self.is_protected(path) {
+            self.allow_open(path);
             return;
         }
         match self.holds_protected(path) {
@@ -208,14 +215,26 @@ impl AllowedPaths {
         }
     }
 
+    /// Allows what is open in a protected folder.
+    fn allow_open(&mut self, folder: &Path) {
+        let open = self.protected.iter().flat_map(|it| &it.open);
+        let inside = open.filter(|path| path.starts_with(folder) && *path != folder);
+        for path in inside.cloned().collect::<Vec<_>>() {
+            if !self.is_protected(&path) && path.exists() {
+                self.allow_writing(&path);
+            }
+        }
+    }
+
     fn holds_protected(&self, folder: &Path) -> bool {
-        self.protected.iter().any(|path| path.starts_with(folder))
+        self.protected.iter().any(|it| it.path.starts_with(folder))
     }
 
     /// Whether it is something protected, in it, or a companion such as the
     /// journal beside a database.
     fn is_protected(&self, path: &Path) -> bool {
-        self.protected.iter().any(|guarded| covers(guarded, path))
+        let is_open = |it: &ProtectedPath| it.open.iter().any(|open| path.starts_with(open));
+        self.protected.iter().any(|it| covers(&it.path, path) && !is_open(it))
     }
 }
 
@@ -248,7 +267,7 @@ pub(crate) fn without_links(path: &Path) -> PathBuf {
     }
 }
 
-fn without_repeats(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+fn without_repeats<T: Ord>(mut paths: Vec<T>) -> Vec<T> {
     paths.sort();
     paths.dedup();
     paths

@@ -148,7 +148,7 @@ async fn what_can_not_be_written() {
 #[tokio::test]
 async fn the_options_protect_files() {
     let home = Home::with(&[("config.toml", "old")]);
-    let protected = vec![home.inside("config.toml")];
+    let protected = vec![home.inside("config.toml").into()];
     let toolbox = Toolbox::new(ToolOptions { protected, ..home.options() });
     let write = json!({"path": "Config.toml", "content": "new"});
     assert_eq!(

@@ -5,6 +5,7 @@
 //! program is made of more than one file, people are told to put it elsewhere.
 
 mod command_line;
+mod interpreters;
 
 use std::env;
 use std::ffi::OsStr;
@@ -13,13 +14,17 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{self, Path, PathBuf};
 
 use recto_context::ItemKind;
+use recto_tools::ProtectedPath;
 
-use self::command_line::{CommandLineReader, PathUse, places_of_variable};
+use self::command_line::{PathUse, named_by_arguments, named_by_variable};
 use crate::config::{ServerSettings, Settings, TransportSettings};
 
 /// Ends of the names of files that interpreters run.
-const SCRIPTS: [&str; 14] =
-    ["py", "pyz", "js", "mjs", "cjs", "ts", "sh", "bash", "rb", "pl", "php", "lua", "jar", "wasm"];
+const SCRIPTS: [&str; 34] = [
+    "js", "mjs", "cjs", "ts", "mts", "cts", "tsx", "jsx", "node", "py", "pyc", "pyw", "pyz", "sh",
+    "bash", "zsh", "fish", "ps1", "rb", "pl", "php", "phar", "lua", "tcl", "jl", "exs", "R", "jar",
+    "java", "dll", "so", "wasm", "rkt", "scm",
+];
 
 /// Files by which a folder is one that interpreters run.
 const STARTS: [&str; 4] = ["package.json", "index.js", "__main__.py", "pyproject.toml"];
@@ -35,7 +40,7 @@ pub(crate) struct ExposedExecutable {
     /// Where it is, without links.
     pub(crate) path: PathBuf,
     /// What no tool may write for its sake.
-    kept: Vec<PathBuf>,
+    kept: Vec<ProtectedPath>,
 }
 
 impl ExposedExecutable {
@@ -50,6 +55,13 @@ impl ExposedExecutable {
         };
         format!("{what}, `{}`, lies where tools can write. {held}", path.display())
     }
+
+    /// Whether all that is kept for another is kept for this one as well.
+    fn keeps(&self, other: &ExposedExecutable) -> bool {
+        let is_kept =
+            |path: &ProtectedPath| self.kept.iter().any(|kept| path.path.starts_with(&kept.path));
+        self.what == other.what && !other.kept.is_empty() && other.kept.iter().all(is_kept)
+    }
 }
 
 /// Finds all that is executed where tools can write.
@@ -58,7 +70,7 @@ pub(crate) fn exposed_executables(settings: &Settings) -> Vec<ExposedExecutable>
 }
 
 /// What no tool may write because it is executed.
-pub(super) fn kept_from_tools(settings: &Settings) -> Vec<PathBuf> {
+pub(super) fn kept_from_tools(settings: &Settings) -> Vec<ProtectedPath> {
     exposed_executables(settings).into_iter().flat_map(|exposed| exposed.kept).collect()
 }
 
@@ -73,7 +85,10 @@ struct WritableFolder {
 }
 
 struct ExecutableSearch {
+    /// What may be written, to the harm of what is executed.
     writable: Vec<WritableFolder>,
+    /// All that tools and servers are given to write.
+    given: Vec<PathBuf>,
 }
 
 impl ExecutableSearch {
@@ -91,7 +106,8 @@ impl ExecutableSearch {
                 writable.extend(sandbox.write.iter().map(own));
             }
         }
-        ExecutableSearch { writable }
+        let given = writable.iter().map(|folder| folder.path.clone()).collect();
+        ExecutableSearch { writable, given }
     }
 
     fn find(&self, settings: &Settings) -> Vec<ExposedExecutable> {
@@ -121,7 +137,7 @@ impl ExecutableSearch {
     /// The same for a server, to which its own folders are open.
     fn without_folders_of(&self, server: &str) -> Self {
         let others = self.writable.iter().filter(|it| it.server.as_deref() != Some(server));
-        ExecutableSearch { writable: others.cloned().collect() }
+        ExecutableSearch { writable: others.cloned().collect(), given: self.given.clone() }
     }
 
     fn of_server(&self, server: &ServerSettings) -> Vec<ExposedExecutable> {
@@ -143,21 +159,18 @@ impl ExecutableSearch {
             let what = format!("the folder that MCP server {name} starts in");
             add(what, working_dir, PathUse::Loaded);
         }
-        let mut reader = CommandLineReader::new(command, folder);
-        for argument in args {
-            for (path, usage) in reader.read_argument(argument) {
-                add(format!("an argument of MCP server {name}"), &path, usage);
-            }
+        for (path, usage) in named_by_arguments(command, args, folder) {
+            add(format!("an argument of MCP server {name}"), &path, usage);
         }
         let passed = pass_env.iter().filter(|name| env.iter().all(|(given, _)| given != *name));
         let passed = passed.filter_map(|name| Some((name.clone(), env::var(name).ok()?)));
         for (variable, value) in env.iter().cloned().chain(passed) {
-            for (path, usage) in places_of_variable(&variable, &value, folder) {
+            for (path, usage) in named_by_variable(&variable, &value, folder) {
                 let what = format!("what the variable {variable} of MCP server {name} names");
                 add(what, &path, usage);
             }
         }
-        found
+        told_once(found)
     }
 
     /// Something that is executed, if tools can write it, or a link that leads to it.
@@ -183,19 +196,22 @@ impl ExecutableSearch {
     }
 
     /// The file and the folder around it, from which many programs load more; but never a folder
-    /// that tools are meant to write as a whole.
-    fn kept(&self, path: &Path, usage: PathUse) -> Vec<PathBuf> {
+    /// that tools are meant to write as a whole, nor what they are given to write inside it.
+    fn kept(&self, path: &Path, usage: PathUse) -> Vec<ProtectedPath> {
         let is_script = usage == PathUse::Script || !path.is_dir() && is_run(path);
         let around = path.parent().filter(|_| is_script);
         // The interpreter of a virtual environment loads what is installed there.
         let environment = around.and_then(Path::parent);
         let environment = environment.filter(|folder| folder.join("pyvenv.cfg").is_file());
         let kept = [Some(path), around, environment].into_iter().flatten();
-        kept.filter(|path| !self.is_whole(path)).map(Path::to_owned).collect()
+        let is_whole = |path: &Path| self.writable.iter().any(|folder| folder.path == path);
+        let kept = kept.filter(|path| self.is_writable(path) && !is_whole(path));
+        kept.map(|path| self.protected(path)).collect()
     }
 
-    fn is_whole(&self, path: &Path) -> bool {
-        self.writable.iter().any(|folder| folder.path.starts_with(path))
+    fn protected(&self, path: &Path) -> ProtectedPath {
+        let open = self.given.iter().filter(|given| given.starts_with(path) && *given != path);
+        ProtectedPath { path: path.to_owned(), open: open.cloned().collect() }
     }
 }
 
@@ -235,6 +251,19 @@ impl Place {
         }
         place
     }
+}
+
+/// The same without what lies in a folder that is kept for the sake of something else of that name.
+fn told_once(found: Vec<ExposedExecutable>) -> Vec<ExposedExecutable> {
+    let mut told: Vec<ExposedExecutable> = Vec::new();
+    for exposed in found {
+        if told.iter().any(|other| other.keeps(&exposed)) {
+            continue;
+        }
+        told.retain(|other| !exposed.keeps(other));
+        told.push(exposed);
+    }
+    told
 }
 
 /// Whether something is executed or loaded. Data that a server is given is there to be changed.
@@ -284,237 +313,4 @@ fn is_program_folder(folder: &Path) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::{ConfigSources, load_text};
-
-    /// A workspace with a server's script, and what is found in it.
-    fn check(config: &str) -> Vec<(String, Vec<String>)> {
-        let folder = tempfile::tempdir().unwrap();
-        let root = fs::canonicalize(folder.path()).unwrap();
-        fs::create_dir_all(root.join("workspace/server")).unwrap();
-        fs::create_dir_all(root.join("workspace/package")).unwrap();
-        fs::create_dir_all(root.join("elsewhere")).unwrap();
-        fs::create_dir_all(root.join("workspace/notes/deep")).unwrap();
-        fs::create_dir_all(root.join("workspace/.venv/bin")).unwrap();
-        fs::create_dir_all(root.join("workspace/node/.bin")).unwrap();
-        for (target, link) in [
-            ("workspace", "linked"),
-            ("/bin/sh", "workspace/.venv/bin/python"),
-            ("../../package/index.js", "workspace/node/.bin/srv"),
-            ("../elsewhere", "workspace/outside"),
-        ] {
-            std::os::unix::fs::symlink(target, root.join(link)).unwrap();
-        }
-        for name in [
-            "workspace/notes/deep/server",
-            "workspace/server/run.py",
-            "workspace/server/more.py",
-            "workspace/package/index.js",
-            "workspace/.venv/pyvenv.cfg",
-            "workspace/data.db",
-            "workspace/top.js",
-            "elsewhere/a.py",
-        ] {
-            fs::write(root.join(name), "").unwrap();
-        }
-        let config = config.replace("ROOT", root.to_str().unwrap());
-        let settings = load_text(&config, &ConfigSources::new(&root)).unwrap().settings;
-        let below = |path: &Path| path.strip_prefix(&root).unwrap().display().to_string();
-        let servers = |exposed: &ExposedExecutable| exposed.what.contains("MCP");
-        let found = exposed_executables(&settings).into_iter().filter(servers);
-        found
-            .map(|it| (below(&it.path), it.kept.iter().map(|path| below(path)).collect()))
-            .collect()
-    }
-
-    fn names(names: &[&str]) -> Vec<String> {
-        names.iter().map(|&name| name.to_owned()).collect()
-    }
-
-    #[test]
-    fn what_a_server_runs_in_the_workspace_is_kept_from_tools() {
-        let script = "[mcp.a]\ncommand = 'sh'\nargs = ['ROOT/workspace/server/run.py']\n";
-        let kept = names(&["workspace/server/run.py", "workspace/server"]);
-        assert_eq!(check(script), [("workspace/server/run.py".to_owned(), kept)]);
-        let top = "[mcp.a]\ncommand = 'sh'\nargs = ['--run=ROOT/workspace/top.js']\n";
-        let kept = names(&["workspace/top.js"]);
-        assert_eq!(check(top), [("workspace/top.js".to_owned(), kept)]);
-        let package = "[mcp.a]\ncommand = 'sh'\nargs = ['ROOT/workspace/package']\n";
-        let kept = names(&["workspace/package"]);
-        assert_eq!(check(package), [("workspace/package".to_owned(), kept)]);
-        let folder = "[mcp.a]\ncommand = 'sh'\nworking_dir = 'ROOT/workspace/server'\n";
-        let kept = names(&["workspace/server"]);
-        assert_eq!(check(folder), [("workspace/server".to_owned(), kept)]);
-    }
-
-    #[test]
-    fn what_lies_elsewhere_or_is_data_is_not_kept() {
-        let elsewhere = "[mcp.a]\ncommand = 'sh'\nargs = ['ROOT/elsewhere/a.py', '']\n";
-        assert_eq!(check(elsewhere), []);
-        let data = "[mcp.a]\ncommand = 'srv'\nargs = ['ROOT/workspace/data.db']\n";
-        assert_eq!(check(data), [("workspace/data.db".to_owned(), vec![])]);
-        let whole = "[mcp.a]\ncommand = 'sh'\nworking_dir = 'ROOT/workspace'\n";
-        assert_eq!(check(whole), [("workspace".to_owned(), vec![])]);
-        let granted = "[mcp.a]\ncommand = 'ROOT/elsewhere/a.py'\n\
-                       [items.skill.s]\nwrite = ['ROOT/elsewhere']\n";
-        assert_eq!(check(granted), [("elsewhere/a.py".to_owned(), names(&["elsewhere/a.py"]))]);
-        let off = "[mcp.a]\ncommand = 'sh'\nenabled = false\nworking_dir = 'ROOT/workspace'\n";
-        assert_eq!(check(off), []);
-    }
-
-    /// Promise: `what-is-written-never-runs-free`
-    #[test]
-    fn code_that_is_named_inside_an_argument_is_kept() {
-        let kept = names(&["workspace/server/run.py", "workspace/server"]);
-        let script = [("workspace/server/run.py".to_owned(), kept)];
-        for args in [
-            "'-c', 'exec python3 ROOT/workspace/server/run.py --fast'",
-            "'-c', 'exec python3 ROOT/linked/server/run.py'",
-            "'-S', 'python3 \"ROOT/workspace/server/run.py\"'",
-            "'--import', 'file://ROOT/workspace/server/run.py'",
-            "'-c', 'cat x|sh ROOT/workspace/server/run.py;true'",
-        ] {
-            let config = format!(
-                "[agents.a]\nworkspace = 'linked'\n[mcp.a]\ncommand = 'sh'\nargs = [{args}]\n"
-            );
-            assert_eq!(check(&config), script, "{args}");
-        }
-        // Not there yet: a tool could make it.
-        let new = "[mcp.a]\ncommand = 'sh'\nargs = ['-c', 'ROOT/workspace/server/new.py']\n";
-        let kept = names(&["workspace/server/new.py", "workspace/server"]);
-        assert_eq!(check(new), [("workspace/server/new.py".to_owned(), kept)]);
-        let beside =
-            "[mcp.a]\ncommand = 'sh'\nargs = ['-c', 'cat ROOT/workspaces/server/run.py']\n";
-        assert_eq!(check(beside), []);
-        let folder = names(&["workspace/notes"]);
-        for words in [
-            "cd ROOT/workspace/notes && exec python3 -m srv",
-            "PYTHONPATH=/x:/y:ROOT/workspace/notes srv",
-            "PYTHONPATH=/x:$PYTHONPATH:ROOT/workspace/notes srv",
-            "perl -IROOT/workspace/notes srv",
-        ] {
-            let config = format!("[mcp.a]\ncommand = 'sh'\nargs = ['-c', '{words}']\n");
-            assert_eq!(check(&config), [("workspace/notes".to_owned(), folder.clone())], "{words}");
-        }
-        // A folder to work in.
-        let work =
-            "[mcp.a]\ncommand = 'npx'\nargs = ['-y', 'server-filesystem', 'ROOT/workspace']\n";
-        assert_eq!(check(work), []);
-    }
-
-    /// Promise: `what-is-written-never-runs-free`
-    #[test]
-    fn links_that_tools_could_replace_are_kept_where_they_lie() {
-        let of = |command: &str, args: &str| {
-            check(&format!("[mcp.a]\ncommand = '{command}'\nargs = [{args}]\n"))
-        };
-        let link = "workspace/.venv/bin/python";
-        let kept = [link, "workspace/.venv/bin", "workspace/.venv"];
-        assert_eq!(of(&format!("ROOT/{link}"), "'-m', 'srv'"), [(link.to_owned(), names(&kept))]);
-        let real = "workspace/package/index.js";
-        let kept =
-            names(&[real, "workspace/package", "workspace/node/.bin/srv", "workspace/node/.bin"]);
-        assert_eq!(of("ROOT/workspace/node/.bin/srv", ""), [(real.to_owned(), kept)]);
-        let on_the_way = "workspace/outside";
-        let found = of("node", "'ROOT/workspace/outside/a.py'");
-        assert_eq!(found, [(on_the_way.to_owned(), names(&[on_the_way]))]);
-    }
-
-    #[test]
-    fn a_command_is_kept_before_it_is_there() {
-        let config = "[mcp.a]\ncommand = 'ROOT/workspace/notes/later'\n";
-        let kept = names(&["workspace/notes/later", "workspace/notes"]);
-        assert_eq!(check(config), [("workspace/notes/later".to_owned(), kept)]);
-    }
-
-    #[test]
-    fn a_folder_behind_a_script_is_there_to_be_worked_in() {
-        for args in [
-            "'-I', 'ROOT/elsewhere/a.py', 'ROOT/workspace/notes'",
-            "'-m', 'srv', 'ROOT/workspace/notes'",
-        ] {
-            let config = format!("[mcp.a]\ncommand = 'python3'\nargs = [{args}]\n");
-            assert_eq!(check(&config), [], "{args}");
-        }
-    }
-
-    #[test]
-    fn the_file_of_an_interpreter_is_a_script_whatever_its_name() {
-        let kept = names(&["workspace/notes/deep/server", "workspace/notes/deep"]);
-        let script = [("workspace/notes/deep/server".to_owned(), kept)];
-        for (command, args) in [
-            ("python3", "'-u', 'ROOT/workspace/notes/deep/server'"),
-            ("/usr/bin/env", "'python3.12', 'ROOT/workspace/notes/deep/server'"),
-            ("sh", "'-c', 'exec node ROOT/workspace/notes/deep/server'"),
-            ("sh", "'-lc', 'cd ROOT/elsewhere; . ROOT/workspace/notes/deep/server'"),
-            ("sh", "'-e', 'ROOT/workspace/notes/deep/server'"),
-            ("sh", "'-c', 'bash -c \"ksh ROOT/workspace/notes/deep/server\"'"),
-            ("node", "'--env-file=ROOT/elsewhere/a.py', 'ROOT/workspace/notes/deep/server'"),
-            ("node", "'--env-file', 'ROOT/elsewhere/a.py', 'ROOT/workspace/notes/deep/server'"),
-            ("uv", "'run', 'ROOT/workspace/notes/deep/server'"),
-        ] {
-            let config = format!("[mcp.a]\ncommand = '{command}'\nargs = [{args}]\n");
-            assert_eq!(check(&config), script, "{command}");
-        }
-        for args in ["'-m', 'srv', '--db'", "'ROOT/elsewhere/a.py'"] {
-            let config = format!(
-                "[mcp.a]\ncommand = 'python3'\nargs = [{args}, 'ROOT/workspace/data.db']\n"
-            );
-            assert_eq!(check(&config), [("workspace/data.db".to_owned(), vec![])], "{args}");
-        }
-    }
-
-    /// Promise: `what-is-written-never-runs-free`
-    #[test]
-    fn what_variables_load_is_kept_and_others_are_told() {
-        let of = |variable: &str, value: &str| {
-            check(&format!("[mcp.a]\ncommand = 'sh'\n[mcp.a.env]\n{variable} = '{value}'\n"))
-        };
-        let notes = || "workspace/notes".to_owned();
-        let kept = names(&["workspace/notes"]);
-        for variable in ["PYTHONPATH", "NODE_PATH", "LD_LIBRARY_PATH", "CLASSPATH"] {
-            let found = of(variable, "/usr/lib:ROOT/workspace/notes:/x");
-            assert_eq!(found, [(notes(), kept.clone())], "{variable}");
-        }
-        let required = of("NODE_OPTIONS", "--require ROOT/workspace/server/more.py");
-        let kept = names(&["workspace/server/more.py", "workspace/server"]);
-        assert_eq!(required, [("workspace/server/more.py".to_owned(), kept)]);
-        assert_eq!(of("DATA", "ROOT/workspace/notes"), [(notes(), vec![])]);
-        assert_eq!(of("PYTHONPATH", "ROOT/elsewhere"), []);
-    }
-
-    #[test]
-    fn what_a_sandboxed_server_may_write_is_kept_from_it_where_others_run_it() {
-        let config = "[mcp.a]\ncommand = 'python3'\nargs = ['ROOT/elsewhere/a.py']\n\
-                      [mcp.b]\ncommand = 'sh'\nargs = ['ROOT/elsewhere/a.py']\n\
-                      sandbox = true\nwrite = ['ROOT/elsewhere']\n";
-        let script = [("elsewhere/a.py".to_owned(), names(&["elsewhere/a.py"]))];
-        assert_eq!(check(config), script);
-        assert_eq!(check(&config.replace("sandbox = true", "enabled = false")), []);
-        let alone = "[mcp.b]\ncommand = 'srv'\nargs = ['--db', 'ROOT/elsewhere/a.py']\n\
-                     sandbox = true\nwrite = ['ROOT/elsewhere']\n";
-        assert_eq!(check(alone), []);
-    }
-
-    #[test]
-    fn a_warning_says_what_is_kept() {
-        let exposed = |kept: &[&str]| ExposedExecutable {
-            what: "the command of MCP server x".to_owned(),
-            path: "/w/run".into(),
-            kept: kept.iter().map(PathBuf::from).collect(),
-        };
-        let place = "the command of MCP server x, `/w/run`, lies where tools can write.";
-        assert_eq!(
-            exposed(&[]).warning(),
-            format!("{place} They are not kept from changing it; put it elsewhere")
-        );
-        assert_eq!(
-            exposed(&["/w/run"]).warning(),
-            format!(
-                "{place} They are kept from changing it, but not from all that it may load; \
-                 better put it elsewhere"
-            )
-        );
-    }
-}
+mod tests;

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use recto_agent::{delegate_tool, memory_tools, schedule_tool};
 use recto_context::{IncludeMode, ItemKind, ToolSpec};
 use recto_tools::{
-    CallLimits, Grants, NetworkAccess, ProgramOptions, ScriptPolicy, ServerIncludes, ServerKey,
-    ServerOptions, ServerSandbox, ServerTransport, ToolOptions, ToolPolicy, Toolbox,
+    CallLimits, Grants, NetworkAccess, ProgramOptions, ProtectedPath, ScriptPolicy, ServerIncludes,
+    ServerKey, ServerOptions, ServerSandbox, ServerTransport, ToolOptions, ToolPolicy, Toolbox,
     own_executable,
 };
 
@@ -74,6 +74,7 @@ fn tool_options(home: &RectoHome, settings: &Settings) -> ToolOptions {
         protected: protected(home, settings)
             .into_iter()
             .chain([cache.clone(), logs.clone()])
+            .map(ProtectedPath::from)
             .chain(kept_from_tools(settings))
             .collect(),
         locks: memory_locks(settings),
@@ -273,7 +274,8 @@ mod tests {
 
     #[test]
     fn what_decides_rights_is_protected_but_never_the_whole_workspace() {
-        let has = |text: &str, path: &str| options(text).protected.contains(&PathBuf::from(path));
+        let has =
+            |text: &str, path: &str| options(text).protected.contains(&PathBuf::from(path).into());
         for path in ["/r/config.toml", "/r/data", "/r/cache", "/r/logs", "/r/skills"] {
             assert!(has("", path), "{path}");
         }
@@ -294,11 +296,11 @@ mod tests {
             (of(&loaded.settings), of(&loaded.others[0]))
         };
         let (of_a, of_b) = protected("workspace/deep");
-        assert!(of_a.contains(&PathBuf::from("/r/workspace/deep")));
-        assert!(!of_b.contains(&PathBuf::from("/r/workspace")));
+        assert!(of_a.contains(&PathBuf::from("/r/workspace/deep").into()));
+        assert!(!of_b.contains(&PathBuf::from("/r/workspace").into()));
         let (of_a, of_b) = protected("beside");
-        assert!(of_a.contains(&PathBuf::from("/r/beside")));
-        assert!(of_b.contains(&PathBuf::from("/r/workspace")));
+        assert!(of_a.contains(&PathBuf::from("/r/beside").into()));
+        assert!(of_b.contains(&PathBuf::from("/r/workspace").into()));
     }
 
     #[test]

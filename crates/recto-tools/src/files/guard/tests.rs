@@ -25,7 +25,8 @@ fn make(home: &TempDir, path: &str) {
 fn verdict(home: &TempDir, path: &str, protected: &[&str], catalog: &Catalog) -> &'static str {
     let root = WorkspaceRoot::open(&home.path().join("w")).unwrap();
     let names: Vec<OsString> = path.split('/').map(OsString::from).collect();
-    let protected: Vec<PathBuf> = protected.iter().map(|path| home.path().join(path)).collect();
+    let protected: Vec<ProtectedPath> =
+        protected.iter().map(|path| home.path().join(path).into()).collect();
     match check_write(&root, &names, &protected, catalog) {
         Ok(()) => "free",
         Err(FileError::NeverWritable { .. }) => "never",
@@ -139,6 +140,31 @@ fn protected_paths_are_never_writable() {
 }
 
 #[test]
+fn what_is_open_in_a_protected_folder_is_free() {
+    let home = home();
+    make(&home, "w/server/data/a.db");
+    let root = WorkspaceRoot::open(&home.path().join("w")).unwrap();
+    let at = |path: &str| home.path().join(path);
+    let server = ProtectedPath { path: at("w/server"), open: vec![at("w/server/data")] };
+    let protected = [server, at("w/server/data/plug.py").into()];
+    let is_free = |path: &str| {
+        let names: Vec<OsString> = path.split('/').map(OsString::from).collect();
+        let full = root.real_path().join(path);
+        let is_free = check_write(&root, &names, &protected, &Catalog::default()).is_ok();
+        assert_eq!(is_free, !is_protected(&root, &full, &protected, &Catalog::default()));
+        is_free
+    };
+    for path in ["server/data", "server/data/a.db", "server/data/deep/new", "notes.md"] {
+        assert!(is_free(path), "{path}");
+    }
+    for path in
+        ["server", "server/new.py", "server/data-wal", "server/Data/a", "server/data/plug.py"]
+    {
+        assert!(!is_free(path), "{path}");
+    }
+}
+
+#[test]
 fn what_a_protected_link_points_to_is_protected() {
     let home = home();
     make(&home, "w/settings/real.toml");
@@ -202,8 +228,8 @@ fn no_program_is_to_write_what_the_sandbox_holds_back() {
     let home = home();
     make(&home, "w/more/new/a.txt");
     let root = WorkspaceRoot::open(&home.path().join("w")).unwrap();
-    let folders = [home.path().join("w/more")];
-    let held = |path: &str, protected: &[PathBuf]| {
+    let folders = [home.path().join("w/more").into()];
+    let held = |path: &str, protected: &[ProtectedPath]| {
         is_protected(&root, &root.real_path().join(path), protected, &Catalog::default())
     };
     for path in ["memory/MEMORY.md", "Memory/2026-01-02.md", "agents/ada/soul.md", "skills/x/a"] {

@@ -33,12 +33,23 @@ impl Disk {
         below.iter().map(|path| self.path(path)).collect()
     }
 
+    /// What is protected, each but for what is open.
+    fn protected(&self, given: &Given) -> Vec<ProtectedPath> {
+        let open = self.paths(&given.open);
+        let inside = |path: &Path| {
+            let inside = open.iter().filter(|open| open.starts_with(path) && *open != path);
+            inside.cloned().collect()
+        };
+        let paths = self.paths(&given.protected).into_iter();
+        paths.map(|path| ProtectedPath { open: inside(&path), path }).collect()
+    }
+
     fn check(&self, change: impl FnOnce(&mut Given), expected: &Expect) {
         let mut given = Given { program: "/bin/true".into(), ..Given::default() };
         change(&mut given);
         let confinement = Bounds {
             workspace: &self.path("workspace"),
-            protected: &self.paths(&given.protected),
+            protected: &self.protected(&given),
             locks: &self.paths(&given.locks),
             grants: &Grants {
                 read: self.paths(&given.read),
@@ -70,6 +81,7 @@ impl Disk {
 #[derive(Default)]
 struct Given {
     protected: Vec<&'static str>,
+    open: Vec<&'static str>,
     locks: Vec<&'static str>,
     hidden: Vec<&'static str>,
     read: Vec<&'static str>,
@@ -220,6 +232,34 @@ fn links_are_not_followed() {
         execute: 
     "#]],
     );
+}
+
+#[test]
+fn what_is_open_in_a_protected_folder_is_writable() {
+    let disk = Disk::with(&[
+        "workspace/server/run.py",
+        "workspace/server/data/a.db",
+        "workspace/server/data/plug.py",
+        "workspace/server/deep/er/data/",
+        "workspace/notes/",
+    ]);
+    let open = ["workspace/server/data", "workspace/server/deep/er/data", "workspace/server/later"];
+    // A grant of the folder does not open it either.
+    for granted in [vec![], vec!["workspace"], vec!["workspace/server/data", "workspace/server"]] {
+        disk.check(
+            |given| {
+                given.protected = vec!["workspace/server", "workspace/server/data/plug.py"];
+                given.open = open.to_vec();
+                given.write = granted;
+                given.read = vec!["workspace/server", "workspace/server/data"];
+            },
+            &expect![[r#"
+                read: workspace workspace/server workspace/server/data
+                write: temp workspace/notes workspace/server/data/a.db workspace/server/deep/er/data
+                execute: 
+            "#]],
+        );
+    }
 }
 
 #[test]
