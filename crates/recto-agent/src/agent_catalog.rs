@@ -5,7 +5,7 @@
 //! there could otherwise run what they like. Which those are `skill_trust.rs` decides. A tool
 //! that can't be run as its tools.json declares it is left out, too, with its flaw told.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use recto_context::{
 use recto_search::SearchEntry;
 use recto_store::{Moment, StoreError, StoreResult};
 use recto_tools::{
-    ApprovalMode, CallContext, DeclarationFlaw, ServerTools, ToolFlaws, TrustedSkills, trust_hash,
+    ApprovalMode, CallContext, DeclarationFlaw, ServerTools, SkillLook, ToolFlaws, TrustedSkills,
+    trust_hash,
 };
 use recto_workspace::{SubAgent, WorkspaceProblem, WorkspaceSnapshot};
 
@@ -68,13 +69,9 @@ struct CachedCatalog {
 impl CatalogCache {
     /// All that the agent has now. A look leaves everything as it is.
     pub(crate) async fn get(&self, parts: &AgentParts, purpose: CatalogPurpose) -> AgentCatalog {
-        let snapshot = parts.workspace.catalog().await;
+        let (snapshot, records) = read_files(parts).await;
         let servers = parts.tools.servers().tools();
         let built_in = self.built_in.lock().clone();
-        let records = match snapshot.catalog.skills.iter().any(|skill| !skill.tools.is_empty()) {
-            true => trust_records(parts).await,
-            false => Ok(TrustRecords::default()),
-        };
         if let Some(cached) = &*self.cached.lock()
             && Arc::ptr_eq(&cached.snapshot, &snapshot)
             && cached.servers.revision == servers.revision
@@ -169,6 +166,7 @@ async fn build_catalog(
     let flawed = read_flawed_tools(&catalog).await;
     remove_flawed(&mut catalog, &flawed);
     let others = other_agents(&snapshot.sub_agents, &parts.options.name);
+    keep_names_of_looked_at(&mut catalog, &trusted);
     add_tools(&mut catalog, built_in, &others, servers);
     let AgentOptions { configured_items, disabled_tools, .. } = &parts.options;
     let unknown = configured_items.find_unknown(&catalog, snapshot, disabled_tools);
@@ -189,6 +187,22 @@ fn notice_of(problem: &WorkspaceProblem) -> Option<TurnNotice> {
         true => Some(TurnNotice::from_system_file(problem)),
         false => TurnNotice::from_workspace(problem),
     }
+}
+
+/// The agent's files, and what is known of its skills, which says whose a name is that two have.
+async fn read_files(parts: &AgentParts) -> (Arc<WorkspaceSnapshot>, StoreResult<TrustRecords>) {
+    let snapshot = parts.workspace.catalog().await;
+    let declares_tools = snapshot.catalog.skills.iter().any(|skill| !skill.tools.is_empty());
+    if !declares_tools && !snapshot.has_rival_skills() {
+        return (snapshot, Ok(TrustRecords::default()));
+    }
+    let records = trust_records(parts).await;
+    if let (true, Ok(records)) = (snapshot.has_rival_skills(), &records)
+        && parts.workspace.replace_skill_owners(records.name_owners())
+    {
+        return (parts.workspace.catalog().await, Ok(records.clone()));
+    }
+    (snapshot, records)
 }
 
 /// What is known of skills.
@@ -339,6 +353,35 @@ pub fn remove_flawed(catalog: &mut Catalog, flawed: &[FlawedTool]) {
     catalog.notices.extend(flawed.iter().map(FlawedTool::notice));
 }
 
+/// Leaves the names by which tools are called to those of skills that a person has looked at: a
+/// tool of another skill gives way, and says so.
+pub fn keep_names_of_looked_at(catalog: &mut Catalog, trusted: &TrustedSkills) {
+    let is_looked_at = |skill: &Skill| {
+        let known = folder_of(skill).and_then(|folder| trusted.get(&folder));
+        known.is_some_and(|skill| skill.look == SkillLook::LookedAt)
+    };
+    let Catalog { skills, notices, .. } = catalog;
+    let looked_at = skills.iter().filter(|skill| is_looked_at(skill));
+    let names: HashMap<Arc<str>, ItemId> = looked_at
+        .flat_map(|skill| &skill.tools)
+        .map(|tool| (tool.called.clone(), tool.id.clone()))
+        .collect();
+    for skill in skills.iter_mut().filter(|skill| !is_looked_at(skill)) {
+        for tool in &mut skill.tools {
+            let Some(owner) = names.get(&tool.called) else { continue };
+            let (name, other) = (tool.called.clone(), distinct_name(tool));
+            let problem = format!(
+                "models call the tool `{}` `{other}`: `{name}` is `{}`, at whose skill a person \
+                 has looked",
+                tool.id.key(),
+                owner.key()
+            );
+            notices.push(FileNotice::new(tool.source.clone(), problem));
+            *tool = tool.clone().with_called(other);
+        }
+    }
+}
+
 /// Takes tools out of a list, and notes why they are not offered.
 fn switch_off(
     tools: &mut Vec<ToolSpec>,
@@ -404,4 +447,49 @@ fn distinct_name(spec: &ToolSpec) -> String {
     let hash = ContentHash::of_bytes(spec.id.key().as_bytes()).to_string();
     let room = LONGEST - 9;
     format!("{}_{}", &spec.called[..spec.called.floor_char_boundary(room)], &hash[..8])
+}
+
+#[cfg(test)]
+mod tests {
+    use recto_context::ItemKind;
+    use recto_tools::TrustedSkill;
+    use serde_json::json;
+
+    use super::*;
+
+    fn skill(name: &str) -> Skill {
+        let mut skill = Skill::new(name, None, "".into());
+        skill.source = ContentSource::file(format!("/s/{name}/SKILL.md"));
+        let mut id = ItemId::new(ItemKind::Tool, "env");
+        id.server = Some(name.into());
+        skill.tools = vec![ToolSpec::new(id, "d", json!({}))];
+        skill
+    }
+
+    fn trusted(name: &str, look: SkillLook) -> (PathBuf, TrustedSkill) {
+        let files = ContentHash::of_bytes(b"files");
+        (format!("/s/{name}").into(), TrustedSkill { name: name.into(), files, look })
+    }
+
+    /// Promise: `trust-follows-content`
+    #[test]
+    fn a_skill_that_nobody_looked_at_takes_no_name_of_a_trusted_tool() {
+        let mut catalog =
+            Catalog { skills: ["Aother", "notes"].map(skill).to_vec(), ..Catalog::default() };
+        let looks = [("Aother", SkillLook::FirstSeen), ("notes", SkillLook::LookedAt)];
+        let looks: TrustedSkills = looks.map(|(name, look)| trusted(name, look)).into();
+        keep_names_of_looked_at(&mut catalog, &looks);
+        let called: Vec<&str> = catalog.all_tools().map(|tool| &*tool.called).collect();
+        assert_eq!(called[1], "env");
+        assert!(called[0].starts_with("env_"), "{called:?}");
+        let [notice] = &catalog.notices[..] else { panic!("{:?}", catalog.notices) };
+        assert!(notice.problem.contains("`env` is `notes.env`"), "{}", notice.problem);
+        // Between two that nobody, or somebody, has looked at, nothing changes.
+        for look in [SkillLook::FirstSeen, SkillLook::LookedAt] {
+            let both = ["Aother", "notes"].map(|name| trusted(name, look)).into();
+            catalog.skills = ["Aother", "notes"].map(skill).to_vec();
+            keep_names_of_looked_at(&mut catalog, &both);
+            assert!(catalog.all_tools().all(|tool| &*tool.called == "env"));
+        }
+    }
 }

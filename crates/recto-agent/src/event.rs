@@ -197,7 +197,7 @@ impl ApprovalQuestion {
             approval: approval.id,
             // Also those of before characters were made visible where questions are made.
             tool: reveal(&approval.question.tool.key(), Reveal::Line),
-            title: reveal(&approval.question.title, Reveal::Line),
+            title: reveal(&approval.question.title, Reveal::EveryCharacterOfLine),
             detail: reveal(&approval.question.detail, Reveal::EveryCharacter),
             action: approval.question.fields.clone(),
             only_once: approval.question.extent == ApprovalExtent::Call,

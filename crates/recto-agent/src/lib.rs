@@ -75,7 +75,8 @@ mod why;
 pub use actor::{Actor, ActorRole, TokenAccess, TokenHolder, TokenRights};
 pub use agent::{Agent, Conversation, InboundIntake, SessionRenewal, Submission};
 pub use agent_catalog::{
-    FlawedTool, add_tools, find_flawed_tools, other_agents, remove_disabled, remove_flawed,
+    FlawedTool, add_tools, find_flawed_tools, keep_names_of_looked_at, other_agents,
+    remove_disabled, remove_flawed,
 };
 pub use approvals::{AnsweredApproval, TurnContinues, describe_answered, stored_answer_text};
 pub use bindings::{

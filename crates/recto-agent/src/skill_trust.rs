@@ -5,7 +5,8 @@
 //! one of the three is another thing, and has neither the trust nor the rights. So
 //!
 //! - a skill whose files or name changed is off;
-//! - a second skill of a name is off, wherever it lies: the name belongs to the first;
+//! - a second skill of a name is off, wherever it lies: the name belongs to the first. Where both
+//!   lie in one folder of skills, that one is on the page as well ([`TrustRecords::name_owners`]);
 //! - files that were off stay off, moved, copied or renamed as they may be;
 //! - a skill that is new runs, unless a project brings it. Rights that the config has for its name
 //!   become its own when a person was shown it, at its first call or by trusting it.
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use recto_context::{ContentHash, ContentSource, FileNotice, Remedy};
 use recto_store::TrustUpdate;
 use recto_tools::{SkillLook, TrustedSkill};
+use recto_workspace::folder_hash;
 
 /// A skill that declares tools: its files, its folder and its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,6 +108,9 @@ impl SkillStanding {
     }
 }
 
+/// What the keys of names begin with.
+const NAME: &str = "name ";
+
 /// Rows for the store, with what they do to those that are there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields say it")]
@@ -123,6 +128,14 @@ impl TrustRecords {
     /// The records as the store has them.
     pub fn new(rows: Vec<(String, ContentHash)>) -> Self {
         TrustRecords(rows.into_iter().collect())
+    }
+
+    /// The folder that each name belongs to, as the hash of its path.
+    pub fn name_owners(&self) -> BTreeMap<String, ContentHash> {
+        let owner = |(key, place): (&String, &ContentHash)| {
+            Some((key.strip_prefix(NAME)?.to_owned(), *place))
+        };
+        self.0.iter().filter_map(owner).collect()
     }
 
     /// Decides what a skill is to the agent.
@@ -200,7 +213,7 @@ impl SkillIdentity {
     }
 
     fn place_hash(&self) -> ContentHash {
-        ContentHash::of_bytes(self.place_key().as_bytes())
+        folder_hash(&self.folder)
     }
 
     /// Folders are absolute, so no other key is one.
@@ -209,7 +222,7 @@ impl SkillIdentity {
     }
 
     fn name_key(&self) -> String {
-        format!("name {}", self.name)
+        format!("{NAME}{}", self.name)
     }
 
     fn off_key(&self) -> String {
@@ -259,9 +272,11 @@ mod tests {
         assert_eq!(meet(&mut records, &second), SkillStanding::NameTaken);
         let copy = skill("notes", "/t/copy", "a");
         assert_eq!(meet(&mut records, &copy), SkillStanding::NameTaken);
+        assert_eq!(records.name_owners()["notes"], folder_hash(Path::new("/s/notes")));
         // Once a person has looked at it, the name is its own, and the first keeps what it had.
         records.add(second.looked_at_rows());
         assert_eq!(meet(&mut records, &second), SkillStanding::LookedAt);
+        assert_eq!(records.name_owners()["notes"], folder_hash(Path::new("/t/notes")));
         assert_eq!(meet(&mut records, &notes), SkillStanding::Seen);
     }
 

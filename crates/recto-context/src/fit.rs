@@ -87,7 +87,20 @@ fn plan_the_rest<'a>(
         history = take_history(&mut rest);
         cut_the_rest(&mut rest)?;
     }
+    make_room_for_newest(&mut rest, &history);
     Ok((rest, history))
+}
+
+/// Tools of servers that take more than their share leave also for the newest exchange: without
+/// it, an agent would be met by every message as by the first. Not in the middle of a turn, when
+/// the model may be about to call one.
+fn make_room_for_newest(rest: &mut Plan<'_>, history: &[Exchange]) {
+    let Some(newest) = history.last().filter(|_| rest.inputs.rounds.is_empty()) else { return };
+    let (_, budget) = measure(rest);
+    let missing = (budget.used + newest.tokens()) - budget.messages;
+    if missing > Tokens::ZERO {
+        crowding::cut_crowding_tools(rest, missing);
+    }
 }
 
 fn take_history(plan: &mut Plan<'_>) -> Vec<Exchange> {

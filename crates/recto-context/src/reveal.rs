@@ -13,8 +13,11 @@ pub enum Reveal {
     /// Lines that people read, such as a reply. Characters that join others (in emoji, and in
     /// scripts that need them) may stand behind one that can be seen.
     Lines,
-    /// Lines that a person is asked about: nothing in them is left unseen.
+    /// Lines that a person is asked about: nothing in them is left unseen, nor a blank that looks
+    /// like another or like none.
     EveryCharacter,
+    /// One line that a person is asked about, such as what would be run.
+    EveryCharacterOfLine,
 }
 
 /// Writes a text so that everything in it can be seen.
@@ -38,8 +41,9 @@ pub fn reveal(text: &str, form: Reveal) -> String {
 /// Writes one character of a text that comes piece by piece, behind the one before it.
 pub fn reveal_char(c: char, previous: Option<char>, form: Reveal, shown: &mut String) {
     let stays = match c {
-        '\n' | '\t' => form != Reveal::Line,
+        '\n' | '\t' => matches!(form, Reveal::Lines | Reveal::EveryCharacter),
         c if joins(c) => form == Reveal::Lines && previous.is_some_and(can_be_joined),
+        c if is_odd_blank(c) => matches!(form, Reveal::Line | Reveal::Lines),
         c => !is_unseen(c),
     };
     match c {
@@ -60,10 +64,18 @@ pub fn is_unseen(c: char) -> bool {
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
             | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
             | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{fdd0}'..='\u{fdef}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffc}'
             | '\u{13430}'..='\u{1343f}' | '\u{16fe4}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d159}'
             | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
         )
+        // The last two of each plane are no characters.
+        || u32::from(c) & 0xfffe == 0xfffe
+}
+
+/// Blanks that look like the one that is typed, or, where they are narrow, like nothing.
+fn is_odd_blank(c: char) -> bool {
+    c.is_whitespace() && !c.is_ascii() && !is_unseen(c)
 }
 
 /// A JSON text in which everything can be seen. It says the same as before.
@@ -134,8 +146,16 @@ mod tests {
             '\u{1d159}',
             '\u{13430}',
             '\u{1343f}',
+            '\u{fffc}',
+            '\u{fffe}',
+            '\u{ffff}',
+            '\u{fdd0}',
+            '\u{fdef}',
+            '\u{1fffe}',
+            '\u{10ffff}',
         ];
-        for form in [Reveal::Line, Reveal::Lines, Reveal::EveryCharacter] {
+        let asked = [Reveal::EveryCharacter, Reveal::EveryCharacterOfLine];
+        for form in [Reveal::Line, Reveal::Lines].into_iter().chain(asked) {
             for trick in tricks {
                 let shown = reveal(&format!("é{trick}b"), form);
                 assert_eq!(shown, format!("é{}b", trick.escape_unicode()), "{form:?}");
@@ -143,6 +163,23 @@ mod tests {
         }
         assert_eq!(reveal("a\r\nb\tc", Reveal::Line), r"a\r\nb\tc");
         assert_eq!(reveal("a\r\nb\tc", Reveal::EveryCharacter), "a\\r\nb\tc");
+        assert_eq!(reveal("a\r\nb\tc", Reveal::EveryCharacterOfLine), r"a\r\nb\tc");
+    }
+
+    /// Promise: `shown-is-what-runs`
+    #[test]
+    fn a_blank_that_is_asked_about_is_the_one_that_is_typed() {
+        for blank in
+            ['\u{a0}', '\u{2000}', '\u{2009}', '\u{200a}', '\u{202f}', '\u{205f}', '\u{3000}']
+        {
+            let text = format!("rm a{blank}b c");
+            for form in [Reveal::EveryCharacter, Reveal::EveryCharacterOfLine] {
+                assert_eq!(reveal(&text, form), format!("rm a{}b c", blank.escape_unicode()));
+            }
+            for form in [Reveal::Line, Reveal::Lines] {
+                assert_eq!(reveal(&text, form), text);
+            }
+        }
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //! call would run.
 //!
 //! A skill's tools.json is read anew for every call, and its hash compared with
-//! the one that a person has seen, so that nothing runs that changed in between.
+//! the one that a person has seen, so that nothing runs that changed in between, also
+//! while a command of the same call ran.
 //! Where a person was shown the call, what is run is held against that as well.
 
 mod cleanup;
@@ -274,6 +275,9 @@ impl ProgramRun {
         let mut outputs = Vec::new();
         for step in prepared.steps() {
             outputs.push(self.resolve(step).await?);
+            // While it ran, others may have changed what comes next.
+            let run = self.clone();
+            blocking(move |_| run.read_declared()).await?;
         }
         let run = self.clone();
         let finish = move |_: &Stop| run.with_scope(|scope| prepared.finish(&outputs, scope));
@@ -304,6 +308,14 @@ impl ProgramRun {
         &self,
         arguments: &CallArguments,
     ) -> Result<(ContentHash, PreparedInvocation), ToolError> {
+        let declared = self.read_declared()?;
+        let execution = declared.execution(&self.id.name)?;
+        let prepared = self.with_scope(|scope| Invocation::prepare(execution, arguments, scope))?;
+        Ok((declared.hash(), prepared))
+    }
+
+    /// What the skill declares, if its files are those that it is known by.
+    fn read_declared(&self) -> Result<SkillTools, ToolError> {
         let declared = SkillTools::read(&self.folder)?;
         let trusted = self.context.trusted.get(&self.folder);
         let is_trusted = |skill: &TrustedSkill| {
@@ -316,9 +328,7 @@ impl ProgramRun {
                 self.id.server.as_deref().unwrap_or_default()
             )));
         }
-        let execution = declared.execution(&self.id.name)?;
-        let prepared = self.with_scope(|scope| Invocation::prepare(execution, arguments, scope))?;
-        Ok((declared.hash(), prepared))
+        Ok(declared)
     }
 
     fn with_scope<T>(

@@ -136,7 +136,7 @@ impl ToolAction {
     /// else decides what is run. Of the words every character can be seen, and the title is one
     /// line: nothing in it can pass for another question.
     pub fn new(fields: ActionFields, needs: ApprovalNeed, hash: ContentHash) -> Self {
-        let title = reveal(&fields.title(), Reveal::Line);
+        let title = reveal(&fields.title(), Reveal::EveryCharacterOfLine);
         let detail = reveal(&fields.detail(), Reveal::EveryCharacter);
         ToolAction { title, detail, fields, needs, hash }
     }

@@ -56,7 +56,7 @@ pub use memories::{
     MemoryFinding, MemoryResult, MemoryView, NewMemory, SecretMatch, TextMarks, find_secret,
     is_lasting_statement, shares_itself,
 };
-pub use options::{Override, Reload, WorkspaceOptions};
+pub use options::{Override, Reload, WorkspaceOptions, folder_hash};
 pub use problem::{ProblemEffect, Severity, WorkspaceProblem};
 pub use snapshot::{SkipReason, SkippedItem, WorkspaceSnapshot};
 pub use sub_agent::{SubAgent, SubAgentConfig};

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use recto_context::{IncludeMode, ItemKind, Priority, Tokens};
+use recto_context::{ContentHash, ContentSource, IncludeMode, ItemKind, Priority, Skill, Tokens};
 
 /// Where an agent's files are and how they are read.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +19,9 @@ pub struct WorkspaceOptions {
     pub skills_directory: PathBuf,
     /// More folders of skills, searched last; later ones overwrite earlier ones.
     pub extra_skill_dirs: Vec<PathBuf>,
+    /// The folders that the names of skills belong to, each as the hash of its path. Of two skills
+    /// of a name that lie beside each other it is there; where neither is, the first has it.
+    pub skill_owners: BTreeMap<String, ContentHash>,
     /// Names of skills to leave out.
     pub disabled_skills: BTreeSet<String>,
     /// Settings that win over what the items' own files say. A skill's tool is
@@ -41,6 +44,18 @@ impl WorkspaceOptions {
     pub(crate) fn overrides(&self, kind: ItemKind, name: &str) -> Override {
         self.overrides.get(&(kind, name.to_owned())).copied().unwrap_or_default()
     }
+
+    /// Whether the name of a skill is known to belong to its folder.
+    pub(crate) fn owns_name(&self, skill: &Skill) -> bool {
+        let ContentSource::File(path) = &skill.source else { return false };
+        let owner = self.skill_owners.get(&*skill.name);
+        path.parent().zip(owner).is_some_and(|(folder, owner)| folder_hash(folder) == *owner)
+    }
+}
+
+/// The hash by which the folder of a skill is known.
+pub fn folder_hash(folder: &Path) -> ContentHash {
+    ContentHash::of_bytes(folder.to_string_lossy().as_bytes())
 }
 
 /// Settings of one item that win over its own file.

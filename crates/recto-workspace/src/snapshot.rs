@@ -79,6 +79,15 @@ impl SkipReason {
 }
 
 impl WorkspaceSnapshot {
+    /// Whether two skills have one name.
+    pub fn has_rival_skills(&self) -> bool {
+        let is_rival = |skipped: &SkippedItem| {
+            skipped.item.kind == ItemKind::Skill
+                && matches!(skipped.reason, SkipReason::Overwritten { .. })
+        };
+        self.skipped.iter().any(is_rival)
+    }
+
     /// Merges what the slots hold, in their order.
     pub(crate) fn build<'a>(
         options: &WorkspaceOptions,
@@ -226,15 +235,23 @@ impl SnapshotBuilder {
         }
     }
 
-    /// A skill takes the place of an earlier one of its name.
+    /// A skill takes the place of one of its name in an earlier folder of skills. Beside another it
+    /// does only if the name is known to be its own: who can put a folder there must not take names.
     fn set_skill(
         &mut self,
         skill: &Skill,
         declared: Option<IncludeMode>,
         options: &WorkspaceOptions,
     ) {
-        let mut skill = skill.clone();
         let item = ItemId::new(ItemKind::Skill, skill.name.clone());
+        let known = self.snapshot.catalog.skills.iter().find(|other| other.name == skill.name);
+        if let Some(known) = known.filter(|known| are_beside(known, skill))
+            && !options.owns_name(skill)
+        {
+            let source = known.source.clone();
+            return self.overwrite(item, &skill.source, &source);
+        }
+        let mut skill = skill.clone();
         skill.include = self.choose_include(item, declared, skill.include, options);
         let skills = &mut self.snapshot.catalog.skills;
         match skills.iter().position(|other| other.name == skill.name) {
@@ -329,6 +346,16 @@ impl SnapshotBuilder {
             catalog.notices.extend(long_skills.map(|long| long.notice()));
         }
         self.snapshot
+    }
+}
+
+/// Whether two skills were found in the same folder of skills.
+fn are_beside(one: &Skill, other: &Skill) -> bool {
+    match (&one.source, &other.source) {
+        (ContentSource::File(one), ContentSource::File(other)) => {
+            searched_folder(ItemKind::Skill, one) == searched_folder(ItemKind::Skill, other)
+        }
+        _ => false,
     }
 }
 

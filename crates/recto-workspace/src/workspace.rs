@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::available_parallelism;
 
 use parking_lot::RwLock;
-use recto_context::{IncludeMode, ItemKind};
+use recto_context::{ContentHash, IncludeMode, ItemKind};
 use recto_fs::blocking;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
@@ -50,6 +50,18 @@ impl Workspace {
             let before = WorkspaceOptions::clone(&options);
             *options = Arc::new(WorkspaceOptions { overrides, kind_includes, ..before });
         }
+    }
+
+    /// Replaces what is known of which folder each skill's name belongs to. Says whether that is
+    /// another than before: the next catalog has it.
+    pub fn replace_skill_owners(&self, skill_owners: BTreeMap<String, ContentHash>) -> bool {
+        let mut options = self.options.write();
+        let is_new = options.skill_owners != skill_owners;
+        if is_new {
+            let before = WorkspaceOptions::clone(&options);
+            *options = Arc::new(WorkspaceOptions { skill_owners, ..before });
+        }
+        is_new
     }
 
     /// The agent's catalog as the files are now. The same `Arc` as before when

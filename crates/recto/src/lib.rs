@@ -45,6 +45,11 @@ pub fn run() -> ExitCode {
         Err(usage) if reader == ErrorReader::Program && usage.use_stderr() => {
             return refuse_usage(&usage);
         }
+        // It names what was typed, which may hold what a terminal would act on.
+        Err(usage) if usage.use_stderr() && hides_something(&usage.render().to_string()) => {
+            output::tell(&usage.render());
+            return ExitCode::from(2);
+        }
         Err(usage) => usage.exit(),
     };
     match dispatch(&cli) {
@@ -79,6 +84,11 @@ fn find_error_reader(arguments: impl Iterator<Item = OsString>) -> ErrorReader {
         true => ErrorReader::Program,
         false => ErrorReader::Person,
     }
+}
+
+/// Whether a text has characters that nobody would see.
+fn hides_something(text: &str) -> bool {
+    output::tame_lines(text) != text
 }
 
 /// Tells a program that its command line is wrong.

@@ -20,13 +20,13 @@ use jiff::Zoned;
 use recto_agent::{
     Actor, Agent, AgentMemories, AgentOptions, AgentParts, ConfiguredItem, ConfiguredItems,
     DelegationLimits, IncludeSettings, ItemSetting, ModelEntry, SearchPatience, Searcher,
-    UnknownItem, UseRecord, add_tools, find_flawed_tools, other_agents, remove_disabled,
-    remove_flawed,
+    TrustRecords, UnknownItem, UseRecord, add_tools, find_flawed_tools, other_agents,
+    remove_disabled, remove_flawed,
 };
 use recto_context::mode::{self, ModeSetting, OlderPair, ResolvedMode};
 use recto_context::{
-    Audience, Catalog, ContextLimits, IncludeMode, ItemKind, LayoutPreset, PageLayout, Priority,
-    SkillRender, Tokens, ToolCalls,
+    Audience, Catalog, ContentHash, ContextLimits, IncludeMode, ItemKind, LayoutPreset, PageLayout,
+    Priority, SkillRender, Tokens, ToolCalls,
 };
 use recto_llm::{
     ApiKey, CallOptions, ChatTemplate, ClientOptions, FeatureSupport, ModelClient, Provider,
@@ -132,7 +132,23 @@ pub(crate) fn resolve_mode(model: &ModelSettings) -> Result<ResolvedMode, mode::
 /// Reads the agent's files as they are now.
 pub(crate) fn read_workspace(settings: &Settings) -> CliResult<Arc<WorkspaceSnapshot>> {
     let workspace = Workspace::new(workspace_options(settings));
-    Ok(runtime()?.block_on(workspace.catalog()))
+    runtime()?.block_on(async {
+        let snapshot = workspace.catalog().await;
+        if !snapshot.has_rival_skills() {
+            return Ok(snapshot);
+        }
+        workspace.replace_skill_owners(skill_owners(settings).await);
+        Ok(workspace.catalog().await)
+    })
+}
+
+/// The folders that the names of skills belong to, as far as the store can be read: whoever needs
+/// more of it says why not.
+async fn skill_owners(settings: &Settings) -> BTreeMap<String, ContentHash> {
+    let store = has_store(settings).then(|| readable_store(settings));
+    let Some(Ok(store)) = store else { return BTreeMap::new() };
+    let known = store.trusted(&settings.agent.name).await.unwrap_or_default();
+    TrustRecords::new(known).name_owners()
 }
 
 /// The catalog of all that the agent can use: its files, the tools that Recto brings along, and
@@ -182,6 +198,7 @@ fn workspace_options(settings: &Settings) -> WorkspaceOptions {
         project: settings.project.clone(),
         skills_directory: settings.skills.directory.clone(),
         extra_skill_dirs: settings.skills.extra_dirs.clone(),
+        skill_owners: BTreeMap::new(),
         disabled_skills: settings.skills.disabled.iter().cloned().collect(),
         overrides: overrides(&settings.items),
         kind_includes: kind_includes(settings),

@@ -1,5 +1,5 @@
-//! Cuts the tools of MCP servers where they take the room of all else: no server can make every
-//! turn fail by having too many.
+//! Cuts the tools of MCP servers where they take the room of all else: neither one server nor
+//! several can make every turn fail, or leave it without a past, by having too many.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,27 +13,28 @@ use crate::layer::Layer;
 use crate::plan::Plan;
 use crate::tokens::Tokens;
 
-/// The share of the window that the tools of one server may have before others make way.
+/// The share of the window that the tools of all servers may have before others make way.
 const CROWDING: u32 = 4;
 
-/// Tools of a server leave that takes more than its share, until it has no more than that: the
-/// history needs room as well.
+/// Tools of servers leave until all of them together have no more than their share: the history
+/// needs room as well.
 pub(super) fn cut_crowding_tools(plan: &mut Plan<'_>, _over: Tokens) -> bool {
     let share = Tokens::new(plan.inputs.window.tokens.get() / CROWDING);
-    cut_tools(plan, share, Tokens::new(u32::MAX))
+    let all: Tokens = costs(plan).into_values().sum();
+    cut_tools(plan, all - share)
 }
 
-/// Tools of servers leave, of the server first whose tools take most.
+/// Tools of servers leave, as many as there is no room for.
 pub(super) fn cut_server_tools(plan: &mut Plan<'_>, _over: Tokens) -> bool {
     let missing = missing_room(plan);
-    cut_tools(plan, Tokens::ZERO, missing)
+    cut_tools(plan, missing)
 }
 
-/// Takes tools of servers away until so much is free, or no server has more than `share`.
-fn cut_tools(plan: &mut Plan<'_>, share: Tokens, missing: Tokens) -> bool {
+/// Takes tools of servers away until so much is free, of the server first whose tools take most.
+fn cut_tools(plan: &mut Plan<'_>, missing: Tokens) -> bool {
     let mut freed = Tokens::ZERO;
     while freed < missing {
-        let Some(server) = largest_server(plan, share) else { break };
+        let Some(server) = largest_server(plan) else { break };
         let Some(at) = least_wanted(plan, &server) else { break };
         let tool = plan.tools.remove(at);
         let tokens = cost(plan, &tool);
@@ -54,16 +55,21 @@ fn missing_room(plan: &Plan<'_>) -> Tokens {
     (budget.used + tools + limits.margin + Tokens::new(1)) - room
 }
 
-/// The server whose tools take most, if that is more than `share`.
-fn largest_server(plan: &Plan<'_>, share: Tokens) -> Option<Arc<str>> {
+/// The server whose tools take most.
+fn largest_server(plan: &Plan<'_>) -> Option<Arc<str>> {
+    let largest = costs(plan).into_iter().max_by_key(|(_, tokens)| *tokens)?;
+    Some(largest.0.clone())
+}
+
+/// What the tools of each server take.
+fn costs<'p>(plan: &'p Plan<'_>) -> BTreeMap<&'p Arc<str>, Tokens> {
     let mut servers: BTreeMap<&Arc<str>, Tokens> = BTreeMap::new();
     for tool in &plan.tools {
         if let ContentSource::Server(server) = &tool.spec.source {
             *servers.entry(server).or_default() += cost(plan, tool);
         }
     }
-    let largest = servers.into_iter().max_by_key(|(_, tokens)| *tokens)?;
-    (largest.1 > share).then(|| largest.0.clone())
+    servers
 }
 
 /// The tool of a server that fits the message least. One that a person chose goes last; of

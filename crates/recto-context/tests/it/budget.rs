@@ -101,6 +101,40 @@ fn a_server_with_very_many_tools_fails_no_turn() {
     }
 }
 
+#[test]
+fn servers_with_many_tools_together_leave_room_for_the_rest() {
+    let of_server = |server: usize, name: usize| ToolSpec {
+        source: ContentSource::Server(format!("s{server}").into()),
+        ..tool(Some(&format!("s{server}")), &format!("t{name:03}"))
+    };
+    let history = talk("user: The code is 4711. / model: I keep it in mind.");
+    // More than the window holds, and all numbers around those with which the rest fits without the history.
+    for each in [100].into_iter().chain(8..32) {
+        let mut catalog = catalog();
+        catalog.memories = vec![memory("MEMORY.md:1", None, "The key is under the mat.")];
+        catalog.skills = vec![skill("notes", Some("Keeps."), &"word ".repeat(150), &[])];
+        catalog.tools.extend((0..8).flat_map(|s| (0..each).map(move |t| of_server(s, t))));
+        let session = catalog.session_at_start();
+        let inputs = AssemblyInputs::new(&catalog, "now").session(&session).history(&history);
+        let request = inputs.window(window(8_192)).assemble().unwrap();
+        fits(&request);
+        let page = page(&request);
+        assert!(page.contains("4711") && page.contains("under the mat"), "{each}: {page}");
+        assert!(request.layer(Layer::Skills).any(|part| part.text().starts_with("word")));
+        let drops = drops(&request);
+        for server in 0..8 {
+            let own = |tool: &&recto_context::OfferedTool| {
+                tool.spec.id.server.as_deref() == Some(&*format!("s{server}"))
+            };
+            let offered = request.tools.iter().filter(own).count();
+            let words = format!("MCP server `s{server}`)");
+            let cut = drops.iter().filter(|line| line.contains(&words)).count();
+            assert_eq!(offered + cut, each, "{drops:?}");
+            assert!(offered > 0);
+        }
+    }
+}
+
 /// Promise: `core-fits-or-fails`
 /// Promise: `nothing-cut-silently`
 #[test]

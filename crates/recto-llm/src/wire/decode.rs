@@ -33,6 +33,9 @@ const MOST_CALLS: usize = 128;
 /// The most bytes of a call: its arguments, with its name and id.
 const LARGEST_CALL: usize = 2 * 1024 * 1024;
 
+/// The most bytes of all calls of a reply.
+const MOST_CALL_BYTES: usize = 8 * 1024 * 1024;
+
 /// A piece of a reply: of its text, or of what the model thinks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the variants say it")]
@@ -275,6 +278,17 @@ impl ReplyDecoder {
         deltas.extend(self.guard.iter_mut().flat_map(KeyGuard::rest));
     }
 
+    /// The bytes that are kept of all calls.
+    fn call_bytes(&self) -> usize {
+        match &self.decoder {
+            WireDecoder::OpenAi(decoder) => decoder.call_bytes(),
+            WireDecoder::Anthropic(decoder) => decoder.call_bytes(),
+            WireDecoder::Ollama | WireDecoder::Embedded(_) => {
+                self.reply.calls.iter().map(DecodedCall::bytes).sum()
+            }
+        }
+    }
+
     fn decode_frame(&mut self, frame: &[u8], deltas: &mut Vec<ReplyDelta>) -> Result<(), LlmError> {
         if self.is_complete() {
             return Ok(());
@@ -293,7 +307,9 @@ impl ReplyDecoder {
             None => told,
         });
         self.has_begun |= read.is_ok();
-        let read = read.and_then(|()| check_limit(reply.size, MOST_TEXT, "bytes of text"));
+        let read = read
+            .and_then(|()| check_limit(self.reply.size, MOST_TEXT, "bytes of text"))
+            .and_then(|()| check_limit(self.call_bytes(), MOST_CALL_BYTES, "bytes in calls"));
         read.map_err(|problem| match problem {
             FrameProblem::Unreadable(error) => {
                 malformed(&format!("what cannot be read ({error})"), frame)

@@ -10,6 +10,7 @@
 //! which would be harmless here.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
 
 use recto_context::{Catalog, ContentSource};
@@ -159,7 +160,7 @@ fn by_path(
         return Some(denial);
     }
     // One that holds the whole workspace says nothing about a file in it.
-    let mut folders = skill_folders(catalog).map(without_links);
+    let mut folders = skill_folders(catalog).map(without_links).chain(linked_places(workspace));
     let hit = folders.any(|folder| !workspace.starts_with(&folder) && covered(&folder));
     hit.then_some(Denial::NeedsApproval)
 }
@@ -169,6 +170,33 @@ fn is_covered(protected: &ProtectedPath, path: &Path, target: &[String]) -> bool
     let mut open = protected.open.iter();
     covers(&fold_path(&without_links(&protected.path)), target)
         && !open.any(|open| path.starts_with(without_links(open)))
+}
+
+/// How far down links are looked for in the workspace's own folders: as far as memories, rules and
+/// what belongs to sub-agents lie.
+const MAX_LINK_DEPTH: usize = 3;
+
+/// The places that the workspace's own files and folders lie at where they, or entries of them, are
+/// links: what is written there is read by the name of the link.
+fn linked_places(workspace: &Path) -> Vec<PathBuf> {
+    let mut places = Vec::new();
+    for entry in fs::read_dir(workspace).into_iter().flatten().flatten() {
+        let name = fold(&entry.file_name());
+        if WHO_IT_IS.contains(&&*name) || WHAT_IT_HOLDS_TO.contains(&&*name) {
+            find_links(&entry, MAX_LINK_DEPTH, &mut places);
+        }
+    }
+    places
+}
+
+fn find_links(entry: &DirEntry, depth: usize, places: &mut Vec<PathBuf>) {
+    let Ok(kind) = entry.file_type() else { return };
+    if kind.is_symlink() {
+        places.push(without_links(&entry.path()));
+    } else if depth > 0 && kind.is_dir() {
+        let below = fs::read_dir(entry.path()).into_iter().flatten().flatten();
+        below.for_each(|entry| find_links(&entry, depth - 1, places));
+    }
 }
 
 /// Whether `target` is the guarded path, or below it, or a companion: SQLite

@@ -7,15 +7,18 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::path::{Component, Path};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::fs::{Dir, File, Metadata, OpenOptions, Permissions};
 use recto_context::{Catalog, ContentHash, ItemId, ItemKind, ToolSpec, byte_words};
 use rustix::fs::{Mode, OFlags};
 use serde_json::json;
+use similar::ChangeTag;
 
 use super::guard;
 use super::problem::{FileError, FileResult};
@@ -187,10 +190,77 @@ impl OldContent {
     }
 }
 
+/// The most lines of two texts that are compared one by one. Comparing calls itself for each part
+/// that it splits off: with many short lines that takes long, and ends at the end of a stack.
+const MOST_COMPARED_LINES: usize = 10_000;
+
+/// So long two texts are compared; what is left by then counts as replaced.
+const COMPARING_TIME: Duration = Duration::from_secs(1);
+
+/// How many lines that stay are shown around those that change.
+const LINES_AROUND: usize = 3;
+
 /// The lines that would change, with a few around them.
 fn diff(path: &str, old: &str, new: &str) -> String {
-    let diff = similar::TextDiff::from_lines(old, new);
-    diff.unified_diff().context_radius(3).header(path, path).to_string()
+    // A lone carriage return ends no line: behind one, a line could pass for a part of another.
+    let [before, after] = [old, new].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
+    let [gone, come] = changed_lines(&before, &after);
+    let is_one_sided = gone.is_empty() || come.is_empty();
+    if !is_one_sided && gone.len() + come.len() > MOST_COMPARED_LINES {
+        let count = |lines: &[&str], text: &str| {
+            format!("{} lines ({})", lines.len(), byte_words(text.len() as u64))
+        };
+        let (from, to) = (count(&before, old), count(&after, new));
+        let block = replaced_block(path, [&before, &after], [gone, come]);
+        return format!(
+            "the change is too large to be compared line by line: {from} would become {to}\n{block}"
+        );
+    }
+    let compared =
+        similar::TextDiff::configure().timeout(COMPARING_TIME).diff_slices(&before, &after);
+    let mut text = String::new();
+    for hunk in compared.unified_diff().context_radius(LINES_AROUND).iter_hunks() {
+        text += &format!("{}\n", hunk.header());
+        hunk.iter_changes().for_each(|change| push_line(&mut text, change.tag(), change.value()));
+    }
+    if text.is_empty() { text } else { diff_heading(path) + &text }
+}
+
+/// The lines of each text between those that both begin with and those that both end with.
+fn changed_lines(before: &[&str], after: &[&str]) -> [Range<usize>; 2] {
+    let head = before.iter().zip(after).take_while(|(old, new)| old == new).count();
+    let rest = before[head..].iter().rev().zip(after[head..].iter().rev());
+    let tail = rest.take_while(|(old, new)| old == new).count();
+    [head..before.len() - tail, head..after.len() - tail]
+}
+
+/// A diff that compares nothing: some lines go, and others come in their place.
+fn replaced_block(path: &str, texts: [&[&str]; 2], changed: [Range<usize>; 2]) -> String {
+    let ([before, after], [gone, come]) = (texts, changed);
+    let first = gone.start.saturating_sub(LINES_AROUND);
+    let behind = gone.end..(gone.end + LINES_AROUND).min(before.len());
+    let (old, new) = (behind.end - first, come.end + behind.len() - first);
+    let from = first + 1;
+    let mut text = diff_heading(path) + &format!("@@ -{from},{old} +{from},{new} @@\n");
+    let parts = [
+        (ChangeTag::Equal, &before[first..gone.start]),
+        (ChangeTag::Delete, &before[gone]),
+        (ChangeTag::Insert, &after[come]),
+        (ChangeTag::Equal, &before[behind]),
+    ];
+    for (tag, lines) in parts {
+        lines.iter().for_each(|line| push_line(&mut text, tag, line));
+    }
+    text
+}
+
+fn diff_heading(path: &str) -> String {
+    format!("--- {path}\n+++ {path}\n")
+}
+
+fn push_line(text: &mut String, tag: ChangeTag, line: &str) {
+    let end = if line.ends_with('\n') { "" } else { "\n\\ No newline at end of file\n" };
+    *text += &format!("{tag}{line}{end}");
 }
 
 /// What the model is told of a file that was written.

@@ -221,6 +221,26 @@ fn people_are_told_that_a_value_is_still_to_come() {
     assert!(lines[2].ends_with("is resolved by the command above when it runs"), "{detail}");
 }
 
+/// Promise: `trust-follows-content`
+#[tokio::test]
+async fn what_changed_while_a_value_was_resolved_does_not_run() {
+    let here = "here=$(dirname \"$0\"); echo ran >> \"$here/runs\"; echo a.txt";
+    let resolve = json!({"binary": "echo", "args": ["$param"]});
+    let args = json!([{"param": "to", "resolveCommand": resolve}]);
+    let place = Place::new(here);
+    place.declare(&json!({}), &args);
+    assert_eq!(place.run("a.txt", Consent::ToTool).await, "ok: a.txt");
+    let runs = |place: &Place| fs::read_to_string(place.path("runs")).unwrap().lines().count();
+    assert_eq!(runs(&place), 2);
+    let place = Place::new(&format!(
+        "{here}; mkdir -p \"$here/skill/scripts\"; echo >\"$here/skill/scripts/x\""
+    ));
+    place.declare(&json!({}), &args);
+    let refused = place.run("a.txt", Consent::ToTool).await;
+    assert!(refused.contains("is not the one that was approved"), "{refused}");
+    assert_eq!(runs(&place), 1);
+}
+
 #[test]
 fn names_that_are_no_text_can_be_shown() {
     let place = Place::new("");

@@ -256,14 +256,25 @@ fn is_own(entry: &DirEntry) -> bool {
     entry.file_type().is_ok_and(|kind| kind.is_file() || kind.is_dir())
 }
 
+/// The most links to nothing that are followed behind each other.
+const MAX_LINKS: usize = 40;
+
 /// The path with its links resolved, as far as it is there.
 pub(crate) fn without_links(path: &Path) -> PathBuf {
+    follow_links(path, MAX_LINKS)
+}
+
+/// Links that lead to nothing are followed as well: who writes there makes what they lead to.
+fn follow_links(path: &Path, left: usize) -> PathBuf {
     if let Ok(real) = fs::canonicalize(path) {
         return real;
     }
-    match path.parent().zip(path.file_name()) {
-        Some((above, name)) => without_links(above).join(name),
-        None => path.to_owned(),
+    let Some((above, name)) = path.parent().zip(path.file_name()) else { return path.to_owned() };
+    let above = follow_links(above, left);
+    let place = above.join(name);
+    match fs::read_link(&place) {
+        Ok(target) if left > 0 => follow_links(&above.join(target), left - 1),
+        _ => place,
     }
 }
 

@@ -19,7 +19,7 @@ const MAX_PATTERN_TEXT: usize = 2 * 1024;
 
 /// What a pattern may take when it is compiled, in bytes, each with the steps that it then costs to
 /// match it against a few bytes of text: at worst, each of its states is looked at for each byte.
-const PATTERN_SIZES: [(usize, u64); 3] = [(16 * 1024, 1), (64 * 1024, 4), (512 * 1024, 32)];
+const PATTERN_SIZES: [(usize, u64); 3] = [(16 * 1024, 4), (64 * 1024, 32), (512 * 1024, 512)];
 
 /// What an engine may keep of a pattern to match it faster, in bytes.
 const MAX_CACHE: usize = 512 * 1024;

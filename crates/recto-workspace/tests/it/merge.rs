@@ -1,9 +1,9 @@
 //! What is read, from where, in which order, and what wins.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use expect_test::expect;
-use recto_context::{IncludeMode, ItemId, ItemKind, Priority, Tokens};
+use recto_context::{ContentSource, IncludeMode, ItemId, ItemKind, Priority, Tokens};
 use recto_workspace::{IncludeSource, Override, Workspace, WorkspaceOptions, WorkspaceSnapshot};
 
 use crate::{WorkspaceHome, tree};
@@ -125,7 +125,7 @@ async fn what_a_project_brings_comes_last_and_wins() {
 }
 
 #[tokio::test]
-async fn two_of_one_name_in_one_folder_are_a_warning_and_the_later_wins() {
+async fn two_of_one_name_in_one_folder_are_a_warning_and_one_wins() {
     let home = WorkspaceHome::with(&[
         ("workspace/skills/one/SKILL.md", "---\nname: same\ndescription: d\n---\nfirst"),
         ("workspace/skills/two/SKILL.md", "---\nname: same\ndescription: d\n---\nsecond"),
@@ -134,16 +134,46 @@ async fn two_of_one_name_in_one_folder_are_a_warning_and_the_later_wins() {
         ("workspace/references/tone.md", "another kind"),
     ]);
     expect![[r#"
-        skill same always: "second"
+        skill same always: "first"
         rule tone 500 manual: "second"
         reference tone 500 manual: "another kind"
         Warning, Used: workspace/skills/one/SKILL.md:2: the name `same` differs from its folder `one`
         Warning, Used: workspace/skills/two/SKILL.md:2: the name `same` differs from its folder `two`
-        Warning, LeftOut: workspace/skills/one/SKILL.md: workspace/skills/two/SKILL.md has the same name, `same`, and wins
+        Warning, LeftOut: workspace/skills/two/SKILL.md: workspace/skills/one/SKILL.md has the same name, `same`, and wins
         Warning, LeftOut: workspace/rules/tone.md: workspace/rules/tone.mdc has the same name, `tone`, and wins
-        skipped skill same of workspace/skills/one/SKILL.md: overwritten by workspace/skills/two/SKILL.md
+        skipped skill same of workspace/skills/two/SKILL.md: overwritten by workspace/skills/one/SKILL.md
         skipped rule tone of workspace/rules/tone.md: overwritten by workspace/rules/tone.mdc
     "#]].assert_eq(&home.show(&*home.read().await));
+}
+
+/// Promise: `trust-follows-content`
+#[tokio::test]
+async fn the_name_of_a_skill_stays_with_the_one_that_it_belongs_to() {
+    let skill = |body: &str| format!("---\nname: notes\ndescription: d\n---\n{body}");
+    let [first, own, last] = ["first", "own", "last"].map(skill);
+    let tools = r#"{"tools": [{"name": "add", "description": "d"}]}"#;
+    let home = WorkspaceHome::with(&[
+        ("workspace/skills/aaa/SKILL.md", &first),
+        ("workspace/skills/notes/SKILL.md", &own),
+        ("workspace/skills/notes/tools.json", tools),
+        ("workspace/skills/zzz/SKILL.md", &last),
+        ("workspace/skills/zzz/tools.json", tools),
+    ]);
+    let workspace = Workspace::new(home.options());
+    let snapshot = workspace.catalog().await;
+    assert!(snapshot.has_rival_skills());
+    assert_eq!(snapshot.catalog.skills[0].body.as_str(), "first");
+    let owner = recto_workspace::folder_hash(&home.path("workspace/skills/notes"));
+    let owners = BTreeMap::from([("notes".to_owned(), owner)]);
+    assert!(workspace.replace_skill_owners(owners.clone()));
+    assert!(!workspace.replace_skill_owners(owners));
+    let snapshot = workspace.catalog().await;
+    let [skill] = &snapshot.catalog.skills[..] else { panic!("not one skill") };
+    assert_eq!((skill.body.as_str(), skill.tools.len()), ("own", 1));
+    assert_eq!(
+        skill.tools[0].source,
+        ContentSource::file(home.path("workspace/skills/notes/tools.json"))
+    );
 }
 
 #[tokio::test]

@@ -425,7 +425,8 @@ fn shown_lines(message: &Message) -> Vec<String> {
         ContentPart::Opaque(_) => None,
     });
     let calls = message.calls().iter();
-    let calls = calls.map(|call| format!("[calls {} {}]", call.name, call.arguments.as_str()));
+    let calls =
+        calls.map(|call| format!("[calls {} {}]", tame(&call.name), call.arguments.as_str()));
     notes.into_iter().chain(parts).chain(calls).collect()
 }
 

@@ -90,7 +90,8 @@ impl PageCanvas {
                 }
             }
             for call in &message.calls {
-                self.line(NO_TEXT, &format!("calls {} {}", call.name, call.arguments.as_str()));
+                let called = format!("calls {} {}", tame(&call.name), call.arguments.as_str());
+                self.line(NO_TEXT, &called);
             }
         }
     }

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use recto_context::{Reveal, reveal};
 use reedline::{Completer, Span, Suggestion};
 
 /// What a message says in front of the path of a file that comes along.
@@ -50,8 +51,15 @@ struct WordCompletions {
 }
 
 impl CompletionWords {
-    /// What a line can go on with, of which this much was typed.
+    /// What a line can go on with, of which this much was typed. It is drawn, and becomes what was
+    /// typed: what would not be seen there, or act on the terminal, is not offered.
     fn complete(&self, typed: &str) -> WordCompletions {
+        let mut found = self.find(typed);
+        found.texts.retain(|text| is_typable(text));
+        found
+    }
+
+    fn find(&self, typed: &str) -> WordCompletions {
         let word = typed.rfind(char::is_whitespace).map_or(0, |at| at + 1);
         match &typed[word..] {
             path if path.starts_with(FILE_MENTION) => {
@@ -89,6 +97,11 @@ impl CompletionWords {
     fn has_arguments(&self, name: &str) -> bool {
         self.commands.iter().any(|command| command.name == name && !command.arguments.is_empty())
     }
+}
+
+/// Whether a person could type a text, and sees all of it in their line.
+fn is_typable(text: &str) -> bool {
+    !text.contains(['\n', '\t']) && reveal(text, Reveal::Lines) == text
 }
 
 /// Those that begin with what was typed, in capitals or not, each once.
@@ -226,6 +239,26 @@ mod tests {
         assert_eq!(found("~/.h"), expected(&["~/.hidden"]));
         assert_eq!(found("~/").len(), 4);
         assert!(found("~/none/x").is_empty());
+    }
+
+    #[test]
+    fn what_would_act_on_the_terminal_is_not_offered() {
+        let tricks =
+            ["a\u{1b}]52;c;eA==\u{7}", "a\u{9b}2J", "a\u{202e}b", "a\u{e0041}", "a\nb", "a\tb"];
+        let folder = tempfile::tempdir().unwrap();
+        for name in tricks.iter().chain(&["größe.txt", "👨\u{200d}👩.txt"]) {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let typed = format!("see {FILE_MENTION}{}/", folder.path().to_str().unwrap());
+        let found = words().complete(&typed).texts;
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found.iter().all(|path| path.ends_with(".txt")), "{found:?}");
+        // Nor are items and skills of such names.
+        let mut words = words();
+        words.commands[0].arguments.extend(tricks.map(str::to_owned));
+        words.mentions.extend(tricks.map(|name| format!("@skill:{name}")));
+        assert!(words.complete("/add a").texts.is_empty());
+        assert!(words.complete("@skill:").texts.is_empty());
     }
 
     #[test]

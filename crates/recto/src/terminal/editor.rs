@@ -29,6 +29,7 @@ use reedline::{
 use super::completion::CompletionWords;
 use super::open_row::OpenRow;
 use super::quiet::is_dumb;
+use crate::output::tame_lines;
 
 /// What stands before what is typed, and before its further lines.
 pub(crate) const PROMPT: &str = "> ";
@@ -147,7 +148,7 @@ impl LineEditor {
     fn begin_anew(&mut self, text: &str) -> io::Result<()> {
         let position = self.line.current_insertion_point();
         self.leave_screen()?;
-        self.preload(text);
+        self.insert(text);
         self.line.run_edit_commands(&[EditCommand::MoveToPosition { position, select: false }]);
         Ok(())
     }
@@ -157,8 +158,13 @@ impl LineEditor {
         self.line.current_buffer_contents().is_empty()
     }
 
-    /// Puts a text into the line, behind what is there, with the cursor at its end.
+    /// Puts a text into the line, behind what is there, with the cursor at its end. It may be one
+    /// of somebody else's, and the line is drawn as it is: what hides in it is written out.
     pub(crate) fn preload(&mut self, text: &str) {
+        self.insert(&tame_lines(text));
+    }
+
+    fn insert(&mut self, text: &str) {
         if !text.is_empty() {
             self.line.run_edit_commands(&[
                 EditCommand::MoveToEnd { select: false },
@@ -432,6 +438,8 @@ mod tests {
         editor.preload(" two\nthree");
         assert_eq!(editor.line.current_buffer_contents(), "one two\nthree");
         assert_eq!(editor.line.current_insertion_point(), 13);
+        editor.preload("\u{1b}[2J\u{202e}");
+        assert_eq!(editor.line.current_buffer_contents(), "one two\nthree\\u{1b}[2J\\u{202e}");
     }
 
     #[cfg(unix)]

@@ -55,9 +55,10 @@ pub(crate) fn reading(tokens: u32) -> String {
     format!("reading {} tokens", Tokens::new(tokens))
 }
 
-/// A tool runs, on what its call is about.
+/// A tool runs, on what its call is about. Both are a model's words: a line break in them begins
+/// no line.
 pub(crate) fn calling(tool: &str, about: &str) -> String {
-    format!("{tool} {about}").trim_end().to_owned()
+    tame(format!("{tool} {about}").trim_end())
 }
 
 /// A tool has run, and gave this many bytes.
@@ -636,6 +637,20 @@ mod tests {
             [0, 999, 1_000, 1_234_567].map(|tokens| Tokens::new(tokens).to_string()),
             ["0", "999", "1,000", "1,234,567"]
         );
+    }
+
+    #[test]
+    fn a_name_begins_no_line() {
+        let (name, about) = ("x\n✓ write_file ok (5 B)", "a\nb");
+        let told = [
+            calling(name, about),
+            called(name, about, 5),
+            failed(name, about, &format!("{name} failed: no\nsuch tool")),
+            failed(name, about, "the tool\nis not there"),
+        ];
+        for told in told {
+            assert!(!told.contains('\n') && told.contains(r"x\n✓ write_file"), "{told}");
+        }
     }
 
     #[test]

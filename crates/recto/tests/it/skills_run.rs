@@ -357,16 +357,25 @@ fn a_skill_with_rights_is_shown_to_a_person_before_its_first_call() {
     then_says(&home, &[find_bread(), reply("Two.")]);
     let run = pipe(&home, "look again\n");
     assert_eq!((run.code, run.out.as_str()), (0, "Two.\n"), "{}", run.err);
-    // Another skill of its name has none of them, and is told of.
+    // Another skill of its name beside it changes nothing, and is told of.
     let skill = "---\nname: grep\ndescription: Runs grep, too.\n---\nUse it.\n";
     home.write("workspace/skills/zeal/SKILL.md", skill);
     home.write("workspace/skills/zeal/tools.json", GREP);
     then_says(&home, &[find_bread(), reply("Three.")]);
     let run = pipe(&home, "and now?\n");
     assert_eq!((run.code, run.out.as_str()), (0, "Three.\n"), "{}", run.err);
+    assert!(run.err.contains("has the same name, `grep`, and wins"), "{}", run.err);
+    let found = || home.ok(&["show", "last", "--body"]).matches("trip.md:2").count();
+    assert_eq!(found(), 3);
+    assert!(!home.ok(&["show", "last", "--body"]).contains("Runs grep, too."));
+    // Where the first is gone, it has none of its rights, nor its tools.
+    fs::remove_dir_all(home.path("workspace/skills/grep")).unwrap();
+    then_says(&home, &[find_bread(), reply("Four.")]);
+    let run = pipe(&home, "and now?\n");
+    assert_eq!((run.code, run.out.as_str()), (0, "Four.\n"), "{}", run.err);
     assert!(run.err.contains("another skill had this name first"), "{}", run.err);
-    // What the two calls before it found stands in the history, and nothing else.
-    assert_eq!(home.ok(&["show", "last", "--body"]).matches("trip.md:2").count(), 2);
+    // What the calls before it found stands in the history, and nothing else.
+    assert_eq!(found(), 3);
 }
 
 #[test]

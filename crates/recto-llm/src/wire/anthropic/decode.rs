@@ -24,6 +24,8 @@ const MOST_BLOCKS: usize = 1_024;
 pub(crate) struct AnthropicDecoder {
     blocks: Vec<ContentBlock>,
     calls: usize,
+    /// The bytes of the frames that began them.
+    begun_bytes: usize,
     usage: AnthropicUsage,
 }
 
@@ -131,6 +133,7 @@ impl AnthropicDecoder {
             self.calls += 1;
             check_call_count(self.calls)?;
             check_call_size(size)?;
+            self.begun_bytes += size;
         } else {
             reply.size += size;
         }
@@ -171,9 +174,9 @@ impl AnthropicDecoder {
         Ok(())
     }
 
-    /// The bytes of all calls so far, and one for each.
+    /// The bytes of all calls so far, with the frames that began them.
     pub(crate) fn call_bytes(&self) -> usize {
-        self.calls + self.blocks.iter().map(|block| block.input.len()).sum::<usize>()
+        self.begun_bytes + self.blocks.iter().map(|block| block.input.len()).sum::<usize>()
     }
 
     pub(crate) fn finish(self, reply: &mut DecodedReply) {

@@ -487,15 +487,36 @@ fn arguments_have_an_end() {
             fill(&json!({ "type": "input_json_delta", "partial_json": text }))
         }),
         endless(Wire::Ollama, "", |size| {
-            let call = json!({ "function": { "name": "f", "arguments": large(size) } });
+            let call = json!({ "function": { "name": "f", "arguments": large(8 * size) } });
             line(&json!({ "message": { "tool_calls": [call] } }))
         }),
         endless(Wire::Anthropic, "", |size| {
-            begin(0, &json!({ "type": "tool_use", "name": "f", "input": large(size) }))
+            begin(0, &json!({ "type": "tool_use", "name": "f", "input": large(8 * size) }))
         }),
     ];
     for error in errors {
         assert_eq!(error, LlmError::TooLarge { what: "bytes in a call", limit: LARGEST_CALL });
+    }
+}
+
+#[test]
+fn all_calls_together_have_an_end() {
+    let arguments = json!({ "x": "x".repeat(1024 * 1024) });
+    let errors = [
+        endless(Wire::OpenAi, "", |index| {
+            let function = json!({ "name": "f", "arguments": arguments.to_string() });
+            openai(&json!({ "tool_calls": [{ "index": index, "function": function }] }))
+        }),
+        endless(Wire::Anthropic, "", |index| {
+            begin(index, &json!({ "type": "tool_use", "name": "f", "input": arguments }))
+        }),
+        endless(Wire::Ollama, "", |_| {
+            let call = json!({ "function": { "name": "f", "arguments": arguments } });
+            line(&json!({ "message": { "tool_calls": [call] } }))
+        }),
+    ];
+    for error in errors {
+        assert_eq!(error, LlmError::TooLarge { what: "bytes in calls", limit: MOST_CALL_BYTES });
     }
 }
 

@@ -66,6 +66,37 @@ fn what_is_remembered_needs_approval() {
     assert_eq!(by_its_name(&home, "notes/memory/a.md"), "free");
 }
 
+/// Promise: `private-memory-stays-private`
+#[test]
+fn what_is_remembered_needs_approval_also_by_the_name_of_where_it_lies() {
+    let home = home();
+    for path in ["vault/memory/MEMORY.md", "vault/laws/a.md", "memory-of-old/a.md", "rules/b.md"] {
+        make(&home, &format!("w/{path}"));
+    }
+    for (name, target) in [
+        ("memory", "vault/memory"),
+        ("USER.md", "later/user.md"),
+        ("rules/laws", "../vault/laws"),
+        ("vault/memory/people", "../people"),
+        ("references", "."),
+    ] {
+        symlink(target, home.path().join("w").join(name)).unwrap();
+    }
+    for name in [
+        "vault/memory/MEMORY.md",
+        "vault/memory/2026-11-19.md",
+        "vault/memory",
+        "vault/people/anna.md",
+        "vault/laws/new.md",
+        "later/user.md",
+    ] {
+        assert_eq!(by_its_name(&home, name), "approval", "{name}");
+    }
+    for name in ["vault/plans.md", "vault/memoryx/a.md", "later/other.md", "memory-of-old/a.md"] {
+        assert_eq!(by_its_name(&home, name), "free", "{name}");
+    }
+}
+
 #[test]
 fn what_the_agent_may_is_never_writable() {
     let home = home();

@@ -205,3 +205,36 @@ fn what_was_written_or_is_no_file_stays() {
         assert!(fs::symlink_metadata(home.path(name)).is_ok(), "{name}");
     }
 }
+
+/// Many short lines, each one of a few, in an order of their own.
+fn scattered(lines: usize, seed: u64) -> String {
+    let step = |state: &mut u64| {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+        Some(format!("{:x}\n", (*state >> 33) % 200))
+    };
+    std::iter::repeat_n((), lines).scan(seed, |state, ()| step(state)).collect()
+}
+
+#[test]
+fn a_change_of_many_lines_is_shown_without_being_compared() {
+    let text = |mark, lines, seed| format!("head\n{mark}\n{}{mark}\ntail", scattered(lines, seed));
+    let (old, new) = (text("old", 330_000, 1), text("new", 340_000, 2));
+    let shown = diff("a", &old, &new);
+    let words = shown.lines().next().unwrap();
+    assert!(words.contains("too large to be compared line by line: 330004 lines ("), "{words}");
+    assert!(words.contains("would become 340004 lines ("), "{words}");
+    // All of it can be read, as lines that go and lines that come.
+    let count = |mark: char| shown.lines().filter(|line| line.starts_with(mark)).count();
+    assert_eq!((count('-') - 1, count('+') - 1), (330_002, 340_002));
+    assert!(shown.contains("@@ -1,330004 +1,340004 @@\n head\n-old\n"), "{}", &shown[..300]);
+    assert!(shown.ends_with("\n tail\n\\ No newline at end of file\n"));
+    // What only comes is no comparison, and what stays is none either.
+    assert!(diff("a", "", &new).starts_with("--- a"));
+    assert!(diff("a", &old, &format!("{old}\nmore\n")).lines().count() < 20);
+}
+
+#[test]
+fn a_carriage_return_ends_no_line_of_a_diff() {
+    let shown = diff("a", "x\nold\n", "x\nover\rwritten\n");
+    assert!(shown.ends_with("\n x\n-old\n+over\rwritten\n"), "{shown:?}");
+}

@@ -362,7 +362,7 @@ impl TerminalPrinter {
             }
         }
         if !finished.calls.is_empty() {
-            let names: Vec<&str> = finished.calls.iter().map(|call| &*call.name).collect();
+            let names: Vec<String> = finished.calls.iter().map(|call| tame(&call.name)).collect();
             tell(&format_args!("the client is to run: {}", names.join(", ")));
         }
         if self.styled != OutputStyle::No {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use recto_context::Skill;
+use recto_context::{ContentSource, FileNotice, Skill};
 use recto_tools::check_declaration;
 use recto_workspace::{Severity, SkipReason};
 
@@ -20,6 +20,7 @@ pub(super) fn run(view: &ItemView, as_json: bool) -> CliResult<ExitCode> {
     let declaring = skills::declaring(&view.settings, &view.catalog);
     let declaring = setup::runtime()?.block_on(declaring)?;
     problems.extend(skills_that_are_off(view, &declaring));
+    problems.extend(renamed_tools(view, &declaring));
     let verdict = in_use(view, count_offered(view, &declaring), problems.len());
     CheckReport::new(problems, verdict).print(as_json)
 }
@@ -71,6 +72,16 @@ fn skills_that_are_off(view: &ItemView, declaring: &[DeclaringSkill]) -> Vec<Che
         CheckProblem::of_declaration(Severity::Warning, &file, None, &why)
     };
     changed.chain(lacking).map(off).collect()
+}
+
+/// Tools that models call by another name than their own, because a trusted skill's has that.
+fn renamed_tools(view: &ItemView, declaring: &[DeclaringSkill]) -> Vec<CheckProblem> {
+    let (_, renamed) = skills::name_tools(&view.catalog, declaring);
+    let problem = |notice: &FileNotice| {
+        let ContentSource::File(file) = &notice.source else { return None };
+        Some(CheckProblem::of_declaration(Severity::Warning, file, None, &notice.problem))
+    };
+    renamed.iter().filter_map(problem).collect()
 }
 
 /// Every tools.json of a skill that is in use.

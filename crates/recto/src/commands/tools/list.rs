@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use recto_agent::{FlawedTool, ListedItem};
-use recto_context::{ItemId, ToolSpec};
+use recto_context::{Catalog, FileNotice, ItemId, ToolSpec};
 use recto_tools::{CallContext, Toolbox, guards};
 use serde_json::{Value, json};
 
@@ -27,11 +27,12 @@ pub(super) fn run(home: &RectoHome, view: &ItemView, as_json: bool) -> CliResult
     });
     let declaring = declaring?;
     let tools = setup::toolbox(home, &view.settings);
-    let rows = rows(view, &tools, &declaring);
+    let (catalog, renamed) = skills::name_tools(&view.catalog, &declaring);
+    let rows = rows(view, &catalog, &tools, &declaring);
     print_as(
         as_json,
         || list_json("tools", rows.iter().map(|row| row.json(&view.settings, &usage))),
-        || drawn(&rows, &usage, &declaring, &view.settings),
+        || drawn(&rows, &usage, &declaring, &renamed, &view.settings),
     )?;
     tell_of_check(view);
     Ok(())
@@ -50,12 +51,13 @@ struct ToolListRow<'a> {
 
 fn rows<'a>(
     view: &'a ItemView,
+    catalog: &'a Catalog,
     tools: &Toolbox,
     declaring: &'a [DeclaringSkill],
 ) -> Vec<ToolListRow<'a>> {
-    let specs: Vec<&ToolSpec> = view.catalog.all_tools().collect();
+    let specs: Vec<&ToolSpec> = catalog.all_tools().collect();
     let context = CallContext {
-        catalog: Arc::new(view.catalog.clone()),
+        catalog: Arc::new(catalog.clone()),
         trusted: Arc::new(skills::trusted(declaring)),
         ..CallContext::default()
     };
@@ -104,6 +106,7 @@ fn drawn(
     rows: &[ToolListRow<'_>],
     usage: &UsageTable,
     declaring: &[DeclaringSkill],
+    renamed: &[FileNotice],
     settings: &Settings,
 ) -> String {
     let mut table = TextTable::new([
@@ -139,6 +142,9 @@ fn drawn(
     }
     for flawed in rows.iter().filter_map(|row| row.flawed) {
         let _ = writeln!(page, "warning: {}", tame(&flawed.notice().problem));
+    }
+    for notice in renamed {
+        let _ = writeln!(page, "warning: {}", tame(&notice.problem));
     }
     for skill in declaring {
         let _ = writeln!(page, "skill {}: {}", tame(&skill.name), granted(skill, settings));

@@ -9,8 +9,10 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use recto_agent::{SkillIdentity, SkillOrigin, SkillStanding, TrustRecords, TrustRows};
-use recto_context::{Catalog, ContentSource, Skill};
+use recto_agent::{
+    SkillIdentity, SkillOrigin, SkillStanding, TrustRecords, TrustRows, keep_names_of_looked_at,
+};
+use recto_context::{Catalog, ContentSource, FileNotice, Skill};
 use recto_store::Moment;
 use recto_tools::{ToolPermission, TrustedSkills, trust_hash};
 use serde_json::Value;
@@ -142,6 +144,19 @@ pub(in crate::commands) fn trusted(declaring: &[DeclaringSkill]) -> TrustedSkill
         SkillTrust::Unreadable(_) => None,
     };
     declaring.iter().filter_map(trusted).collect()
+}
+
+/// The catalog as a turn has it, in which the names of tools are those of skills that a person has
+/// looked at; and the notices of tools that gave way.
+pub(in crate::commands) fn name_tools(
+    catalog: &Catalog,
+    declaring: &[DeclaringSkill],
+) -> (Catalog, Vec<FileNotice>) {
+    let mut catalog = catalog.clone();
+    let known = catalog.notices.len();
+    keep_names_of_looked_at(&mut catalog, &trusted(declaring));
+    let notices = catalog.notices.split_off(known);
+    (catalog, notices)
 }
 
 /// What is known of skills. Looking must not make a store.
