@@ -94,7 +94,12 @@ fn refused(
     // Namespaces, which would be a way around; and a child that is not its own.
     let flags = NAMESPACES.iter().chain(&[c::CLONE_PARENT]);
     let flags = flags.map(|flag| rule([has(0, u64::from(flag.unsigned_abs()))?]));
-    rules.insert(c::SYS_clone, flags.collect::<Result<_, _>>()?);
+    let mut clones = flags.collect::<Result<Vec<_>, _>>()?;
+    // A thread with files of its own: they would be seen, and counted, at nobody.
+    let shares_files = bits(c::CLONE_THREAD | c::CLONE_FILES);
+    clones.push(rule([masked(0, shares_files, bits(c::CLONE_THREAD))?])?);
+    rules.insert(c::SYS_clone, clones);
+    rules.insert(c::SYS_close_range, vec![rule([has(2, CLOSE_RANGE_UNSHARE)?])?]);
     // All processes at once, and the limits of others.
     rules.insert(c::SYS_kill, vec![rule([is(0, MINUS_ONE)?])?]);
     rules.insert(c::SYS_prlimit64, vec![rule([is_not(0, 0)?])?]);
@@ -367,6 +372,7 @@ const ATTRIBUTES: &[c::c_long] = &[
     SYS_FILE_SETATTR,
 ];
 
+const CLOSE_RANGE_UNSHARE: u64 = 2;
 const MINUS_ONE: u64 = 0xffff_ffff;
 const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
 const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;

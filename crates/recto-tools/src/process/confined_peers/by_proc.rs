@@ -129,7 +129,7 @@ fn is_below(id: u32, ancestors: &HashSet<u32>) -> bool {
 /// All processes that have a socket open.
 fn holders(socket: u64) -> Vec<u32> {
     let holds = |id: &u32| {
-        let files = open_files(*id).unwrap_or_default();
+        let files = open_files(format!("/proc/{id}").as_ref()).unwrap_or_default();
         files.iter().any(|name| numbered(name) == Some(("socket", socket)))
     };
     process_ids().filter(holds).collect()

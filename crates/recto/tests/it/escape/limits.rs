@@ -38,6 +38,29 @@ fn memory_is_limited_for_all_processes_together() {
     assert!(!text.contains("all held") && text.contains("act failed: ended b"), "{text}");
 }
 
+/// Promise: `memory-is-counted-where-it-is-held`
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[test]
+fn memory_of_a_process_whose_first_thread_has_ended_is_counted() {
+    // The first thread ends alone, and another holds 384 MiB. Directly only one process does.
+    let exit = if cfg!(target_arch = "x86_64") { 60 } else { 93 };
+    let code = format!(
+        "use threads; use POSIX; for (1..$ARGV[0]) {{ if (!fork) {{ threads->create(sub {{ \
+         select(undef, undef, undef, 0.2); $held = 'x' x (3 << 27); sleep $ARGV[1]; \
+         POSIX::_exit(0) }})->detach; syscall({exit}, 0) }} }} 1 while wait != -1; \
+         print 'all held it';"
+    );
+    let attempt =
+        |children: &str, seconds: &str| Attempt::of(&["perl", "-e", &code, children, seconds]);
+    let control = attempt("1", "0");
+    let output = control.control(&control.place()).output().unwrap();
+    assert_eq!(both(&output.stdout, &output.stderr), "all held it", "no real attempt");
+    note_attempt();
+    let attempt = attempt("7", "5");
+    let text = attempt.run(&attempt.place());
+    assert!(!text.contains("all held") && text.contains("act failed: ended b"), "{text}");
+}
+
 /// Code that maps memory by number, from a file or from none, and says what the kernel answered.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 fn mapping(flags: &str, file: &str) -> String {
