@@ -194,10 +194,9 @@ const IS_ENDING: u64 = 0x4;
 /// The fields of `/proc/…/stat` that count.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Stat {
-    pub(super) parent: u32,
     pub(super) group: u32,
     pub(super) threads: usize,
-    pages: u64,
+    pub(super) pages: u64,
     /// Whether this thread has ended or is about to, and has let go of all it had.
     pub(super) has_ended: bool,
 }
@@ -210,13 +209,12 @@ impl Stat {
         let fields = std::str::from_utf8(line.get(end + 1..)?).ok()?;
         let mut fields = fields.split_ascii_whitespace();
         let state = fields.next()?;
-        let parent = fields.next()?.parse().ok()?;
-        let group = fields.next()?.parse().ok()?;
+        let group = fields.nth(1)?.parse().ok()?;
         let flags: u64 = fields.nth(3)?.parse().ok()?;
         let threads = fields.nth(10)?.parse().ok()?;
         let pages = fields.nth(3)?.parse().ok()?;
         let has_ended = matches!(state, "Z" | "X") || flags & IS_ENDING != 0;
-        Some(Stat { parent, group, threads, pages, has_ended })
+        Some(Stat { group, threads, pages, has_ended })
     }
 }
 
@@ -227,7 +225,7 @@ mod tests {
     #[test]
     fn a_name_does_not_confuse() {
         let line = b"42 (a) R 1 (x) S 7 41 40 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 9 0 555 1000 77 18";
-        let stat = Stat { parent: 7, group: 41, threads: 9, pages: 77, has_ended: false };
+        let stat = Stat { group: 41, threads: 9, pages: 77, has_ended: false };
         assert_eq!(Stat::parse(line), Some(stat));
         assert_eq!(Stat::parse(b"42 (a"), None);
         assert_eq!(Stat::parse(b"42 (a) S 1 2"), None);
