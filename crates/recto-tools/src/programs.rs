@@ -30,6 +30,7 @@ use crate::launch::WrittenPrograms;
 use crate::options::{
     CallLimits, Grants, NetworkAccess, ProgramOptions, SandboxPolicy, ToolOptions,
 };
+use crate::own_folder::remove_leftovers;
 use crate::policy::ToolPolicy;
 use crate::process::{Launcher, ProgramCall, ProgramOutcome, RunLimits};
 use crate::sandbox::{Bounds, FileChanges, guards};
@@ -62,6 +63,7 @@ struct ProgramHost {
 
 impl SkillPrograms {
     pub(crate) fn new(launcher: Launcher, options: &ToolOptions) -> Self {
+        remove_leftovers();
         SkillPrograms(Arc::new(ProgramHost {
             launcher,
             workspace: options.workspace.clone(),
@@ -354,7 +356,7 @@ impl ProgramRun {
     }
 
     fn call(&self, invocation: &Invocation) -> std::io::Result<(ProgramCall, CallCleanup)> {
-        let mut cleanup = CallCleanup::new()?;
+        let mut cleanup = CallCleanup::new(self.host.launcher.keeper())?;
         for path in &invocation.writes {
             cleanup.create_file(&self.host.workspace, path)?;
         }
