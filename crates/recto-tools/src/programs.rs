@@ -55,6 +55,9 @@ struct ProgramHost {
     workspace: PathBuf,
     /// What the options protect, the folders of skills included.
     protected: Vec<PathBuf>,
+    /// What tools may write beyond the workspace: one skill's program must not be another's doing,
+    /// nor a server's.
+    planted: Vec<PathBuf>,
     locks: Vec<PathBuf>,
     limits: CallLimits,
     policy: ToolPolicy,
@@ -68,6 +71,7 @@ impl SkillPrograms {
             launcher,
             workspace: options.workspace.clone(),
             protected: [&*options.protected, &options.programs.skill_folders].concat(),
+            planted: options.granted_for_writing().cloned().collect(),
             locks: options.locks.clone(),
             limits: options.limits,
             policy: options.policy.clone(),
@@ -326,13 +330,10 @@ impl ProgramRun {
         &self,
         work: impl FnOnce(&InvocationScope<'_>) -> Result<T, ToolError>,
     ) -> Result<T, ToolError> {
-        let ProgramHost { workspace, protected, options, .. } = &*self.host;
+        let ProgramHost { workspace, protected, planted, options, .. } = &*self.host;
         let root = WorkspaceRoot::open(workspace)?;
         let is_protected =
             |path: &Path| is_protected(&root, path, protected, &self.context.catalog);
-        // One skill's program must not be another's doing.
-        let planted: Vec<PathBuf> =
-            options.grants.values().flat_map(|grants| grants.write.iter().cloned()).collect();
         work(&InvocationScope {
             workspace,
             skill_folder: &self.folder,
@@ -340,7 +341,7 @@ impl ProgramRun {
             scripts: options.scripts,
             readable: &self.grants.read,
             writable: &self.grants.write,
-            planted: &planted,
+            planted,
             is_protected: &is_protected,
         })
     }
