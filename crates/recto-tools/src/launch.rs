@@ -20,6 +20,8 @@ mod enclose;
 mod join;
 mod keep;
 mod own_executable;
+#[cfg(target_os = "linux")]
+mod peer_mark;
 mod spec;
 #[cfg(target_os = "linux")]
 mod tend;
@@ -33,10 +35,12 @@ use confine::confine_process;
 #[cfg(target_os = "linux")]
 use enclose::end_like;
 #[cfg(target_os = "linux")]
-pub(crate) use enclose::{ENCLOSE, REAP, WITH_NETWORK, WITHOUT_NETWORK};
+pub(crate) use enclose::{ENCLOSE, WITH_NETWORK, WITHOUT_NETWORK};
 pub(crate) use join::{JOIN, JOINED};
 pub(crate) use keep::{KEEP, KEPT, LET_GO};
 pub use own_executable::own_executable;
+#[cfg(target_os = "linux")]
+pub(crate) use peer_mark::has_peer_mark;
 pub(crate) use spec::{KernelLimits, LaunchFailure, LaunchSpec, SystemView, WrittenPrograms};
 #[cfg(target_os = "linux")]
 pub(crate) use tend::{TEND, pass_on};

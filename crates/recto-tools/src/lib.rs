@@ -28,6 +28,7 @@ pub mod fuzzing;
 mod launch;
 mod mcp;
 mod options;
+mod own_folder;
 mod policy;
 mod process;
 mod programs;

@@ -76,15 +76,20 @@ impl ToolOptions {
         servers
     }
 
-    /// Where the programs of MCP servers are searched, and where they search themselves: not where
-    /// tools can write. They are not confined, so nothing that a tool has put there may be run.
-    pub(crate) fn server_search_path(&self) -> Option<OsString> {
-        let granted = self.programs.grants.values().flat_map(|grants| &grants.write);
+    /// What skills, and MCP servers in the sandbox, may write beyond the workspace.
+    pub(crate) fn granted_for_writing(&self) -> impl Iterator<Item = &PathBuf> {
+        let of_skills = self.programs.grants.values().flat_map(|grants| &grants.write);
         let of_servers = self.servers.iter().flat_map(|server| match &server.transport {
             ServerTransport::Stdio { sandbox: Some(sandbox), .. } => sandbox.write.as_slice(),
             _ => &[],
         });
-        let folders = [&self.workspace].into_iter().chain(granted).chain(of_servers);
+        of_skills.chain(of_servers)
+    }
+
+    /// Where the programs of MCP servers are searched, and where they search themselves: not where
+    /// tools can write. They are not confined, so nothing that a tool has put there may be run.
+    pub(crate) fn server_search_path(&self) -> Option<OsString> {
+        let folders = [&self.workspace].into_iter().chain(self.granted_for_writing());
         let writable: Vec<PathBuf> = folders.map(|path| without_links(path)).collect();
         let is_safe = |folder: &PathBuf| {
             let folder = without_links(folder);

@@ -13,6 +13,7 @@ mod confined_peers;
 mod control_groups;
 mod group;
 mod keeper;
+mod living_task;
 mod open_files;
 mod watch;
 

@@ -31,6 +31,7 @@ use crate::launch::WrittenPrograms;
 use crate::options::{
     CallLimits, Grants, NetworkAccess, ProgramOptions, ProtectedPath, SandboxPolicy, ToolOptions,
 };
+use crate::own_folder::remove_leftovers;
 use crate::policy::ToolPolicy;
 use crate::process::{Launcher, ProgramCall, ProgramOutcome, RunLimits};
 use crate::sandbox::{Bounds, FileChanges, guards};
@@ -55,6 +56,9 @@ struct ProgramHost {
     workspace: PathBuf,
     /// What the options protect, the folders of skills included.
     protected: Vec<ProtectedPath>,
+    /// What tools may write beyond the workspace: one skill's program must not be another's doing,
+    /// nor a server's.
+    planted: Vec<PathBuf>,
     locks: Vec<PathBuf>,
     limits: CallLimits,
     policy: ToolPolicy,
@@ -63,11 +67,13 @@ struct ProgramHost {
 
 impl SkillPrograms {
     pub(crate) fn new(launcher: Launcher, options: &ToolOptions) -> Self {
+        remove_leftovers();
         let folders = options.programs.skill_folders.iter().cloned().map(ProtectedPath::from);
         SkillPrograms(Arc::new(ProgramHost {
             launcher,
             workspace: options.workspace.clone(),
             protected: options.protected.iter().cloned().chain(folders).collect(),
+            planted: options.granted_for_writing().cloned().collect(),
             locks: options.locks.clone(),
             limits: options.limits,
             policy: options.policy.clone(),
@@ -335,13 +341,10 @@ impl ProgramRun {
         &self,
         work: impl FnOnce(&InvocationScope<'_>) -> Result<T, ToolError>,
     ) -> Result<T, ToolError> {
-        let ProgramHost { workspace, protected, options, .. } = &*self.host;
+        let ProgramHost { workspace, protected, planted, options, .. } = &*self.host;
         let root = WorkspaceRoot::open(workspace)?;
         let is_protected =
             |path: &Path| is_protected(&root, path, protected, &self.context.catalog);
-        // One skill's program must not be another's doing.
-        let planted: Vec<PathBuf> =
-            options.grants.values().flat_map(|grants| grants.write.iter().cloned()).collect();
         work(&InvocationScope {
             workspace,
             skill_folder: &self.folder,
@@ -349,7 +352,7 @@ impl ProgramRun {
             scripts: options.scripts,
             readable: &self.grants.read,
             writable: &self.grants.write,
-            planted: &planted,
+            planted,
             is_protected: &is_protected,
         })
     }
@@ -365,7 +368,7 @@ impl ProgramRun {
     }
 
     fn call(&self, invocation: &Invocation) -> std::io::Result<(ProgramCall, CallCleanup)> {
-        let mut cleanup = CallCleanup::new()?;
+        let mut cleanup = CallCleanup::new(self.host.launcher.keeper())?;
         for path in &invocation.writes {
             cleanup.create_file(&self.host.workspace, path)?;
         }

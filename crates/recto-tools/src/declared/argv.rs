@@ -41,7 +41,7 @@ pub(crate) struct InvocationScope<'a> {
     pub(crate) readable: &'a [PathBuf],
     /// Granted for reading and writing, beyond the workspace.
     pub(crate) writable: &'a [PathBuf],
-    /// Granted for writing to any skill: no program is taken from there.
+    /// Granted for writing to any skill or server: no program is taken from there.
     pub(crate) planted: &'a [PathBuf],
     /// Whether no tool may write what is at this absolute path without links.
     pub(crate) is_protected: &'a (dyn Fn(&Path) -> bool + Sync),

@@ -308,6 +308,8 @@ pub(crate) fn create_empty(workspace: &Path, path: &Path) -> io::Result<Option<C
     };
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
+    // As the program itself would make it: nobody else writes it, whatever the umask.
+    cap_std::fs::OpenOptionsExt::mode(&mut options, 0o644);
     match folder.open_with(name, &options) {
         Ok(_) => Ok(Some(CreatedFile { folder, name: name.to_owned() })),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),

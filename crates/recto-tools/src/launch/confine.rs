@@ -42,24 +42,33 @@ fn set_limits(limits: KernelLimits) -> rustix::io::Result<()> {
         (Resource::Nproc, limits.tasks),
         (Resource::Core, 0),
     ];
-    for (resource, wanted) in wanted {
-        // What was lower before stays so.
-        let limit = getrlimit(resource).maximum.map_or(wanted, |before| before.min(wanted));
-        setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?;
-    }
-    Ok(())
+    wanted.into_iter().try_for_each(|(resource, wanted)| lower(resource, wanted))
+}
+
+/// Lowers a limit; what was lower before stays so.
+fn lower(resource: Resource, wanted: u64) -> rustix::io::Result<()> {
+    let limit = getrlimit(resource).maximum.map_or(wanted, |before| before.min(wanted));
+    setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })
 }
 
 #[cfg(target_os = "linux")]
 mod system {
+    use rustix::process::Resource;
+
     use crate::launch::SystemView;
-    use crate::options::SandboxPolicy;
+    use crate::launch::peer_mark::leave_peer_mark;
+    use crate::options::{NetworkAccess, SandboxPolicy};
     use crate::sandbox::system_view::{self, OwnProc};
     use crate::sandbox::{KNOWS_SIGNALS, capabilities, landlock_rules, seccomp_rules};
 
-    use super::LaunchSpec;
+    use super::{LaunchSpec, lower};
+
+    /// Signals and timers that wait for a program at most. The kernel counts those of all that the
+    /// user runs, so whoever fills them up leaves none to others.
+    const WAITING_SIGNALS: u64 = 1024;
 
     pub(super) fn confine_process(spec: &LaunchSpec) -> Result<(), String> {
+        set_limits(spec)?;
         let proc = match spec.view {
             SystemView::Shared => OwnProc::Missing,
             // Before Landlock, under which nothing can be mounted.
@@ -91,6 +100,19 @@ mod system {
         match restricted || !required {
             true => Ok(()),
             false => Err("this kernel has no seccomp, which closes the network".to_owned()),
+        }
+    }
+
+    /// Sets limits that kernels other than Linux's own, which call themselves that, may not know.
+    fn set_limits(spec: &LaunchSpec) -> Result<(), String> {
+        let signals = lower(Resource::Sigpending, WAITING_SIGNALS);
+        let mark = match spec.network {
+            NetworkAccess::Granted => leave_peer_mark(),
+            NetworkAccess::Refused => Ok(()),
+        };
+        match (signals.and(mark), spec.sandbox) {
+            (Err(error), SandboxPolicy::Required) => Err(format!("can't set limits: {error}")),
+            _ => Ok(()),
         }
     }
 }

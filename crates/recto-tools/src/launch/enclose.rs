@@ -24,13 +24,14 @@ use rustix::thread::{
     set_capabilities,
 };
 
+use super::peer_mark::leave_peer_mark;
 use super::{LaunchFailure, LaunchSpec, NOT_STARTED};
 
 /// The command that makes name spaces and starts Recto in them.
 pub(crate) const ENCLOSE: &str = "__enclose";
 
 /// The first process of a name space, which clears away those that lost their parent.
-pub(crate) const REAP: &str = "__reap";
+const REAP: &str = "__reap";
 
 /// After [`ENCLOSE`], where the network is not to be seen either.
 pub(crate) const WITHOUT_NETWORK: &str = "without-network";
@@ -72,6 +73,11 @@ fn enclose(arguments: &mut ArgsOs) -> ExitCode {
 }
 
 fn start_enclosed(network: bool, arguments: &mut ArgsOs) -> io::Result<ExitStatus> {
+    if network {
+        // What stands around the program outlives it for a moment. Whether it may run without the
+        // mark is decided inside.
+        _ = leave_peer_mark();
+    }
     enter_name_spaces(network)?;
     let own = super::own_executable().ok_or(io::ErrorKind::NotFound)?;
     let mut first = Command::new(&own)

@@ -18,8 +18,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use recto_fs::create_temporary_folder;
-use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncWriteExt as _, ReadBuf};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::{AbortHandle, JoinHandle};
@@ -33,6 +31,7 @@ use crate::launch::WrittenPrograms;
 #[cfg(target_os = "linux")]
 use crate::launch::{TEND, pass_on};
 use crate::options::{Grants, SandboxPolicy, ServerSandbox, ServerTransport};
+use crate::own_folder::{DropLater, FolderOwner, OwnFolder};
 use crate::process::{
     CallGroup, ProcessGroup, ProgramCall, RunLimits, StartedProgram, is_executable, spawn_confined,
     watch_resources, watched_resources,
@@ -67,7 +66,7 @@ pub(super) struct ServerProcess {
     stderr: JoinHandle<()>,
     too_long: Arc<AtomicBool>,
     /// The folder that it was started in, where it has one of its own.
-    _folder: Option<TempDir>,
+    _folder: Option<DropLater<OwnFolder>>,
 }
 
 /// Starts the program of a server.
@@ -89,7 +88,7 @@ pub(super) async fn start_server(
     // Never where Recto happens to be, nor in the workspace: programs look around
     // there for settings, which may be commands.
     let own = match working_dir.is_none() || sandbox.is_some() {
-        true => Some(create_temporary_folder(&env::temp_dir(), "recto-mcp-").map_err(not_started)?),
+        true => Some(OwnFolder::create(FolderOwner::Server, &config.keeper).map_err(not_started)?),
         false => None,
     };
     let mut tended = None;
@@ -98,7 +97,7 @@ pub(super) async fn start_server(
             spawn_sandboxed(config, sandbox, found, own.path()).await.map_err(not_started)?
         }
         _ => {
-            let folder = working_dir.as_deref().or(own.as_ref().map(TempDir::path));
+            let folder = working_dir.as_deref().or(own.as_ref().map(OwnFolder::path));
             let (child, pipe) = spawn_free(config, &found, &path, folder).map_err(not_started)?;
             tended = pipe;
             StartedProgram { child, orders: Vec::new(), control: None }
@@ -124,8 +123,9 @@ pub(super) async fn start_server(
     let stderr = tokio::spawn(follow_stderr(stderr, tail.clone(), log, config.redact.clone()));
     let too_long = Arc::new(AtomicBool::new(false));
     let stdout = BoundedReader { inner: stdout, length: 0, too_long: too_long.clone() };
+    let folder = own.map(DropLater::new);
     let process =
-        ServerProcess { child, group, control, tended, watch, stderr, too_long, _folder: own };
+        ServerProcess { child, group, control, tended, watch, stderr, too_long, _folder: folder };
     Ok((process, stdout, stdin))
 }
 

@@ -2,11 +2,12 @@
 //!
 //! Of a connection to another machine, or to oneself by such a way, the kernel says what waits in
 //! it. Of pipes and local sockets it does not: they count with the most that they can hold, which a
-//! program can't raise (see `seccomp_rules`).
+//! program can't raise (see `seccomp_rules`). So does what is watched by `epoll`.
 
 use std::collections::HashSet;
 use std::fs;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 /// The open files of a group.
@@ -14,10 +15,12 @@ use std::sync::LazyLock;
 pub(super) struct OpenFiles {
     pipes: HashSet<u64>,
     sockets: HashSet<u64>,
+    /// What may be watched by `epoll`: all files of a process by all that watch.
+    watched: u64,
     /// Of processes that don't let themselves be looked at.
     unknown: u64,
-    /// One of the processes that have sockets: it sees the group's connections.
-    talker: Option<u32>,
+    /// The folder of one of the processes that have sockets: it sees the group's connections.
+    talker: Option<PathBuf>,
 }
 
 impl OpenFiles {
@@ -27,10 +30,13 @@ impl OpenFiles {
     /// What waits in a pipe at most: no program may make it larger.
     const PIPE: u64 = 64 * 1024;
 
-    /// Adds those of a process. Each counts once, however many processes have it open; a process
+    /// What the kernel keeps for a file that is watched.
+    const WATCHED: u64 = 192;
+
+    /// Adds those of the process with this folder in `/proc`. Each counts once, however many processes have it open; a process
     /// that does not let itself be looked at counts as if it had many.
-    pub(super) fn look_at(&mut self, id: u32) {
-        let names = match open_files(id) {
+    pub(super) fn look_at(&mut self, folder: &Path) {
+        let names = match open_files(folder) {
             Ok(names) => names,
             // It has just ended.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return,
@@ -39,12 +45,14 @@ impl OpenFiles {
                 return;
             }
         };
+        let watching = names.iter().filter(|name| *name == "anon_inode:[eventpoll]").count();
+        self.watched += (watching * names.len()) as u64;
         for name in names {
             match numbered(&name) {
                 Some(("pipe", number)) => _ = self.pipes.insert(number),
                 Some(("socket", number)) => {
                     self.sockets.insert(number);
-                    self.talker = Some(id);
+                    self.talker = Some(folder.to_owned());
                 }
                 _ => {}
             }
@@ -58,7 +66,7 @@ impl OpenFiles {
 
     /// The bytes that may wait in all of them together.
     pub(super) fn memory(&self) -> u64 {
-        let queues = self.talker.map(connection_queues).unwrap_or_default();
+        let queues = self.talker.as_deref().map(connection_queues).unwrap_or_default();
         let (mut queued, mut connections) = (0, 0);
         for queue in queues.iter().filter(|queue| self.sockets.contains(&queue.socket)) {
             queued += queue.memory();
@@ -70,7 +78,7 @@ impl OpenFiles {
             true => pipes * Self::PIPE + local * *LOCAL_SOCKET,
             false => 0,
         };
-        held + queued
+        held + queued + self.watched * Self::WATCHED
     }
 }
 
@@ -82,9 +90,10 @@ static LOCAL_SOCKET: LazyLock<u64> = LazyLock::new(|| {
     2 * buffer.max(USUAL) + 96 * 1024
 });
 
-/// What the open files of a process are: paths, or such as `pipe:[42]`.
-pub(super) fn open_files(id: u32) -> io::Result<Vec<String>> {
-    let entries = fs::read_dir(format!("/proc/{id}/fd"))?;
+/// What the open files of the process with this folder in `/proc` are: paths, or such as
+/// `pipe:[42]`.
+pub(super) fn open_files(folder: &Path) -> io::Result<Vec<String>> {
+    let entries = fs::read_dir(folder.join("fd"))?;
     let links = entries.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
     Ok(links.filter_map(|link| link.into_os_string().into_string().ok()).collect())
 }
@@ -121,9 +130,9 @@ impl ConnectionQueue {
 }
 
 /// All connections that a process sees.
-fn connection_queues(id: u32) -> Vec<ConnectionQueue> {
+fn connection_queues(folder: &Path) -> Vec<ConnectionQueue> {
     let tables = ["tcp", "tcp6", "udp", "udp6", "raw", "raw6"];
-    let tables = tables.map(|table| fs::read_to_string(format!("/proc/{id}/net/{table}")));
+    let tables = tables.map(|table| fs::read_to_string(folder.join("net").join(table)));
     let lines = tables.iter().flatten().flat_map(|table| table.lines().skip(1));
     lines.filter_map(ConnectionQueue::parse).collect()
 }
@@ -162,12 +171,32 @@ mod tests {
         use std::os::unix::net::UnixStream;
         let pairs: Vec<_> = (0..OpenFiles::FEW).map(|_| UnixStream::pair().unwrap()).collect();
         let mut files = OpenFiles::default();
-        files.look_at(std::process::id());
+        let own = Path::new("/proc/self");
+        files.look_at(own);
         let once = files.memory();
         assert!(once >= pairs.len() as u64 * 2 * *LOCAL_SOCKET, "{once}");
-        files.look_at(std::process::id());
-        files.look_at(u32::MAX);
+        files.look_at(own);
+        files.look_at(Path::new("/proc/0"));
         assert!(files.memory() < 2 * once);
+    }
+
+    /// Promise: `memory-is-counted-where-it-is-held`
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_watched_counts() {
+        let memory = |watching: usize| {
+            let folder = tempfile::tempdir().unwrap();
+            fs::create_dir(folder.path().join("fd")).unwrap();
+            for number in 0..10 {
+                let target = if number < watching { "anon_inode:[eventpoll]" } else { "/dev/null" };
+                let link = folder.path().join("fd").join(number.to_string());
+                std::os::unix::fs::symlink(target, link).unwrap();
+            }
+            let mut files = OpenFiles::default();
+            files.look_at(folder.path());
+            files.memory()
+        };
+        assert_eq!([memory(0), memory(4)], [0, 40 * OpenFiles::WATCHED]);
     }
 
     #[cfg(target_os = "linux")]
@@ -181,7 +210,7 @@ mod tests {
         let (_receiver, _) = listener.accept().unwrap();
         let waiting = || {
             let mut files = OpenFiles::default();
-            files.look_at(std::process::id());
+            files.look_at(Path::new("/proc/self"));
             files.memory()
         };
         let before = waiting();

@@ -14,6 +14,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::future::pending;
+use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,6 +23,7 @@ use rustix::process::{Pid, Signal, kill_process_group, setpriority_process};
 use tokio::sync::oneshot;
 
 use super::ProgramEnd;
+use super::living_task::{ProcessView, process_view};
 use super::open_files::OpenFiles;
 use crate::sandbox::ResourceLimits;
 
@@ -37,6 +39,10 @@ const GLANCES: Duration = Duration::from_millis(4);
 /// Before the first real look, if no glance found a reason. Most programs have
 /// ended by then.
 const FIRST: Duration = Duration::from_millis(20);
+
+/// What a process counts for that keeps itself from being looked at: more than any limit, but the
+/// one of those whose memory the kernel counts.
+const HIDDEN_MEMORY: u64 = 1 << 40;
 
 /// Between two real looks.
 const BETWEEN: Duration = Duration::from_millis(50);
@@ -143,8 +149,14 @@ fn look(group: u32, enough: usize, others: &mut HashSet<u32>) -> GroupUsage {
             Some(stat) if stat.group == group => {
                 usage.processes += 1;
                 usage.threads += stat.threads;
-                usage.memory += memory_of(id, &stat);
-                files.look_at(id);
+                match process_view(id, &stat) {
+                    ProcessView::Thread(folder) => {
+                        usage.memory += memory_of(&folder, &stat);
+                        files.look_at(&folder);
+                    }
+                    ProcessView::Hidden => usage.memory += HIDDEN_MEMORY,
+                    ProcessView::Ended => {}
+                }
                 if usage.processes > enough {
                     return usage;
                 }
@@ -158,9 +170,10 @@ fn look(group: u32, enough: usize, others: &mut HashSet<u32>) -> GroupUsage {
     usage
 }
 
-/// The bytes that a process takes: in use, in swap, and of the kernel for its page tables.
-fn memory_of(id: u32, stat: &Stat) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+/// The bytes that a process takes: in use, in swap, and of the kernel for its page tables. It is
+/// looked at in this folder; `stat` is of its first thread.
+fn memory_of(folder: &Path, stat: &Stat) -> u64 {
+    let status = fs::read_to_string(folder.join("status")).unwrap_or_default();
     let of_status = memory_in(&status);
     of_status.max(stat.pages * rustix::param::page_size() as u64)
 }
@@ -175,13 +188,17 @@ fn memory_in(status: &str) -> u64 {
     status.lines().filter_map(amount).sum::<u64>() * 1024
 }
 
+/// The flag of the kernel (`PF_EXITING`) for a thread that is about to end.
+const IS_ENDING: u64 = 0x4;
+
 /// The fields of `/proc/…/stat` that count.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Stat {
-    pub(super) parent: u32,
     pub(super) group: u32,
-    threads: usize,
-    pages: u64,
+    pub(super) threads: usize,
+    pub(super) pages: u64,
+    /// Whether this thread has ended or is about to, and has let go of all it had.
+    pub(super) has_ended: bool,
 }
 
 impl Stat {
@@ -191,11 +208,13 @@ impl Stat {
         let end = line.iter().rposition(|byte| *byte == b')')?;
         let fields = std::str::from_utf8(line.get(end + 1..)?).ok()?;
         let mut fields = fields.split_ascii_whitespace();
-        let parent = fields.nth(1)?.parse().ok()?;
-        let group = fields.next()?.parse().ok()?;
-        let threads = fields.nth(14)?.parse().ok()?;
+        let state = fields.next()?;
+        let group = fields.nth(1)?.parse().ok()?;
+        let flags: u64 = fields.nth(3)?.parse().ok()?;
+        let threads = fields.nth(10)?.parse().ok()?;
         let pages = fields.nth(3)?.parse().ok()?;
-        Some(Stat { parent, group, threads, pages })
+        let has_ended = matches!(state, "Z" | "X") || flags & IS_ENDING != 0;
+        Some(Stat { group, threads, pages, has_ended })
     }
 }
 
@@ -206,9 +225,22 @@ mod tests {
     #[test]
     fn a_name_does_not_confuse() {
         let line = b"42 (a) R 1 (x) S 7 41 40 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 9 0 555 1000 77 18";
-        assert_eq!(Stat::parse(line), Some(Stat { parent: 7, group: 41, threads: 9, pages: 77 }));
+        let stat = Stat { group: 41, threads: 9, pages: 77, has_ended: false };
+        assert_eq!(Stat::parse(line), Some(stat));
         assert_eq!(Stat::parse(b"42 (a"), None);
         assert_eq!(Stat::parse(b"42 (a) S 1 2"), None);
+    }
+
+    #[test]
+    fn a_thread_that_has_ended_or_is_about_to_is_told() {
+        let ended = |state: &str, flags: u32| {
+            let line = format!(
+                "42 (a) {state} 7 41 40 0 -1 {flags} 1 2 3 4 5 6 7 8 20 0 9 0 555 1000 0 18"
+            );
+            Stat::parse(line.as_bytes()).unwrap().has_ended
+        };
+        assert!(ended("Z", 4_194_560) && ended("X", 0) && ended("R", 4_194_564));
+        assert!(!ended("S", 4_194_560));
     }
 
     #[test]

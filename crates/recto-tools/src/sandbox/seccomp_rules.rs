@@ -45,8 +45,9 @@ pub(crate) fn restrict(
     let missing = program(missing(view), c::ENOSYS, arch)?;
     let unsupported = program(unsupported(), c::EOPNOTSUPP, arch)?;
     let pretended = program(pretended()?, SUCCESS, arch)?;
+    // The last one says that there are no filters, and so it is the last.
     let filters =
-        [Some(refused), Some(missing), Some(unsupported), Some(pretended), other_numbers(arch)];
+        [Some(refused), Some(unsupported), Some(pretended), other_numbers(arch), Some(missing)];
     for filter in filters.into_iter().flatten() {
         match apply_filter(&filter) {
             Ok(()) => {}
@@ -94,14 +95,20 @@ fn refused(
     // Namespaces, which would be a way around; and a child that is not its own.
     let flags = NAMESPACES.iter().chain(&[c::CLONE_PARENT]);
     let flags = flags.map(|flag| rule([has(0, u64::from(flag.unsigned_abs()))?]));
-    rules.insert(c::SYS_clone, flags.collect::<Result<_, _>>()?);
+    let mut clones = flags.collect::<Result<Vec<_>, _>>()?;
+    // A thread with files of its own: they would be seen, and counted, at nobody.
+    let shares_files = bits(c::CLONE_THREAD | c::CLONE_FILES);
+    clones.push(rule([masked(0, shares_files, bits(c::CLONE_THREAD))?])?);
+    rules.insert(c::SYS_clone, clones);
+    rules.insert(c::SYS_close_range, vec![rule([has(2, CLOSE_RANGE_UNSHARE)?])?]);
     // All processes at once, and the limits of others.
     rules.insert(c::SYS_kill, vec![rule([is(0, MINUS_ONE)?])?]);
     rules.insert(c::SYS_prlimit64, vec![rule([is_not(0, 0)?])?]);
-    // Keys put into a terminal's input, and flags of a file that is only read.
+    // Keys put into a terminal's input, and flags and the version of a file that is only read.
     let requests = [TIOCSTI, TIOCLINUX, FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR];
+    let requests = requests.into_iter().chain([FS_IOC_SETVERSION, EXT4_IOC_SETVERSION]);
     let requests = requests.map(|request| rule([is(1, request)?]));
-    rules.insert(c::SYS_ioctl, requests.into_iter().collect::<Result<_, _>>()?);
+    rules.insert(c::SYS_ioctl, requests.collect::<Result<_, _>>()?);
     match view {
         SystemView::Own => close_modes(&mut rules)?,
         SystemView::Shared => rules.extend(METADATA.iter().map(|call| (*call, vec![]))),
@@ -202,7 +209,8 @@ fn datagram_pairs() -> Result<Vec<SeccompRule>, BackendError> {
 fn missing(view: SystemView) -> SyscallRules {
     // `clone3` and `openat2` hide their flags and modes from the filter. A file in
     // memory counts for no limit and may be executed. Rules of Landlock are memory that
-    // no process is seen to have; this process has set its own.
+    // no process is seen to have, and so are filters; this process has set its own. The kernel
+    // counts those who wait for news of files for all that the user runs, and here nobody gets any.
     let mut calls = vec![
         c::SYS_clone3,
         c::SYS_openat2,
@@ -211,6 +219,10 @@ fn missing(view: SystemView) -> SyscallRules {
         c::SYS_landlock_create_ruleset,
         c::SYS_landlock_add_rule,
         c::SYS_landlock_restrict_self,
+        c::SYS_seccomp,
+        c::SYS_inotify_init1,
+        #[cfg(target_arch = "x86_64")]
+        c::SYS_inotify_init,
     ];
     if view == SystemView::Shared {
         // A lock on a file that can only be read would keep others from theirs. In a
@@ -226,11 +238,14 @@ fn unsupported() -> SyscallRules {
     ATTRIBUTES.iter().map(|call| (*call, vec![])).collect()
 }
 
-/// Calls that are answered as if they had been done: a mask that would let files be written by
-/// everybody. The old one stays. Programs also ask in this way what it is, and go on
-/// with one that does.
+/// Calls that are answered as if they had been done. A mask that would let files be written by
+/// everybody: the old one stays. Programs also ask in this way what it is, and go on
+/// with one that does. A filter of a program's own: `file` and `man` end without theirs, and what it
+/// would hold them back from is refused to them here.
 fn pretended() -> Result<SyscallRules, BackendError> {
-    Ok(SyscallRules::from([(c::SYS_umask, vec![rule([masked(0, OTHERS_WRITE, 0)?])?])]))
+    let mask = rule([masked(0, OTHERS_WRITE, 0)?])?;
+    let filter = rule([is(0, PR_SET_SECCOMP)?])?;
+    Ok(SyscallRules::from([(c::SYS_umask, vec![mask]), (c::SYS_prctl, vec![filter])]))
 }
 
 /// Closes the second set of numbers that calls have on x86-64, all of them.
@@ -367,9 +382,13 @@ const ATTRIBUTES: &[c::c_long] = &[
     SYS_FILE_SETATTR,
 ];
 
+const CLOSE_RANGE_UNSHARE: u64 = 2;
+const PR_SET_SECCOMP: u64 = 22;
 const MINUS_ONE: u64 = 0xffff_ffff;
 const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
 const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
+const FS_IOC_SETVERSION: u64 = 0x4008_7602;
+const EXT4_IOC_SETVERSION: u64 = 0x4008_6604;
 const TIOCSTI: u64 = 0x5412;
 const TIOCLINUX: u64 = 0x541c;
 

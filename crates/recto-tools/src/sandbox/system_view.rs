@@ -7,6 +7,7 @@
 //!
 //! This is done by a process that is inside already, before Landlock, which forbids all mounting.
 
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
@@ -128,10 +129,8 @@ fn arrange_mounts(write: &[PathBuf], hidden: &[PathBuf]) -> io::Result<OwnProc> 
 
 /// The paths that are in none of the others.
 fn outermost(paths: &[PathBuf]) -> Vec<&PathBuf> {
-    let is_inside = |path: &Path| {
-        let mut above = path.ancestors().skip(1);
-        above.any(|above| paths.iter().any(|other| other == above))
-    };
+    let all: HashSet<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    let is_inside = |path: &Path| path.ancestors().skip(1).any(|above| all.contains(above));
     paths.iter().filter(|path| !is_inside(path)).collect()
 }
 

@@ -14,6 +14,16 @@ const TAKE_DOUBLE_DASH: &str = "
     sha256sum sha512sum sort split stat tac tail tee touch tree uniq wc
 ";
 
+/// Programs that put the words of a file in the place of an argument `@FILE`, wherever it stands;
+/// also with a version behind and a system in front, such as `x86_64-linux-gnu-gcc-14`.
+const READ_ARGUMENT_FILES: &str = "
+    7z 7za 7zz addr2line ar as c c++ c++filt cc clang clang++ clang-cl clang-format clang-tidy convert
+    cpp csc dlltool elfedit emcc flang g++ gcc gcc-ar gcc-nm gcc-ranlib gccgo gdc ghc gfortran gnatmake
+    gprof gs jar jarsigner java javac javadoc javap jdeps jlink jmod jpackage kotlinc ld ld.bfd ld.gold
+    ld.lld ld.mold lld lto-dump magick mold mypy nm objcopy objdump opt llc protoc pytest qpdf ranlib
+    readelf rustc rustdoc scalac size strings strip swiftc tclsh wasm-ld windmc windres
+";
+
 /// An element of the command line.
 #[derive(Debug, Clone)]
 pub(super) struct ArgvPiece {
@@ -73,6 +83,13 @@ pub(super) fn command_line(
         })?;
         pieces.insert(at, ArgvPiece { text: "--".to_owned(), origin: Origin::Own });
     }
+    if let Some(piece) = pieces.iter().find(|piece| names_argument_file(program, piece)) {
+        let value: String = piece.text.chars().take(40).collect();
+        return Err(ToolError::new(format!(
+            "`{value}` begins with `@`, so the program could read its arguments from a file; write \
+             it in another way, a path as `./{value}`"
+        )));
+    }
     let arguments: Vec<String> = pieces.into_iter().map(|piece| piece.text).collect();
     let size: usize = arguments.iter().map(|argument| argument.len() + 1).sum();
     if size > MAX_COMMAND_LINE {
@@ -80,6 +97,20 @@ pub(super) fn command_line(
         return Err(ToolError::new(format!("the arguments have {size} bytes in all; {words}")));
     }
     Ok(arguments)
+}
+
+/// Whether a value of the model's would be replaced by what is in a file.
+fn names_argument_file(program: &str, piece: &ArgvPiece) -> bool {
+    let name = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let name = name.trim_end_matches('-');
+    let is_known = |known: &str| {
+        [program, name].iter().any(|name| {
+            name.strip_suffix(known).is_some_and(|rest| rest.is_empty() || rest.ends_with('-'))
+        })
+    };
+    matches!(piece.origin, Origin::Positional | Origin::Named)
+        && piece.text.starts_with('@')
+        && READ_ARGUMENT_FILES.split_ascii_whitespace().any(is_known)
 }
 
 /// Where a `--` makes plain arguments of all values; `None` if the program may
@@ -96,4 +127,28 @@ fn place_for_marker(program: &str, pieces: &[ArgvPiece]) -> Option<usize> {
     let before = at.checked_sub(1).and_then(|before| pieces.get(before));
     let fits = knows && !pieces[at..].iter().any(is_flag) && !before.is_some_and(takes_value);
     fits.then_some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(program: &str, origin: Origin, text: &str) -> Result<Vec<String>, ToolError> {
+        command_line(program, vec![ArgvPiece { text: text.to_owned(), origin }])
+    }
+
+    /// Promise: `value-is-no-flag`
+    #[test]
+    fn a_value_is_no_file_of_flags() {
+        for program in ["gcc", "x86_64-linux-gnu-gcc-14", "clang++-18", "c99", "7z", "ld.lld"] {
+            for origin in [Origin::Positional, Origin::Named] {
+                assert!(line(program, origin, "@sub/args").is_err(), "{program}");
+                assert!(line(program, origin, "./@sub/args").is_ok(), "{program}");
+            }
+            assert!(line(program, Origin::Own, "@sub/args").is_ok(), "{program}");
+        }
+        for program in ["grep", "git", "nmap", "slargcc"] {
+            assert!(line(program, Origin::Positional, "@Override").is_ok(), "{program}");
+        }
+    }
 }

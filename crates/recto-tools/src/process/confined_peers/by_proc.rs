@@ -1,23 +1,21 @@
 //! Who holds the other end of a connection, as `/proc` shows it.
 //!
-//! Programs are listed first and the socket is looked up after that. A socket that is held then was
-//! held when they were listed, so a program that holds it is among them; and one whose program has
-//! ended is held by nobody, and tells nothing. Whoever has another user than all programs needs no
-//! further look, which matters where the gateway may not look at the processes of its owner.
+//! Programs that have the network carry a mark that they can't take off (see `peer_mark`), so it does
+//! not matter which Recto runs them, nor from which file. A socket that is held by nobody tells
+//! nothing. Whoever has another user than all programs needs no further look, which matters where the
+//! gateway may not look at the processes of its owner.
 
 use std::collections::HashSet;
 use std::fs;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
 
 use super::PeerStanding;
-use crate::launch::{ENCLOSE, REAP, WITH_NETWORK};
+use crate::launch::has_peer_mark;
 use crate::process::open_files::{numbered, open_files};
-use crate::process::watch::Stat;
-use crate::sandbox::{ViewGuard, guards};
 
 pub(super) fn peer_standing(peer: SocketAddr, local: SocketAddr) -> PeerStanding {
-    let programs = RunningPrograms::list();
+    let users = program_users();
     let tables = ["tcp", "tcp6"].map(|table| fs::read_to_string(format!("/proc/net/{table}")));
     if tables.iter().all(Result::is_err) {
         return PeerStanding::Other;
@@ -25,48 +23,35 @@ pub(super) fn peer_standing(peer: SocketAddr, local: SocketAddr) -> PeerStanding
     let ends = [canonical(peer), canonical(local)];
     let mut lines = tables.iter().flatten().flat_map(|table| table.lines().skip(1));
     let socket = lines.find_map(|line| HeldSocket::parse(line, ends));
-    programs.standing(socket, holders)
+    standing(socket, &users, holders, has_peer_mark)
 }
 
-/// The programs that have the network: the processes around them, and those that nothing stands
-/// around, because there are no name spaces here.
-#[derive(Debug, Default)]
-struct RunningPrograms {
-    processes: HashSet<u32>,
-    /// All users that one of them is or can become.
-    users: HashSet<u32>,
+/// What holds a socket, by all processes that have it open.
+fn standing(
+    socket: Option<HeldSocket>,
+    program_users: &HashSet<u32>,
+    holders: impl FnOnce(u64) -> Vec<u32>,
+    is_program: impl Fn(u32) -> io::Result<bool>,
+) -> PeerStanding {
+    let Some(socket) = socket else { return PeerStanding::Unknown };
+    if !program_users.contains(&socket.user) {
+        return PeerStanding::Other;
+    }
+    let found: Vec<_> = holders(socket.number).into_iter().map(is_program).collect();
+    if found.iter().flatten().any(|is_program| *is_program) {
+        PeerStanding::Program
+    } else if found.is_empty() || found.iter().any(Result::is_err) {
+        // Who has ended meanwhile may have handed it on to another process.
+        PeerStanding::Unknown
+    } else {
+        PeerStanding::Other
+    }
 }
 
-impl RunningPrograms {
-    fn list() -> Self {
-        let are_bare = guards().view == ViewGuard::Missing;
-        let mut programs = RunningPrograms::default();
-        for id in process_ids() {
-            if is_around_program(id) || (are_bare && is_bare_program(id)) {
-                programs.users.extend(process_users(id));
-                programs.processes.insert(id);
-            }
-        }
-        programs
-    }
-
-    /// What holds a socket, by all processes that have it open.
-    fn standing(
-        &self,
-        socket: Option<HeldSocket>,
-        holders: impl FnOnce(u64) -> Vec<u32>,
-    ) -> PeerStanding {
-        let Some(socket) = socket else { return PeerStanding::Unknown };
-        if !self.users.contains(&socket.user) {
-            return PeerStanding::Other;
-        }
-        let holders = holders(socket.number);
-        match holders.iter().any(|holder| is_below(*holder, &self.processes)) {
-            true => PeerStanding::Program,
-            false if holders.is_empty() => PeerStanding::Unknown,
-            false => PeerStanding::Other,
-        }
-    }
+/// All users that a program with the network is or can become.
+fn program_users() -> HashSet<u32> {
+    let is_program = |id: &u32| has_peer_mark(*id).unwrap_or_default();
+    process_ids().filter(is_program).flat_map(process_users).collect()
 }
 
 fn process_ids() -> impl Iterator<Item = u32> {
@@ -74,62 +59,17 @@ fn process_ids() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Whether a process is one of Recto's own that stand around a program: outside of its name spaces,
-/// or as the first inside, which outlives the other for a moment where that is killed.
-fn is_around_program(id: u32) -> bool {
-    let command = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
-    let words: Vec<&[u8]> = command.split(|byte| *byte == 0).take(8).collect();
-    let is_outside = |pair: &[&[u8]]| pair == [ENCLOSE.as_bytes(), WITH_NETWORK.as_bytes()];
-    words.windows(2).any(is_outside) || words.get(1) == Some(&REAP.as_bytes())
-}
-
-/// Whether a process can gain no rights and was started by Recto itself.
-fn is_bare_program(id: u32) -> bool {
-    let status = process_status(id);
-    let field = |name: &str| status_numbers(&status, name).next();
-    field("NoNewPrivs:") == Some(1)
-        && field("Seccomp:") == Some(2)
-        && field("PPid:").is_some_and(is_recto)
-}
-
-fn is_recto(id: u32) -> bool {
-    let own = std::env::current_exe().ok();
-    let other = fs::read_link(format!("/proc/{id}/exe")).ok();
-    let name = |path: &Option<PathBuf>| path.as_ref()?.file_name().map(ToOwned::to_owned);
-    name(&own).is_some() && name(&own) == name(&other)
-}
-
 /// The users of a process: its own, that which counts, that which is kept, and that for files.
 fn process_users(id: u32) -> Vec<u32> {
-    status_numbers(&process_status(id), "Uid:").collect()
-}
-
-fn process_status(id: u32) -> String {
-    fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default()
-}
-
-/// The numbers behind a name in the status of a process.
-fn status_numbers<'a>(status: &'a str, name: &str) -> impl Iterator<Item = u32> + use<'a> {
-    let rest = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
-    rest.split_ascii_whitespace().map_while(|word| word.parse().ok())
-}
-
-/// Whether a process, or the leader of its group, descends from one of these.
-fn is_below(id: u32, ancestors: &HashSet<u32>) -> bool {
-    /// A longer line of ancestors is none that we know.
-    const MOST_STEPS: usize = 64;
-    let stat = |id: u32| fs::read(format!("/proc/{id}/stat")).ok().and_then(|it| Stat::parse(&it));
-    let leader = stat(id).map(|stat| stat.group);
-    [Some(id), leader].into_iter().flatten().any(|start| {
-        let line = std::iter::successors(Some(start), |id| stat(*id).map(|stat| stat.parent));
-        line.take(MOST_STEPS).any(|id| ancestors.contains(&id))
-    })
+    let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
+    line.split_ascii_whitespace().map_while(|word| word.parse().ok()).collect()
 }
 
 /// All processes that have a socket open.
 fn holders(socket: u64) -> Vec<u32> {
     let holds = |id: &u32| {
-        let files = open_files(*id).unwrap_or_default();
+        let files = open_files(format!("/proc/{id}").as_ref()).unwrap_or_default();
         files.iter().any(|name| numbered(name) == Some(("socket", socket)))
     };
     process_ids().filter(holds).collect()
@@ -181,7 +121,9 @@ fn canonical(address: SocketAddr) -> SocketAddr {
 #[cfg(test)]
 mod tests {
     use std::net::{TcpListener, TcpStream};
-    use std::process::{Child, Command};
+    use std::process::Command;
+
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
     use super::*;
 
@@ -231,47 +173,39 @@ mod tests {
     /// Promise: `programs-are-not-their-owner`
     #[test]
     fn every_holder_is_looked_at_where_the_user_is_one_of_a_program() {
-        let (own, mut child) = (std::process::id(), Sleeper::start());
-        let programs = RunningPrograms {
-            processes: HashSet::from([child.0.id()]),
-            users: HashSet::from([1000]),
-        };
-        let socket = |user| Some(HeldSocket { number: 77, user });
+        let (owner, program, ended) = (41, 42, 43);
         let standing = |user, holders: &[u32]| {
-            programs.standing(socket(user), |number| {
+            let socket = Some(HeldSocket { number: 77, user });
+            let find = |number| {
                 assert_eq!(number, 77);
                 holders.to_vec()
+            };
+            standing(socket, &HashSet::from([1000]), find, |id| match id == ended {
+                true => Err(io::ErrorKind::NotFound.into()),
+                false => Ok(id == program),
             })
         };
-        assert_eq!(standing(1000, &[own]), PeerStanding::Other);
-        assert_eq!(standing(1000, &[own, child.0.id()]), PeerStanding::Program);
+        assert_eq!(standing(1000, &[owner]), PeerStanding::Other);
+        assert_eq!(standing(1000, &[owner, program]), PeerStanding::Program);
+        assert_eq!(standing(1000, &[ended, program]), PeerStanding::Program);
+        assert_eq!(standing(1000, &[owner, ended]), PeerStanding::Unknown);
         assert_eq!(standing(1000, &[]), PeerStanding::Unknown);
         // One whose processes can't be looked at, and that no program is of.
         assert_eq!(standing(1001, &[]), PeerStanding::Other);
-        child.end();
     }
 
+    /// Promise: `programs-are-not-their-owner`
     #[test]
-    fn descent_is_followed_and_users_are_read() {
-        let (own, mut child) = (std::process::id(), Sleeper::start());
-        assert!(is_below(child.0.id(), &HashSet::from([own])));
-        assert!(!is_below(own, &HashSet::from([child.0.id()])));
-        let user = rustix::process::geteuid().as_raw();
-        assert_eq!(process_users(child.0.id()), [user; 4]);
-        child.end();
-    }
-
-    /// A process that does nothing.
-    struct Sleeper(Child);
-
-    impl Sleeper {
-        fn start() -> Self {
-            Sleeper(Command::new("sleep").arg("60").spawn().unwrap())
-        }
-
-        fn end(&mut self) {
-            self.0.kill().unwrap();
-            self.0.wait().unwrap();
-        }
+    fn a_program_is_known_by_its_mark_whoever_started_it() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let before = has_peer_mark(child.id()).unwrap();
+        let none = Rlimit { current: Some(0), maximum: Some(0) };
+        prlimit(Some(Pid::from_child(&child)), Resource::Locks, none).unwrap();
+        let marked = has_peer_mark(child.id()).unwrap();
+        let users = program_users();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!before && marked);
+        assert!(users.contains(&rustix::process::geteuid().as_raw()));
     }
 }

@@ -38,6 +38,29 @@ fn memory_is_limited_for_all_processes_together() {
     assert!(!text.contains("all held") && text.contains("act failed: ended b"), "{text}");
 }
 
+/// Promise: `memory-is-counted-where-it-is-held`
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[test]
+fn memory_of_a_process_whose_first_thread_has_ended_is_counted() {
+    // The first thread ends alone, and another holds 384 MiB. Directly only one process does.
+    let exit = if cfg!(target_arch = "x86_64") { 60 } else { 93 };
+    let code = format!(
+        "use threads; use POSIX; for (1..$ARGV[0]) {{ if (!fork) {{ threads->create(sub {{ \
+         select(undef, undef, undef, 0.2); $held = 'x' x (3 << 27); sleep $ARGV[1]; \
+         POSIX::_exit(0) }})->detach; syscall({exit}, 0) }} }} 1 while wait != -1; \
+         print 'all held it';"
+    );
+    let attempt =
+        |children: &str, seconds: &str| Attempt::of(&["perl", "-e", &code, children, seconds]);
+    let control = attempt("1", "0");
+    let output = control.control(&control.place()).output().unwrap();
+    assert_eq!(both(&output.stdout, &output.stderr), "all held it", "no real attempt");
+    note_attempt();
+    let attempt = attempt("7", "5");
+    let text = attempt.run(&attempt.place());
+    assert!(!text.contains("all held") && text.contains("act failed: ended b"), "{text}");
+}
+
 /// Code that maps memory by number, from a file or from none, and says what the kernel answered.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 fn mapping(flags: &str, file: &str) -> String {
@@ -73,6 +96,15 @@ fn memory_that_nobody_would_count_is_not_had() {
     let rules =
         "$a = pack('Q', 1); syscall(444, $a, 8, 0) == -1 and die \"tried: $!\"; print 'made';";
     Attempt::perl(rules).prints("made").told("Function not implemented").is_stopped();
+    // Filters for system calls, of which each may be kept by an open file alone.
+    let filter = format!(
+        "syscall({}, 38, 1, 0, 0, 0); $f = pack('S C C L', 6, 0, 0, 0x7fff0000); \
+         $p = pack('S x6 P', 1, $f); syscall({}, 1, 8, $p) == -1 and die \"tried: $!\"; \
+         print 'made';",
+        if cfg!(target_arch = "x86_64") { 157 } else { 167 },
+        if cfg!(target_arch = "x86_64") { 317 } else { 277 },
+    );
+    Attempt::perl(&filter).prints("made").told("Function not implemented").is_stopped();
     // A socket that holds more than others, in either direction.
     for size in ["SO_SNDBUF", "SO_RCVBUF"] {
         let socket = format!(
@@ -129,6 +161,24 @@ fn it_is_told_who_counts_memory_and_it_is_so() {
         assert!(Instant::now() < gone, "{text}");
         sleep(Duration::from_millis(20));
     }
+}
+
+/// What the kernel counts for all that a person runs is left to their other programs.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[test]
+fn what_is_counted_for_the_whole_user_is_not_used_up() {
+    let call = if cfg!(target_arch = "x86_64") { 294 } else { 26 };
+    let news = format!("syscall({call}, 0) == -1 and die \"tried: $!\"; print 'it waits';");
+    Attempt::perl(&news).prints("it waits").told("Function not implemented").is_stopped();
+    // Signals that wait because they are kept back: rt_sigprocmask, rt_sigqueueinfo to itself.
+    let (mask, queue) = if cfg!(target_arch = "x86_64") { (14, 129) } else { (135, 138) };
+    let signals = format!(
+        "$s = pack('Q', 1 << 39); syscall({mask}, 0, $s, 0, 8); \
+         $i = pack('i3 x4 i2 x104', 40, 0, -1, $$, $<); $n = 0; \
+         $n++ while $n < 2000 && syscall({queue}, $$, 40, $i) == 0; \
+         $n < 2000 and die \"tried: $!\"; print 'all wait';"
+    );
+    Attempt::perl(&signals).prints("all wait").told("temporarily unavailable").is_stopped();
 }
 
 #[test]

@@ -128,3 +128,17 @@ fn no_rare_call_makes_such_a_file_either() {
         is_not_made("syscall(2, $n, 0101, 04777) != -1");
     }
 }
+
+#[test]
+fn the_version_of_a_file_that_is_only_read_is_not_set() {
+    for request in ["0x40087602", "0x40086604"] {
+        let attempt = Attempt::perl(&format!(
+            "open(F, '<', 'SOUL.md') or die; $v = pack('Q', 7); \
+             ioctl(F, {request}, $v) or die \"tried: $!\"; print 'it was set';"
+        ));
+        // Not every file system knows versions; whether this one does is not asked any more.
+        let text = attempt.run(&attempt.place());
+        assert!(text.contains(NOT_PERMITTED) && !text.contains("it was set"), "{request}: {text}");
+        note_attempt();
+    }
+}

@@ -140,10 +140,25 @@ fn a_program_with_the_network_is_not_the_owner_at_the_gateway() {
          syswrite(S, \"{request}\"); print while <S>;",
         to_port(port.parse().unwrap())
     );
-    Attempt::perl(&code)
+    let attempt = Attempt::perl(&code)
         .declaring("network", json!(true))
         .config("items.skill.harm.network = true\n")
         .prints("200 OK")
-        .told("401 Unauthorized")
-        .is_stopped();
+        .told("401 Unauthorized");
+    attempt.is_stopped();
+    // Nor where the Recto that runs it has another name, or has lost its file.
+    let place = attempt.place();
+    let other = place.path("OUTSIDE/another-name");
+    let tool = attempt.tool(&place);
+    fs::hard_link(tool.get_program(), &other)
+        .or_else(|_| fs::copy(tool.get_program(), &other).map(drop))
+        .unwrap();
+    let mut renamed = Command::new(&other);
+    renamed.args(tool.get_args()).current_dir(place.path("WORKSPACE")).stdin(Stdio::null());
+    renamed.envs(tool.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let run = renamed.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    fs::remove_file(&other).unwrap();
+    let output = run.wait_with_output().unwrap();
+    let text = both(&output.stdout, &output.stderr);
+    assert!(text.contains("401 Unauthorized") && !text.contains("200 OK"), "{text}");
 }

@@ -200,3 +200,58 @@ fn what_a_server_leaves_behind_ends_with_recto() {
         note_attempt();
     }
 }
+
+/// The folder around the home of a program, which it wrote into the workspace.
+fn own_folder_of(place: &Place) -> PathBuf {
+    wait_until("the program says where it is", || place.path("WORKSPACE/notes/home").exists());
+    let home = PathBuf::from(place.read("WORKSPACE/notes/home"));
+    home.parent().unwrap().to_owned()
+}
+
+const SAY_WHERE: &str = "open(F, '>', 'notes/home.new'); print F $ENV{HOME}; close F; \
+                         rename('notes/home.new', 'notes/home');";
+
+#[test]
+fn what_a_program_wrote_for_itself_goes_however_recto_ends() {
+    let code = format!(
+        "mkdir \"$ENV{{HOME}}/$_\" for ('a', 'a/b'); open(F, '>', \"$ENV{{HOME}}/a/b/private\"); \
+         close F; {SAY_WHERE} sleep 100;"
+    );
+    for signal in ["INT", "TERM", "HUP", "KILL"] {
+        let attempt = Attempt::perl(&code);
+        let place = attempt.place();
+        let mut tool = attempt.tool(&place);
+        let mut run = tool.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let folder = own_folder_of(&place);
+        let was_there = folder.join("home/a/b/private").exists();
+        let id = run.id().to_string();
+        Command::new("kill").args(["-s", signal, &id]).status().unwrap();
+        run.wait().unwrap();
+        assert!(was_there, "{signal}: {folder:?}");
+        wait_until("the end of its folder", || !folder.exists());
+        note_attempt();
+    }
+}
+
+#[test]
+fn folders_of_any_depth_go_with_the_call_and_do_not_end_recto() {
+    let code = format!(
+        "{SAY_WHERE} chdir $ENV{{HOME}}; for (1..20000) {{ mkdir 'd' and chdir 'd' or die $! }} \
+         print 'made them';"
+    );
+    let attempt = Attempt::perl(&code);
+    let place = attempt.place();
+    // As many open files as services have, so that their number does not end it first.
+    let mut shell = Command::new("sh");
+    let tool = attempt.tool(&place);
+    let raise = "ulimit -n $(ulimit -Hn); exec \"$@\"";
+    shell.args(["-c", raise, "sh"]).arg(tool.get_program()).args(tool.get_args());
+    shell.current_dir(place.path("WORKSPACE")).stdin(Stdio::null());
+    shell.envs(tool.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = shell.output().unwrap();
+    let text = both(&output.stdout, &output.stderr);
+    assert!(output.status.success() && text.contains("made them"), "{text}");
+    let folder = own_folder_of(&place);
+    wait_until("the end of its folder", || !folder.exists());
+    note_attempt();
+}

@@ -62,6 +62,12 @@ fn a_program_in_a_folder_that_tools_may_write_is_passed_over() {
 }
 
 #[test]
+fn a_program_in_a_folder_that_a_server_may_write_is_passed_over() {
+    let server = "[mcp.x]\ncommand = 'true'\nsandbox = true\nwrite = ['OUTSIDE/bin']\n";
+    is_passed_over("OUTSIDE/bin", "OUTSIDE/bin", server);
+}
+
+#[test]
 fn a_program_that_is_a_link_into_the_workspace_is_passed_over() {
     let attempt = Attempt::of(&["ls", "notes"]);
     let place = attempt.place();

@@ -16,13 +16,19 @@ fn carelessly(command: &Command) -> Command {
 #[test]
 fn the_folder_of_a_call_is_its_owners() {
     let code = "printf(\"%s is %03o\\n\", $_, (stat $ENV{$_})[2] & 0777) for qw(HOME TMPDIR); \
+                printf(\"git's is %03o\\n\", (stat \"$ENV{HOME}/.gitconfig\")[2] & 0777); \
+                open(F, '>', $ARGV[0]) && print F 'x'; close F; \
                 open(F, '>', 'notes/new.txt'); mkdir('notes/new');";
-    let attempt = Attempt::perl(code);
+    let literal = |text: &str| json!({ "kind": "literal", "flag": text });
+    let args = json!([literal("-e"), literal(code), { "param": "x", "writePath": true }]);
+    // A file beside the ones that are there, which is made for the program.
+    let attempt = Attempt::of(&["perl"]).through(&args, json!({ "x": "named.txt" }));
     let place = attempt.place();
     let output = carelessly(&attempt.tool(&place)).output().unwrap();
     let text = both(&output.stdout, &output.stderr);
     assert!(text.contains("HOME is 700") && text.contains("TMPDIR is 700"), "{text}");
-    for path in ["WORKSPACE/notes/new.txt", "WORKSPACE/notes/new"] {
+    assert!(text.contains("git's is 600"), "{text}");
+    for path in ["WORKSPACE/notes/new.txt", "WORKSPACE/notes/new", "WORKSPACE/named.txt"] {
         let (mode, _) = place.state(path).unwrap();
         assert_eq!(mode & 0o022, 0, "{path}");
     }
