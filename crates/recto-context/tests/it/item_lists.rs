@@ -245,11 +245,11 @@ fn a_list_gets_shorter_before_picks_do_and_each_line_that_left_is_told() {
     assert_eq!(told.count(), all - left.len(), "{dropped:?}");
     // What has no room in the list's own limit is told, too.
     let mut narrow = TurnCase::new(&catalog);
-    narrow.limits.list_tokens = Tokens::new(40);
+    narrow.limits.list_tokens = Tokens::new(20);
     let request = narrow.ask(&[]);
     assert_eq!(lines(&request).len(), 1, "{:?}", lines(&request));
     let dropped = drops(&request);
-    let told = |drop: &String| drop.contains("the list of what may fit has room for 40 tokens");
+    let told = |drop: &String| drop.contains("the list of what may fit has room for 20 tokens");
     assert_eq!(dropped.iter().filter(|drop| told(drop)).count(), 2, "{dropped:?}");
 }
 
