@@ -60,8 +60,11 @@ impl Plan<'_> {
         }
         let limits = list_limits(inputs);
         let shown = self.shown_items(session);
+        let read = self.read_earlier();
         let content = |id| Some((id, listed_content(inputs.catalog, id)?));
-        let listed = inputs.listed.iter().filter(|id| !shown.contains(id)).filter_map(content);
+        let listed = inputs.listed.iter();
+        let listed = listed.filter(|id| !shown.contains(id) && !read.shows(id, inputs.catalog));
+        let listed = listed.filter_map(content);
         let listed: Vec<(&ItemId, ListedContent<'_>)> = listed.take(limits.lines).collect();
         let entries: Vec<ListEntry<'_>> = listed
             .iter()
