@@ -100,7 +100,7 @@ impl UseRecord {
             cosine: cosines.as_ref().map(|cosines| cosines.get(&past.id()).copied().unwrap_or(0.0)),
             words: past.word_likeness(&words),
         };
-        UseEvidence::weigh(own.into_iter().map(|past| (past, likeness(past))))
+        UseEvidence::weigh(&words, own.into_iter().map(|past| (past, likeness(past))))
     }
 
     /// Does the same for whoever asks outside of all sessions.

@@ -209,7 +209,7 @@ impl<'a> Composer<'a> {
     /// The message of this turn, and the files that came along.
     fn current_message(&self, plan: &Plan<'_>) -> Vec<Part> {
         let behind_history = self.inputs.layout.picks != PickPlacement::InLayer;
-        let has_picks = !plan.picks.is_empty() || !plan.list.lines.is_empty();
+        let has_picks = !plan.picks.is_empty() || !plan.list.is_empty();
         let join = self.join_behind(behind_history && has_picks);
         let sent = Arc::new(sent_message(plan));
         let message =
@@ -236,7 +236,7 @@ pub(crate) fn sent_message(plan: &Plan<'_>) -> Message {
             since: inputs.turn,
             shown: PickDisplay::Line(line.line.clone()),
         };
-        let lines = plan.list.lines.iter().map(keep_line);
+        let lines = plan.list.iter().map(keep_line);
         user.picks = plan.picks.iter().map(keep).chain(lines).collect();
     }
     Message { id: inputs.message_id, body: MessageBody::User(user) }

@@ -343,7 +343,7 @@ fn cut_picks(plan: &mut Plan<'_>, over: Tokens) -> bool {
 fn cut_list(plan: &mut Plan<'_>, over: Tokens) -> Tokens {
     let mut freed = Tokens::ZERO;
     while freed < over {
-        let Some(PlannedLine { item, line, .. }) = plan.list.lines.pop() else { break };
+        let Some(PlannedLine { item, line, .. }) = plan.list.pop() else { break };
         let (id, tokens) = (item.id, plan.inputs.counter.text(&line));
         freed += tokens.max(Tokens::new(1));
         plan.drop_item(&id, Layer::Picks, tokens, DropReason::NoRoom);

@@ -1,8 +1,9 @@
 //! The short list of items that may fit a message: a line each, with name and description.
 //!
 //! A line is all that a model sees of an item before it loads it, so as many items as may be
-//! listed are, and descriptions are cut until all of them have room. Which items these are is
-//! decided elsewhere.
+//! listed are, and descriptions are cut until all of them have room. One or two words of a
+//! description tell nothing: where there is room for no more, the likelier items have a few words
+//! each, and the others their names alone. Which items these are is decided elsewhere.
 
 use std::borrow::Cow;
 
@@ -17,15 +18,17 @@ const LENGTHS: [usize; 9] = [160, 120, 90, 72, 60, 50, 42, 36, 30];
 /// The digits of a memory's name that a line shows: enough to tell it from all others.
 const DIGITS: usize = 6;
 
-/// A number of items that are not listed, as large as one that the list has room to tell.
-const MANY: usize = 999;
+/// The fewest words of a description that a line has, and of a memory: nothing else tells what that
+/// is about.
+const LEAST_WORDS: usize = 4;
+const LEAST_MEMORY_WORDS: usize = 6;
 
 /// What a list may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListLimits {
     /// The most items.
     pub lines: usize,
-    /// The most tokens, with the heading and the line that tells how many more there are.
+    /// The most tokens, with the heading.
     pub tokens: Tokens,
 }
 
@@ -44,24 +47,33 @@ pub struct ListEntry<'a> {
 pub fn write_list(heading: &Text, entries: &[ListEntry<'_>], limits: ListLimits) -> Vec<Text> {
     let entries = &entries[..entries.len().min(limits.lines)];
     let counter = TokenCounter::estimated();
-    let around = [heading.clone(), count_line(MANY)];
-    let room = limits.tokens - cost(&around, &counter);
-    let mut lines = Vec::new();
+    let room = limits.tokens - counter.line(&Text::default(), heading);
     for length in LENGTHS {
-        lines = entries.iter().map(|entry| entry.line(length)).collect();
+        let lines: Vec<Text> = entries.iter().map(|entry| entry.line(length)).collect();
         if cost(&lines, &counter) <= room {
             return lines;
         }
     }
-    while !lines.is_empty() && cost(&lines, &counter) > room {
-        lines.pop();
-    }
-    lines
+    write_short_list(entries, room, &counter)
 }
 
-/// The last line of a list, where there are items that fit less.
-pub(crate) fn count_line(others: usize) -> Text {
-    format!("(and {others} more that fit less)").into()
+/// The same where not all descriptions have room: as many entries as their names have room for, and
+/// of these as many descriptions as go with them, from the first on.
+fn write_short_list(
+    entries: &[ListEntry<'_>],
+    room: Tokens,
+    counter: &TokenCounter<'_>,
+) -> Vec<Text> {
+    let described: Vec<Text> = entries.iter().map(ListEntry::short_line).collect();
+    let named: Vec<Text> = entries.iter().map(ListEntry::shortest_line).collect();
+    let fits = |told: usize, count: usize| {
+        cost(&described[..told], counter) + cost(&named[told..count], counter) <= room
+    };
+    let Some(count) = (1..=entries.len()).rev().find(|count| fits(0, *count)) else {
+        return Vec::new();
+    };
+    let told = (0..=count).rev().find(|told| fits(*told, count)).unwrap_or_default();
+    [&described[..told], &named[told..count]].concat()
 }
 
 fn cost(lines: &[Text], counter: &TokenCounter<'_>) -> Tokens {
@@ -69,14 +81,42 @@ fn cost(lines: &[Text], counter: &TokenCounter<'_>) -> Tokens {
 }
 
 impl ListEntry<'_> {
-    /// The line of an item, at most so many characters long: its name is never cut.
+    /// The line of an item, at most so many characters long. Its name is never cut, and its
+    /// description has a few words in any case.
     fn line(&self, length: usize) -> Text {
-        let name = format!("- {}", listed_name(self.item));
+        let name = self.name();
         let description = one_line(own_words(self.item, self.description));
         let room = length.saturating_sub(name.chars().count() + 2);
-        match cut_at_word(&description, room) {
-            words if words.is_empty() => name.into(),
+        let least = first_words(&description, self.least_words());
+        let cut = cut_at_word(&description, room);
+        let words = if cut.len() > least.len() { cut } else { least };
+        match words.as_str() {
+            "" => name.into(),
             words => format!("{name}: {words}").into(),
+        }
+    }
+
+    /// The line with as few words of the description as tell something.
+    fn short_line(&self) -> Text {
+        self.line(0)
+    }
+
+    /// The name alone, where that tells what the item is.
+    fn shortest_line(&self) -> Text {
+        match self.item.kind {
+            ItemKind::Memory => self.short_line(),
+            _ => self.name().into(),
+        }
+    }
+
+    fn name(&self) -> String {
+        format!("- {}", listed_name(self.item))
+    }
+
+    fn least_words(&self) -> usize {
+        match self.item.kind {
+            ItemKind::Memory => LEAST_MEMORY_WORDS,
+            _ => LEAST_WORDS,
         }
     }
 }
@@ -99,10 +139,21 @@ fn cut_at_word(text: &str, most: usize) -> String {
         return text.to_owned();
     }
     let cut = first_chars(text, most.saturating_sub(1));
-    let Some((whole, _)) = cut.trim_end_matches('…').rsplit_once(' ') else {
-        return String::new();
-    };
-    format!("{}…", whole.trim_end_matches([',', ';', ':', '.', ' ']))
+    let whole = cut.trim_end_matches('…').rsplit_once(' ');
+    whole.map_or(String::new(), |(whole, _)| leave_off(whole))
+}
+
+/// The first words of a text that stands on one line.
+fn first_words(text: &str, count: usize) -> String {
+    match text.match_indices(' ').nth(count - 1) {
+        Some((end, _)) => leave_off(&text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// The beginning of a text, with the mark that it goes on.
+fn leave_off(beginning: &str) -> String {
+    format!("{}…", beginning.trim_end_matches([',', ';', ':', '.', ' ']))
 }
 
 /// What a tool says of itself beyond whose it is, which its name says already.
@@ -157,9 +208,28 @@ mod tests {
         assert_eq!(many.len(), 12);
         assert!(many.iter().all(|line| line.starts_with("- rule:refunds-")), "{many:?}");
         assert!(many[0].ends_with('…') && !many[0].ends_with(" …"), "{many:?}");
-        let counter = TokenCounter::estimated();
-        let written: Vec<Text> = many.iter().map(|line| Text::from(line.as_str())).collect();
-        assert!(cost(&written, &counter) <= Tokens::new(200));
+        assert!(tokens(&many) <= Tokens::new(200));
+    }
+
+    fn tokens(lines: &[String]) -> Tokens {
+        let lines: Vec<Text> = lines.iter().map(|line| Text::from(line.as_str())).collect();
+        cost(&lines, &TokenCounter::estimated())
+    }
+
+    #[test]
+    fn a_description_says_something_or_is_left_out() {
+        let about = "The dates, rooms and people of each of our courses, term by term";
+        let item = |number| ItemId::new(ItemKind::Reference, format!("courses-of-term-{number}"));
+        let mut entries: Vec<(ItemId, &str)> =
+            (0..11).map(|number| (item(number), about)).collect();
+        entries.push((ItemId::new(ItemKind::Memory, "people/anna.md#3fa9c2e1"), about));
+        let written = lines(&entries, 12, 180);
+        assert!(tokens(&written) <= Tokens::new(180));
+        assert_eq!(written.len(), 12);
+        assert_eq!(written[0], "- reference:courses-of-term-0: The dates, rooms and…");
+        assert_eq!(written[10], "- reference:courses-of-term-10");
+        // The name of a memory tells nothing.
+        assert_eq!(written[11], "- memory:3fa9c2: The dates, rooms and people of…");
     }
 
     #[test]

@@ -223,14 +223,19 @@ pub type LoadedKey = (ItemKind, String);
 
 /// The item that a message loads: the result of a `read_item` that found one.
 pub fn loaded_item(message: &MessageBody) -> Option<LoadedKey> {
+    Some(loaded_text(message)?.0)
+}
+
+/// The same, with the text that the model was shown of it.
+pub(crate) fn loaded_text(message: &MessageBody) -> Option<(LoadedKey, String)> {
     let MessageBody::Tool { name, content, .. } = message else { return None };
     if **name != *READ_ITEM.called {
         return None;
     }
-    let text = visible_text(content);
-    let label = text.lines().next()?.strip_prefix('[')?.strip_suffix(']')?;
-    let (kind, key) = label.split_once(": ")?;
-    Some((named_kind(kind)?, key.to_owned()))
+    let shown = visible_text(content);
+    let (label, text) = shown.split_once('\n').unwrap_or((&shown, ""));
+    let (kind, key) = label.strip_prefix('[')?.strip_suffix(']')?.split_once(": ")?;
+    Some(((named_kind(kind)?, key.to_owned()), text.to_owned()))
 }
 
 /// The items that a conversation's calls have loaded, those of `read_skill` included.

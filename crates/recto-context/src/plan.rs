@@ -27,7 +27,7 @@ use crate::page::{Part, PartReason};
 use crate::tokens::Tokens;
 
 pub(crate) use history::Exchange;
-pub(crate) use listing::{PlannedLine, PlannedList, list_heading};
+pub(crate) use listing::{PlannedLine, list_heading};
 pub(crate) use picks::{PlannedPick, shows_kept_picks};
 pub(crate) use skills::{PlannedSkill, SkillForm, shed_body, skill_id};
 pub use tools::has_tools;
@@ -48,7 +48,7 @@ pub(crate) struct Plan<'a> {
     pub history: Vec<Exchange>,
     pub picks: Vec<PlannedPick>,
     /// What is only named, because it may fit the message.
-    pub list: PlannedList,
+    pub list: Vec<PlannedLine>,
     pub rounds: Vec<Arc<Message>>,
     /// What the model has loaded in this turn.
     loaded: HashSet<LoadedKey>,
@@ -93,7 +93,7 @@ pub(crate) fn plan_page<'a>(inputs: &'a AssemblyInputs<'a>, mut carry: Carry) ->
         summary: None,
         history: Vec::new(),
         picks: Vec::new(),
-        list: PlannedList::default(),
+        list: Vec::new(),
         rounds: Vec::new(),
         loaded: loaded_items(inputs.rounds.iter().map(|message| &**message)),
         dropped: Vec::new(),

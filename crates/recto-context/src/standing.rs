@@ -12,8 +12,9 @@ use serde::Serialize;
 
 use crate::context::{DropReason, DroppedEntry, RequestContext};
 use crate::item::{IncludeMode, ItemId, ItemKind, Pick};
-use crate::item_reading::loaded_items;
+use crate::item_reading::{loaded_item, loaded_items};
 use crate::layer::Layer;
+use crate::message::Message;
 use crate::page::{ItemUse, Part, PartReason};
 use crate::tokens::Tokens;
 
@@ -230,6 +231,7 @@ impl RequestContext {
                 standings.miss(item, before, ItemStatus::LeftOut { layer, reason });
             }
         }
+        self.place_read_items(&mut standings);
         for AlikeItem { item, of, cosine } in &self.alike {
             let status = ItemStatus::SaysTheSame { of: of.clone(), cosine: *cosine };
             standings.miss(item, Tokens::ZERO, status);
@@ -241,6 +243,27 @@ impl RequestContext {
         self.add_absent(&mut standings);
         self.note_reading(&mut standings.list);
         standings.list
+    }
+
+    /// Adds what search found and did not bring once more: the history shows it as the model read
+    /// it.
+    fn place_read_items(&self, standings: &mut StandingList) {
+        for pick in &self.found {
+            let key = (pick.item.kind, pick.item.key());
+            let is_it = |message: &Message| loaded_item(&message.body).as_ref() == Some(&key);
+            let shows = |part: &&Part| part.message().is_some_and(is_it);
+            if standings.get(&pick.item).is_some() {
+                continue;
+            }
+            let Some(part) = self.layer(Layer::History).filter(shows).last() else { continue };
+            let place = ItemPlacement {
+                layer: part.layer,
+                include: IncludeMode::Agent,
+                reason: part.reason.clone(),
+                found: Some(pick.clone()),
+            };
+            standings.push(&pick.item, part.tokens, ItemStatus::InFull(place));
+        }
     }
 
     /// Notes what the model has loaded, by the calls and results on the page.

@@ -11,6 +11,8 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use recto_context::mode::words::{is_order, names_nothing, only_names};
+
 use crate::encoder::Embedding;
 use crate::index::SearchQuery;
 use crate::lexical;
@@ -82,8 +84,113 @@ const OPENERS: [&str; 26] = [
 ];
 
 /// Words with which a message goes on from another, where it ends with them.
-const CLOSERS: [&str; 8] =
-    ["too", "instead", "i mean", "i meant", "after all", "auch", "también", "aussi"];
+const CLOSERS: [&str; 14] = [
+    "too",
+    "instead",
+    "i mean",
+    "i meant",
+    "after all",
+    "auch",
+    "meine ich",
+    "meinte ich",
+    "también",
+    "quería decir",
+    "aussi",
+    "je voulais dire",
+    "anche",
+    "volevo dire",
+];
+
+/// Words that take back what was said before, where they are set off by a comma, or an article
+/// follows: "no, in Lyon", "no the trailer". "No idea" and "sorry for that" take nothing back.
+const REFUSALS: [&str; 25] = [
+    "no",
+    "nope",
+    "nah",
+    "sorry",
+    "oops",
+    "wait",
+    "nein",
+    "nee",
+    "quatsch",
+    "moment",
+    "verzeihung",
+    "entschuldigung",
+    "non",
+    "pardon",
+    "désolé",
+    "désolée",
+    "attends",
+    "attendez",
+    "perdón",
+    "perdona",
+    "espera",
+    "scusa",
+    "scusi",
+    "scusami",
+    "aspetta",
+];
+
+/// Words in front of what was meant in place of something else.
+const CORRECTIONS: [&str; 34] = [
+    "i mean",
+    "i meant",
+    "actually",
+    "rather",
+    "or rather",
+    "ich meine",
+    "ich meinte",
+    "eigentlich",
+    "lieber",
+    "doch lieber",
+    "besser",
+    "besser gesagt",
+    "vielmehr",
+    "je veux dire",
+    "je voulais dire",
+    "en fait",
+    "plutôt",
+    "ou plutôt",
+    "quiero decir",
+    "quería decir",
+    "quise decir",
+    "digo",
+    "mejor",
+    "mejor dicho",
+    "más bien",
+    "en realidad",
+    "volevo dire",
+    "intendevo",
+    "anzi",
+    "meglio",
+    "piuttosto",
+    "cioè",
+    "in realtà",
+    "intendo",
+];
+
+/// Words that stand between such words and what was meant: "wait, it's Porto".
+const COPULAS: [&str; 10] =
+    ["it's", "its", "it is", "make it", "make that", "es ist", "das ist", "c'est", "es", "è"];
+
+/// Words in front of what is named.
+const ARTICLES: [&str; 24] = [
+    "the", "a", "an", "my", "our", "der", "die", "das", "den", "dem", "ein", "eine", "einen", "le",
+    "la", "les", "un", "une", "el", "los", "las", "una", "il", "lo",
+];
+
+/// Words that say how what is named has to do with what was said before.
+const PREPOSITIONS: [&str; 34] = [
+    "for", "in", "to", "on", "at", "from", "with", "by", "about", "für", "nach", "zu", "zum",
+    "zur", "bei", "am", "im", "aus", "mit", "pour", "à", "en", "chez", "au", "avec", "para", "por",
+    "con", "per", "da", "di", "al", "alla", "nel",
+];
+
+/// How many telling words may stand behind an article or a preposition, where a message only
+/// names something.
+const NAMED_BEHIND: usize = 3;
+/// The same without one, where one of the words is a name.
+const NAMED_BARE: usize = 2;
 
 /// Words that stand for something that was named before.
 const POINTERS: [&str; 38] = [
@@ -165,6 +272,7 @@ impl SearchMessage {
 /// Whether a message can't stand by itself: it goes on from another, or asks about what was named
 /// before. Thanks and nods point back as well, and want nothing.
 fn leans_back(message: &str) -> bool {
+    let message = message.trim();
     let count = different_words(message);
     if count > SHORT {
         return false;
@@ -179,10 +287,75 @@ fn leans_back(message: &str) -> bool {
         text.strip_suffix(*closer).is_some_and(|rest| rest.ends_with(' ')) && count > 0
     };
     let points = || words.iter().any(|word| POINTERS.contains(word));
-    let asks = message.trim_end().ends_with('?');
+    let asks = message.ends_with('?');
     OPENERS.iter().any(opens)
         || CLOSERS.iter().any(closes)
         || (asks && (count <= TOO_SHORT || points()))
+        || corrected_part(&folded.replace('’', "'")).is_some_and(names_in_few_words)
+        || is_bare_name(message)
+}
+
+/// What is left of a message behind words with which it takes back what was said before; nothing
+/// where it does not begin with such words.
+fn corrected_part(folded: &str) -> Option<&str> {
+    let mut rest = folded;
+    let mut is_correction = false;
+    loop {
+        let refused = behind_longest(&REFUSALS, rest);
+        let copula = behind_longest(&COPULAS, rest).filter(|_| is_correction);
+        let meant = behind_longest(&CORRECTIONS, rest).or(copula);
+        let Some(behind) = meant.or(refused) else {
+            return is_correction.then_some(rest);
+        };
+        rest = behind.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let is_set_off = behind.trim_start().len() > rest.len();
+        let goes_on =
+            behind_longest(&REFUSALS, rest).or(behind_longest(&CORRECTIONS, rest)).is_some();
+        if meant.is_none() && !is_set_off && !goes_on && !begins_with_one_of(&ARTICLES, rest) {
+            return None;
+        }
+        is_correction = true;
+    }
+}
+
+/// What stands behind the longest of some phrases, where the text begins with one.
+fn behind_longest<'a>(phrases: &[&str], text: &'a str) -> Option<&'a str> {
+    let ends = |rest: &&str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '\'');
+    let behind = phrases.iter().filter_map(|phrase| text.strip_prefix(*phrase)).filter(ends);
+    behind.min_by_key(|rest| rest.len())
+}
+
+fn begins_with_one_of(words: &[&str], text: &str) -> bool {
+    each_word(text).next().is_some_and(|first| words.contains(&first))
+}
+
+/// Whether what is left of a correction only names something. What asks for something of its own
+/// stands by itself: "no, cancel the order for Huber".
+fn names_in_few_words(part: &str) -> bool {
+    let is_led = begins_with_one_of(&ARTICLES, part) || begins_with_one_of(&PREPOSITIONS, part);
+    let most = match naming_words(part).next() {
+        _ if is_led => NAMED_BEHIND,
+        Some(_) => NAMED_BARE,
+        None => 1,
+    };
+    (1..=most).contains(&telling_words(part).count()) && is_name_alone(part)
+}
+
+/// Whether a message is one name and nothing else ("Lyon"), or a preposition with one ("for
+/// lyon").
+fn is_bare_name(message: &str) -> bool {
+    let mut words = telling_words(message);
+    let (Some(word), None) = (words.next(), words.next()) else { return false };
+    let is_written_as_name = word.starts_with(|c: char| c.is_uppercase() || c.is_numeric());
+    let is_rare = names_something(word);
+    let is_led = begins_with_one_of(&PREPOSITIONS, &message.to_lowercase());
+    let is_name =
+        if is_led { is_rare || is_written_as_name } else { is_rare && is_written_as_name };
+    is_name && each_word(message).count() <= 1 + usize::from(is_led) && is_name_alone(message)
+}
+
+fn is_name_alone(text: &str) -> bool {
+    only_names(text) && !names_nothing(text)
 }
 
 /// The requests of a message, where there are several.
@@ -194,10 +367,7 @@ fn parts(message: &str) -> Vec<String> {
     for piece in pieces(message) {
         match parts.last_mut() {
             // What asks for nothing by itself belongs to what stands before it.
-            Some(last)
-                if different_words(piece) < WORDS_OF_A_PART
-                    || different_words(last) < WORDS_OF_A_PART =>
-            {
+            Some(last) if !is_request(piece) || !is_request(last) => {
                 last.push(' ');
                 last.push_str(piece);
             }
@@ -211,7 +381,21 @@ fn parts(message: &str) -> Vec<String> {
     parts
 }
 
-/// A message cut at the ends of its sentences and at the words that link two of them.
+/// Whether a piece can ask for something by itself. "Let Anna know" has one word only that is not
+/// in every sentence.
+fn is_request(piece: &str) -> bool {
+    let count = different_words(piece);
+    count >= WORDS_OF_A_PART || (count > 0 && is_letting_know(piece))
+}
+
+fn is_letting_know(piece: &str) -> bool {
+    let small = piece.to_lowercase();
+    let mut words = each_word(&small).filter(|word| *word != "please");
+    words.next() == Some("let") && words.any(|word| word == "know")
+}
+
+/// A message cut at the ends of its sentences, at the words that link two of them, and at commas
+/// between two orders: those of a list of things are none.
 fn pieces(message: &str) -> Vec<&str> {
     let ends = |c: char| matches!(c, '.' | '!' | '?' | ';' | '\n');
     let mut pieces = Vec::new();
@@ -229,7 +413,10 @@ fn pieces(message: &str) -> Vec<&str> {
         if LINKS.contains(&bare.to_lowercase().as_str()) && start < at {
             cut(start, at);
             start = end;
-        } else if bare.ends_with(ends) || word.contains('\n') {
+        } else if bare.ends_with(ends)
+            || word.contains('\n')
+            || (bare.ends_with(',') && are_orders(&message[start..end], &message[end..]))
+        {
             cut(start, end);
             start = end;
         }
@@ -237,6 +424,28 @@ fn pieces(message: &str) -> Vec<&str> {
     }
     cut(start, message.len());
     pieces
+}
+
+/// The words of a text that name something, as they are typed: those with a digit, and those that
+/// are not common. People write "france" as well as "France".
+pub(crate) fn naming_words(text: &str) -> impl Iterator<Item = &str> {
+    each_word(text).filter(|word| names_something(word))
+}
+
+fn names_something(word: &str) -> bool {
+    word.contains(|c: char| c.is_numeric()) || !lexical::is_common(word)
+}
+
+/// The words of a text that not every sentence has, as they are typed.
+fn telling_words(text: &str) -> impl Iterator<Item = &str> {
+    each_word(text).filter(|word| !lexical::words(word).is_empty())
+}
+
+/// Whether what stands in front of a comma and what stands behind it are two orders, which no
+/// other word parts.
+fn are_orders(front: &str, behind: &str) -> bool {
+    let is_linked = begins_with_one_of(&LINKS, &behind.to_lowercase());
+    !is_linked && is_order(front) && is_order(behind)
 }
 
 fn different_words(text: &str) -> usize {
@@ -272,9 +481,32 @@ mod tests {
     }
 
     #[test]
+    fn orders_are_parted_at_commas() {
+        let message = "book the Vito for Friday, order wire 15, and mail Heller";
+        assert_eq!(
+            texts(message, None),
+            [message, "book the Vito for Friday", "order wire 15", "mail Heller"]
+        );
+        let message = "cancel the van, delete the visit at Huber's and let Arbogast know";
+        assert_eq!(
+            texts(message, None),
+            [message, "cancel the van", "delete the visit at Huber's", "let Arbogast know"]
+        );
+    }
+
+    #[test]
     fn one_request_is_one() {
-        for message in ["buy bread and butter", "thanks! where is the depot list?", "and then?", ""]
-        {
+        for message in [
+            "buy bread and butter",
+            "buy eggs, milk and flour",
+            "order wire, water and oil",
+            "if it rains, book the van",
+            "Hi Anna, book the van for Friday",
+            "open the file and read it",
+            "thanks! where is the depot list?",
+            "and then?",
+            "",
+        ] {
             assert_eq!(texts(message, None), [message], "{message}");
         }
         let code = "fix this and format it\n```\nlet a = 1;\nlet b = 2;\n```";
@@ -307,6 +539,66 @@ mod tests {
         }
         assert!(!SearchMessage::new("and for Spain?", None).leans_on_before());
         assert!(!SearchMessage::new("and for Spain?", Some(" ")).leans_on_before());
+    }
+
+    #[test]
+    fn a_correction_leans_on_what_it_corrects() {
+        let before = Some("which crane firm do we call in Graz?");
+        for message in [
+            "no, in Lyon",
+            "No, the trailer",
+            "no the public one",
+            "no wait, millrace",
+            "no, make it 12",
+            "sorry, Lyon",
+            "I meant Lyon",
+            "sorry, I meant the blue trailer",
+            "for Lyon",
+            "for lyon",
+            "for Monday",
+            "Lyon",
+            "K17",
+            "wait, it's Porto",
+            "actually Porto",
+            "actually, in Porto",
+            "rather Lyon",
+            "nein, in Lyon",
+            "ich meinte Lyon",
+            "Lyon, meinte ich",
+            "nein, am Montag",
+            "non, à Lyon",
+            "plutôt Lyon",
+            "no, en Lyon",
+            "quería decir Lyon",
+            "no, a Lione",
+            "scusa, volevo dire Lione",
+        ] {
+            assert!(SearchMessage::new(message, before).leans_on_before(), "{message}");
+        }
+        for message in [
+            "no, cancel the order for Huber and refund him",
+            "no, cancel the order",
+            "no, the trailer is broken",
+            "actually, how do I book a crane in Porto?",
+            "sorry, where is the depot list?",
+            "sorry, wrong window",
+            "sorry for the late reply",
+            "wait for the report",
+            "no idea",
+            "no worries",
+            "no, thanks",
+            "no",
+            "lol no",
+            "actually great",
+            "never mind",
+            "perfect",
+            "Thanks!",
+            "Wow",
+            "weather",
+            "show contract-dunmore-roofing",
+        ] {
+            assert!(!SearchMessage::new(message, before).leans_on_before(), "{message}");
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ use recto_context::{CivilDay, EarlierUse, ItemId, ItemKind, Pick};
 
 use crate::entry::SearchEntry;
 use crate::lexical;
-use crate::message::SearchMessage;
+use crate::message::{SearchMessage, naming_words};
 
 /// What the share of words that two messages have in common adds to their cosine.
 const WORDS: f32 = 0.5;
@@ -62,12 +62,19 @@ pub struct PastUse {
 
 /// The different words of a message, stemmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MessageWords(HashSet<String>);
+pub struct MessageWords {
+    all: HashSet<String>,
+    /// Those of them that name something, whether they are written as names or not.
+    naming: HashSet<String>,
+}
 
 impl MessageWords {
     /// Reads the words of a text.
     pub fn new(text: &str) -> MessageWords {
-        MessageWords(lexical::words(text).into_iter().collect())
+        MessageWords {
+            all: lexical::words(text).into_iter().collect(),
+            naming: naming_words(text).flat_map(lexical::words).collect(),
+        }
     }
 }
 
@@ -83,7 +90,7 @@ impl PastUse {
         let whole = message.whole();
         let text = whole[..whole.floor_char_boundary(COMPARED)].trim().to_owned();
         let words = MessageWords::new(&text);
-        let asks = asks_by_itself(message) && !words.0.is_empty();
+        let asks = asks_by_itself(message) && !words.all.is_empty();
         asks.then_some(PastUse { turn, day, text, items, words })
     }
 
@@ -105,10 +112,27 @@ impl PastUse {
 
     /// How alike it is to a message by their words: the share that they have in common.
     pub fn word_likeness(&self, other: &MessageWords) -> f32 {
-        let shared = self.words.0.intersection(&other.0).count();
-        let all = self.words.0.len() + other.0.len();
+        let shared = self.words.all.intersection(&other.all).count();
+        let all = self.words.all.len() + other.all.len();
         if all == 0 { 0.0 } else { 2.0 * shared as f32 / all as f32 }
     }
+
+    /// Whether an item was used for it because of a name that a message lacks, which names
+    /// something else: `deposit-france` was wanted for France, and that says nothing for Portugal.
+    /// What the item itself does not name may differ: `mail.send` is wanted for Anna and for Ben.
+    fn names_otherwise(&self, item: &ItemId, message: &MessageWords) -> bool {
+        let of_item = name_words(item);
+        let is_missing = |word: &String| of_item.contains(word) && !message.all.contains(word);
+        let is_other = |word: &String| !of_item.contains(word) && !self.words.all.contains(word);
+        self.words.naming.iter().any(is_missing) && message.naming.iter().any(is_other)
+    }
+}
+
+/// The words of an item's name. Behind the `#` of a memory's stand digits that nobody types.
+fn name_words(item: &ItemId) -> HashSet<String> {
+    let key = item.key();
+    let name = key.split_once('#').map_or(key.as_str(), |(name, _)| name);
+    lexical::words(name).into_iter().collect()
 }
 
 /// Whether a message says by itself what it asks for, so that it can be like another one.
@@ -152,16 +176,19 @@ struct ItemEvidence {
 }
 
 impl UseEvidence {
-    /// Weighs earlier uses, each with how alike its message is to the one at hand.
+    /// Weighs earlier uses for a message, each with how alike its own message is to that one.
     pub fn weigh<'a>(
+        message: &MessageWords,
         uses: impl IntoIterator<Item = (&'a PastUse, MessageLikeness)>,
     ) -> UseEvidence {
         let mut evidence = UseEvidence::default();
         for (past, likeness) in uses {
             let odds = likeness.odds();
-            if odds >= LEAST {
-                past.items.iter().for_each(|item| evidence.add(item, past, odds));
+            if odds < LEAST {
+                continue;
             }
+            let items = past.items.iter().filter(|item| !past.names_otherwise(item, message));
+            items.for_each(|item| evidence.add(item, past, odds));
         }
         evidence
     }

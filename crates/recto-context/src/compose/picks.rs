@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 
 use super::{Composer, EMPTY, item_lead, system};
 use crate::item::{IncludeMode, ItemId, ItemKind};
-use crate::item_list::count_line;
 use crate::item_reading::item_label;
 use crate::layer::Layer;
 use crate::layout::{PickMessages, PickPlacement};
@@ -32,19 +31,13 @@ impl Composer<'_> {
         parts.into_iter().map(|part| self.price(part)).collect()
     }
 
-    /// The list of what may fit, and how many others there are.
+    /// The list of what may fit.
     fn list(&self, plan: &Plan<'_>) -> Vec<Part> {
-        let lines = plan.list.lines.iter().map(|PlannedLine { item, line, source, .. }| Part {
+        let lines = plan.list.iter().map(|PlannedLine { item, line, source, .. }| Part {
             source: source.clone(),
             ..self.list_line(item.clone(), line, Layer::Picks, PartReason::Possible)
         });
-        let mut parts = self.head_list(lines.collect(), Layer::Picks);
-        let others = plan.list.others();
-        if others > 0 && !parts.is_empty() {
-            let count = self.part(Layer::Picks, &count_line(others), PartReason::Heading);
-            parts.push(Part { role: ChatRole::User, join: PartJoin::Line, ..count });
-        }
-        parts
+        self.head_list(lines.collect(), Layer::Picks)
     }
 
     /// Lines of a list below their heading.

@@ -19,6 +19,8 @@
 //! "ticket 4411": `thing`): a message about files in general, or about a file clerk, is not about a
 //! file. One sentence that asks for work outweighs any number that talk.
 //!
+//! Whoever cuts messages asks what a piece is by itself (`piece`).
+//!
 //! Only the beginning of a long message is read, so that none costs much.
 //!
 //! What it deliberately does not do: it runs no search and no model, knows nothing of the tools
@@ -36,6 +38,7 @@ mod grammar;
 mod imperative;
 mod lex;
 mod lists;
+mod piece;
 mod question;
 mod remember;
 mod reply;
@@ -49,6 +52,7 @@ use serde::{Deserialize, Serialize};
 
 use lex::{TokenKind, WordToken};
 
+pub use piece::{is_order, only_names};
 pub(crate) use remember::{MemoryWish, find_memory_wish};
 pub use reply::{is_bare_reply, is_courtesy, names_nothing};
 

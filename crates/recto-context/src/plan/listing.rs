@@ -6,15 +6,15 @@
 
 use std::collections::HashSet;
 
-use super::skills::{lists_many_skills, names_in_layer, skill_id};
+use super::skills::{lists_many_skills, names_in_layer};
 use super::{Plan, SessionLookup, scores_of};
-use crate::catalog::{Catalog, CatalogDocument, Skill};
+use crate::catalog::{Catalog, CatalogDocument};
 use crate::context::DropReason;
 use crate::inputs::AssemblyInputs;
 use crate::item::{ContentSource, IncludeMode, ItemId, ItemKind, Priority};
 use crate::item_list::{ListEntry, ListLimits, write_list};
 use crate::layer::Layer;
-use crate::layout::{PickPlacement, SkillRender};
+use crate::layout::SkillRender;
 use crate::page::{ItemUse, PartReason};
 use crate::skill_texts::{POSSIBLE_HEADING, POSSIBLE_SKILLS_HEADING};
 use crate::text::Text;
@@ -32,24 +32,6 @@ pub(crate) struct PlannedLine {
     pub item: ItemUse,
     pub line: Text,
     pub source: ContentSource,
-    /// Whether it is one of those that are counted: neither a memory nor a tool of a skill.
-    is_counted: bool,
-}
-
-/// The items that are listed, likeliest first.
-#[derive(Default)]
-pub(crate) struct PlannedList {
-    pub lines: Vec<PlannedLine>,
-    /// How many items that come when they fit could stand there, where that is told.
-    listable: usize,
-}
-
-impl PlannedList {
-    /// How many items that come when they fit are neither on the page nor in the list.
-    pub(crate) fn others(&self) -> usize {
-        let lines = self.lines.iter().filter(|line| line.is_counted);
-        self.listable.saturating_sub(lines.count())
-    }
 }
 
 /// What a list says of an item, and where that comes from.
@@ -78,8 +60,11 @@ impl Plan<'_> {
         }
         let limits = list_limits(inputs);
         let shown = self.shown_items(session);
+        let read = self.read_earlier();
         let content = |id| Some((id, listed_content(inputs.catalog, id)?));
-        let listed = inputs.listed.iter().filter(|id| !shown.contains(id)).filter_map(content);
+        let listed = inputs.listed.iter();
+        let listed = listed.filter(|id| !shown.contains(id) && !read.shows(id, inputs.catalog));
+        let listed = listed.filter_map(content);
         let listed: Vec<(&ItemId, ListedContent<'_>)> = listed.take(limits.lines).collect();
         let entries: Vec<ListEntry<'_>> = listed
             .iter()
@@ -91,7 +76,7 @@ impl Plan<'_> {
             match lines.next() {
                 Some(line) if !self.carry.cut_picks.contains(item) => {
                     let planned = self.plan_line(item, line, &content);
-                    self.list.lines.push(planned);
+                    self.list.push(planned);
                 }
                 Some(line) => {
                     let tokens = inputs.counter.text(&line);
@@ -103,9 +88,6 @@ impl Plan<'_> {
                 }
             }
         }
-        if inputs.layout.picks == PickPlacement::TurnOnly {
-            self.list.listable = count_listable(inputs.catalog, &shown);
-        }
     }
 
     fn plan_line(&self, id: &ItemId, line: Text, content: &ListedContent<'_>) -> PlannedLine {
@@ -115,13 +97,7 @@ impl Plan<'_> {
             priority: content.priority,
             scores: scores_of(self.inputs.candidates, id),
         };
-        let of_skill = |skill: &Skill| Some(&skill.name) == id.server.as_ref();
-        let is_counted = match id.kind {
-            ItemKind::Memory => false,
-            ItemKind::Tool => !self.inputs.catalog.skills.iter().any(of_skill),
-            ItemKind::Rule | ItemKind::Reference | ItemKind::Skill => true,
-        };
-        PlannedLine { item, line, source: content.source.clone(), is_counted }
+        PlannedLine { item, line, source: content.source.clone() }
     }
 
     /// What stands on the page, or may not, and so is not listed.
@@ -157,13 +133,6 @@ fn coming_items(catalog: &Catalog) -> impl Iterator<Item = ItemId> + '_ {
     let tools = catalog.tools.iter().map(|tool| (tool.id.clone(), tool.include));
     let all = documents.chain(tools);
     all.filter(|(_, include)| *include == IncludeMode::Agent).map(|(id, _)| id)
-}
-
-/// How many items come when they fit and stand nowhere else.
-fn count_listable(catalog: &Catalog, shown: &ShownItems) -> usize {
-    let skills = catalog.skills.iter().filter(|skill| skill.include == IncludeMode::Agent);
-    let all = coming_items(catalog).chain(skills.map(skill_id));
-    all.filter(|id| !shown.contains(id)).count()
 }
 
 /// Whether the page has a place for a list at all.

@@ -1,6 +1,6 @@
 //! What search brought for this message, and what of it is on the page already.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::history::open_history;
 use super::{Plan, SessionLookup, SkillForm};
@@ -8,6 +8,7 @@ use crate::carry::Carry;
 use crate::catalog::{Catalog, CatalogDocument};
 use crate::context::DropReason;
 use crate::item::{ContentSource, IncludeMode, ItemId, ItemKind, Pick, Priority};
+use crate::item_reading::{LoadedKey, loaded_text};
 use crate::layer::Layer;
 use crate::layout::PickPlacement;
 use crate::message::{KeptPick, MessageId, PickDisplay, TurnNumber};
@@ -27,6 +28,7 @@ impl Plan<'_> {
     pub(super) fn plan_picks(&mut self, session: &SessionLookup<'_>) {
         let inputs = self.inputs;
         let on_page = self.kept_on_page();
+        let read = self.read_earlier();
         for pick in inputs.picks.iter().filter(|pick| pick.item.kind != ItemKind::Tool) {
             let Some((text, source, priority)) = pick_content(inputs.catalog, &pick.item) else {
                 self.drop_missing(&pick.item);
@@ -36,6 +38,7 @@ impl Plan<'_> {
                 || self.memories.iter().any(|planned| planned.memory.id() == pick.item)
                 || self.picks.iter().any(|planned| planned.item.id == pick.item)
                 || self.shows_body_of(&pick.item)
+                || read.has(&pick.item, &text)
             {
                 continue;
             }
@@ -72,6 +75,18 @@ impl Plan<'_> {
         self.hides_layer(Layer::Picks).or(in_minimal.then_some(DropReason::Mode))
     }
 
+    /// What the model loaded by its name in earlier turns, as far as the history still shows it.
+    /// A trim that begins with this page may take it away.
+    pub(super) fn read_earlier(&self) -> ReadTexts {
+        let sends = self.inputs.mode.chosen.sends_history();
+        let messages = self.history.iter().flat_map(|exchange| &exchange.messages);
+        let stands = |id: MessageId| {
+            sends && shows_kept_picks(&self.carry, id) && !self.carry.shortened.contains(&id)
+        };
+        let standing = messages.filter(|message| stands(message.id));
+        ReadTexts(standing.filter_map(|message| loaded_text(&message.body)).collect())
+    }
+
     /// Picks of earlier turns that are still on the page, with their texts.
     fn kept_on_page(&self) -> BTreeMap<ItemId, (Text, TurnNumber)> {
         let text =
@@ -87,6 +102,21 @@ impl Plan<'_> {
         let messages = open_history(inputs, &self.carry).iter().filter(move |_| keeps);
         let shown = messages.filter(|message| shows_kept_picks(&self.carry, message.id));
         shown.filter_map(|message| message.as_user()).flat_map(|user| &user.picks)
+    }
+}
+
+/// The texts of items that stand in the history because the model loaded them.
+pub(super) struct ReadTexts(HashMap<LoadedKey, String>);
+
+impl ReadTexts {
+    fn has(&self, item: &ItemId, text: &Text) -> bool {
+        self.0.get(&(item.kind, item.key())).is_some_and(|shown| **shown == **text)
+    }
+
+    /// Whether it stands there with the text that it has now.
+    pub(super) fn shows(&self, item: &ItemId, catalog: &Catalog) -> bool {
+        !self.0.is_empty()
+            && pick_content(catalog, item).is_some_and(|(text, ..)| self.has(item, &text))
     }
 }
 

@@ -245,11 +245,11 @@ fn a_list_gets_shorter_before_picks_do_and_each_line_that_left_is_told() {
     assert_eq!(told.count(), all - left.len(), "{dropped:?}");
     // What has no room in the list's own limit is told, too.
     let mut narrow = TurnCase::new(&catalog);
-    narrow.limits.list_tokens = Tokens::new(40);
+    narrow.limits.list_tokens = Tokens::new(20);
     let request = narrow.ask(&[]);
     assert_eq!(lines(&request).len(), 1, "{:?}", lines(&request));
     let dropped = drops(&request);
-    let told = |drop: &String| drop.contains("the list of what may fit has room for 40 tokens");
+    let told = |drop: &String| drop.contains("the list of what may fit has room for 20 tokens");
     assert_eq!(dropped.iter().filter(|drop| told(drop)).count(), 2, "{dropped:?}");
 }
 
@@ -293,6 +293,42 @@ fn a_tool_that_was_asked_for_is_offered_from_then_on() {
     assert_eq!(names(&third), names(&second));
     assert_eq!(third.tools.last().unwrap().reason, PartReason::AskedForInTurn(TurnNumber(1)));
     assert_eq!(standing(&third, &send()).read, Some(ItemReading::EarlierTurn));
+}
+
+#[test]
+fn what_the_model_has_read_and_still_sees_does_not_come_once_more() {
+    let mut catalog = agent();
+    let refunds = ItemId::new(ItemKind::Rule, "refunds");
+    let first = TurnCase::new(&catalog).ask(&[]);
+    assert!(lines(&first).iter().any(|line| line.starts_with("- rule:refunds")));
+    let rounds = loads("rule:refunds", "[rule: refunds]\nRefund within 14 days.");
+    let history = vec![first.sent.clone(), rounds[0].clone(), rounds[1].clone()];
+    let ask_again = |catalog: &Catalog, picks: &[Pick], carry: &Carry| {
+        let (history, picks, carry) = (history.clone(), picks.to_vec(), carry.clone());
+        TurnCase { history, picks, carry, number: 2, ..TurnCase::new(catalog) }.ask(&[])
+    };
+    let brings = |request: &RequestContext| {
+        let mut items = request.layer(Layer::Picks).filter_map(|part| part.item.as_ref());
+        items.any(|item| item.id == refunds)
+    };
+    let found = [pick(ItemKind::Rule, "refunds", 0.9)];
+    for picks in [&found[..], &[]] {
+        let request = ask_again(&catalog, picks, &first.carry);
+        assert!(!brings(&request), "{}", page(&request));
+        assert_eq!(standing(&request, &refunds).read, Some(ItemReading::EarlierTurn));
+        crate::record::check_comes_back(&request);
+    }
+    let told = standing(&ask_again(&catalog, &found, &first.carry), &refunds);
+    assert_eq!(told.status.form(), Some(ItemForm::InFull));
+    assert_eq!(told.status.place().map(|place| place.layer), Some(Layer::History));
+    // A trim may take what was read away, and what is shortened is not there whole.
+    let trimmed = Carry { picks_from: Some(MessageId(200)), ..first.carry.clone() };
+    assert!(brings(&ask_again(&catalog, &found, &trimmed)));
+    let shortened = Carry { shortened: [rounds[1].id].into(), ..first.carry.clone() };
+    assert!(brings(&ask_again(&catalog, &found, &shortened)));
+    // It says something else by now.
+    catalog.rules[2].text = "Refund within 30 days.".into();
+    assert!(brings(&ask_again(&catalog, &found, &first.carry)));
 }
 
 #[test]

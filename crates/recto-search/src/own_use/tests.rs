@@ -36,7 +36,7 @@ fn by_words<'a>(message: &str, uses: &'a [PastUse]) -> UseEvidence {
     let likeness = |past: &'a PastUse| {
         (past, MessageLikeness { cosine: None, words: past.word_likeness(&words) })
     };
-    UseEvidence::weigh(uses.iter().map(likeness))
+    UseEvidence::weigh(&words, uses.iter().map(likeness))
 }
 
 #[test]
@@ -61,12 +61,63 @@ fn meaning_and_words_count_together() {
     let raised = |cosine, words| {
         let likeness = MessageLikeness { cosine: Some(cosine), words };
         let mut picks = ranked(&[("van", 0.1)]);
-        UseEvidence::weigh([(&uses[0], likeness)]).raise(&mut picks);
+        let message = MessageWords::new("book the van");
+        UseEvidence::weigh(&message, [(&uses[0], likeness)]).raise(&mut picks);
         probability(&picks[0])
     };
     assert_eq!(raised(0.6, 0.1), 0.1);
     assert!(raised(0.6, 0.4) > 0.1 && raised(0.6, 0.4) < raised(0.8, 0.4));
     assert!(raised(1.0, 1.0) > 0.8);
+}
+
+/// Whether one use for a message speaks for an item in another message that is as near as can be.
+fn speaks_for(item: ItemId, used_for: &str, asked: &str) -> bool {
+    let message = SearchMessage::new(used_for, None);
+    let past = PastUse::new(1, DAY, &message, vec![item]).unwrap();
+    let likeness = MessageLikeness { cosine: Some(0.9), words: 0.8 };
+    !UseEvidence::weigh(&MessageWords::new(asked), [(&past, likeness)]).is_empty()
+}
+
+#[test]
+fn a_use_for_one_name_says_nothing_for_another() {
+    let rule = |name: &str| ItemId::new(ItemKind::Rule, name);
+    let differ = |item: &ItemId, used_for: &str, asked: &str| {
+        assert!(!speaks_for(item.clone(), used_for, asked), "{item}: {used_for} / {asked}");
+    };
+    let france = rule("deposit-france");
+    let used_for = "what deposit do customers in France leave with us?";
+    for asked in [
+        "what deposit do customers in Portugal leave with us?",
+        "what deposit do customers in Austria leave with us?",
+        "what deposit do customers in porto leave with us?",
+    ] {
+        differ(&france, used_for, asked);
+        differ(&france, &used_for.to_lowercase(), &asked.to_lowercase());
+    }
+    let dress = "what does the K17 need before the concert?";
+    differ(&rule("piano-k17"), dress, "what does the K14 need before the concert?");
+    let tool = ItemId::tool(Some("crm-lyon".into()), "find_customer");
+    differ(&tool, "find the customer Huber in Lyon", "find the customer Huber in Graz");
+    let note = ItemId::new(ItemKind::Memory, "people/anna.md#3fa9c2e1");
+    differ(&note, "when is Anna's birthday?", "when is Boris's birthday?");
+}
+
+#[test]
+fn what_the_item_does_not_name_may_differ() {
+    let agree = |item: ItemId, used_for: &str, asked: &str| {
+        assert!(speaks_for(item.clone(), used_for, asked), "{item}: {used_for} / {asked}");
+    };
+    let mail = || ItemId::tool(Some("mail".into()), "send");
+    agree(mail(), "send the minutes to Anna", "send the minutes to Ben");
+    agree(mail(), "mail Anna the minutes of 3 May", "send Ben the minutes of 9 June");
+    let france = || ItemId::new(ItemKind::Rule, "deposit-france");
+    let used_for = "what deposit do customers in France leave with us?";
+    agree(france(), used_for, "what deposit do customers in France leave with Huber?");
+    // Who names nothing else may well mean the same.
+    agree(france(), used_for, "what deposit do customers leave with us?");
+    agree(france(), "what do customers leave with us?", "what do customers in Portugal leave?");
+    let note = ItemId::new(ItemKind::Memory, "notes/2026-11-02.md#3fa9c2e1");
+    agree(note, "how long is the ladder for hall 3?", "how long is the ladder for hall 9?");
 }
 
 #[test]

@@ -84,9 +84,10 @@ impl BenchUses {
             self.index.message_cosines(query).map(|cosines| cosines.into_iter().collect());
         let words = MessageWords::new(message.whole());
         let others = self.uses.iter().filter(|(of, _)| of != id);
-        UseEvidence::weigh(others.map(|(_, past)| {
+        let uses = others.map(|(_, past)| {
             let cosine = cosines.as_ref().and_then(|cosines| cosines.get(&past.id()).copied());
             (past, MessageLikeness { cosine, words: past.word_likeness(&words) })
-        }))
+        });
+        UseEvidence::weigh(&words, uses)
     }
 }
