@@ -26,15 +26,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use maud::{Markup, html};
 use recto_agent::{
-    Actor, Agent, GuestStanding, ModelEntry, RequestPreview, Right, SessionSettings, is_allowed,
-    shorten_words,
+    Actor, Agent, GuestStanding, Inbound, InboundReading, ModelEntry, RequestPreview, Right,
+    SessionSettings, is_allowed, shorten_words,
 };
 use recto_context::{ContextMode, MessageId, TokenCounter, grouped_digits};
 use recto_store::{RowId, SessionId, StoreError, StoredSession, TurnId};
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::actions::{composed_message, inbound_message};
+use self::actions::{composed_message, edited_message, inbound_message};
 use self::composer::{CompletionList, ComposerDraft, MessageComposer, preview_meter};
 use self::key_list::key_list;
 use self::side_list::{SideList, surface_words};
@@ -455,6 +455,9 @@ struct DraftJson {
     mode: Option<ContextMode>,
     /// The agent that a new session is with.
     agent: Option<String>,
+    /// Whether it is to be sent in place of the last message.
+    #[serde(default)]
+    edits: bool,
     /// How much is shown of what would be sent.
     #[serde(default)]
     shows: DraftExtent,
@@ -495,6 +498,7 @@ async fn preview_first_draft(
     let agent = gateway.agent_or_default(draft.agent.as_deref())?;
     let usual = effective_mode(&SessionSettings::default(), agent.models().first());
     let inbound = inbound_message(&actor, usual, (&draft.text, draft.mode));
+    let Some(inbound) = meant_for_model(inbound) else { return Ok(html! {}) };
     // As one that will begin is named.
     let conversation = web_conversation(&actor, "new");
     let preview = agent.preview_first(&conversation, inbound).await?;
@@ -509,7 +513,20 @@ async fn preview_draft(
     Json(draft): Json<DraftJson>,
 ) -> ApiResult<Markup> {
     let (agent, session) = gateway.find_session(&actor, session).await?;
-    let inbound = composed_message(agent, &actor, &session, (&draft.text, draft.mode));
+    let typed = (draft.text.as_str(), draft.mode);
+    let inbound = match draft.edits {
+        true => Some(edited_message(agent, &actor, &session, typed).await?),
+        false => meant_for_model(composed_message(agent, &actor, &session, typed)),
+    };
+    let Some(inbound) = inbound else { return Ok(html! {}) };
     let preview = agent.preview(session.id, inbound).await?;
     Ok(draft.shows.render(&gateway, &actor, agent, preview))
+}
+
+/// A message as it would be sent; nothing of a command, nor of one that is half typed.
+fn meant_for_model(inbound: Inbound) -> Option<Inbound> {
+    match inbound.read_command() {
+        Ok(InboundReading::Message(inbound)) => Some(inbound),
+        Ok(InboundReading::Command(_)) | Err(_) => None,
+    }
 }

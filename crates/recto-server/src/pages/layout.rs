@@ -102,6 +102,10 @@ pub(crate) struct PageChrome {
     waiting: usize,
     /// The hidden field by which the server knows its own forms.
     pub(crate) form_field: Markup,
+    /// The id of whoever looks at the page: what they write is kept apart from what others write.
+    pub(crate) person: String,
+    /// How many bytes of a message the server takes.
+    pub(crate) most_bytes: usize,
     logged_in: Option<LoggedIn>,
     /// What whoever looks at it is to the agents; nobody knows it of a page that was not made.
     role: Option<ActorRole>,
@@ -139,14 +143,24 @@ impl PageChrome {
             }
             _ => GuestBook::default(),
         };
-        Ok(PageChrome { agent, waiting, form_field, logged_in, role, guests })
+        let person = visitor.actor.id.to_string();
+        let most_bytes = gateway.access().max_message_bytes();
+        Ok(PageChrome { agent, waiting, form_field, person, most_bytes, logged_in, role, guests })
     }
 
     /// The chrome of a page for somebody of whom nothing need be known, such as that of an error.
     pub(crate) fn plain() -> Self {
         let (agent, form_field) = (String::new(), html! {});
-        let guests = GuestBook::default();
-        PageChrome { agent, waiting: 0, form_field, logged_in: None, role: None, guests }
+        PageChrome {
+            agent,
+            waiting: 0,
+            form_field,
+            person: String::new(),
+            most_bytes: 0,
+            logged_in: None,
+            role: None,
+            guests: GuestBook::default(),
+        }
     }
 
     /// The guest with whom a session is held, for the owner who looks at it.
