@@ -57,7 +57,7 @@ pub enum StoreError {
     #[error("request {request} has its answer already")]
     Answered { request: RequestId },
     /// The question has its answer already.
-    #[error("approval {approval} is {} already", .answer.name())]
+    #[error("question {approval} was answered already: {}", .answer.describe())]
     Decided { approval: ApprovalId, answer: ApprovalAnswer },
     /// The message was delivered before, and has begun this turn.
     #[error("the message has begun turn {turn} already")]

@@ -79,6 +79,7 @@ pub(crate) fn routes() -> axum::Router<Gateway> {
         .route("/sessions/{session}/archive", post(session_forms::archive_session))
         .route("/sessions/{session}/unarchive", post(session_forms::unarchive_session))
         .route("/archive", get(archive::show_archive))
+        .route("/all-sessions", get(archive::show_all))
         .route("/approvals/{approval}", post(actions::answer_question))
 }
 
@@ -98,9 +99,20 @@ async fn show_newest(State(gateway): State<Gateway>, visitor: PageVisitor) -> Pa
 }
 
 /// An empty session, which begins with its first message.
-async fn show_welcome(State(gateway): State<Gateway>, visitor: PageVisitor) -> PageResult<Markup> {
+async fn show_welcome(
+    State(gateway): State<Gateway>,
+    visitor: PageVisitor,
+    PageQuery(query): PageQuery<AgentQuery>,
+) -> PageResult<Markup> {
     let side = SideList::load(&gateway, &visitor.actor).await?;
-    NewSessionPage::default().render(&gateway, &visitor, &side).await
+    let page = NewSessionPage { agent: query.agent, ..NewSessionPage::default() };
+    page.render(&gateway, &visitor, &side).await
+}
+
+/// The agent that a session is to be with.
+#[derive(Debug, Deserialize)]
+struct AgentQuery {
+    agent: Option<String>,
 }
 
 /// A session with what was last said in it.
@@ -205,10 +217,12 @@ impl<'a> ChatPage<'a> {
         let action = format!("/sessions/{}/messages", self.session.id);
         let mode = self.usual_mode();
         let lead = self.reader_line();
+        let is_choice = self.gateway.agents().len() > 1;
         let composer = MessageComposer { action: &action, draft, mode, lead: &lead };
         let body = html! {
             (side.render(&self.chrome, Some(self.session.id)))
-            main.talk #main data-session=(self.session.id) {
+            main.talk #main data-session=(self.session.id)
+                data-agent=[is_choice.then_some(self.agent.name())] {
                 (self.heading())
                 div.scroll #scroll tabindex="-1" {
                     div.turns #turns {
@@ -363,10 +377,11 @@ async fn show_side_list(
     visitor: PageVisitor,
     PageQuery(query): PageQuery<SideQuery>,
 ) -> PageResult<Markup> {
-    let agent = gateway.default_agent()?.name();
-    let chrome = PageChrome::load(&gateway, &visitor, agent).await?;
     let side = SideList::load(&gateway, &visitor.actor).await?;
     let shown = query.current.and_then(|session| side.find(session));
+    let agent = shown.map(|summary| &*summary.session.agent).or(query.agent.as_deref());
+    let agent = gateway.agent_or_default(agent)?.name();
+    let chrome = PageChrome::load(&gateway, &visitor, agent).await?;
     Ok(html! {
         (side.render(&chrome, query.current))
         (chrome.page_links(Some(NavPage::Chat)))
@@ -377,10 +392,11 @@ async fn show_side_list(
     })
 }
 
-/// The session that the list is shown beside.
+/// The session that the list is shown beside, or the agent of one that is to begin.
 #[derive(Debug, Deserialize)]
 struct SideQuery {
     current: Option<SessionId>,
+    agent: Option<String>,
 }
 
 /// One turn of a session, alone.
@@ -425,10 +441,11 @@ async fn show_panel(
     Ok(page.panel().render(&page.chrome))
 }
 
-/// The session in which a message is written; a new one has none yet.
+/// The session in which a message is written; a new one has none yet, but an agent.
 #[derive(Debug, Deserialize)]
 struct CompletionQuery {
     session: Option<SessionId>,
+    agent: Option<String>,
 }
 
 /// What can be named in a message.
@@ -439,7 +456,7 @@ async fn list_completions(
 ) -> ApiResult<Json<CompletionList>> {
     let agent = match query.session {
         Some(session) => gateway.find_session(&actor, session).await?.0,
-        None => gateway.default_agent()?,
+        None => gateway.agent_or_default(query.agent.as_deref())?,
     };
     Ok(Json(match is_allowed(actor.role, Right::SeeWorkspace) {
         true => CompletionList::new(&*agent.catalog().await),

@@ -450,6 +450,47 @@ async fn the_owner_sees_with_whom_a_session_is_and_for_whom_a_question() {
     assert!(!part(&page, "<main", "id=\"scroll\"").contains("with "), "{page}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_waits_is_found_from_every_page_also_in_the_archive() {
+    let server = TestServer::start_with_files(Duration::from_secs(60)).await;
+    let session = begin(&server, "talk").await.id;
+    let call = FakeCall::new("write_file", json!({"path": "a.md", "content": "hello"}));
+    server.fake.push(FakeAnswer::calls([call]));
+    let path = format!("/sessions/{session}");
+    post_form(&server, &format!("{path}/messages"), "text=write+it&mode=full").await;
+    let asked = wait_for_question(&server).await;
+    post_form(&server, &format!("{path}/archive"), "").await;
+    let way = format!("<a href=\"{path}#turn-{}\">Approvals", asked.turn);
+    for page in ["/new", "/models", "/archive"] {
+        let (_, page) = get(&server, page).await;
+        assert!(page.contains(&way), "{page}");
+    }
+    let marked = "waiting for an answer";
+    let (_, page) = get(&server, "/new").await;
+    let link = between(&page, "href=\"/archive\"", "</p>");
+    assert!(link.contains(marked), "{link}");
+    let (_, page) = get(&server, "/archive").await;
+    assert!(between(&page, "class=\"archived\"", "</ul>").contains(marked), "{page}");
+    post_form(&server, &format!("{path}/stop"), &format!("turn={}", asked.turn)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_that_the_list_has_no_room_for_stand_on_pages_of_their_own() {
+    let server = TestServer::start().await;
+    let count = 201;
+    for number in 1..=count {
+        begin(&server, &format!("talk-{number}")).await;
+    }
+    let (_, page) = get(&server, "/new").await;
+    assert!(page.contains("href=\"/all-sessions\""), "{page}");
+    let (_, first) = get(&server, "/all-sessions").await;
+    let (_, second) = get(&server, "/all-sessions?page=1").await;
+    let listed = |page: &str| page.matches("<li class=\"row\"").count();
+    assert_eq!((listed(&first), listed(&second)), (200, 1));
+    assert!(first.contains("page 1 of 2") && first.contains("href=\"?page=1\""), "{first}");
+    assert!(!second.contains("href=\"?page=2\""), "{second}");
+}
+
 /// Promise: `page-text-stays-text`
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_hides_in_what_a_page_shows() {

@@ -108,6 +108,11 @@ async function mentions(page) {
 }
 
 async function panel(page) {
+  // Where the panel stands beside the conversation, its key leads into it.
+  await page.locator("#scroll").focus();
+  await page.keyboard.press(".");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "add");
+  assert.equal(await page.locator("#in-session:popover-open").count(), 0);
   const kinds = page.locator("#in-session");
   await kinds.getByRole("button", { name: "Remove tone from this session" }).click();
   await page.waitForFunction(() => !/tone/.test(document.querySelector("#in-session ul")?.textContent ?? ""));

@@ -163,6 +163,27 @@ fn what_would_fit_is_shown_with_its_scores() {
 }
 
 #[test]
+fn the_page_of_a_new_session_is_that_of_the_agent_that_was_chosen() {
+    let home = home(&[]);
+    let agents =
+        "[agents.main]\nmodel = \"m\"\n[agents.work]\nworkspace = \"work\"\nmodel = \"m\"\n";
+    let config = fs::read_to_string(home.path("config.toml")).unwrap();
+    home.write("config.toml", config + agents);
+    home.write("work/rules/stamps.md", "---\ninclude: always\n---\nStamp twice.\n");
+    let server = home.serve_pages();
+    let work = server.page("/new?agent=work");
+    for part in ["Talk to work", "href=\"/workspace?agent=work\"", "name=\"agent\" value=\"work\""]
+    {
+        assert!(work.contains(part), "{part}: {work}");
+    }
+    let named = server.page("/completions?agent=work");
+    assert!(named.contains("@rule:stamps") && !named.contains("lamps"), "{named}");
+    let main = server.page("/new");
+    assert!(main.contains("Talk to main") && main.contains("href=\"/workspace\""), "{main}");
+    assert_eq!(server.get("/new?agent=nobody").status, 404);
+}
+
+#[test]
 fn memories_are_added_changed_forgotten_and_brought_back() {
     let home = home(&[]);
     let server = home.serve_pages();

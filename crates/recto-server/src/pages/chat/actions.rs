@@ -121,7 +121,8 @@ impl FormSender {
             let side = SideList::load(gateway, actor).await?;
             let answer = answer.map(|answer| answer_note(&answer)).unwrap_or_default();
             let Some(session) = session else {
-                return NewSessionPage { answer }.render(gateway, &visitor, &side).await;
+                let page = NewSessionPage { answer, ..NewSessionPage::default() };
+                return page.render(gateway, &visitor, &side).await;
             };
             let page = ChatPage::load(gateway, &visitor, session).await?;
             let draft = edited.map(ComposerDraft::Edited).or(draft.map(ComposerDraft::New));

@@ -83,9 +83,14 @@ impl MessageComposer<'_> {
             p.q.editing #editing hidden[!is_edited] {
                 input type="hidden" name="edits" value=(if is_edited { "last" } else { "" });
                 "It is sent in place of your last message. "
-                a.btn.plain #keep-last href="" { "Keep the last one" }
+                a.btn.plain #keep-last href=(self.page()) { "Keep the last one" }
             }
         }
+    }
+
+    /// The page that it stands on, anew.
+    fn page(&self) -> &str {
+        self.action.trim_end_matches("/messages")
     }
 
     fn mode_switch(&self) -> Markup {
