@@ -134,6 +134,8 @@ pub struct ItemSearchRow {
     pub include: Option<IncludeMode>,
     /// Whether a turn of a new session takes it.
     pub is_taken: bool,
+    /// Whether it stands on every page of a new session, whatever the message.
+    pub is_on_every_page: bool,
 }
 
 impl ItemSearchRow {
@@ -218,7 +220,10 @@ fn rows(
             let fate = in_a_turn.get(&pick.item);
             pick.scores = fate.and_then(|fate| fate.scores).unwrap_or(pick.scores);
             let is_taken = fate.is_some_and(|fate| fate.is_taken);
-            ItemSearchRow { include: includes.get(&pick.item).copied(), is_taken, pick }
+            let include = includes.get(&pick.item).copied();
+            let is_on_every_page = include == Some(IncludeMode::Always)
+                || fate.is_some_and(|fate| fate.scores.is_none());
+            ItemSearchRow { include, is_taken, is_on_every_page, pick }
         }));
     }
     rows.sort_by(|a, b| by_probability(&a.pick, &b.pick));

@@ -37,7 +37,14 @@ pub(crate) async fn preview_request(
 ) -> AgentResult<RequestPreview> {
     session.refresh(shared).await?;
     session.load_previous(shared).await;
-    preview_in(shared, session, inbound).await
+    let Some(exchange) = &inbound.replaces else {
+        return preview_in(shared, session, inbound).await;
+    };
+    session.loaded()?.0.leave_out(&exchange.range());
+    let preview = preview_in(shared, session, inbound).await;
+    // Nothing was taken back by it: the next look has the exchange again.
+    session.forget();
+    preview
 }
 
 /// Assembles the request for the first message of a session that has not begun.

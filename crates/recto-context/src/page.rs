@@ -246,22 +246,42 @@ impl PartReason {
                 };
                 format!("summary {by} of messages {} to {}", first.0, last.0)
             }
-            PartReason::KeptSince(turn) => format!("kept from turn {turn} until the next trim"),
-            PartReason::StandsAbove(turn) => format!("found again; stands above since turn {turn}"),
+            PartReason::KeptSince(turn) => {
+                format!("kept from the session's {} until the next trim", turn_words(*turn))
+            }
+            PartReason::StandsAbove(turn) => {
+                format!("found again; stands above since the session's {}", turn_words(*turn))
+            }
             PartReason::Found => "found by search".to_owned(),
             PartReason::FoundInTurn(turn) => {
-                format!("found by search in turn {turn}, offered until the next trim")
+                let turn = turn_words(*turn);
+                format!("found by search in the session's {turn}, offered until the next trim")
             }
             PartReason::FoundEarlier => "found by search in an earlier turn".to_owned(),
             PartReason::AskedFor => "the model asked for it".to_owned(),
             PartReason::AskedForInTurn(turn) => {
-                format!("the model asked for it in turn {turn}, offered until the next trim")
+                let turn = turn_words(*turn);
+                format!(
+                    "the model asked for it in the session's {turn}, offered until the next trim"
+                )
             }
             PartReason::Current => "the message".to_owned(),
             PartReason::Round => "this turn".to_owned(),
             PartReason::Shortened => "shortened in the middle to make room".to_owned(),
         }
     }
+}
+
+/// A turn by its place in its session, as `5th turn`: "turn 5" is one of all sessions.
+fn turn_words(TurnNumber(number): TurnNumber) -> String {
+    let ending = match number % 10 {
+        _ if (11..=13).contains(&(number % 100)) => "th",
+        1 => "st",
+        2 => "nd",
+        3 => "rd",
+        _ => "th",
+    };
+    format!("{number}{ending} turn")
 }
 
 /// The speaker of a message as a model gets it.

@@ -1,6 +1,6 @@
 // The chat page: everything is there without this; with it, it is live.
 
-import { editLast, liveComposer, previewSoon, writeDraft } from "./composer.js";
+import { addToDraft, editLast, liveComposer, previewSoon } from "./composer.js";
 import { fetchFragment } from "./dom.js";
 import { catchForms } from "./forms.js";
 import { listenToKeys } from "./keys.js";
@@ -12,7 +12,7 @@ liveComposer(refreshPanel);
 listenToKeys();
 catchForms((form, outcome) => {
   if (outcome?.edited) editLast(outcome.edited);
-  if (outcome?.draft) writeDraft(outcome.draft);
+  if (outcome?.draft) addToDraft(outcome.draft);
   // What was answered or stopped stands otherwise now, also where somebody else was quicker.
   const turn = form.closest("article.turn");
   if (turn instanceof HTMLElement && turn.dataset.turn) refreshTurn(Number(turn.dataset.turn));

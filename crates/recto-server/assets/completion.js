@@ -1,6 +1,6 @@
 // The lists that open while one types: what can be mentioned behind `@`, and commands behind `/`.
 
-import { ask, conversation, element } from "./dom.js";
+import { ask, conversationQuery, element } from "./dom.js";
 
 /**
  * Something that can be typed.
@@ -98,8 +98,7 @@ function beingTyped(field) {
 }
 
 async function load() {
-  const of = conversation.session ? `?session=${conversation.session}` : "";
-  return (await ask(`/completions${of}`)).json();
+  return (await ask(`/completions?${conversationQuery("session")}`)).json();
 }
 
 /**

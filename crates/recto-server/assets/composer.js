@@ -2,22 +2,28 @@
 
 import { completeWhileTyping } from "./completion.js";
 import { openDialog } from "./context.js";
-import { ask, conversation, parseFragment } from "./dom.js";
+import { ServerProblem, ask, conversation, element, parseFragment, withCode } from "./dom.js";
+import { dropDraftsAtLogOut, loadDraft, newDelivery, storeDraft } from "./drafts.js";
 import { clearAnswer, isUsualMode, sendForm, showOutcome, showProblem } from "./forms.js";
 import { openTurns } from "./turns.js";
 
 /** How long one has to have stopped typing before it is looked what would be sent. */
 const PREVIEW_AFTER = 400;
 
-const state = { timer: 0, asked: 0 };
+const state = {
+  timer: 0,
+  asked: 0,
+  /** A message is under way. */
+  isSending: false,
+  /** What stands in the composer. */
+  draft: loadDraft(),
+};
 
 /** @returns {HTMLFormElement | null} */
 const form = () => document.querySelector("form.composer");
 
 /** @returns {HTMLTextAreaElement | null} */
 const field = () => document.querySelector("#draft");
-
-const draftKey = () => `recto-draft-${conversation.session ?? "new"}`;
 
 /**
  * Makes the composer live.
@@ -26,7 +32,8 @@ const draftKey = () => `recto-draft-${conversation.session ?? "new"}`;
 export function liveComposer(onCommand) {
   const [box, text] = [form(), field()];
   if (!box || !text) return;
-  if (!text.value) text.value = localStorage.getItem(draftKey()) ?? "";
+  dropDraftsAtLogOut();
+  if (!text.value) showDraft(text);
   focusAtFirst(text);
   const completion = completeWhileTyping(text);
   text.addEventListener("keydown", (event) => {
@@ -35,7 +42,8 @@ export function liveComposer(onCommand) {
     if (text.value.trim()) box.requestSubmit();
   });
   text.addEventListener("input", () => {
-    keepDraft(text.value);
+    // Other words are another message.
+    keepDraft({ ...state.draft, text: text.value, delivery: "" });
     previewSoon();
   });
   box.addEventListener("change", previewSoon);
@@ -44,8 +52,8 @@ export function liveComposer(onCommand) {
   });
   document.getElementById("keep-last")?.addEventListener("click", (event) => {
     event.preventDefault();
-    setEditing(false);
-    writeDraft("");
+    writeDraft(state.draft.before);
+    previewSoon();
   });
   box.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -67,40 +75,55 @@ function focusAtFirst(text) {
 }
 
 /**
- * Puts a text into the composer, to be changed and sent.
- * @param {string} draft
+ * Puts a text into the composer, as a message of its own.
+ * @param {string} text
  */
-export function writeDraft(draft) {
-  const text = field();
-  if (!text) return;
-  text.value = draft;
-  keepDraft(draft);
-  text.focus();
-  text.setSelectionRange(draft.length, draft.length);
+function writeDraft(text) {
+  replaceDraft({ text, delivery: "", edits: false, before: "" });
 }
 
 /**
- * Puts the last message into the composer: what is sent then takes its place.
+ * Puts a message that was never sent into the composer, above what is being written there.
+ * @param {string} unsent
+ */
+export function addToDraft(unsent) {
+  replaceDraft({ ...state.draft, text: [unsent, state.draft.text].filter(Boolean).join("\n\n"), delivery: "" });
+}
+
+/**
+ * Puts the last message into the composer: what is sent then takes its place. What was being written
+ * comes back behind it.
  * @param {string} said
  */
 export function editLast(said) {
-  writeDraft(said);
-  setEditing(true);
+  const { text, edits, before } = state.draft;
+  replaceDraft({ text: said, delivery: "", edits: true, before: edits ? before : text });
 }
 
-/** @param {boolean} isEditing */
-function setEditing(isEditing) {
-  const line = document.getElementById("editing");
-  const field = line?.querySelector("input");
-  if (!line || !field) return;
-  line.hidden = !isEditing;
-  field.value = isEditing ? "last" : "";
+/** @param {import("./drafts.js").Draft} draft */
+function replaceDraft(draft) {
+  const text = field();
+  if (!text) return;
+  keepDraft(draft);
+  showDraft(text);
+  text.focus();
+  text.setSelectionRange(text.value.length, text.value.length);
 }
 
-/** @param {string} draft */
+/** @param {import("./drafts.js").Draft} draft */
 function keepDraft(draft) {
-  if (draft) localStorage.setItem(draftKey(), draft);
-  else localStorage.removeItem(draftKey());
+  state.draft = draft;
+  storeDraft(draft);
+}
+
+/** @param {HTMLTextAreaElement} text */
+function showDraft(text) {
+  text.value = state.draft.text;
+  const line = document.getElementById("editing");
+  const edits = line?.querySelector("input");
+  if (!line || !edits) return;
+  line.hidden = !state.draft.edits;
+  edits.value = state.draft.edits ? "last" : "";
 }
 
 /**
@@ -109,15 +132,21 @@ function keepDraft(draft) {
  * @param {() => void} onCommand
  */
 async function send(box, text, onCommand) {
+  // The message stays in its field until it has arrived: Enter would send it once more.
+  if (state.isSending) return;
+  if (isTooLong(box, text.value)) return showProblem(tooLongWords(box));
+  state.isSending = true;
   const said = text.value;
+  // One whose answer was lost is known by its id when it is sent again.
+  keepDraft({ ...state.draft, text: said, delivery: state.draft.delivery || newDelivery() });
+  const { before, delivery } = state.draft;
   const button = box.querySelector("button[type=submit]");
   button?.setAttribute("disabled", "");
   try {
-    const outcome = await sendForm(box, null);
+    const outcome = await sendForm(box, null, { delivery });
     clearAnswer();
-    setEditing(false);
     // What was typed meanwhile stays.
-    writeDraft(text.value === said ? "" : text.value);
+    writeDraft(text.value === said ? before : text.value);
     if (outcome.edited) editLast(outcome.edited);
     showOutcome(outcome);
     if (said.startsWith("/")) onCommand();
@@ -126,8 +155,25 @@ async function send(box, text, onCommand) {
   } catch (problem) {
     showProblem(problem);
   }
+  state.isSending = false;
   button?.removeAttribute("disabled");
   previewSoon();
+}
+
+/**
+ * Whether a text is more than the server takes.
+ * @param {HTMLFormElement} box
+ * @param {string} text
+ */
+function isTooLong(box, text) {
+  const most = Number(box.dataset.most);
+  // No character takes more than nine bytes in a form.
+  return text.length * 9 > most && new URLSearchParams({ text }).toString().length > most;
+}
+
+/** @param {HTMLFormElement} box */
+function tooLongWords(box) {
+  return `The message is too long: the server takes ${Number(box.dataset.most).toLocaleString("en")} bytes at once.`;
 }
 
 /** A mode that was chosen for one message holds for that one alone. @param {HTMLFormElement} box */
@@ -171,18 +217,36 @@ async function preview() {
   const [box, meter] = [form(), document.getElementById("meter")];
   const text = field()?.value ?? "";
   if (!box || !meter) return;
-  if (!text.trim() || text.startsWith("/") || openTurns().length > 0) {
-    meter.replaceChildren();
-    return;
-  }
   const asked = ++state.asked;
+  const shown = await drawMeter(box, text);
+  if (asked === state.asked) meter.replaceChildren(...shown);
+}
+
+/**
+ * What would be sent, or why nothing would.
+ * @param {HTMLFormElement} box
+ * @param {string} text
+ * @returns {Promise<Element[]>}
+ */
+async function drawMeter(box, text) {
+  if (isTooLong(box, text)) return obstacle(tooLongWords(box));
+  if (!text.trim() || openTurns().length > 0) return [];
   try {
     const response = await askForPreview(box, text, "meter");
-    const fresh = parseFragment(await response.text());
-    if (asked === state.asked) meter.replaceChildren(...fresh);
-  } catch {
-    if (asked === state.asked) meter.replaceChildren();
+    return parseFragment(await response.text());
+  } catch (problem) {
+    // That the server can't be reached, or wants a log-in, is told elsewhere.
+    if (!(problem instanceof ServerProblem) || problem.isUnreachable || problem.needsLogin) return [];
+    const hint = problem.hint ? `. ${problem.hint}` : "";
+    return obstacle(`It can't be sent as it is: ${problem.message}${hint}`);
   }
+}
+
+/** @param {string} words */
+function obstacle(words) {
+  const line = element("p", "wait", "");
+  line.append(...withCode(words));
+  return [line];
 }
 
 /**
@@ -207,6 +271,6 @@ function askForPreview(box, text, shows) {
   return ask(session ? `/sessions/${session}/preview` : "/preview", {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ text, mode, agent: fields.get("agent"), shows }),
+    body: JSON.stringify({ text, mode, agent: fields.get("agent"), edits: state.draft.edits, shows }),
   });
 }

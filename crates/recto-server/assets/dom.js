@@ -5,6 +5,8 @@ export class ServerProblem extends Error {
   /** @param {{title?: string, hint?: string, status?: number, code?: string, remedy?: {words?: string}}} told */
   constructor(told) {
     super(told.title ?? "The server can't be reached.");
+    /** What programs tell problems apart by. */
+    this.code = told.code;
     /** Whether nothing answered, or a server that is about to end: it is over when one answers again. */
     this.isUnreachable = told.title === undefined || told.code === "shutting_down";
     const { hint, remedy } = told;
@@ -119,4 +121,15 @@ export function replaceInside(target, source) {
 export const conversation = {
   /** @type {string | undefined} */
   session: document.querySelector("main")?.dataset.session,
+  /** The agent that it is with, where there are several. @type {string | undefined} */
+  agent: document.querySelector("main")?.dataset.agent,
 };
+
+/**
+ * What says in an address which conversation is meant.
+ * @param {string} name what the session is called there
+ */
+export function conversationQuery(name) {
+  const { session, agent } = conversation;
+  return new URLSearchParams({ ...(session && { [name]: session }), ...(agent && { agent }) });
+}

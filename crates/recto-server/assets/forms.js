@@ -11,11 +11,12 @@ import { ask, element, parseFragment, problemBlock, withCode } from "./dom.js";
  * Sends a form.
  * @param {HTMLFormElement} form
  * @param {HTMLElement | null} button
+ * @param {Record<string, string>} [more] fields that it does not have itself
  * @returns {Promise<FormOutcome>}
  */
-export async function sendForm(form, button) {
+export async function sendForm(form, button, more) {
   const data = new FormData(form, button);
-  const body = new URLSearchParams();
+  const body = new URLSearchParams(more);
   for (const [name, value] of data) {
     if (typeof value === "string" && !isUsualMode(form, name)) body.append(name, value);
   }

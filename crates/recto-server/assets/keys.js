@@ -18,10 +18,20 @@ const KEYS = {
   j: () => step(1),
   k: () => step(-1),
   c: () => press(currentTurn()?.querySelector(".view-context button")),
-  ".": () => document.getElementById("in-session")?.togglePopover() !== undefined,
+  ".": goToPanel,
   "/": () => document.getElementById("draft")?.focus(),
   "?": () => document.getElementById("keys")?.togglePopover() !== undefined,
 };
+
+/** Where the panel is a drawer it is opened or closed; beside the conversation it is gone to. */
+function goToPanel() {
+  const panel = document.getElementById("in-session");
+  if (!panel) return false;
+  if (matchMedia("(max-width: 78rem)").matches) return panel.togglePopover() !== undefined;
+  const first = panel.querySelector("input:enabled, select:enabled, a[href]");
+  if (!(first instanceof HTMLElement)) return false;
+  return goTo(first);
+}
 
 /** @param {EventTarget | null} target */
 function isField(target) {

@@ -2,13 +2,16 @@
 // the events of the session that is shown. One stream brings both, since browsers open few connections
 // to a server; a tab that nobody sees has none.
 
-import { setUsualMode } from "./composer.js";
-import { ServerProblem, ask, conversation, fetchFragment, replaceInside } from "./dom.js";
+import { previewSoon, setUsualMode } from "./composer.js";
+import { ServerProblem, ask, conversation, conversationQuery, fetchFragment, replaceInside } from "./dom.js";
 import { showProblem } from "./forms.js";
 import { addExchange, addNotice, addText, article, beginReply, isNews, openTurns, refreshLastTurn, refreshTurn } from "./turns.js";
 
 /** How long to wait before a server that refused is asked again. */
 const RETRY_AFTER = 3_000;
+
+/** How long until it is looked again whether a model answers. */
+const MODEL_AFTER = 5_000;
 
 const state = {
   /** @type {EventSource | null} */
@@ -17,8 +20,8 @@ const state = {
   last: 0,
   /** The list of sessions is about to be fetched. */
   timer: 0,
-  /** Whoever looks at the page is let in no longer, so nothing more comes. */
-  isLoggedOut: false,
+  /** Whoever looks at the page is let in no longer, or its session is gone: nothing more comes. */
+  isOver: false,
 };
 
 /** Begins to follow what happens, for as long as somebody sees the page. */
@@ -28,10 +31,11 @@ export function followSessions() {
   window.addEventListener("pagehide", stop);
   window.addEventListener("pageshow", follow);
   follow();
+  awaitModel();
 }
 
 function start() {
-  if (state.stream || state.isLoggedOut) return;
+  if (state.stream || state.isOver) return;
   const shown = conversation.session ? `?session=${conversation.session}&after=${state.last}` : "";
   const stream = new EventSource(`/stream${shown}`);
   stream.onopen = () => setOnline(true);
@@ -59,7 +63,7 @@ async function isLetIn() {
 }
 
 function tellLoggedOut() {
-  state.isLoggedOut = true;
+  state.isOver = true;
   setOnline(true);
   showProblem(new ServerProblem({ title: "You are logged out.", hint: "what you see is no longer kept up to date", status: 401 }));
 }
@@ -158,16 +162,45 @@ async function compareTurns() {
       if (article(turn)?.dataset.state !== stands) refreshTurn(turn);
     }
     if (states.exchange) addExchange(states.exchange);
+  } catch (problem) {
+    if (problem instanceof ServerProblem && problem.code === "no_such_session") tellGone();
+    // Else the next change, or the server's coming back, brings it.
+  }
+}
+
+/** The session that is shown was deleted, here or elsewhere. */
+function tellGone() {
+  stop();
+  state.isOver = true;
+  showProblem(new ServerProblem({ title: "This session was deleted: what you see here is all that is left of it.", status: 404 }));
+}
+
+/** A first page that says that no model answers looks for one. */
+function awaitModel() {
+  const welcome = document.querySelector(".welcome:has(.no-model)");
+  if (!welcome) return;
+  window.setTimeout(async () => {
+    const fresh = document.hidden ? null : await fetchWelcome();
+    if (!fresh || fresh.querySelector(".no-model")) return awaitModel();
+    welcome.replaceWith(fresh);
+    previewSoon();
+  }, MODEL_AFTER);
+}
+
+/** @returns {Promise<Element | null>} */
+async function fetchWelcome() {
+  try {
+    const page = await fetchFragment(`/new?${conversationQuery("session")}`);
+    return page.map((part) => part.querySelector(".welcome")).find(Boolean) ?? null;
   } catch {
-    // The next change, or the server's coming back, brings it.
+    return null;
   }
 }
 
 /** Fetches what stands around the conversation: the sessions, what waits, the facts of this one. */
 async function refreshSide() {
-  const current = conversation.session ? `?current=${conversation.session}` : "";
   try {
-    for (const fresh of await fetchFragment(`/sessions${current}`)) {
+    for (const fresh of await fetchFragment(`/sessions?${conversationQuery("current")}`)) {
       const shown = document.getElementById(fresh.id);
       if (shown) replaceInside(shown, fresh);
       if (fresh.id === "session-title") document.title = `${shown?.textContent} · Recto`;

@@ -43,6 +43,7 @@ use crate::problem::{ApiProblem, describe_remedies};
 use description::{ApiDescription, add_problems};
 
 pub(crate) use approvals::ApprovalWord;
+pub(crate) use messages::resend;
 
 /// The routes of `/api`, with the description of them.
 pub(crate) fn routes(gateway: &Gateway) -> Router<Gateway> {

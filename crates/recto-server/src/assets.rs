@@ -43,6 +43,7 @@ const ASSETS: &[EmbeddedAsset] = &[
     asset!("composer.js"),
     asset!("context.js"),
     asset!("dom.js"),
+    asset!("drafts.js"),
     asset!("forms.js"),
     asset!("keys.js"),
     asset!("live.js"),

@@ -144,7 +144,7 @@ fn a_tool_found_earlier_keeps_its_turn_and_its_score() {
     // The second request of a turn has found it in the same turn.
     is_told(&turn(3, &picks, found.carry.clone()), "tool lookup: agent, found by search");
     let later = turn(5, &[], found.carry.clone());
-    let told = "tool lookup: agent, found by search in turn 3, offered until the next trim";
+    let told = "tool lookup: agent, found by search in the session's 3rd turn, offered until the next trim";
     is_told(&later, told);
     assert_eq!(row(&later), ("agent".into(), 3.into(), 0.75.into()));
     let again = turn(6, &[pick(ItemKind::Tool, "lookup", 0.5)], later.carry.clone());
@@ -190,8 +190,8 @@ fn picks_came_by_search_in_every_form() {
     let next = AssemblyInputs::new(&catalog, "y").layout(kept).history(&history);
     let next = next.message_id(MessageId(2)).turn(TurnNumber(2)).picks(&picks);
     let next = next.carry(first.carry).assemble().unwrap();
-    is_told(&next, "rule auth: agent, kept from turn 1 until the next trim");
-    is_told(&next, "rule auth: agent, found again; stands above since turn 1");
+    is_told(&next, "rule auth: agent, kept from the session's 1st turn until the next trim");
+    is_told(&next, "rule auth: agent, found again; stands above since the session's 1st turn");
 }
 
 /// Of the memories in a snapshot some stand there anyway, and some because search found them.

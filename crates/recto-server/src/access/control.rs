@@ -62,6 +62,9 @@ impl Default for AccessOptions {
     }
 }
 
+/// The room in a form for what stands beside the message.
+const OTHER_FIELDS: usize = 1_024;
+
 /// So many seconds of requests can come at once.
 const RATE_BURST: u32 = 4;
 
@@ -95,6 +98,11 @@ impl AccessControl {
 
     pub(super) fn options(&self) -> &AccessOptions {
         &self.options
+    }
+
+    /// The most bytes of a message in a form: all of a body but for the other fields.
+    pub(crate) fn max_message_bytes(&self) -> usize {
+        self.options.max_body_bytes.saturating_sub(OTHER_FIELDS)
     }
 
     pub(super) fn form_key(&self) -> &FormKey {

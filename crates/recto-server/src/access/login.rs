@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use axum::extract::{Extension, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use recto_context::Remedy;
@@ -148,7 +148,10 @@ pub(crate) async fn log_out(
     let access = gateway.access();
     read_cookies(&headers, &arrival).for_each(|cookie| access.log_out(cookie));
     let gone = format!("{}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0", cookie_name(&arrival));
-    ([(header::SET_COOKIE, gone)], Redirect::to("/login")).into_response()
+    // What was being written is in the browser, which others may use.
+    let clear = HeaderName::from_static("clear-site-data");
+    let changed = [(header::SET_COOKIE, gone), (clear, "\"storage\"".to_owned())];
+    (changed, Redirect::to("/login")).into_response()
 }
 
 /// The path that somebody wants to go to, if it is one of this server.

@@ -248,7 +248,7 @@ impl NewMessageBody {
 }
 
 /// The message that a command says is to be sent in place of the last exchange.
-async fn resend(
+pub(crate) async fn resend(
     agent: &Agent,
     actor: &Actor,
     session: SessionId,

@@ -26,15 +26,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use maud::{Markup, html};
 use recto_agent::{
-    Actor, Agent, GuestStanding, ModelEntry, RequestPreview, Right, SessionSettings, is_allowed,
-    shorten_words,
+    Actor, Agent, GuestStanding, Inbound, InboundReading, ModelEntry, RequestPreview, Right,
+    SessionSettings, is_allowed, shorten_words,
 };
 use recto_context::{ContextMode, MessageId, TokenCounter, grouped_digits};
 use recto_store::{RowId, SessionId, StoreError, StoredSession, TurnId};
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::actions::{composed_message, inbound_message};
+use self::actions::{composed_message, edited_message, inbound_message};
 use self::composer::{CompletionList, ComposerDraft, MessageComposer, preview_meter};
 use self::key_list::key_list;
 use self::side_list::{SideList, surface_words};
@@ -79,6 +79,7 @@ pub(crate) fn routes() -> axum::Router<Gateway> {
         .route("/sessions/{session}/archive", post(session_forms::archive_session))
         .route("/sessions/{session}/unarchive", post(session_forms::unarchive_session))
         .route("/archive", get(archive::show_archive))
+        .route("/all-sessions", get(archive::show_all))
         .route("/approvals/{approval}", post(actions::answer_question))
 }
 
@@ -98,9 +99,20 @@ async fn show_newest(State(gateway): State<Gateway>, visitor: PageVisitor) -> Pa
 }
 
 /// An empty session, which begins with its first message.
-async fn show_welcome(State(gateway): State<Gateway>, visitor: PageVisitor) -> PageResult<Markup> {
+async fn show_welcome(
+    State(gateway): State<Gateway>,
+    visitor: PageVisitor,
+    PageQuery(query): PageQuery<AgentQuery>,
+) -> PageResult<Markup> {
     let side = SideList::load(&gateway, &visitor.actor).await?;
-    NewSessionPage::default().render(&gateway, &visitor, &side).await
+    let page = NewSessionPage { agent: query.agent, ..NewSessionPage::default() };
+    page.render(&gateway, &visitor, &side).await
+}
+
+/// The agent that a session is to be with.
+#[derive(Debug, Deserialize)]
+struct AgentQuery {
+    agent: Option<String>,
 }
 
 /// A session with what was last said in it.
@@ -205,10 +217,12 @@ impl<'a> ChatPage<'a> {
         let action = format!("/sessions/{}/messages", self.session.id);
         let mode = self.usual_mode();
         let lead = self.reader_line();
+        let is_choice = self.gateway.agents().len() > 1;
         let composer = MessageComposer { action: &action, draft, mode, lead: &lead };
         let body = html! {
             (side.render(&self.chrome, Some(self.session.id)))
-            main.talk #main data-session=(self.session.id) {
+            main.talk #main data-session=(self.session.id)
+                data-agent=[is_choice.then_some(self.agent.name())] {
                 (self.heading())
                 div.scroll #scroll tabindex="-1" {
                     div.turns #turns {
@@ -363,10 +377,11 @@ async fn show_side_list(
     visitor: PageVisitor,
     PageQuery(query): PageQuery<SideQuery>,
 ) -> PageResult<Markup> {
-    let agent = gateway.default_agent()?.name();
-    let chrome = PageChrome::load(&gateway, &visitor, agent).await?;
     let side = SideList::load(&gateway, &visitor.actor).await?;
     let shown = query.current.and_then(|session| side.find(session));
+    let agent = shown.map(|summary| &*summary.session.agent).or(query.agent.as_deref());
+    let agent = gateway.agent_or_default(agent)?.name();
+    let chrome = PageChrome::load(&gateway, &visitor, agent).await?;
     Ok(html! {
         (side.render(&chrome, query.current))
         (chrome.page_links(Some(NavPage::Chat)))
@@ -377,10 +392,11 @@ async fn show_side_list(
     })
 }
 
-/// The session that the list is shown beside.
+/// The session that the list is shown beside, or the agent of one that is to begin.
 #[derive(Debug, Deserialize)]
 struct SideQuery {
     current: Option<SessionId>,
+    agent: Option<String>,
 }
 
 /// One turn of a session, alone.
@@ -425,10 +441,11 @@ async fn show_panel(
     Ok(page.panel().render(&page.chrome))
 }
 
-/// The session in which a message is written; a new one has none yet.
+/// The session in which a message is written; a new one has none yet, but an agent.
 #[derive(Debug, Deserialize)]
 struct CompletionQuery {
     session: Option<SessionId>,
+    agent: Option<String>,
 }
 
 /// What can be named in a message.
@@ -439,7 +456,7 @@ async fn list_completions(
 ) -> ApiResult<Json<CompletionList>> {
     let agent = match query.session {
         Some(session) => gateway.find_session(&actor, session).await?.0,
-        None => gateway.default_agent()?,
+        None => gateway.agent_or_default(query.agent.as_deref())?,
     };
     Ok(Json(match is_allowed(actor.role, Right::SeeWorkspace) {
         true => CompletionList::new(&*agent.catalog().await),
@@ -455,6 +472,9 @@ struct DraftJson {
     mode: Option<ContextMode>,
     /// The agent that a new session is with.
     agent: Option<String>,
+    /// Whether it is to be sent in place of the last message.
+    #[serde(default)]
+    edits: bool,
     /// How much is shown of what would be sent.
     #[serde(default)]
     shows: DraftExtent,
@@ -495,6 +515,7 @@ async fn preview_first_draft(
     let agent = gateway.agent_or_default(draft.agent.as_deref())?;
     let usual = effective_mode(&SessionSettings::default(), agent.models().first());
     let inbound = inbound_message(&actor, usual, (&draft.text, draft.mode));
+    let Some(inbound) = meant_for_model(inbound) else { return Ok(html! {}) };
     // As one that will begin is named.
     let conversation = web_conversation(&actor, "new");
     let preview = agent.preview_first(&conversation, inbound).await?;
@@ -509,7 +530,20 @@ async fn preview_draft(
     Json(draft): Json<DraftJson>,
 ) -> ApiResult<Markup> {
     let (agent, session) = gateway.find_session(&actor, session).await?;
-    let inbound = composed_message(agent, &actor, &session, (&draft.text, draft.mode));
+    let typed = (draft.text.as_str(), draft.mode);
+    let inbound = match draft.edits {
+        true => Some(edited_message(agent, &actor, &session, typed).await?),
+        false => meant_for_model(composed_message(agent, &actor, &session, typed)),
+    };
+    let Some(inbound) = inbound else { return Ok(html! {}) };
     let preview = agent.preview(session.id, inbound).await?;
     Ok(draft.shows.render(&gateway, &actor, agent, preview))
+}
+
+/// A message as it would be sent; nothing of a command, nor of one that is half typed.
+fn meant_for_model(inbound: Inbound) -> Option<Inbound> {
+    match inbound.read_command() {
+        Ok(InboundReading::Message(inbound)) => Some(inbound),
+        Ok(InboundReading::Command(_)) | Err(_) => None,
+    }
 }

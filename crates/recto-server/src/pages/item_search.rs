@@ -70,8 +70,11 @@ const SHOWN_BELOW: usize = 5;
 fn found_table(report: &ItemSearchReport, catalog: &Catalog) -> Markup {
     let (rows, others): (Vec<&ItemSearchRow>, Vec<&ItemSearchRow>) =
         report.rows.iter().partition(|row| row.has_any());
+    // The floor is for what has to fit; what stands there anyway is above it.
     let is_below = |row: &&&ItemSearchRow| {
-        row.pick.scores.probability.is_some_and(|probability| probability < floor_of(row, report))
+        let probability = row.pick.scores.probability;
+        !row.is_on_every_page
+            && probability.is_some_and(|probability| probability < floor_of(row, report))
     };
     let above = rows.iter().filter(|row| !is_below(row));
     let below: Vec<&&ItemSearchRow> = rows.iter().filter(is_below).collect();
@@ -116,7 +119,7 @@ fn found_table(report: &ItemSearchReport, catalog: &Catalog) -> Markup {
                 }
             }
             @if !report.options.enabled { p.q { "Search is off: turns take nothing." } }
-            @else if !rows.iter().any(|row| row.is_taken) {
+            @else if !rows.iter().any(|row| row.is_taken && !row.is_on_every_page) {
                 p.q { "A turn takes none of them: of the items with include mode agent, none fits." }
             }
         }
@@ -147,7 +150,8 @@ fn found_row(row: &ItemSearchRow, report: &ItemSearchReport, catalog: &Catalog) 
     html! {
         tr {
             td.take {
-                @if row.is_taken { span.ok role="img" aria-label="a turn takes it" { "✓" } }
+                @if row.is_on_every_page { span.q role="img" aria-label="on every page" { "•" } }
+                @else if row.is_taken { span.ok role="img" aria-label="a turn takes it" { "✓" } }
                 @else { span.vh { "not taken" } }
             }
             td.what {
@@ -155,6 +159,7 @@ fn found_row(row: &ItemSearchRow, report: &ItemSearchReport, catalog: &Catalog) 
                 @if let Some(include) = row.include {
                     " " span class={ "badge " (include) } { (include_badge(include)) }
                 }
+                @if row.is_on_every_page { " " span.q { "on every page" } }
                 @if let Some(chunk) = &row.pick.best_chunk { p.cut { (chunk) } }
                 @if let Some(words) = scores.describe_use() { p.q { (words) } }
             }

@@ -4,12 +4,13 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use form_urlencoded::Serializer;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use recto_agent::{
     Actor, ActorRole, GuestBook, RecordReader, Right, SessionGuest, TokenHolder, TokenRights,
     is_allowed,
 };
-use recto_store::StoredSession;
+use recto_store::{SessionId, StoredSession, TurnId};
 
 use crate::access::{Caller, CallerCredential, FormToken};
 use crate::assets::asset_path;
@@ -98,10 +99,18 @@ impl LoggedIn {
 pub(crate) struct PageChrome {
     /// The agent that is shown.
     pub(crate) agent: String,
+    /// What says in an address which agent is meant; nothing where it need not be said.
+    pub(crate) agent_query: String,
     /// How many questions wait for an answer, in all sessions that the person can reach.
     waiting: usize,
+    /// Where the oldest of them is asked.
+    asked_at: Option<(SessionId, TurnId)>,
     /// The hidden field by which the server knows its own forms.
     pub(crate) form_field: Markup,
+    /// The id of whoever looks at the page: what they write is kept apart from what others write.
+    pub(crate) person: String,
+    /// How many bytes of a message the server takes.
+    pub(crate) most_bytes: usize,
     logged_in: Option<LoggedIn>,
     /// What whoever looks at it is to the agents; nobody knows it of a page that was not made.
     role: Option<ActorRole>,
@@ -130,7 +139,14 @@ impl PageChrome {
         agent: &str,
     ) -> ApiResult<Self> {
         let records = RecordReader::new(gateway.store(), &visitor.actor);
-        let waiting = records.open_approvals().await?.len();
+        let open = records.open_approvals().await?;
+        let asked_at = open.first().map(|(asked, _)| (asked.session, asked.turn));
+        let agent_query = match gateway.default_agent()?.name() {
+            default if default == agent => String::new(),
+            _ => {
+                format!("?{}", Serializer::new(String::new()).append_pair("agent", agent).finish())
+            }
+        };
         let (agent, form_field) = (agent.to_owned(), visitor.form.field());
         let (logged_in, role) = (LoggedIn::find(visitor), Some(visitor.actor.role));
         let guests = match visitor.actor.role {
@@ -139,14 +155,37 @@ impl PageChrome {
             }
             _ => GuestBook::default(),
         };
-        Ok(PageChrome { agent, waiting, form_field, logged_in, role, guests })
+        let person = visitor.actor.id.to_string();
+        let most_bytes = gateway.access().max_message_bytes();
+        Ok(PageChrome {
+            agent,
+            agent_query,
+            waiting: open.len(),
+            asked_at,
+            form_field,
+            person,
+            most_bytes,
+            logged_in,
+            role,
+            guests,
+        })
     }
 
     /// The chrome of a page for somebody of whom nothing need be known, such as that of an error.
     pub(crate) fn plain() -> Self {
         let (agent, form_field) = (String::new(), html! {});
-        let guests = GuestBook::default();
-        PageChrome { agent, waiting: 0, form_field, logged_in: None, role: None, guests }
+        PageChrome {
+            agent,
+            agent_query: String::new(),
+            waiting: 0,
+            asked_at: None,
+            form_field,
+            person: String::new(),
+            most_bytes: 0,
+            logged_in: None,
+            role: None,
+            guests: GuestBook::default(),
+        }
     }
 
     /// The guest with whom a session is held, for the owner who looks at it.
@@ -214,16 +253,33 @@ impl PageChrome {
                     @for page in self.pages() {
                         @let is_current = Some(page) == current;
                         li {
-                            a href=(page.path()) aria-current=[is_current.then_some("page")] {
-                                (page.label())
-                                @if page == NavPage::Chat && self.waiting > 0 {
-                                    " " (waiting_mark(self.waiting))
-                                }
-                            }
+                            a href={ (page.path()) (self.query_for(page)) }
+                                aria-current=[is_current.then_some("page")] { (page.label()) }
                         }
+                        @if page == NavPage::Chat { (self.way_to_questions()) }
                     }
                 }
             }
+        }
+    }
+
+    /// The way to the session that asks, archived ones too: to the oldest question first.
+    fn way_to_questions(&self) -> Markup {
+        let Some((session, turn)) = self.asked_at else { return html! {} };
+        html! {
+            li {
+                a href={ "/sessions/" (session) "#turn-" (turn) } {
+                    "Approvals " (waiting_mark(self.waiting))
+                }
+            }
+        }
+    }
+
+    /// What a page is told of the agent that is shown; not all are about one.
+    fn query_for(&self, page: NavPage) -> &str {
+        match page {
+            NavPage::Workspace | NavPage::Memories => &self.agent_query,
+            NavPage::Chat | NavPage::Models => "",
         }
     }
 

@@ -187,7 +187,7 @@ impl SessionPanel<'_> {
         let tip =
             format!("tip-{}", typed_name(&item.id).replace(|c: char| !c.is_alphanumeric(), "-"));
         let name = show_controls(&item.id.name);
-        let link = format!("/workspace#{}s", item.id.kind.name());
+        let link = format!("/workspace{}#{}s", chrome.agent_query, item.id.kind.name());
         let link = self.may(Right::SeeWorkspace).then_some(link);
         let remove = html! {
             button.btn.plain.x name="remove" value=(typed_name(&item.id))

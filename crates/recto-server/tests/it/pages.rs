@@ -299,6 +299,55 @@ async fn settings_are_changed_all_or_none() {
     assert_eq!((status, set().await.contains_key("context_mode")), (303, false));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_a_page_sends_again_begins_no_other_turn() {
+    let server = TestServer::start().await;
+    for _ in 0..2 {
+        let (status, _) = post_form(&server, "/sessions", "text=hello&delivery=1763000000").await;
+        assert_eq!(status, 303);
+    }
+    server.agent.finished().await;
+    let all = server.store.sessions(recto_store::SessionFilter::All).await.unwrap();
+    let [begun] = all.as_slice() else { panic!("one session begins: {all:?}") };
+    let path = format!("/sessions/{}", begun.session.id);
+    for body in ["text=more&delivery=2", "text=other&edits=last&delivery=3"] {
+        for _ in 0..2 {
+            assert_eq!(post_form(&server, &format!("{path}/messages"), body).await.0, 303);
+        }
+        server.agent.finished().await;
+    }
+    let (_, page) = get(&server, &path).await;
+    assert_eq!(page.matches("<article").count(), 3, "{page}");
+    assert_eq!(page.matches("said otherwise").count(), 1, "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_would_be_sent_in_place_of_the_last_message_is_shown_without_it() {
+    let server = TestServer::start().await;
+    let session = begin(&server, "talk").await.id;
+    let path = format!("/sessions/{session}");
+    server.fake.push(FakeAnswer::text("Wicks are trimmed at dusk."));
+    post_form(&server, &format!("{path}/messages"), "text=hello&mode=full").await;
+    server.agent.finished().await;
+    let shown = async |edits: bool| {
+        let draft = json!({"text": "other", "mode": "full", "edits": edits, "shows": "page"});
+        let (status, told) = server.post(&format!("{path}/preview"), &draft).await;
+        assert_eq!(status, 200, "{told}");
+        told.as_str().unwrap().contains("Wicks are trimmed")
+    };
+    assert!(shown(false).await);
+    assert!(!shown(true).await, "it would be taken back");
+    assert!(shown(false).await, "nothing was taken back by the look");
+    // A command is not sent to a model; two slashes are one of the message.
+    let meter = async |text: &str| {
+        let draft = json!({"text": text, "mode": null});
+        server.post(&format!("{path}/preview"), &draft).await
+    };
+    assert_eq!(meter("/help").await, (200, json!("")));
+    let (_, told) = meter("//help me").await;
+    assert!(told.as_str().unwrap().contains("Would be sent"), "{told}");
+}
+
 /// Promise: `strangers-wait-for-the-owner`
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_let_in_from_chats_is_said_by_the_owner_alone() {
@@ -401,6 +450,47 @@ async fn the_owner_sees_with_whom_a_session_is_and_for_whom_a_question() {
     assert!(!part(&page, "<main", "id=\"scroll\"").contains("with "), "{page}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_waits_is_found_from_every_page_also_in_the_archive() {
+    let server = TestServer::start_with_files(Duration::from_secs(60)).await;
+    let session = begin(&server, "talk").await.id;
+    let call = FakeCall::new("write_file", json!({"path": "a.md", "content": "hello"}));
+    server.fake.push(FakeAnswer::calls([call]));
+    let path = format!("/sessions/{session}");
+    post_form(&server, &format!("{path}/messages"), "text=write+it&mode=full").await;
+    let asked = wait_for_question(&server).await;
+    post_form(&server, &format!("{path}/archive"), "").await;
+    let way = format!("<a href=\"{path}#turn-{}\">Approvals", asked.turn);
+    for page in ["/new", "/models", "/archive"] {
+        let (_, page) = get(&server, page).await;
+        assert!(page.contains(&way), "{page}");
+    }
+    let marked = "waiting for an answer";
+    let (_, page) = get(&server, "/new").await;
+    let link = between(&page, "href=\"/archive\"", "</p>");
+    assert!(link.contains(marked), "{link}");
+    let (_, page) = get(&server, "/archive").await;
+    assert!(between(&page, "class=\"archived\"", "</ul>").contains(marked), "{page}");
+    post_form(&server, &format!("{path}/stop"), &format!("turn={}", asked.turn)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_that_the_list_has_no_room_for_stand_on_pages_of_their_own() {
+    let server = TestServer::start().await;
+    let count = 201;
+    for number in 1..=count {
+        begin(&server, &format!("talk-{number}")).await;
+    }
+    let (_, page) = get(&server, "/new").await;
+    assert!(page.contains("href=\"/all-sessions\""), "{page}");
+    let (_, first) = get(&server, "/all-sessions").await;
+    let (_, second) = get(&server, "/all-sessions?page=1").await;
+    let listed = |page: &str| page.matches("<li class=\"row\"").count();
+    assert_eq!((listed(&first), listed(&second)), (200, 1));
+    assert!(first.contains("page 1 of 2") && first.contains("href=\"?page=1\""), "{first}");
+    assert!(!second.contains("href=\"?page=2\""), "{second}");
+}
+
 /// Promise: `page-text-stays-text`
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_hides_in_what_a_page_shows() {
@@ -421,6 +511,11 @@ async fn nothing_hides_in_what_a_page_shows() {
         page.contains("<em>so</em> \\u{202e}be\\u{e0041} it <code>x\\u{feff}y</code>"),
         "{page}"
     );
+    let undo = server.request("POST", &format!("{path}/messages")).body("text=%2Fundo");
+    let undo = undo.header("content-type", "application/x-www-form-urlencoded");
+    let undone = undo.header("x-recto-live", "1").send().await.unwrap().text().await.unwrap();
+    assert!(undone.contains("Taken back") && undone.contains("u{202e}den"), "{undone}");
+    assert!(!undone.contains('\u{202e}'), "{undone}");
     let draw = json!({"text": "a\u{202e}b"});
     let (_, drawn) = server.post("/drawn", &draw).await;
     assert_eq!(drawn, json!("<p>a\\u{202e}b</p>"));

@@ -10,7 +10,7 @@ export async function story(stage) {
   });
   await stage.go(page, "/");
   await page.waitForLoadState("networkidle");
-  assert(bytes > 0 && bytes < 100_000, `the first page has ${bytes} bytes`);
+  assert(bytes > 0 && bytes < 110_000, `the first page has ${bytes} bytes`);
   assert.match(await page.innerText(".welcome"), /View context/);
   await stage.picture(page, "welcome");
   await say(page, "How do I make tea?");
@@ -40,6 +40,7 @@ async function secondThoughts(page) {
   await lastTurn(page);
   await page.waitForSelector("article.taken-back .words");
   assert.match(await page.innerText("article.taken-back"), /said otherwise, see turn 2/);
+  await stage.accessible(page, "a turn that was taken back");
   await page.getByRole("button", { name: "Take back" }).click();
   await page.waitForFunction(() => document.querySelectorAll("article.taken-back").length === 2);
   await say(page, "/help");

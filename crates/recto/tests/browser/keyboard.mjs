@@ -35,6 +35,51 @@ export async function story(stage) {
   assert.equal(await page.evaluate(() => document.activeElement.id), "turn-1");
   await mentions(page);
   await panel(page);
+  await enterTwice(page);
+  await editAndDraft(stage, page);
+}
+
+/** Enter that is pressed again while the message is under way sends it once. */
+async function enterTwice(page) {
+  await page.route("**/messages", async (route) => {
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    await route.continue();
+  });
+  const before = await page.locator("article.turn").count();
+  await page.fill("#draft", "Once.");
+  await page.press("#draft", "Enter");
+  await page.waitForTimeout(100);
+  await page.press("#draft", "Enter");
+  await page.waitForFunction(() => document.querySelector("#draft").value === "");
+  await page.waitForFunction((before) => document.querySelectorAll("article.turn").length > before, before);
+  await lastTurn(page);
+  await page.waitForTimeout(500);
+  assert.equal(await page.locator("article.turn").count(), before + 1);
+  await page.unroute("**/messages");
+}
+
+/** Edit keeps what was being written, and is still an edit on the page that is loaded anew. */
+async function editAndDraft(stage, page) {
+  await page.fill("#draft", "Half a thou");
+  await page.getByRole("button", { name: "Edit" }).click();
+  await page.waitForFunction(() => document.querySelector("#draft").value === "Once.");
+  await page.reload();
+  assert.equal(await page.inputValue("#draft"), "Once.");
+  assert(await page.isVisible("#editing"), "it still says that the last message is replaced");
+  await page.getByRole("link", { name: "Keep the last one" }).click();
+  assert.equal(await page.inputValue("#draft"), "Half a thou");
+  assert(await page.isHidden("#editing"));
+  await stage.accessible(page, "a message that was edited");
+  // A text that is more than the server takes stays whole, and that it can't be sent is said at once.
+  const long = "long ".repeat(250_000);
+  await page.evaluate((long) => {
+    const draft = document.querySelector("#draft");
+    draft.value = long;
+    draft.dispatchEvent(new Event("input", { bubbles: true }));
+  }, long);
+  await page.waitForFunction(() => /too long/.test(document.querySelector("#meter").textContent));
+  assert.equal((await page.inputValue("#draft")).length, long.length);
+  await page.fill("#draft", "");
 }
 
 async function mentions(page) {
@@ -63,6 +108,11 @@ async function mentions(page) {
 }
 
 async function panel(page) {
+  // Where the panel stands beside the conversation, its key leads into it.
+  await page.locator("#scroll").focus();
+  await page.keyboard.press(".");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "add");
+  assert.equal(await page.locator("#in-session:popover-open").count(), 0);
   const kinds = page.locator("#in-session");
   await kinds.getByRole("button", { name: "Remove tone from this session" }).click();
   await page.waitForFunction(() => !/tone/.test(document.querySelector("#in-session ul")?.textContent ?? ""));

@@ -152,6 +152,35 @@ fn what_would_fit_is_shown_with_its_scores() {
     assert_eq!(found["results"][0]["name"], "lamps");
     assert!(text.contains("500 • lamps [Agent]"), "{text}");
     assert!(text.contains(&format!("{probability:.2}")), "{probability} {text}");
+    // What stands there anyway is told apart, and not below the floor.
+    home.ok(&["memory", "add", "The harbour master is called Mara"]);
+    let page = server.page("/workspace?message=how+brief+is+Mara");
+    let text = text_of(&page);
+    assert!(text.contains("tone [Always] on every page"), "{text}");
+    assert_eq!(page.matches("aria-label=\"on every page\"").count(), 2, "{text}");
+    let below = page.split("class=\"floor\"").nth(1).unwrap_or_default();
+    assert!(!below.contains("on every page"), "{text}");
+}
+
+#[test]
+fn the_page_of_a_new_session_is_that_of_the_agent_that_was_chosen() {
+    let home = home(&[]);
+    let agents =
+        "[agents.main]\nmodel = \"m\"\n[agents.work]\nworkspace = \"work\"\nmodel = \"m\"\n";
+    let config = fs::read_to_string(home.path("config.toml")).unwrap();
+    home.write("config.toml", config + agents);
+    home.write("work/rules/stamps.md", "---\ninclude: always\n---\nStamp twice.\n");
+    let server = home.serve_pages();
+    let work = server.page("/new?agent=work");
+    for part in ["Talk to work", "href=\"/workspace?agent=work\"", "name=\"agent\" value=\"work\""]
+    {
+        assert!(work.contains(part), "{part}: {work}");
+    }
+    let named = server.page("/completions?agent=work");
+    assert!(named.contains("@rule:stamps") && !named.contains("lamps"), "{named}");
+    let main = server.page("/new");
+    assert!(main.contains("Talk to main") && main.contains("href=\"/workspace\""), "{main}");
+    assert_eq!(server.get("/new?agent=nobody").status, 404);
 }
 
 #[test]

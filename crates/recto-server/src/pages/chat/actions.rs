@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use recto_agent::{
     Actor, Agent, AgentError, ChatCommand, CommandProblem, CommandReply, Inbound, InboundReading,
-    RecordReader, SessionSettings, TakeUpScope,
+    RecordReader, SessionSettings, SurfaceMessage, TakeUpScope,
 };
 use recto_context::ContextMode;
 use recto_store::{ApprovalId, Moment, SessionId, StoredSession, TurnId, TurnOwner};
@@ -24,12 +24,13 @@ use super::side_list::SideList;
 use super::welcome::NewSessionPage;
 use super::{ChatPage, session_model};
 use crate::access::Caller;
-use crate::api::ApprovalWord;
+use crate::api::{ApprovalWord, resend};
 use crate::extract::{PageFields, PagePath};
 use crate::gateway::{Gateway, web_conversation};
 use crate::pages::layout::PageVisitor;
 use crate::pages::page_problem::PageProblem;
 use crate::pages::session_panel::effective_mode;
+use crate::pages::visible_text::reveal_html;
 use crate::problem::{ApiProblem, ApiResult};
 
 /// Who sent a form: the browser itself, or a script that shows what came of it.
@@ -107,7 +108,9 @@ impl FormSender {
         };
         let FormSender::Browser(visitor) = self else {
             let go = moves.then_some(address);
+            // No page, so that nobody else writes out what hides in it.
             let answer = answer.map(|answer| answer_note(&answer).into_string());
+            let answer = answer.map(|answer| reveal_html(&answer).into_owned());
             return Ok(Json(ActionJson { go, answer, edited, draft }).into_response());
         };
         if answer.is_none() && edited.is_none() && draft.is_none() {
@@ -118,7 +121,8 @@ impl FormSender {
             let side = SideList::load(gateway, actor).await?;
             let answer = answer.map(|answer| answer_note(&answer)).unwrap_or_default();
             let Some(session) = session else {
-                return NewSessionPage { answer }.render(gateway, &visitor, &side).await;
+                let page = NewSessionPage { answer, ..NewSessionPage::default() };
+                return page.render(gateway, &visitor, &side).await;
             };
             let page = ChatPage::load(gateway, &visitor, session).await?;
             let draft = edited.map(ComposerDraft::Edited).or(draft.map(ComposerDraft::New));
@@ -144,9 +148,20 @@ pub(crate) struct MessageForm {
     /// Not empty where it is to be sent in place of the last message.
     #[serde(default)]
     edits: String,
+    /// The page's own number of the message: one that is sent again begins no other turn.
+    delivery: Option<u64>,
     /// Not empty where it is only to be put into the composer.
     #[serde(default)]
     only: String,
+}
+
+impl MessageForm {
+    /// The message as the page knows it.
+    fn surface_message(&self, actor: &Actor, session: SessionId) -> Option<SurfaceMessage> {
+        let conversation = web_conversation(actor, &format!("session-{session}"));
+        let id = format!("page-{}", self.delivery?);
+        Some(SurfaceMessage { conversation, id })
+    }
 }
 
 /// Begins a session with its first message.
@@ -166,8 +181,10 @@ pub(crate) async fn begin_session(
             // Before a session is made, which nobody could answer in.
             return Err(AgentError::NoModel.into());
         }
-        // Unlike any before it, and a number: the session goes by its own.
-        let name = Moment::now().timestamp().as_microsecond().to_string();
+        // Unlike any before it, unless the message was sent before; and a number: the session goes
+        // by its own.
+        let now = || Moment::now().timestamp().as_microsecond().to_string();
+        let name = form.delivery.map_or_else(now, |delivery| delivery.to_string());
         let session = agent.find_or_begin(&actor, &web_conversation(&actor, &name)).await?;
         let outcome = submit_text(agent, &actor, &session, &form).await?;
         Ok(ActionOutcome { moves: true, ..outcome })
@@ -240,6 +257,21 @@ pub(crate) fn inbound_message(
     inbound
 }
 
+/// A message that is to stand in place of the last one, as the composer sends it.
+pub(crate) async fn edited_message(
+    agent: &Agent,
+    actor: &Actor,
+    session: &StoredSession,
+    (text, mode): (&str, Option<ContextMode>),
+) -> ApiResult<Inbound> {
+    let command = ChatCommand::Edit(Some(normalize_lines(text)));
+    let mut inbound = resend(agent, actor, session.id, command).await?;
+    // The composer shows the mode that it is sent in.
+    let composed = composed_message(agent, actor, session, (text, mode));
+    inbound.settings.context_mode = composed.settings.context_mode;
+    Ok(inbound)
+}
+
 /// Sends another message in place of the last one.
 async fn submit_edited(
     agent: &Agent,
@@ -247,15 +279,16 @@ async fn submit_edited(
     session: &StoredSession,
     form: &MessageForm,
 ) -> Result<ActionOutcome, ApiProblem> {
-    let command = ChatCommand::Edit(Some(normalize_lines(&form.text)));
-    let conversation = web_conversation(actor, &session.label());
-    let mut reply = agent.command(actor, &conversation, session.id, command).await?;
-    if let CommandReply::Resend(inbound) = &mut reply {
-        // The composer shows the mode that it is sent in.
-        let composed = composed_message(agent, actor, session, (&form.text, form.mode));
-        inbound.settings.context_mode = composed.settings.context_mode;
+    let delivery = form.surface_message(actor, session.id);
+    if let Some(message) = &delivery {
+        // Where it has arrived, it is itself the last one by now.
+        if agent.find_submission(actor, message).await?.is_some() {
+            return Ok(stay(session.id));
+        }
     }
-    follow_reply(agent, session, reply).await
+    let edited = edited_message(agent, actor, session, (&form.text, form.mode)).await?;
+    agent.submit(session.id, Inbound { delivery, ..edited }).await?;
+    Ok(stay(session.id))
 }
 
 /// Sends what was typed to the model, or has Recto do what it says.
@@ -268,8 +301,9 @@ async fn submit_text(
     let inbound = composed_message(agent, actor, session, (&form.text, form.mode));
     match inbound.read_command().map_err(|problem| command_problem(&problem))? {
         InboundReading::Message(inbound) => {
-            agent.submit(session.id, inbound).await?;
-            Ok(ActionOutcome { session: Some(session.id), ..ActionOutcome::default() })
+            let delivery = form.surface_message(actor, session.id);
+            agent.submit(session.id, Inbound { delivery, ..inbound }).await?;
+            Ok(stay(session.id))
         }
         InboundReading::Command(command) => perform(agent, actor, session, command).await,
     }

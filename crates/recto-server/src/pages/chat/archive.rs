@@ -1,59 +1,154 @@
-//! `/archive`: the sessions that were put away, with the way back.
+//! `/archive` and `/all-sessions`: the sessions that were put away, with the way back, and all others,
+//! of which the list at the side has the newest.
+
+use std::collections::HashMap;
 
 use axum::extract::State;
 use maud::{Markup, html};
 use recto_agent::{RecordReader, Right, SessionSettings, is_allowed};
-use recto_store::{SessionFilter, SessionSummary};
+use recto_store::{SessionFilter, SessionId, SessionSummary, StoredSession};
+use serde::Deserialize;
 
-use super::side_list::title;
+use super::side_list::{count_waiting, title};
+use crate::extract::PageQuery;
 use crate::gateway::Gateway;
-use crate::pages::layout::{NavPage, PageChrome, PageFrame, PageVisitor};
+use crate::pages::layout::{NavPage, PageChrome, PageFrame, PageVisitor, waiting_mark};
 use crate::pages::page_problem::PageResult;
 use crate::pages::times;
 
-/// The most sessions that are listed; the others can be reached by their address.
-const MOST_LISTED: usize = 500;
+/// How many sessions stand on a page.
+const PER_PAGE: usize = 200;
+
+/// Which sessions a page lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ListedSessions {
+    Open,
+    Archived,
+}
+
+impl ListedSessions {
+    fn title(self) -> &'static str {
+        match self {
+            ListedSessions::Open => "All sessions",
+            ListedSessions::Archived => "Archive",
+        }
+    }
+
+    fn none_words(self) -> &'static str {
+        match self {
+            ListedSessions::Open => "No session yet.",
+            ListedSessions::Archived => "No session is in the archive.",
+        }
+    }
+
+    fn holds(self, session: &StoredSession) -> bool {
+        let is_task = SessionSettings::from_store(&session.settings).delegation.is_some();
+        match self {
+            ListedSessions::Open => session.archived.is_none(),
+            ListedSessions::Archived => session.archived.is_some() && !is_task,
+        }
+    }
+}
+
+/// Which page of a list is asked for, counted from 0.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ListQuery {
+    #[serde(default)]
+    page: usize,
+}
 
 /// The archived sessions that somebody can reach, the newest first.
 pub(crate) async fn show_archive(
     State(gateway): State<Gateway>,
     visitor: PageVisitor,
+    PageQuery(query): PageQuery<ListQuery>,
+) -> PageResult<Markup> {
+    show_list(&gateway, &visitor, ListedSessions::Archived, query.page).await
+}
+
+/// The others, the newest first.
+pub(crate) async fn show_all(
+    State(gateway): State<Gateway>,
+    visitor: PageVisitor,
+    PageQuery(query): PageQuery<ListQuery>,
+) -> PageResult<Markup> {
+    show_list(&gateway, &visitor, ListedSessions::Open, query.page).await
+}
+
+async fn show_list(
+    gateway: &Gateway,
+    visitor: &PageVisitor,
+    listed: ListedSessions,
+    page: usize,
 ) -> PageResult<Markup> {
     let reader = RecordReader::new(gateway.store(), &visitor.actor);
-    let mut archived = reader.sessions(SessionFilter::All).await?;
-    archived.retain(|SessionSummary { session, .. }| {
-        let is_task = SessionSettings::from_store(&session.settings).delegation.is_some();
-        session.archived.is_some() && !is_task && gateway.agent(&session.agent).is_some()
+    let filter = match listed {
+        ListedSessions::Open => SessionFilter::Open,
+        ListedSessions::Archived => SessionFilter::All,
+    };
+    let mut sessions = reader.sessions(filter).await?;
+    sessions.retain(|SessionSummary { session, .. }| {
+        listed.holds(session) && gateway.agent(&session.agent).is_some()
     });
-    archived.sort_by_key(|summary| std::cmp::Reverse(summary.last));
-    archived.truncate(MOST_LISTED);
-    let chrome = PageChrome::load(&gateway, &visitor, gateway.default_agent()?.name()).await?;
+    sessions.sort_by_key(|summary| std::cmp::Reverse(summary.last));
+    let shown: Vec<&SessionSummary> =
+        sessions.iter().skip(page.saturating_mul(PER_PAGE)).take(PER_PAGE).collect();
+    let pages = sessions.len().div_ceil(PER_PAGE);
+    let waiting = count_waiting(&reader.open_approvals().await?);
+    let chrome = PageChrome::load(gateway, visitor, gateway.default_agent()?.name()).await?;
     let may_change = is_allowed(visitor.actor.role, Right::BeginSession);
-    let frame =
-        PageFrame { title: "Archive", page: Some(NavPage::Chat), body_class: "", scripts: &[] };
+    let list = SessionList { chrome: &chrome, waiting: &waiting, may_change };
+    let frame = PageFrame {
+        title: listed.title(),
+        page: Some(NavPage::Chat),
+        body_class: "",
+        scripts: &[],
+    };
     let body = html! {
         main.page.narrow-page #main {
-            header.head { div { p.crumbs { a href="/" { "Chat" } } h1 { "Archive" } } }
-            @if archived.is_empty() { p.empty { "No session is in the archive." } }
-            @else {
-                ul.archived {
-                    @for summary in &archived { (archived_row(&chrome, summary, may_change)) }
-                }
-            }
+            header.head { div { p.crumbs { a href="/" { "Chat" } } h1 { (listed.title()) } } }
+            @if shown.is_empty() { p.empty { (listed.none_words()) } }
+            @else { ul.archived { @for summary in shown { (list.row(summary)) } } }
+            (page_links(page, pages))
         }
     };
     Ok(chrome.render(frame, &body))
 }
 
-fn archived_row(chrome: &PageChrome, summary: &SessionSummary, may_change: bool) -> Markup {
-    let id = summary.session.id;
-    let button = html! { button.btn { "Take out of the archive" } };
+/// What the rows of a list are drawn with.
+#[derive(Debug, Clone, Copy)]
+struct SessionList<'a> {
+    chrome: &'a PageChrome,
+    /// How many questions wait in each session.
+    waiting: &'a HashMap<SessionId, usize>,
+    may_change: bool,
+}
+
+impl SessionList<'_> {
+    fn row(self, summary: &SessionSummary) -> Markup {
+        let id = summary.session.id;
+        let button = html! { button.btn { "Take out of the archive" } };
+        html! {
+            li.row {
+                a.grow.cut href={ "/sessions/" (id) } { (title(summary)) }
+                @if let Some(waiting) = self.waiting.get(&id) { (waiting_mark(*waiting)) }
+                (times::short(summary.last))
+                @if self.may_change && summary.session.archived.is_some() {
+                    (self.chrome.post_form(&format!("/sessions/{id}/unarchive"), "", &button))
+                }
+            }
+        }
+    }
+}
+
+/// The ways to the pages before and behind one.
+fn page_links(page: usize, pages: usize) -> Markup {
     html! {
-        li.row {
-            a.grow.cut href={ "/sessions/" (id) } { (title(summary)) }
-            (times::short(summary.last))
-            @if may_change {
-                (chrome.post_form(&format!("/sessions/{id}/unarchive"), "", &button))
+        @if pages > 1 {
+            nav.acts aria-label="Pages of the list" {
+                @if page > 0 { a.btn rel="prev" href={ "?page=" (page - 1) } { "Newer" } }
+                @if page + 1 < pages { a.btn rel="next" href={ "?page=" (page + 1) } { "Older" } }
+                span.q { "page " (page + 1) " of " (pages) }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Where a message is written: the text, the mode of its turn, and what would be sent for it.
 
 use maud::{Markup, html};
-use recto_agent::{COMMANDS, RequestPreview, typed_name};
+use recto_agent::{COMMANDS, RequestPreview, Right, typed_name};
 use recto_context::{Catalog, CatalogDocument, ContextMode, ItemId, ItemKind, Tokens};
 use serde::Serialize;
 
@@ -45,14 +45,15 @@ impl MessageComposer<'_> {
     /// The composer as a form.
     pub(crate) fn render(&self, chrome: &PageChrome) -> Markup {
         html! {
-            form.composer #composer method="post" action=(self.action) aria-label="Message" {
+            form.composer #composer method="post" action=(self.action) aria-label="Message"
+                data-person=(chrome.person) data-most=(chrome.most_bytes) {
                 (chrome.form_field)
                 (self.lead)
                 (self.editing_line())
                 div.box {
                     label.vh for="draft" { "Message" }
-                    textarea #draft name="text" rows="2" required maxlength="400000"
-                        placeholder="Message" autocomplete="off" { (self.text()) }
+                    textarea #draft name="text" rows="2" required placeholder="Message"
+                        autocomplete="off" { "\n" (self.text()) }
                     ul.mentions #mentions role="listbox" aria-label="What can be named" hidden {}
                     div.row {
                         (self.mode_switch())
@@ -63,7 +64,7 @@ impl MessageComposer<'_> {
                         button.btn.first.send type="submit" { "Send " kbd { "⏎" } }
                     }
                 }
-                div.meter #meter aria-live="off" {}
+                @if chrome.may(Right::Inspect) { div.meter #meter aria-live="off" {} }
             }
         }
     }
@@ -82,9 +83,14 @@ impl MessageComposer<'_> {
             p.q.editing #editing hidden[!is_edited] {
                 input type="hidden" name="edits" value=(if is_edited { "last" } else { "" });
                 "It is sent in place of your last message. "
-                a.btn.plain #keep-last href="" { "Keep the last one" }
+                a.btn.plain #keep-last href=(self.page()) { "Keep the last one" }
             }
         }
+    }
+
+    /// The page that it stands on, anew.
+    fn page(&self) -> &str {
+        self.action.trim_end_matches("/messages")
     }
 
     fn mode_switch(&self) -> Markup {

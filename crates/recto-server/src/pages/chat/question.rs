@@ -96,21 +96,26 @@ fn file_facts(file: &FileFields) -> Markup {
         @if let Some(note) = file.describe_note() { p { (note) } }
         @if !file.diff.is_empty() {
             pre.cmd.lines tabindex="0" {
-                @for line in file.diff.lines() {
-                    @let shown = show_controls(line);
-                    @if is_diff_heading(line) { span.q { (shown) } }
-                    @else if line.starts_with('+') { ins { (shown) } }
-                    @else if line.starts_with('-') { del { (shown) } }
-                    @else { span { (shown) } }
-                }
+                (diff_lines(&file.diff))
             }
         }
     }
 }
 
-/// Whether a line of a diff names the file or a place in it.
-fn is_diff_heading(line: &str) -> bool {
-    ["+++ ", "--- ", "@@ "].iter().any(|mark| line.starts_with(mark))
+/// The lines of a diff. What stands before its first place names the file: text that was taken out or
+/// added may begin as that does.
+fn diff_lines(diff: &str) -> Markup {
+    let is_place = |line: &str| line.starts_with("@@ ");
+    let headings = diff.lines().take_while(|line| !is_place(line)).count();
+    html! {
+        @for (at, line) in diff.lines().enumerate() {
+            @let shown = show_controls(line);
+            @if at < headings || is_place(line) { span.q { (shown) } }
+            @else if line.starts_with('+') { ins { (shown) } }
+            @else if line.starts_with('-') { del { (shown) } }
+            @else { span { (shown) } }
+        }
+    }
 }
 
 fn answers(
@@ -144,4 +149,18 @@ fn answers(
         span.q { "question " (approval.id) ", until " (times::said_at(approval.question.expires)) }
     };
     chrome.post_form(&action, "acts", &buttons)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_begins_as_a_heading_is_what_was_changed() {
+        let diff = "--- a.sql\n+++ a.sql\n@@ -1,2 +1,2 @@\n--- old\n+++ b/evil.md\n kept\n";
+        let drawn = "<span class=\"q\">--- a.sql</span><span class=\"q\">+++ a.sql</span>\
+                     <span class=\"q\">@@ -1,2 +1,2 @@</span><del>--- old</del>\
+                     <ins>+++ b/evil.md</ins><span> kept</span>";
+        assert_eq!(diff_lines(diff).into_string(), drawn);
+    }
 }

@@ -4,45 +4,52 @@ use std::collections::HashMap;
 
 use jiff::Zoned;
 use maud::{Markup, html};
-use recto_agent::{Actor, Right};
-use recto_store::{Moment, SessionFilter, SessionId, SessionSummary, StoreResult, TurnStatus};
+use recto_agent::{Actor, AgentResult, RecordReader, Right};
+use recto_store::{
+    SessionFilter, SessionId, SessionSummary, StoredApproval, StoredSession, TurnStatus,
+};
 
 use crate::gateway::{Gateway, can_reach};
 use crate::pages::layout::{PageChrome, close_drawer, icon, mute_icon, waiting_mark};
 use crate::pages::times;
 use crate::pages::visible_text::show_controls;
 
-/// The most sessions that are listed; the others can be reached by their address.
+/// The most sessions that are listed; a page of its own has all.
 const MOST_SESSIONS: usize = 200;
 
 /// The sessions that somebody can reach, newest first.
 #[derive(Debug)]
 pub(crate) struct SideList {
     sessions: Vec<SessionSummary>,
+    /// Whether there are more than are listed.
+    has_more: bool,
     /// How many questions wait in each.
     waiting: HashMap<SessionId, usize>,
+    /// How many wait in sessions of the archive.
+    waiting_in_archive: usize,
     /// Those in which a turn runs.
     running: Vec<SessionId>,
 }
 
 impl SideList {
     /// Reads the list for somebody.
-    pub(crate) async fn load(gateway: &Gateway, actor: &Actor) -> StoreResult<Self> {
+    pub(crate) async fn load(gateway: &Gateway, actor: &Actor) -> AgentResult<Self> {
         let store = gateway.store();
         let mut sessions = store.sessions(SessionFilter::Open).await?;
         sessions.retain(|summary| {
             can_reach(actor, &summary.session) && gateway.agent(&summary.session.agent).is_some()
         });
         sessions.sort_by_key(|summary| std::cmp::Reverse(summary.last));
+        let has_more = sessions.len() > MOST_SESSIONS;
         sessions.truncate(MOST_SESSIONS);
-        let mut waiting = HashMap::new();
-        for approval in store.open_approvals(Moment::now()).await? {
-            *waiting.entry(approval.session).or_default() += 1;
-        }
+        let asked = RecordReader::new(store, actor).open_approvals().await?;
+        let waiting = count_waiting(&asked);
+        let waiting_in_archive =
+            asked.iter().filter(|(_, session)| session.archived.is_some()).count();
         let open = store.open_turns().await?.turns;
         let running = open.iter().filter(|turn| turn.status == TurnStatus::Running);
         let running = running.map(|turn| turn.session).collect();
-        Ok(SideList { sessions, waiting, running })
+        Ok(SideList { sessions, has_more, waiting, waiting_in_archive, running })
     }
 
     /// The session in which something was last said.
@@ -77,7 +84,13 @@ impl SideList {
                     }
                 }
                 @if self.sessions.is_empty() { p.q.none { "No session yet." } }
-                p.q.none { a.plain-link href="/archive" { "Archive" } }
+                p.q.none {
+                    @if self.has_more {
+                        a.plain-link href="/all-sessions" { "All sessions" } " · "
+                    }
+                    a.plain-link href="/archive" { "Archive" }
+                    @if self.waiting_in_archive > 0 { " " (waiting_mark(self.waiting_in_archive)) }
+                }
             }
         }
     }
@@ -113,6 +126,17 @@ impl SideList {
             }
         }
     }
+}
+
+/// How many questions wait in each session.
+pub(crate) fn count_waiting(
+    asked: &[(StoredApproval, StoredSession)],
+) -> HashMap<SessionId, usize> {
+    let mut waiting = HashMap::new();
+    for (approval, _) in asked {
+        *waiting.entry(approval.session).or_default() += 1;
+    }
+    waiting
 }
 
 /// What a session is called: by its name, or by what was first said in it.

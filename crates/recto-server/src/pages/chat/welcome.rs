@@ -16,6 +16,7 @@ use crate::pages::context::CONTEXT_SCRIPT;
 use crate::pages::layout::{NavPage, PageChrome, PageFrame, PageVisitor, with_code};
 use crate::pages::page_problem::PageResult;
 use crate::pages::session_panel::effective_mode;
+use crate::pages::workspace::agent_tabs;
 
 /// The kinds that a session can begin with, each with its name alone and in number.
 const KINDS: [(ItemKind, &str, &str); 4] = [
@@ -28,6 +29,8 @@ const KINDS: [(ItemKind, &str, &str); 4] = [
 /// The page on which a session begins.
 #[derive(Debug, Default)]
 pub(crate) struct NewSessionPage {
+    /// The agent that it is to be with; the default where none is named.
+    pub(crate) agent: Option<String>,
     /// What a command has answered.
     pub(crate) answer: Markup,
 }
@@ -40,7 +43,8 @@ impl NewSessionPage {
         visitor: &PageVisitor,
         side: &SideList,
     ) -> PageResult<Markup> {
-        let agent = gateway.default_agent()?;
+        let agent = gateway.agent_or_default(self.agent.as_deref())?;
+        let is_choice = gateway.agents().len() > 1;
         let chrome = PageChrome::load(gateway, visitor, agent.name()).await?;
         let frame = PageFrame {
             title: "New session",
@@ -48,7 +52,9 @@ impl NewSessionPage {
             body_class: "chat alone",
             scripts: &["chat.js", CONTEXT_SCRIPT],
         };
-        let lead = agent_choice(gateway);
+        let lead = html! {
+            @if is_choice { input type="hidden" name="agent" value=(agent.name()); }
+        };
         let mode = effective_mode(&SessionSettings::default(), agent.models().first());
         let draft = &ComposerDraft::Empty;
         let composer = MessageComposer { action: "/sessions", draft, mode, lead: &lead };
@@ -56,7 +62,7 @@ impl NewSessionPage {
         let catalog = agent.catalog().await;
         let body = html! {
             (side.render(&chrome, None))
-            main.talk #main {
+            main.talk #main data-agent=[is_choice.then_some(agent.name())] {
                 header {
                     button.btn.plain.narrow type="button" popovertarget="sessions" { "Sessions" }
                     h1.cut { "New session" }
@@ -64,7 +70,8 @@ impl NewSessionPage {
                 div.scroll {
                     div.turns {
                         div #answers role="status" { (self.answer) }
-                        (welcome_words(gateway, &visitor.actor, agent, &catalog))
+                        @if is_choice { (agent_tabs(gateway, "/new", agent)) }
+                        (welcome_words(gateway, &visitor.actor, (agent, &catalog), &chrome))
                     }
                 }
                 @match &obstacle {
@@ -78,22 +85,14 @@ impl NewSessionPage {
     }
 }
 
-/// The agent that a new session is with, where there are several.
-fn agent_choice(gateway: &Gateway) -> Markup {
-    if gateway.agents().len() < 2 {
-        return html! {};
-    }
-    html! {
-        label.agents { "Agent "
-            select name="agent" {
-                @for agent in gateway.agents() { option value=(agent.name()) { (agent.name()) } }
-            }
-        }
-    }
-}
-
 /// The words of an empty conversation.
-fn welcome_words(gateway: &Gateway, actor: &Actor, agent: &Agent, catalog: &Catalog) -> Markup {
+fn welcome_words(
+    gateway: &Gateway,
+    actor: &Actor,
+    (agent, catalog): (&Agent, &Catalog),
+    chrome: &PageChrome,
+) -> Markup {
+    let items = format!("/workspace{}", chrome.agent_query);
     html! {
         div.empty.welcome {
             h2 { "Talk to " (agent.name()) }
@@ -106,9 +105,9 @@ fn welcome_words(gateway: &Gateway, actor: &Actor, agent: &Agent, catalog: &Cata
             }
             @if is_allowed(actor.role, Right::SeeWorkspace) {
                 dl.facts {
-                    (included(catalog, IncludeMode::Always, "Always there", &html! {}))
-                    (included(catalog, IncludeMode::Agent, "When it fits", &html! {}))
-                    (included(catalog, IncludeMode::Manual, "When named", &html! { ": type " code { "@" } }))
+                    (included(catalog, IncludeMode::Always, "Always there", &items))
+                    (included(catalog, IncludeMode::Agent, "When it fits", &items))
+                    (included(catalog, IncludeMode::Manual, "When named", &items))
                 }
             }
         }
@@ -119,7 +118,7 @@ fn welcome_words(gateway: &Gateway, actor: &Actor, agent: &Agent, catalog: &Cata
 fn no_model_words(gateway: &Gateway, actor: &Actor) -> Markup {
     let (hint, remedy) = (AgentError::NoModel.hint(), AgentError::NoModel.remedy());
     html! {
-        p { b { "No model answers yet." } " It is looked for all the time: once there is one, this page has it." }
+        p.no-model { b { "No model answers yet." } " It is looked for all the time: once there is one, this page has it." }
         @if is_allowed(actor.role, Right::SeeWorkspace) {
             @if let Some(remedy) = &remedy { p { "In a terminal: " (with_code(&gateway.describe_remedy(remedy))) } }
             p {
@@ -140,7 +139,7 @@ fn sentence(hint: &str) -> String {
 }
 
 /// The items of an include mode, counted, and what they take; nothing where there are none.
-fn included(catalog: &Catalog, include: IncludeMode, title: &str, more: &Markup) -> Markup {
+fn included(catalog: &Catalog, include: IncludeMode, title: &str, items: &str) -> Markup {
     let of_kind = |kind| {
         let items = list_items(catalog, kind).into_iter();
         items.filter(|item| item.include == include).collect::<Vec<ListedItem<'_>>>()
@@ -157,7 +156,10 @@ fn included(catalog: &Catalog, include: IncludeMode, title: &str, more: &Markup)
     html! {
         @if !words.is_empty() {
             dt { (title) }
-            dd { a href="/workspace" { (words.join(", ")) } ", " (tokens) " tokens" (more) }
+            dd {
+                a href=(items) { (words.join(", ")) } ", " (tokens) " tokens"
+                @if include == IncludeMode::Manual { ": type " code { "@" } }
+            }
         }
     }
 }
