@@ -3,6 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+/// Shorter keys are made up for servers that need none, and are words of many replies.
+const SHORTEST_TELLING: usize = 12;
+
 /// What stands where a credential would have stood.
 pub(crate) const REDACTED: &str = "[secret]";
 
@@ -42,6 +45,11 @@ impl ApiKey {
     /// The key itself, if there is one.
     pub(crate) fn expose(&self) -> Option<&str> {
         (!self.value.is_empty()).then_some(&*self.value)
+    }
+
+    /// Whether it is long enough that, where it stands in a reply, it is the key.
+    pub(crate) fn is_telling(&self) -> bool {
+        self.value.chars().count() >= SHORTEST_TELLING
     }
 
     /// What can be said of it once a server has refused a request.

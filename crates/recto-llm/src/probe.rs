@@ -155,7 +155,7 @@ impl ModelClient {
     /// own: it answers to all.
     pub async fn served_models(&self) -> Result<Vec<String>, LlmError> {
         let Transport::Http(http) = &self.shared().transport else { return Ok(Vec::new()) };
-        self.redact(match self.provider() {
+        self.redact_names(match self.provider() {
             Provider::Ollama => ollama::served_models(http).await,
             _ => openai::served_models(http).await,
         })
@@ -167,7 +167,7 @@ impl ModelClient {
     pub async fn own_models(&self) -> Result<Vec<String>, LlmError> {
         match (&self.shared().transport, self.provider()) {
             (Transport::Http(http), Provider::Ollama) => {
-                self.redact(ollama::own_models(http).await)
+                self.redact_names(ollama::own_models(http).await)
             }
             _ => self.served_models().await,
         }
@@ -246,6 +246,15 @@ impl ModelClient {
                 Ok((ProbedWindow::default(), FeatureSupport::Unknown))
             }
         })
+    }
+
+    /// Leaves names out that hold the key, and takes it out of an error.
+    fn redact_names(&self, names: Result<Vec<String>, LlmError>) -> Result<Vec<String>, LlmError> {
+        let key = self.shared().key.as_ref().filter(|key| key.is_telling());
+        let holds_key = |name: &String| key.is_some_and(|key| key.redact(name) != *name);
+        let mut names = self.redact(names)?;
+        names.retain(|name| !holds_key(name));
+        Ok(names)
     }
 
     /// Takes the key out of an answer's error, so that it may leave this crate.

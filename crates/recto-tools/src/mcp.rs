@@ -10,12 +10,14 @@
 //! a person, folders) they are not given.
 
 mod bounded_http;
+mod bounded_requests;
 mod cache;
 mod content;
 mod error;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzzing;
 mod http;
+mod limits;
 mod listing;
 mod log;
 mod names;

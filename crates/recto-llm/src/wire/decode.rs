@@ -246,14 +246,14 @@ impl ReplyDecoder {
     /// The reply, if its end has come. Call [`ReplyDecoder::close`] before, where
     /// the stream has ended.
     pub fn finish(mut self) -> Result<ModelReply, LlmError> {
-        let Some(finish) = self.reply.finish.take() else {
+        if self.reply.finish.is_none() {
             let error = if self.has_begun {
                 cut()
             } else {
                 never_begun(self.wire, self.frames.stray(), &self.model)
             };
             return Err(error.redacted(self.key.as_ref()));
-        };
+        }
         let mut reply = self.reply;
         match self.decoder {
             WireDecoder::Ollama => reply.add_content(Wire::Ollama, "thinking"),
@@ -265,7 +265,7 @@ impl ReplyDecoder {
             guard.redact(&mut reply);
         }
         let calls = assign_ids(reply.calls, self.request);
-        let finish = match finish {
+        let finish = match reply.finish.unwrap_or_default() {
             FinishReason::Stop if !calls.is_empty() => FinishReason::ToolCalls,
             FinishReason::ToolCalls if calls.is_empty() => FinishReason::Stop,
             finish => finish,

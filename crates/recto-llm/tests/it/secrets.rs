@@ -1,6 +1,8 @@
 //! The key goes to its server, and nowhere else.
 
-use recto_llm::{ApiKey, ClientOptions, LlmError, ModelClient, Provider, StreamEvent};
+use recto_llm::{
+    ApiKey, ClientOptions, FinishReason, LlmError, ModelClient, Provider, StreamEvent,
+};
 
 use crate::server::{Server, Step, answer, events, open, quick, shown};
 
@@ -82,6 +84,36 @@ async fn the_key_is_in_no_id_of_a_call() {
     // Without the key two are the same, and one of them gets another.
     assert!(ids[0] == "[secret]" && ids[1].starts_with("call_") && ids[2] == "call-[secret]");
     assert!(!format!("{events:?}").contains("hunter2"), "{events:?}");
+}
+
+/// Promise: `secrets-for-owner-only`
+#[tokio::test]
+async fn the_key_is_in_no_arguments_and_no_reason_for_the_end() {
+    const KEY: &str = "sk-hunter2-and-longer";
+    let escaped: String = KEY.chars().map(|c| format!("\\\\u{:04x}", u32::from(c))).collect();
+    let call = format!(
+        "{{\"index\":0,\"id\":\"1\",\"function\":{{\"name\":\"f\",\"arguments\":\"{{\\\"a\\\":\\\"{escaped}\\\"}}\"}}}}"
+    );
+    let choice =
+        format!("{{\"delta\":{{\"tool_calls\":[{call}]}},\"finish_reason\":\"stop_{KEY}\"}}");
+    let reply = format!("data: {{\"choices\":[{choice}]}}\n\ndata: [DONE]\n\n");
+    let server = Server::play(vec![vec![open(&reply)]]).await;
+    let options =
+        ClientOptions { api_key: Some(ApiKey::new(KEY)), ..server.options(Provider::OpenAi) };
+    let events = events(ModelClient::new(options).unwrap().stream("{}")).await;
+    let Some(Ok(StreamEvent::Done(reply))) = events.last() else { panic!("{events:?}") };
+    assert_eq!(&*reply.calls[0].arguments, "{\"a\":\"[secret]\"}");
+    assert_eq!(reply.finish, FinishReason::Other("stop_[secret]".to_owned()));
+}
+
+#[tokio::test]
+async fn no_model_is_named_by_the_key() {
+    const KEY: &str = "sk-hunter2-and-longer";
+    let list = format!("{{\"data\":[{{\"id\":\"m\"}},{{\"id\":\"for-{KEY}\"}}]}}");
+    let server = Server::play(vec![vec![Step::Send(answer(200, "", &list))]]).await;
+    let options =
+        ClientOptions { api_key: Some(ApiKey::new(KEY)), ..server.options(Provider::OpenAi) };
+    assert_eq!(ModelClient::new(options).unwrap().served_models().await.unwrap(), ["m"]);
 }
 
 /// Texts are cut, and the cut may fall into the key.

@@ -23,7 +23,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::{Error as SseError, Sse, SseStream};
 
-use super::stdio::MAX_MESSAGE;
+use super::limits::MAX_MESSAGE;
 
 /// A client that gives up answers without end.
 #[derive(Debug, Clone)]

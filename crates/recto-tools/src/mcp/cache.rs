@@ -21,8 +21,8 @@ use crate::options::{ServerOptions, ServerTransport};
 /// The largest file that is read.
 const MAX_FILE: u64 = 32 * 1024 * 1024;
 
-/// Changes when the form of the file does.
-const VERSION: u32 = 1;
+/// Changes when the form of the file does, or what may stand in it.
+const VERSION: u32 = 2;
 
 /// The tools and the protocol of a server, as it told them last.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

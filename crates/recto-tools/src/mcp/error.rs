@@ -5,13 +5,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use recto_context::{Remedy, first_chars};
+use recto_context::Remedy;
 use rmcp::model::ErrorData;
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use serde::{Deserialize, Serialize};
 
-use super::listing::cleaned;
+use super::listing::fit_words;
 use super::log::Redactor;
 
 /// As much of a server's own words as an error repeats.
@@ -268,7 +268,7 @@ impl ServerProblem {
 
 /// A server's words as an error repeats them.
 fn words(text: &str, redact: &Redactor) -> String {
-    first_chars(&cleaned(&redact.apply(text)), MAX_WORDS)
+    fit_words(text, MAX_WORDS, redact)
 }
 
 /// What stands at the end of a chain of errors.

@@ -16,6 +16,9 @@ use super::stdio::bound_messages;
 /// A key that a server was given.
 const KEY: &str = "s3cr3t-\"token\"";
 
+/// The same as JSON writes it.
+const KEY_IN_JSON: &str = r#"s3cr3t-\"token\""#;
+
 /// The places at which a stream is cut in two.
 const CUTS: usize = 6;
 
@@ -48,7 +51,7 @@ fn check_message(line: &[u8]) {
 }
 
 fn check_listing(tools: Vec<rmcp::model::Tool>) {
-    let listing = ServerListing::new(tools.clone());
+    let listing = ServerListing::new(tools.clone(), &Redactor::for_key(KEY));
     for pair in listing.tools.windows(2) {
         assert!(pair[0].name < pair[1].name, "{:?} before {:?}", pair[0].name, pair[1].name);
     }
@@ -65,14 +68,16 @@ fn check_listing(tools: Vec<rmcp::model::Tool>) {
         crate::schema::fuzzing::check_schema(&tool.parameters);
     }
     assert!(listing.problems.len() <= 21, "{:?}", listing.problems);
+    let texts = serde_json::to_string(&listing).unwrap_or_default();
+    assert!(!texts.contains(KEY_IN_JSON), "{texts}");
     // As it is kept between runs.
-    let kept = serde_json::to_value(&listing).and_then(serde_json::from_value::<ServerListing>);
+    let kept = serde_json::from_str::<ServerListing>(&texts);
     assert_eq!(kept.ok().as_ref(), Some(&listing));
     let names: Vec<_> = tools.iter().map(|tool| tool.name.clone()).collect();
     let is_once = |name| names.iter().filter(|other| *other == name).count() == 1;
     if names.iter().all(is_once) {
         let turned = tools.into_iter().rev().collect();
-        assert_eq!(ServerListing::new(turned).tools, listing.tools);
+        assert_eq!(ServerListing::new(turned, &Redactor::for_key(KEY)).tools, listing.tools);
     }
 }
 

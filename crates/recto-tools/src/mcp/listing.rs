@@ -1,8 +1,8 @@
 //! The tool list of a server, made fit to be told to models.
 //!
 //! A server's words come from outside. They are kept short, rid of what people
-//! would not see, and marked as the server's. What can't be told is left out,
-//! with a problem that says why.
+//! would not see, and marked as the server's. Keys that Recto gave to the server
+//! are taken out. What can't be told is left out, with a problem that says why.
 
 use std::collections::BTreeSet;
 
@@ -11,6 +11,7 @@ use rmcp::model;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::log::Redactor;
 use crate::schema::measure_extent;
 
 /// Tools of one server that are kept.
@@ -48,14 +49,14 @@ pub(super) struct ListedTool {
 
 impl ServerListing {
     /// Makes a listing of those tools that can be told to models.
-    pub(super) fn new(mut tools: Vec<model::Tool>) -> Self {
+    pub(super) fn new(mut tools: Vec<model::Tool>, redact: &Redactor) -> Self {
         // Of two with one name, the one that the server told first stays first.
         tools.sort_by(|one, other| one.name.cmp(&other.name));
         let mut listing = ServerListing::default();
         let (mut names, mut left_out) = (BTreeSet::new(), 0_usize);
         for tool in tools {
             let name = tool.name.to_string();
-            let listed = match ListedTool::new(&tool) {
+            let listed = match ListedTool::new(&tool, redact) {
                 _ if listing.tools.len() == MAX_TOOLS => {
                     Err(format!("there are more than {MAX_TOOLS} tools; the rest is left out"))
                 }
@@ -100,31 +101,40 @@ impl ListedTool {
         words.map(|words| format!("[server {server}] {words}")).unwrap_or_default()
     }
 
-    fn new(tool: &model::Tool) -> Result<Self, String> {
+    fn new(tool: &model::Tool, redact: &Redactor) -> Result<Self, String> {
         let name = tool.name.to_string();
-        if name.is_empty() || name.len() > MAX_NAME || name.chars().any(is_unseen) {
-            let shown = first_chars(&cleaned(&name), 60);
+        // A call names the tool as the server does, so no name is told without its key.
+        let is_told = redact.apply(&name) == name && !name.chars().any(is_unseen);
+        if name.is_empty() || name.len() > MAX_NAME || !is_told {
+            let shown = fit_words(&name, 60, redact);
             return Err(format!("a tool is left out: `{shown}` is no name for one"));
         }
         let mut parameters = Value::Object(Map::clone(&tool.input_schema));
         measure_extent(&parameters)
             .map_err(|problem| format!("the tool `{name}` is left out: {problem}"))?;
         clean_words(&mut parameters);
+        redact.apply_within(&mut parameters);
         if let Some(schema) = parameters.as_object_mut()
             && !schema.contains_key("type")
         {
             schema.insert("type".to_owned(), json!("object"));
         }
-        let words = tool.description.as_deref().map(cleaned).filter(|words| !words.is_empty());
-        let title = || tool.title.as_deref().map(cleaned).filter(|title| !title.is_empty());
-        let description = words.or_else(title).map(|words| first_chars(&words, MAX_DESCRIPTION));
+        let texts = [tool.description.as_deref(), tool.title.as_deref()].into_iter().flatten();
+        let description =
+            texts.map(|text| fit_words(text, MAX_DESCRIPTION, redact)).find(|it| !it.is_empty());
         Ok(ListedTool { name, description, parameters })
     }
 }
 
+/// A server's words as they are told: without what people would not see and the keys that may stand
+/// in them, and not longer than that. A key is looked for once nothing unseen divides it.
+pub(super) fn fit_words(text: &str, limit: usize, redact: &Redactor) -> String {
+    first_chars(&redact.apply(&cleaned(text)), limit)
+}
+
 /// The text without what people would not see, and trimmed: instructions could be written in
 /// such characters.
-pub(super) fn cleaned(text: &str) -> String {
+fn cleaned(text: &str) -> String {
     let seen = |c: &char| matches!(c, '\n' | '\t') || !is_unseen(*c);
     text.chars().filter(seen).collect::<String>().trim().to_owned()
 }
@@ -156,13 +166,17 @@ mod tests {
         serde_json::from_value(value).unwrap()
     }
 
+    fn list_tools(tools: Vec<model::Tool>) -> ServerListing {
+        ServerListing::new(tools, &Redactor::for_key("s3cr3t-token"))
+    }
+
     fn named(name: &str) -> model::Tool {
         tool(json!({"name": name, "description": "Does it.", "inputSchema": {}}))
     }
 
     #[test]
     fn a_tool_is_told_as_the_server_has_it() {
-        let listing = ServerListing::new(vec![named("a")]);
+        let listing = list_tools(vec![named("a")]);
         assert_eq!(listing.problems, Vec::<String>::new());
         let expected = ListedTool {
             name: "a".to_owned(),
@@ -175,7 +189,7 @@ mod tests {
     #[test]
     fn words_are_cleaned_and_cut() {
         let words = format!("  a\u{7}b\u{202e}c\u{e0041}\nd {} ", "x".repeat(2_000));
-        let listing = ServerListing::new(vec![tool(json!({
+        let listing = list_tools(vec![tool(json!({
             "name": "a",
             "description": words,
             "inputSchema": {"properties": {"p": {"description": "q\u{200b}r", "enum": ["\u{200b}"]}}},
@@ -187,16 +201,41 @@ mod tests {
         assert_eq!(listed.parameters["properties"]["p"]["description"], "qr");
         assert_eq!(listed.parameters["properties"]["p"]["enum"][0], "\u{200b}");
         let untold = tool(json!({"name": "b", "title": "The b", "inputSchema": {}}));
-        assert_eq!(ServerListing::new(vec![untold]).tools[0].description.as_deref(), Some("The b"));
+        assert_eq!(list_tools(vec![untold]).tools[0].description.as_deref(), Some("The b"));
         let silent = tool(json!({"name": "c", "description": " ", "inputSchema": {}}));
-        assert_eq!(ServerListing::new(vec![silent]).tools[0].description, None);
+        assert_eq!(list_tools(vec![silent]).tools[0].description, None);
+    }
+
+    #[test]
+    fn a_key_is_in_nothing_that_is_told() {
+        let key = "s3cr3t-token";
+        let long = format!("{}{key}", "x".repeat(MAX_DESCRIPTION - 5));
+        let schema = json!({
+            "description": "for s3cr3t\u{200b}-token",
+            "properties": {key: {"enum": [key, 1], "default": {"a": [key]}}},
+        });
+        let listing = list_tools(vec![
+            tool(json!({"name": "a", "description": long, "inputSchema": schema})),
+            tool(json!({"name": "b", "title": "s3cr3t\u{202e}-token", "inputSchema": {}})),
+            named("for-s3cr3t-token"),
+        ]);
+        let told = serde_json::to_string(&listing).unwrap();
+        assert!(!told.contains("s3cr3"), "{told}");
+        let expected = json!({
+            "type": "object",
+            "description": "for …",
+            "properties": {"…": {"enum": ["…", 1], "default": {"a": ["…"]}}},
+        });
+        assert_eq!(listing.tools[0].parameters, expected);
+        assert_eq!(listing.tools[1].description.as_deref(), Some("…"));
+        assert_eq!(listing.problems, ["a tool is left out: `for-…` is no name for one"]);
     }
 
     #[test]
     fn what_can_not_be_told_is_left_out() {
         let deep = (0..65).fold(json!({}), |inner, _| json!({ "a": inner }));
         let large = json!({"description": "x".repeat(70_000)});
-        let listing = ServerListing::new(vec![
+        let listing = list_tools(vec![
             named("a"),
             named("a"),
             named(""),
@@ -224,13 +263,13 @@ mod tests {
         let all = ["b", "a-b", "c", "a", "B", "a_b", "bad\n", "worse\n"].map(named);
         let mut turned = all.to_vec();
         turned.reverse();
-        let listing = ServerListing::new(all.to_vec());
-        assert_eq!(listing, ServerListing::new(turned));
+        let listing = list_tools(all.to_vec());
+        assert_eq!(listing, list_tools(turned));
         let names: Vec<_> = listing.tools.iter().map(|tool| &*tool.name).collect();
         assert_eq!(names, ["B", "a", "a-b", "a_b", "b", "c"]);
 
         let other = tool(json!({"name": "a", "description": "Another.", "inputSchema": {}}));
-        let listing = ServerListing::new(vec![named("b"), named("a"), other]);
+        let listing = list_tools(vec![named("b"), named("a"), other]);
         assert_eq!(
             listing.tools[0].description.as_deref(),
             Some("Does it."),
@@ -240,10 +279,10 @@ mod tests {
 
     #[test]
     fn there_is_an_end_to_tools_and_problems() {
-        let many = ServerListing::new((0..1_100).map(|n| named(&format!("t{n}"))).collect());
+        let many = list_tools((0..1_100).map(|n| named(&format!("t{n}"))).collect());
         assert_eq!(many.tools.len(), MAX_TOOLS);
         assert_eq!(many.problems, ["there are more than 1000 tools; the rest is left out"]);
-        let bad = ServerListing::new((0..100).map(|n| named(&format!("t{n}\n"))).collect());
+        let bad = list_tools((0..100).map(|n| named(&format!("t{n}\n"))).collect());
         assert_eq!(bad.problems.len(), MAX_PROBLEMS + 1);
         assert_eq!(bad.problems[MAX_PROBLEMS], "80 more tools are left out");
     }

@@ -7,6 +7,7 @@ use std::env;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::iter;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -54,6 +55,22 @@ impl Redactor {
 
     pub(super) fn apply(&self, text: &str) -> String {
         self.0.iter().fold(text.to_owned(), |text, secret| text.replace(&**secret, "…"))
+    }
+
+    /// Takes them out of all texts within a value, and out of the names of its fields.
+    pub(super) fn apply_within(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.apply(text),
+            Value::Array(list) => list.iter_mut().for_each(|value| self.apply_within(value)),
+            Value::Object(fields) => {
+                let redacted = mem::take(fields).into_iter().map(|(name, mut value)| {
+                    self.apply_within(&mut value);
+                    (self.apply(&name), value)
+                });
+                *fields = redacted.collect();
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
     }
 }
 

@@ -233,11 +233,9 @@ impl McpServer {
         let deadline = self.deadline();
         let session = self.open(deadline).await?;
         let (started_in, asked) = (asked.elapsed(), Instant::now());
-        let listing = session.list(deadline).await;
+        let listing = self.list(&session, deadline).await?;
         let listed_in = asked.elapsed();
         session.close().await;
-        let stderr = session.stderr();
-        let listing = listing.map_err(|problem| self.error(problem, stderr))?;
         {
             let mut state = self.state.lock();
             (state.failures, state.not_before, state.trouble) = (0, None, None);
@@ -305,8 +303,8 @@ impl McpServer {
         };
         if let Err(error) = &started {
             self.state.lock().fail(error.clone(), Instant::now());
-            self.keep_failure(error).await;
             (self.on_change)();
+            self.keep_failure(error).await;
         }
         started
     }
@@ -386,14 +384,7 @@ impl McpServer {
         let mut watcher = session.watch();
         // News of changes can be done without, so there must be time for the list.
         watcher.subscribe(deadline.left() / 2).await;
-        let listing = match session.list(deadline).await {
-            Ok(listing) => listing,
-            Err(problem) => {
-                let how = self.lost(&session, problem).await;
-                session.close().await;
-                return Err(how);
-            }
-        };
+        let listing = self.list(&session, deadline).await?;
         let session = Arc::new(session);
         {
             let mut state = self.state.lock();
@@ -406,6 +397,22 @@ impl McpServer {
         let (server, weak) = (Arc::downgrade(self), Arc::downgrade(&session));
         tokio::spawn(look_after(server, weak, watcher));
         Ok(session)
+    }
+
+    /// Asks a new session for its tools. One that does not tell them is closed.
+    async fn list(
+        &self,
+        session: &ServerSession,
+        deadline: Deadline,
+    ) -> Result<ServerListing, ServerError> {
+        match session.list(deadline).await {
+            Ok(listing) => Ok(listing),
+            Err(problem) => {
+                let error = self.lost(session, problem).await;
+                session.close().await;
+                Err(error)
+            }
+        }
     }
 
     /// Records a server's tools and protocol, in the cache too if they are new.
@@ -456,11 +463,12 @@ impl McpServer {
         error
     }
 
-    /// What is said of a session that was lost: how the program ended, where it did.
+    /// What is said of a session that was lost: how the program ended, where it did, or why the
+    /// session was broken off.
     async fn lost(&self, session: &ServerSession, problem: ServerProblem) -> ServerError {
         let mut problem = problem;
         let is_program = matches!(self.config.options.transport, ServerTransport::Stdio { .. });
-        if is_program
+        if (is_program || session.is_broken_off())
             && matches!(problem, ServerProblem::Ended { .. })
             && let Ok(how) = timeout(REASON, session.ended()).await
         {

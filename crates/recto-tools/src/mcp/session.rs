@@ -23,9 +23,11 @@ use rmcp::{
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 
+use super::bounded_requests::BoundedRequests;
 use super::error::ServerProblem;
 use super::http;
-use super::listing::{MAX_TOOLS, ServerListing};
+use super::limits::LimitBreach;
+use super::listing::{MAX_TOOLS, ServerListing, fit_words};
 use super::log::{Redactor, StderrTail};
 use super::own_ids::OwnIds;
 use super::stdio::{self, ServerProcess};
@@ -34,6 +36,9 @@ use crate::process::Keeper;
 
 /// Pages of a tool list that are read.
 const MAX_PAGES: usize = 100;
+
+/// The longest name of a server or version, in characters.
+const MAX_IMPLEMENTATION: usize = 200;
 
 /// How long a server may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -80,12 +85,21 @@ pub(super) struct ServerSession {
     pub(super) silent: bool,
     /// When the connection stood.
     pub(super) begun: Instant,
-    changed: Arc<Notify>,
+    signals: ServerSignals,
     redact: Redactor,
-    tail: StderrTail,
     end: watch::Receiver<Option<String>>,
     /// The task that keeps the session ends it when this is dropped.
     stop: watch::Sender<bool>,
+}
+
+/// What comes of a server besides its answers.
+#[derive(Clone, Default)]
+struct ServerSignals {
+    /// The last that it wrote to stderr.
+    stderr: StderrTail,
+    /// Told when its tools may have changed.
+    changed: Arc<Notify>,
+    breach: LimitBreach,
 }
 
 /// The reason why a session could not be opened.
@@ -128,24 +142,27 @@ impl ServerSession {
         greeting: Greeting,
         deadline: Deadline,
     ) -> Result<ServerSession, SessionFailure> {
-        let tail = StderrTail::default();
-        let changed = Arc::new(Notify::new());
-        let handler = SessionHandler { changed: changed.clone() };
+        let signals = ServerSignals::default();
+        let handler = SessionHandler { changed: signals.changed.clone() };
         let asked = Instant::now();
-        let failed =
-            |problem, misunderstood| SessionFailure { problem, stderr: tail.text(), misunderstood };
+        let failed = |problem, misunderstood| {
+            let stderr = signals.stderr.text();
+            SessionFailure { problem, stderr, misunderstood }
+        };
         let (started, mut process) = match &config.options.transport {
             ServerTransport::Stdio { .. } => {
-                let started = stdio::start_server(config, &tail).await;
+                let started = stdio::start_server(config, &signals.stderr, &signals.breach).await;
                 let (process, stdout, stdin) = started.map_err(|problem| failed(problem, false))?;
-                let transport = OwnIds(AsyncRwTransport::<RoleClient, _, _>::new(stdout, stdin));
+                let transport = AsyncRwTransport::<RoleClient, _, _>::new(stdout, stdin);
+                let transport = BoundedRequests::new(OwnIds(transport), signals.breach.clone());
                 let start = handler.serve_with_lifecycle(transport, greeting.lifecycle());
                 (deadline.hold(start).await, Some(process))
             }
             ServerTransport::Http { url, key } => {
                 let transport =
                     http::transport(url, key.as_ref()).map_err(|problem| failed(problem, false))?;
-                let start = handler.serve_with_lifecycle(OwnIds(transport), greeting.lifecycle());
+                let transport = BoundedRequests::new(OwnIds(transport), signals.breach.clone());
+                let start = handler.serve_with_lifecycle(transport, greeting.lifecycle());
                 (deadline.hold(start).await, None)
             }
         };
@@ -170,14 +187,13 @@ impl ServerSession {
             }
         };
         let took = asked.elapsed();
-        Ok(ServerSession::keep(running, process, tail, changed, config.redact.clone(), took).await)
+        Ok(ServerSession::keep(running, process, signals, config.redact.clone(), took).await)
     }
 
     async fn keep(
         running: RunningService<RoleClient, SessionHandler>,
         process: Option<ServerProcess>,
-        tail: StderrTail,
-        changed: Arc<Notify>,
+        signals: ServerSignals,
         redact: Redactor,
         took: Duration,
     ) -> ServerSession {
@@ -187,22 +203,23 @@ impl ServerSession {
         let info = peer.peer_info();
         let version = info.as_ref().map(|info| info.protocol_version.clone());
         let is_old = version.as_ref().is_some_and(ProtocolVersion::has_initialize);
+        let words = |text: &str| fit_words(text, MAX_IMPLEMENTATION, &redact);
         let implementation = info.and_then(|info| {
-            let implementation = info.server_info.clone()?;
-            Some((implementation.name, implementation.version))
+            let implementation = info.server_info.as_ref()?;
+            Some((words(&implementation.name), words(&implementation.version)))
         });
+        let protocol = version.map(|version| words(&version.to_string())).unwrap_or_default();
         let (stop, stopped) = watch::channel(false);
         let (ended, end) = watch::channel(None);
-        tokio::spawn(keep(running, process, stopped, ended));
+        tokio::spawn(keep(running, process, signals.breach.clone(), stopped, ended));
         ServerSession {
             peer,
-            protocol: version.map(|version| version.to_string()).unwrap_or_default(),
+            protocol,
             implementation,
             silent: is_old && took >= DISCOVER_LIMIT,
             begun: Instant::now(),
-            changed,
+            signals,
             redact,
-            tail,
             end,
             stop,
         }
@@ -215,7 +232,12 @@ impl ServerSession {
 
     /// What the server last wrote to stderr.
     pub(super) fn stderr(&self) -> String {
-        self.tail.text()
+        self.signals.stderr.text()
+    }
+
+    /// Whether it was ended because the server went beyond a limit.
+    pub(super) fn is_broken_off(&self) -> bool {
+        self.signals.breach.limit().is_some()
     }
 
     /// Waits for the end, and says how it ended.
@@ -246,7 +268,7 @@ impl ServerSession {
     pub(super) fn watch(&self) -> Watcher {
         Watcher {
             peer: self.peer.clone(),
-            changed: self.changed.clone(),
+            changed: self.signals.changed.clone(),
             redact: self.redact.clone(),
             end: self.end.clone(),
             subscription: None,
@@ -312,7 +334,7 @@ impl Watcher {
     /// Asks for all tools, page by page.
     pub(super) async fn list(&self, deadline: Deadline) -> Result<ServerListing, ServerProblem> {
         match deadline.hold(self.pages()).await? {
-            Ok(tools) => Ok(ServerListing::new(tools)),
+            Ok(tools) => Ok(ServerListing::new(tools, &self.redact)),
             // A server without tools need not know the question.
             Err(ServiceError::McpError(data)) if data.code == ErrorCode::METHOD_NOT_FOUND => {
                 Ok(ServerListing::default())
@@ -365,6 +387,7 @@ fn may_be_greeting(error: &ClientInitializeError, is_program: bool) -> bool {
 async fn keep(
     running: RunningService<RoleClient, SessionHandler>,
     mut process: Option<ServerProcess>,
+    breach: LimitBreach,
     mut stopped: watch::Receiver<bool>,
     ended: watch::Sender<Option<String>>,
 ) {
@@ -391,9 +414,10 @@ async fn keep(
         }
         let _ = timeout(GRACE, waiting).await;
     }
-    let how = match process {
-        Some(process) => process.end(GRACE).await,
-        None => "closed the connection".to_owned(),
+    let how = match (process, breach.limit()) {
+        (Some(process), _) => process.end(GRACE).await,
+        (None, Some(limit)) => limit.to_string(),
+        (None, None) => "closed the connection".to_owned(),
     };
     let _ = ended.send(Some(how));
 }

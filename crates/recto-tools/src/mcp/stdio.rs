@@ -13,8 +13,6 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::{ExitStatus, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -24,6 +22,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
 use super::error::ServerProblem;
+use super::limits::{LimitBreach, MAX_MESSAGE, ServerLimit};
 use super::log::{Log, StderrTail, follow_stderr};
 use super::names::file_stem;
 use super::session::SessionConfig;
@@ -38,9 +37,6 @@ use crate::process::{
 };
 use crate::programs::base_environment;
 use crate::sandbox::{Bounds, FileChanges, ResourceLimits};
-
-/// The longest message of a server.
-pub(super) const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 
 /// How long what a server wrote to stderr is waited for after its end.
 const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -64,7 +60,7 @@ pub(super) struct ServerProcess {
     /// What looks at how much a sandboxed program takes.
     watch: Option<AbortHandle>,
     stderr: JoinHandle<()>,
-    too_long: Arc<AtomicBool>,
+    breach: LimitBreach,
     /// The folder that it was started in, where it has one of its own.
     _folder: Option<DropLater<OwnFolder>>,
 }
@@ -73,6 +69,7 @@ pub(super) struct ServerProcess {
 pub(super) async fn start_server(
     config: &SessionConfig,
     tail: &StderrTail,
+    breach: &LimitBreach,
 ) -> Result<(ServerProcess, BoundedReader<ChildStdout>, ChildStdin), ServerProblem> {
     let ServerTransport::Stdio { program, working_dir, sandbox, .. } = &config.options.transport
     else {
@@ -121,11 +118,11 @@ pub(super) async fn start_server(
     let log = config.logs.as_deref();
     let log = log.and_then(|folder| Log::open(folder, &file_stem(&config.options.name)));
     let stderr = tokio::spawn(follow_stderr(stderr, tail.clone(), log, config.redact.clone()));
-    let too_long = Arc::new(AtomicBool::new(false));
-    let stdout = BoundedReader { inner: stdout, length: 0, too_long: too_long.clone() };
+    let stdout = BoundedReader { inner: stdout, length: 0, breach: breach.clone() };
     let folder = own.map(DropLater::new);
+    let breach = breach.clone();
     let process =
-        ServerProcess { child, group, control, tended, watch, stderr, too_long, _folder: folder };
+        ServerProcess { child, group, control, tended, watch, stderr, breach, _folder: folder };
     Ok((process, stdout, stdin))
 }
 
@@ -253,9 +250,8 @@ impl ServerProcess {
         if timeout(LAST_WORDS, &mut self.stderr).await.is_err() {
             self.stderr.abort();
         }
-        if self.too_long.load(Ordering::Relaxed) {
-            let limit = MAX_MESSAGE / (1024 * 1024);
-            return format!("was ended: it sent a message of more than {limit} MiB");
+        if let Some(limit) = self.breach.limit() {
+            return limit.to_string();
         }
         if let Some(bytes) = exceeded {
             let limit = bytes / (1024 * 1024);
@@ -314,13 +310,13 @@ fn is_program(path: &Path) -> bool {
 pub(super) struct BoundedReader<R> {
     inner: R,
     length: usize,
-    too_long: Arc<AtomicBool>,
+    breach: LimitBreach,
 }
 
 /// Bounds the messages of any source.
 #[cfg(any(test, fuzzing))]
 pub(super) fn bound_messages<R>(inner: R) -> BoundedReader<R> {
-    BoundedReader { inner, length: 0, too_long: Arc::default() }
+    BoundedReader { inner, length: 0, breach: LimitBreach::default() }
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for BoundedReader<R> {
@@ -337,7 +333,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for BoundedReader<R> {
             None => self.length + new.len(),
         };
         if self.length > MAX_MESSAGE {
-            self.too_long.store(true, Ordering::Relaxed);
+            self.breach.record(ServerLimit::MessageLength);
             buffer.set_filled(before);
             return Poll::Ready(Err(io::ErrorKind::FileTooLarge.into()));
         }
@@ -365,10 +361,11 @@ mod tests {
     #[tokio::test]
     async fn a_message_has_a_limit() {
         let read = async |text: Vec<u8>| {
-            let too_long = Arc::new(AtomicBool::new(false));
-            let mut from = BoundedReader { inner: &*text, length: 0, too_long: too_long.clone() };
+            let breach = LimitBreach::default();
+            let mut from = BoundedReader { inner: &*text, length: 0, breach: breach.clone() };
             let read = from.read_to_end(&mut Vec::new()).await;
-            assert_eq!(read.is_err(), too_long.load(Ordering::Relaxed));
+            let limit = read.is_err().then_some(ServerLimit::MessageLength);
+            assert_eq!(breach.limit(), limit);
             read.is_ok()
         };
         let line = vec![b'x'; MAX_MESSAGE - 1];

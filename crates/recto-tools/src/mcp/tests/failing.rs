@@ -344,6 +344,66 @@ async fn a_message_that_is_too_long_ends_the_server() {
 }
 
 #[tokio::test]
+async fn a_check_tells_that_a_list_is_too_long_as_a_turn_does() {
+    let fake = Fake::new("tools() { head -c 20000000 /dev/zero | tr '\\0' x; sleep 1000; }");
+    let text = "the MCP server `a` was ended: it sent a message of more than 16 MiB";
+    assert_eq!(trouble(&fake).await.to_string(), text);
+    let error = servers(vec![fake.options("a")]).check("a").await.unwrap_err();
+    assert_eq!(error.to_string(), text);
+}
+
+/// Lines of a server that asks, and goes on to ask, without ever reading what it is answered.
+const FLOOD: &str = r#"flood() {
+        pings=$(n=0; while [ $n -lt 100 ]; do n=$((n + 1)); ping $n; done)
+        while :; do echo "$pings"; done
+    }
+    ping() { printf '{"jsonrpc":"2.0","id":%s,"method":"ping"}\n' "$1"; }"#;
+
+#[tokio::test]
+async fn requests_whose_answers_nobody_takes_end_the_server() {
+    let text = "the MCP server `a` was ended: it sent requests faster than it took the answers";
+    let fake = Fake::new(&format!("{FLOOD}\ncalled() {{ flood; }}"));
+    let mut options = fake.options("a");
+    options.time_limit = Duration::from_secs(20);
+    let in_call = servers(vec![options]);
+    in_call.learn_tools().await;
+    let error = call(&in_call, "a.hello", json!({})).await.unwrap_err().to_string();
+    assert_eq!(error, text);
+    until(|| !lives(fake.pid())).await;
+    assert_eq!(notices(&in_call), [text]);
+
+    // Also while nobody calls.
+    let fake = Fake::new(&format!("{FLOOD}\ncalled() {{ say hello; flood; }}"));
+    let servers = servers(vec![fake.options("a")]);
+    servers.learn_tools().await;
+    assert_eq!(call(&servers, "a.hello", json!({})).await.unwrap(), "hello");
+    until(|| !notices(&servers).is_empty()).await;
+    assert_eq!(notices(&servers), [text]);
+    until(|| !lives(fake.pid())).await;
+}
+
+#[tokio::test]
+async fn requests_whose_answers_are_taken_may_be_many() {
+    let fake = Fake::new(
+        r#"pings=$(n=0; while [ $n -lt 500 ]; do
+            n=$((n + 1)); printf '{"jsonrpc":"2.0","id":%s,"method":"ping"}\n' $n
+        done)
+        called() {
+            round=0
+            while [ $round -lt 10 ]; do
+                round=$((round + 1)); n=0
+                echo "$pings"
+                while [ $n -lt 500 ]; do n=$((n + 1)); read -r answer; done
+            done
+            say done
+        }"#,
+    );
+    let servers = servers(vec![fake.options("a")]);
+    servers.learn_tools().await;
+    assert_eq!(call(&servers, "a.hello", json!({})).await.unwrap(), "done");
+}
+
+#[tokio::test]
 async fn a_list_without_end_has_one() {
     let fake = Fake::new(
         r#"page=0
@@ -415,6 +475,32 @@ async fn keys_are_in_no_result() {
     assert_eq!(how("fail").await.unwrap_err().to_string(), "no …");
     let refused = how("refuse").await.unwrap_err().to_string();
     assert_eq!(refused, "the MCP server `a` answered with an error: bad …");
+}
+
+#[tokio::test]
+async fn keys_are_in_nothing_that_a_server_says_of_itself() {
+    let fake = Fake::new(
+        r#"answer() {
+            printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1" | sed "s/fake/by $TOKEN/; s/1\.2/1.$TOKEN/"
+        }
+        tools() {
+            answer '{"tools":[{"name":"hello","description":"For '"$TOKEN"'.","inputSchema":{"enum":["'"$TOKEN"'"]}},'"$(tool "of-$TOKEN")"']}'
+        }"#,
+    );
+    let mut options = fake.options("a");
+    if let ServerTransport::Stdio { environment, .. } = &mut options.transport {
+        environment.push(("TOKEN".to_owned(), "s3cr3t-s3cr3t".to_owned()));
+    }
+    let cache = tempfile::tempdir().unwrap();
+    let at = Some(cache.path().to_path_buf());
+    let servers = ServerRegistry::new(vec![options], at, None, None, Keeper::new(None));
+    let report = servers.check("a").await.unwrap();
+    assert_eq!(report.implementation, Some(("by …".to_owned(), "1.…".to_owned())));
+    assert_eq!(keys(&servers), ["a.hello"]);
+    let file = std::fs::read_dir(cache.path()).unwrap().next().unwrap().unwrap().path();
+    let kept = std::fs::read_to_string(file).unwrap();
+    let told = format!("{report:?} {:?} {kept}", servers.tools());
+    assert!(told.contains("For ….") && !told.contains("s3cr3t"), "{told}");
 }
 
 /// Promise: `last-failure-is-kept`

@@ -192,7 +192,7 @@ fn endless(request: &str) -> Option<String> {
     if !request.contains("tools/call") {
         return Some(answer);
     }
-    let long = "x".repeat(stdio::MAX_MESSAGE);
+    let long = "x".repeat(limits::MAX_MESSAGE);
     let text = json!({"content": [{"type": "text", "text": long}]});
     let answer = json!({"jsonrpc": "2.0", "id": 2, "result": text}).to_string();
     match request.contains("as a stream") {
@@ -216,6 +216,34 @@ async fn an_answer_without_end_is_given_up() {
         assert!(is_told, "{kind}: {told}");
         servers.shut_down().await;
     }
+}
+
+/// Asks without end in the stream of a call, and takes no answer.
+fn asking(request: &str) -> Option<String> {
+    if request.contains("\"result\"") {
+        return None;
+    }
+    let answer = small(request)?;
+    if !request.contains("tools/call") {
+        return Some(answer);
+    }
+    let ping = |id| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+    let events: String = (0..10_000).map(|id| format!("data: {}\n\n", ping(id))).collect();
+    response("200 OK", "content-type: text/event-stream\r\n", &events)
+}
+
+#[tokio::test]
+async fn requests_whose_answers_nobody_takes_end_the_connection() {
+    let (url, _) = listen(asking).await;
+    let mut options = server_at("a", &url, None);
+    options.time_limit = Duration::from_secs(20);
+    let servers = servers(vec![options]);
+    servers.learn_tools().await;
+    let error = call(&servers, "a.hello", json!({})).await.unwrap_err().to_string();
+    let text = "the MCP server `a` was ended: it sent requests faster than it took the answers";
+    assert_eq!(error, text);
+    assert!(!servers.status()[0].is_running);
+    timeout(Duration::from_secs(20), servers.shut_down()).await.expect("nothing of it is left");
 }
 
 /// Refuses calls without saying which.
