@@ -245,7 +245,7 @@ impl ReplyDecoder {
 
     /// The reply, if its end has come. Call [`ReplyDecoder::close`] before, where
     /// the stream has ended.
-    pub fn finish(mut self) -> Result<ModelReply, LlmError> {
+    pub fn finish(self) -> Result<ModelReply, LlmError> {
         if self.reply.finish.is_none() {
             let error = if self.has_begun {
                 cut()
