@@ -245,7 +245,7 @@ pub(crate) fn is_executable(found: &Metadata) -> bool {
 }
 
 fn launch_spec(call: &ProgramCall) -> LaunchSpec {
-    let Confinement { read, write, execute, hidden, written, network, resources } =
+    let Confinement { read, write, execute, hidden, written, network, resources, .. } =
         &call.confinement;
     if system_view() == SystemView::Own {
         hidden.iter().for_each(|path| make_lock(path));
