@@ -303,6 +303,7 @@ mod tests {
                 writes: Vec::new(),
                 executes: Vec::new(),
                 executes_written: false,
+                omits_writable: false,
                 network: false,
                 processes: 64,
                 memory_bytes: 2 << 30,

@@ -250,7 +250,7 @@ pub(crate) fn is_executable(found: &Metadata) -> bool {
 }
 
 fn launch_spec(call: &ProgramCall) -> LaunchSpec {
-    let Confinement { read, write, execute, hidden, written, network, resources } =
+    let Confinement { read, write, execute, hidden, written, network, resources, .. } =
         &call.confinement;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     LaunchSpec {

@@ -34,7 +34,7 @@ use crate::options::{
 use crate::own_folder::remove_leftovers;
 use crate::policy::ToolPolicy;
 use crate::process::{Launcher, ProgramCall, ProgramOutcome, RunLimits};
-use crate::sandbox::{Bounds, FileChanges, guards};
+use crate::sandbox::{Bounds, FileChanges, OMITTED, guards};
 use crate::tool::{
     ApprovalNeed, CallContext, Consent, SkillLook, Tool, ToolAction, ToolClass, ToolError,
     ToolOutput, TrustedSkill,
@@ -182,6 +182,13 @@ struct ProgramRun {
     context: CallContext,
 }
 
+/// A program that has ended.
+struct FinishedProgram {
+    outcome: ProgramOutcome,
+    /// Whether there was more that it might have written than could be allowed.
+    omits_writable: bool,
+}
+
 impl ProgramRun {
     fn describe(&self, arguments: &CallArguments) -> Result<ToolAction, ToolError> {
         let (declared, prepared) = self.prepare(arguments)?;
@@ -288,24 +295,29 @@ impl ProgramRun {
         let run = self.clone();
         let finish = move |_: &Stop| run.with_scope(|scope| prepared.finish(&outputs, scope));
         let invocation = blocking(finish).await?;
-        let outcome = self.launch(&invocation).await?;
-        self.reported(&invocation, &outcome)
+        let finished = self.launch(&invocation).await?;
+        self.reported(&invocation, &finished)
     }
 
     /// Runs a command that turns a value into another, and gives what it wrote. One that
     /// fails rejects the call.
     async fn resolve(&self, step: &Invocation) -> Result<String, ToolError> {
-        let outcome = self.launch(step).await?;
-        self.reported(step, &outcome)
-            .map(|_| outcome.stdout.text())
+        let finished = self.launch(step).await?;
+        self.reported(step, &finished)
+            .map(|_| finished.outcome.stdout.text())
             .map_err(|error| ToolError::new(format!("a value could not be resolved: {error}")))
     }
 
-    fn reported(&self, invocation: &Invocation, outcome: &ProgramOutcome) -> ToolOutput {
+    fn reported(&self, invocation: &Invocation, finished: &FinishedProgram) -> ToolOutput {
+        let FinishedProgram { outcome, omits_writable } = finished;
         let secrets = GrantedSecrets::from_grants(&self.grants);
         let (stdout, stderr) = (secrets.hide_in(&outcome.stdout), secrets.hide_in(&outcome.stderr));
         let limit = self.output_bytes(invocation);
-        report_result(outcome.end, &invocation.success, &stdout, &stderr, limit)
+        let result = report_result(outcome.end, &invocation.success, &stdout, &stderr, limit);
+        result.map_err(|error| match omits_writable {
+            true => ToolError::new(format!("{error}\n(for programs, {OMITTED})")),
+            false => error,
+        })
     }
 
     /// Checks the call as far as it can be before other commands have run; with the
@@ -357,14 +369,17 @@ impl ProgramRun {
         })
     }
 
-    async fn launch(&self, invocation: &Invocation) -> Result<ProgramOutcome, ToolError> {
+    async fn launch(&self, invocation: &Invocation) -> Result<FinishedProgram, ToolError> {
         let (run, invocation) = (self.clone(), invocation.clone());
         let prepared = blocking(move |_| run.call(&invocation)).await;
         let (call, cleanup) = prepared.map_err(|error| ToolError::new(error.to_string()))?;
         // Also if nobody waits for the program any more.
         let _cleanup = cleanup.deferred();
-        let outcome = self.host.launcher.run(&call).await;
-        outcome.map_err(|problem| ToolError::new(problem.to_string()))
+        let omits_writable = call.confinement.omits_writable;
+        match self.host.launcher.run(&call).await {
+            Ok(outcome) => Ok(FinishedProgram { outcome, omits_writable }),
+            Err(problem) => Err(ToolError::new(problem.to_string())),
+        }
     }
 
     fn call(&self, invocation: &Invocation) -> std::io::Result<(ProgramCall, CallCleanup)> {

@@ -29,6 +29,10 @@ use crate::process::memory_guard;
 
 const MIB: u64 = 1024 * 1024;
 
+/// What is said where there is more to write than can be allowed.
+pub(crate) const OMITTED: &str =
+    "what is beyond 4096 entries of a folder, or 16384 in all, can only be read";
+
 /// Paths of one kind that a person is shown at most.
 const SHOWN_PATHS: usize = 24;
 
@@ -204,6 +208,8 @@ pub(crate) struct Confinement {
     pub(crate) hidden: Vec<PathBuf>,
     /// Whether what may be written may also be executed.
     pub(crate) written: WrittenPrograms,
+    /// Whether there is more that it might write than can be allowed.
+    pub(crate) omits_writable: bool,
     pub(crate) network: NetworkAccess,
     pub(crate) resources: ResourceLimits,
 }
@@ -249,6 +255,7 @@ impl Confinement {
             writes: lossy(&self.write),
             executes: lossy(&self.execute),
             executes_written: self.written == WrittenPrograms::Executed,
+            omits_writable: self.omits_writable,
             network: self.network == NetworkAccess::Granted,
             processes: self.resources.processes,
             memory_bytes: self.resources.memory,
@@ -270,6 +277,10 @@ pub struct ProgramReach {
     /// Whether what may be written may also be executed.
     #[serde(default)]
     pub executes_written: bool,
+    /// Whether there is more than `writes` in the folders that may be changed: more than can be
+    /// allowed, so it can only be read.
+    #[serde(default)]
+    pub omits_writable: bool,
     /// Whether the network may be used.
     pub network: bool,
     /// Processes at a time.
@@ -285,6 +296,7 @@ impl ProgramReach {
     /// `writes` are the words for what would be written.
     pub(crate) fn describe(&self, writes: &str) -> String {
         let ProgramReach { reads, executes, processes, .. } = self;
+        let omitted = if self.omits_writable { format!("; {OMITTED}") } else { String::new() };
         let network = if self.network { "allowed" } else { "none" };
         let (memory, file) = (self.memory_bytes / MIB, self.file_bytes / MIB);
         let reads = join_paths(reads, ", ");
@@ -294,7 +306,7 @@ impl ProgramReach {
         }
         format!(
             "reads: the system's programs and libraries{reads}\n\
-             writes: {writes}\n\
+             writes: {writes}{omitted}\n\
              executes: the system's programs{executes}\n\
              network: {network}\n\
              limits: {processes} processes, {memory} MiB of memory, {file} MiB a file\n"

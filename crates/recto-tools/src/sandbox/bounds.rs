@@ -34,7 +34,8 @@ pub(crate) const WHAT_IT_IS: [&str; 11] = [
     ".recto",
 ];
 
-/// Entries of one folder that are looked at. What comes after is not writable.
+/// Entries of one folder that are looked at. What comes after is not writable, which
+/// [`OMITTED`](super::OMITTED) says.
 const MAX_ENTRIES: usize = 4096;
 
 /// Paths that are granted one by one, in all.
@@ -96,7 +97,7 @@ impl Bounds<'_> {
         if self.changes == FileChanges::Allowed {
             self.allow_changes(&mut found);
         }
-        let AllowedPaths { read, write, execute, .. } = found;
+        let AllowedPaths { read, write, execute, omits_writable, .. } = found;
         let can_be_opened =
             |path: &PathBuf| read.iter().chain(&write).any(|allowed| path.starts_with(allowed));
         let locks = self.locks.iter().map(|path| without_links(path));
@@ -107,6 +108,7 @@ impl Bounds<'_> {
             execute: without_repeats(execute),
             hidden: without_repeats(hidden),
             written: self.written,
+            omits_writable,
             network: self.network,
             resources: ResourceLimits::default(),
         }
@@ -173,6 +175,8 @@ struct AllowedPaths {
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
     execute: Vec<PathBuf>,
+    /// Whether there was more to write than is granted one by one.
+    omits_writable: bool,
 }
 
 impl AllowedPaths {
@@ -189,11 +193,12 @@ impl AllowedPaths {
 
     /// Allows what is at a real path, as far as nothing in it is protected.
     fn allow_writing(&mut self, path: &Path) {
-        if self.write.len() >= MAX_PATHS {
-            return;
-        }
         if self.is_protected(path) {
             self.allow_open(path);
+            return;
+        }
+        if self.write.len() >= MAX_PATHS {
+            self.omits_writable = true;
             return;
         }
         match self.holds_protected(path) {
@@ -208,7 +213,9 @@ impl AllowedPaths {
             return;
         }
         let Ok(entries) = fs::read_dir(folder) else { return };
-        let mut entries: Vec<_> = entries.flatten().take(MAX_ENTRIES).filter(is_own).collect();
+        let mut all = entries.flatten();
+        let mut entries: Vec<_> = all.by_ref().take(MAX_ENTRIES).filter(is_own).collect();
+        self.omits_writable |= all.any(|entry| is_own(&entry));
         entries.sort_by_key(DirEntry::file_name);
         for entry in entries {
             self.allow_writing(&entry.path());

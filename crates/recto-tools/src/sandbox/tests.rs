@@ -41,6 +41,7 @@ fn people_see_what_a_program_reaches() {
         execute: vec!["/w/skills/x/scripts/a\nnetwork: allowed".into()],
         hidden: vec![],
         written: WrittenPrograms::Refused,
+        omits_writable: false,
         network: NetworkAccess::Refused,
         resources: ResourceLimits::default(),
     };
@@ -52,6 +53,9 @@ fn people_see_what_a_program_reaches() {
         limits: 64 processes, 2048 MiB of memory, 1024 MiB a file
     "#]]
     .assert_eq(&confinement.reach().describe("words"));
+    confinement.omits_writable = true;
+    assert!(confinement.reach().describe("words").contains("\nwrites: words; what is beyond "));
+    confinement.omits_writable = false;
     confinement.read = (0..30).map(|number| PathBuf::from(format!("/w/{number}"))).collect();
     assert!(confinement.reach().describe("words").contains("/w/23 and 6 more\nwrites: words\n"));
 }

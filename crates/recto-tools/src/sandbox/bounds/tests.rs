@@ -353,3 +353,29 @@ fn names_are_compared_whole() {
     assert!(!covers("/w/skills", "/w"));
     assert!(!covers("/w/skills", "/v/skills"));
 }
+
+#[test]
+fn what_is_too_much_to_be_written_is_told() {
+    let disk = Disk::with(&[]);
+    let write = |count: usize| {
+        let folder = disk.path("workspace");
+        (0..count).for_each(|number| fs::write(folder.join(number.to_string()), "").unwrap());
+        Bounds {
+            workspace: &folder,
+            protected: &[],
+            locks: &[],
+            grants: &Grants::default(),
+            network: NetworkAccess::Refused,
+            temp: &disk.path("temp"),
+            program: Path::new("/bin/true"),
+            extra_write: &[],
+            execute: &[],
+            changes: FileChanges::Allowed,
+            written: WrittenPrograms::Refused,
+        }
+        .confinement()
+        .omits_writable
+    };
+    assert!(!write(10));
+    assert!(write(MAX_ENTRIES + 1));
+}
