@@ -31,6 +31,8 @@ export function completeWhileTyping(field) {
   };
   const close = () => {
     list.hidden = true;
+    // What there is may have changed until the next one is named.
+    state.known = null;
     state.shown = [];
     field.removeAttribute("aria-activedescendant");
   };

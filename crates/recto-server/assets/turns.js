@@ -6,6 +6,9 @@ import { ask, conversation, element, fetchFragment, parseFragment, withCode } fr
 /** The least time from one drawing of a reply that comes to the next. */
 const DRAW_EVERY = 120;
 
+/** The longest text that is drawn while it comes; a longer one stands there as it is. */
+const MOST_DRAWN = 200_000;
+
 /** What is known of turns beyond what the server has drawn. */
 const state = {
   /** The reply that is coming: its text, and the same as it was last drawn. */
@@ -246,7 +249,8 @@ async function draw() {
   const { text } = live;
   try {
     const headers = { "content-type": "application/json" };
-    live.html = await (await ask("/drawn", { method: "POST", headers, body: JSON.stringify({ text }) })).text();
+    if (text.length > MOST_DRAWN) live.html = "";
+    else live.html = await (await ask("/drawn", { method: "POST", headers, body: JSON.stringify({ text }) })).text();
   } catch {
     // It stands there as it was; the whole reply is drawn with its turn.
   }

@@ -102,7 +102,8 @@ impl AccessControl {
 
     /// The most bytes of a message in a form: all of a body but for the other fields.
     pub(crate) fn max_message_bytes(&self) -> usize {
-        self.options.max_body_bytes.saturating_sub(OTHER_FIELDS)
+        let most = self.options.max_body_bytes;
+        most - OTHER_FIELDS.min(most / 2)
     }
 
     pub(super) fn form_key(&self) -> &FormKey {

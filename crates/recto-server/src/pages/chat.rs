@@ -102,7 +102,7 @@ async fn show_newest(State(gateway): State<Gateway>, visitor: PageVisitor) -> Pa
 async fn show_welcome(
     State(gateway): State<Gateway>,
     visitor: PageVisitor,
-    PageQuery(query): PageQuery<AgentQuery>,
+    PageQuery(query): PageQuery<WelcomeQuery>,
 ) -> PageResult<Markup> {
     let side = SideList::load(&gateway, &visitor.actor).await?;
     let page = NewSessionPage { agent: query.agent, ..NewSessionPage::default() };
@@ -111,7 +111,7 @@ async fn show_welcome(
 
 /// The agent that a session is to be with.
 #[derive(Debug, Deserialize)]
-struct AgentQuery {
+struct WelcomeQuery {
     agent: Option<String>,
 }
 

@@ -11,6 +11,8 @@ export async function story(stage) {
   assert.match(await page.innerText(".ask .lines"), /\+two <b>lines<\/b>/);
   await page.waitForSelector("#sessions [aria-current] .mark");
   await page.waitForSelector("#pages .mark");
+  const way = page.locator("#pages").getByRole("link", { name: /Approvals/ });
+  assert.equal(await way.getAttribute("href"), "/sessions/1#turn-1");
   await stage.picture(page, "question");
   await stage.accessible(page, "a question");
   await page.getByRole("button", { name: "Deny" }).click();

@@ -91,9 +91,11 @@ async fn show_list(
         listed.holds(session) && gateway.agent(&session.agent).is_some()
     });
     sessions.sort_by_key(|summary| std::cmp::Reverse(summary.last));
-    let shown: Vec<&SessionSummary> =
-        sessions.iter().skip(page.saturating_mul(PER_PAGE)).take(PER_PAGE).collect();
     let pages = sessions.len().div_ceil(PER_PAGE);
+    // One that is behind all of them is the last.
+    let page = page.min(pages.saturating_sub(1));
+    let shown: Vec<&SessionSummary> =
+        sessions.iter().skip(page * PER_PAGE).take(PER_PAGE).collect();
     let waiting = count_waiting(&reader.open_approvals().await?);
     let chrome = PageChrome::load(gateway, visitor, gateway.default_agent()?.name()).await?;
     let may_change = is_allowed(visitor.actor.role, Right::BeginSession);

@@ -13,7 +13,7 @@ const KEYS: [(&str, &str); 11] = [
     ("Esc", "stop the turn that runs, also from the message field"),
     ("Esc", "leave a field; the message field for what is asked"),
     ("/", "write a message"),
-    (".", "open what is in the session, in a narrow window"),
+    (".", "go to what is in the session; in a narrow window, open it"),
     ("?", "this list"),
 ];
 

@@ -166,7 +166,7 @@ fn left_out_line(view: &TurnView) -> Markup {
     };
     html! {
         p.notice role="note" {
-            (left.what) " (" (left.tokens()) " tokens) left the page: " (left.reason.describe())
+            (left.what) " (" (left.before) " tokens) left the page: " (left.reason.describe())
             ". They stay in the session. "
             a href={ "/turns/" (turn) "#left-out" } { "What was left out" }
         }
