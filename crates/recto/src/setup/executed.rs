@@ -58,8 +58,10 @@ impl ExposedExecutable {
 
     /// Whether all that is kept for another is kept for this one as well.
     fn keeps(&self, other: &ExposedExecutable) -> bool {
-        let is_kept =
-            |path: &ProtectedPath| self.kept.iter().any(|kept| path.path.starts_with(&kept.path));
+        let stands_for = |kept: &ProtectedPath, path: &Path| {
+            path.starts_with(&kept.path) && !kept.open.iter().any(|open| path.starts_with(open))
+        };
+        let is_kept = |it: &ProtectedPath| self.kept.iter().any(|kept| stands_for(kept, &it.path));
         self.what == other.what && !other.kept.is_empty() && other.kept.iter().all(is_kept)
     }
 }

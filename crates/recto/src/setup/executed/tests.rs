@@ -488,4 +488,11 @@ fn a_folder_stays_kept_but_for_what_is_given_inside_it() {
         let found = check(&format!("{script}{given}"));
         assert_eq!(found, [(path.clone(), kept.clone())], "{given}");
     }
+    // What is run from what is given is kept by itself.
+    let plugin = "workspace/server/data/plug.py";
+    let both = format!(
+        "[mcp.a]\ncommand = 'python3'\nargs = ['ROOT/{path}', '--plugin=ROOT/{plugin}']\n\
+         [mcp.b]\ncommand = 'srv'\nsandbox = true\nwrite = ['ROOT/workspace/server/data']\n"
+    );
+    assert_eq!(check(&both), [(path, kept), (plugin.to_owned(), names(&[plugin]))]);
 }
