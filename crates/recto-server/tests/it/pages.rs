@@ -109,6 +109,35 @@ async fn a_message_is_sent_by_a_form_and_stands_in_the_page_as_text() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_said_in_the_archive_takes_its_session_out_of_it() {
+    let server = TestServer::start().await;
+    let (first, second) = (begin(&server, "talk").await.id, begin(&server, "other").await.id);
+    let is_put_away =
+        async |session| server.store.session(session).await.unwrap().unwrap().archived.is_some();
+    for session in [first, second] {
+        let path = format!("/sessions/{session}");
+        post_form(&server, &format!("{path}/messages"), "text=hello").await;
+        server.agent.finished().await;
+        post_form(&server, &format!("{path}/archive"), "").await;
+        assert!(is_put_away(session).await);
+    }
+    for (session, form) in [(first, "text=hello+again"), (second, "text=%2Fretry")] {
+        let path = format!("/sessions/{session}/messages");
+        assert_eq!(post_form(&server, &path, form).await.0, 303, "{form}");
+        server.agent.finished().await;
+        assert!(!is_put_away(session).await, "{form}");
+    }
+
+    // Another session has the name by now: what to do is said, and nothing is stored.
+    post_form(&server, &format!("/sessions/{first}/archive"), "").await;
+    begin(&server, "talk").await;
+    let path = format!("/sessions/{first}/messages");
+    let (status, page) = post_form(&server, &path, "text=where+are+you").await;
+    assert_eq!(status, 409, "{page}");
+    assert!(page.contains("talk") && is_put_away(first).await, "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_question_takes_what_its_buttons_say_and_nothing_else() {
     let server = TestServer::start().await;
     let answer = async |word: &str| {
