@@ -71,6 +71,19 @@ pub struct TakenBackEvent {
     pub by: Actor,
 }
 
+impl TakenBackEvent {
+    /// The news as the store has it, for those to whom this process has not told it.
+    pub(crate) fn from_stored(stored: &StoredRetraction) -> Self {
+        TakenBackEvent {
+            taken_back: stored.turn,
+            first: stored.first,
+            last: stored.last,
+            reason: stored.reason,
+            by: Actor::from_store(&stored.actor),
+        }
+    }
+}
+
 impl ReplacedExchange {
     /// What the store is to write with the turn of the message.
     pub(crate) fn to_store(&self, actor: &Actor, at: Moment) -> NewRetraction {
