@@ -154,6 +154,30 @@ async fn a_question_takes_what_its_buttons_say_and_nothing_else() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_comes_back_is_told_of_all_that_it_has_missed() {
+    let server = TestServer::start().await;
+    let path = format!("/sessions/{}", begin(&server, "talk").await.id);
+    let say = async |form: &str| {
+        assert_eq!(post_form(&server, &format!("{path}/messages"), form).await.0, 303, "{form}");
+        server.agent.finished().await;
+    };
+    for form in ["text=one", "text=two", "text=three", "text=%2Fundo"] {
+        say(form).await;
+    }
+    let line = |turn: u64, taken_back: bool| json!({"turn": turn, "state": "ended", "taken_back": taken_back});
+    let (_, told) = server.get(&format!("{path}/states")).await;
+    let turns = [line(1, false), line(2, false), line(3, true)];
+    assert_eq!(told, json!({"turns": turns, "has_more": false}));
+    for number in 4..24 {
+        say(&format!("text={number}")).await;
+    }
+    // One that shows none of these has missed more than they are.
+    let (_, told) = server.get(&format!("{path}/states")).await;
+    let turns: Vec<_> = (4..24).map(|turn| line(turn, false)).collect();
+    assert_eq!(told, json!({"turns": turns, "has_more": true}));
+}
+
 /// A session of so many messages, as an import makes it.
 async fn import(server: &TestServer, count: u64) -> SessionId {
     let message = |id: u64| match id % 2 {
