@@ -90,15 +90,11 @@ pub(crate) async fn follow_page(
     PageQuery(query): PageQuery<StreamQuery>,
     headers: HeaderMap,
 ) -> ApiResult<impl IntoResponse> {
-    let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
-    let cursor = match last {
-        Some(last) => events::cursor_after(Some(last)),
-        None => EventCursor::After(EventNumber(query.after)),
-    };
+    let seen = events::read_last_event(&headers)?.unwrap_or(EventNumber(query.after));
     let session = match query.session {
         Some(session) => {
             let (agent, _) = gateway.find_session(&actor, session).await?;
-            Some(agent.listen(&actor, session, cursor).await?)
+            Some(agent.listen(&actor, session, EventCursor::After(seen)).await?)
         }
         None => None,
     };

@@ -107,6 +107,15 @@ async fn a_session_is_followed_from_an_event_that_was_seen() {
     let first = events.next().await;
     assert_eq!((&first["event"], &first["turn"]), (&json!("accepted"), &accepted["turn"]));
     assert_eq!(events.wait_for("finished").await["status"], "done");
+    let path = format!("/api/sessions/{id}/events?after={before}");
+    for unreadable in ["turn-1", "-1", "18446744073709551616", "\u{e4}"] {
+        let request = api.server.request("GET", &path).header("last-event-id", unreadable);
+        let refused = request.send().await.unwrap();
+        assert_eq!(refused.status().as_u16(), 400, "{unreadable}");
+        let problem: Value = serde_json::from_str(&refused.text().await.unwrap()).unwrap();
+        assert_eq!(problem["code"], "bad_header", "{problem}");
+        assert!(problem["title"].as_str().unwrap().contains("last-event-id"), "{problem}");
+    }
     let metrics = api.server.request("GET", "/metrics").send().await.unwrap();
     let metrics = metrics.text().await.unwrap();
     for line in [
