@@ -268,6 +268,22 @@ async fn a_path_that_leads_nowhere_is_a_page_for_people_and_a_problem_for_progra
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_scripts_send_and_cannot_be_read_is_told_as_a_problem() {
+    let server = TestServer::start().await;
+    let session = begin(&server, "talk").await.id;
+    let preview = format!("/sessions/{session}/preview");
+    for path in ["/drawn", "/preview", &preview] {
+        for (body, code) in [("{", "bad_json"), ("[]", "bad_json"), ("{\"text\":3}", "bad_field")] {
+            let request = server.request("POST", path).header("content-type", "application/json");
+            let told = request.body(body).send().await.unwrap();
+            assert_eq!(told.status().as_u16(), 400, "{path} {body}");
+            assert_eq!(told.headers()["content-type"], "application/problem+json", "{path}");
+            assert!(told.text().await.unwrap().contains(code), "{path} {body}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_no_page_can_read_is_told_as_a_page_or_as_a_problem() {
     let server = TestServer::start().await;
     let session = begin(&server, "talk").await.id;

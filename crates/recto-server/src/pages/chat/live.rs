@@ -17,7 +17,7 @@ use super::talk_page::{TurnView, has_article};
 use super::turn_article::state_name;
 use crate::access::Caller;
 use crate::events;
-use crate::extract::{PagePath, PageQuery};
+use crate::extract::{ApiJson, PagePath, PageQuery};
 use crate::gateway::Gateway;
 use crate::pages::markdown::render_markdown;
 use crate::problem::ApiResult;
@@ -110,6 +110,6 @@ pub(crate) struct ComingReply {
 }
 
 /// Draws a reply that comes as one that is whole. Nothing is kept.
-pub(crate) async fn draw_reply(_: Caller, Json(reply): Json<ComingReply>) -> Markup {
+pub(crate) async fn draw_reply(_: Caller, ApiJson(reply): ApiJson<ComingReply>) -> Markup {
     render_markdown(&reply.text)
 }
