@@ -137,7 +137,7 @@ async fn what_cannot_be_had_is_refused_in_ollamas_form() {
             "/api/chat",
         ),
         ("/ollama/api/show", json!({"model": "llama3"}), 404, "does not exist"),
-        ("/ollama/api/pull", json!({"model": "llama3"}), 404, "/api/pull"),
+        ("/ollama/api/pull", json!({"model": "llama3"}), 404, "`/ollama/api/pull`"),
         ("/ollama/api/embed", json!({"model": "main", "input": "x"}), 404, "all-minilm"),
     ];
     for (path, body, status, words) in refused {

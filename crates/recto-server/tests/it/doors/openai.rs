@@ -210,6 +210,7 @@ async fn what_cannot_be_had_is_refused_by_name_and_in_openais_form() {
     let (status, body) = server.post("/v1/responses", &json!({})).await;
     let message = body["error"]["message"].as_str().unwrap();
     assert!(status == 404 && message.contains("/v1/chat/completions"), "{body}");
+    assert!(message.contains("there is no `/v1/responses` here"), "{body}");
 }
 
 /// Promise: `doors-tell-failures`
