@@ -315,7 +315,8 @@ fn find_error(turn: &StoredTurn, status: TurnEnding) -> Option<TurnError> {
     let is_answered = matches!(status, TurnEnding::Done | TurnEnding::HandedOut);
     let message =
         turn.detail.clone().unwrap_or_else(|| format!("turn {} is {}", turn.id, status.name()));
-    let error = TurnError { code: Cow::Borrowed(status.name()), message, hint: None, remedy: None };
+    let code = Cow::Borrowed(status.name());
+    let error = TurnError { code, message, hint: None, remedy: None, retry_after: None };
     (!is_answered).then_some(error)
 }
 

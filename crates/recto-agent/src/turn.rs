@@ -292,6 +292,7 @@ impl TurnRun<'_> {
                 message,
                 hint: closing.outcome.hint().map(str::to_owned),
                 remedy: None,
+                retry_after: None,
             });
         }
         if let Some(error) = &self.error {
