@@ -28,7 +28,7 @@ function goToPanel() {
   const panel = document.getElementById("in-session");
   if (!panel) return false;
   if (matchMedia("(max-width: 78rem)").matches) return panel.togglePopover() !== undefined;
-  const first = panel.querySelector("input:enabled, select:enabled, a[href]");
+  const first = panel.querySelector("input:enabled:not([type=hidden]), select:enabled, a[href]");
   if (!(first instanceof HTMLElement)) return false;
   return goTo(first);
 }

@@ -6,8 +6,7 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 use recto_context::{
     ContentSource, DroppedEntry, Image, ItemId, ItemKind, ItemReading, ItemStanding, ItemStatus,
-    ItemUse, Layer, OfferedTool, Part, PartReason, RequestContext, Tokens, byte_words, first_chars,
-    one_line,
+    ItemUse, Layer, OfferedTool, Part, PartReason, RequestContext, Tokens, byte_words,
 };
 
 use super::TextTable;
@@ -57,16 +56,9 @@ fn listed(things: &[String]) -> Option<String> {
     (!named.is_empty()).then(|| named.join(", "))
 }
 
-/// How much of a memory stands behind its name, in characters.
-const MEMORY_WORDS: usize = 48;
-
-/// An item as people call it. The name of a memory says nothing, so its first words stand there.
+/// An item as people call it, safe for a terminal.
 fn shown_id(request: &RequestContext, id: &ItemId) -> String {
-    let words = request.description(id).filter(|_| id.kind == ItemKind::Memory);
-    match words.map(|words| first_chars(&one_line(words), MEMORY_WORDS)) {
-        Some(words) => tame(&format!("{id}: {words}")),
-        None => tame(&id.to_string()),
-    }
+    tame(&request.describe_item(id))
 }
 
 /// An item that the model has loaded by its name, with when it did.

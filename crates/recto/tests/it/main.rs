@@ -42,6 +42,7 @@ mod schedules;
 mod screen;
 mod search;
 mod servers;
+mod serving;
 mod sessions;
 mod skills_run;
 mod stats;
