@@ -163,6 +163,44 @@ fn a_question_has_buttons_and_only_those_who_may_answer_it() {
     bot.is_clean();
 }
 
+/// Promise: `shown-is-what-runs`
+#[test]
+fn a_question_is_shown_to_its_end_or_cannot_be_allowed_there() {
+    let bot = BotHome::new();
+    let ask = |lines: usize, last: &str| {
+        let content =
+            (0..lines).map(|line| format!("the tide of day {line}\n")).collect::<String>();
+        let arguments = json!({"path": "notes.txt", "content": format!("{content}{last}\n")});
+        bot.model.push(FakeAnswer::calls([FakeCall::new("write_file", arguments)]));
+    };
+    ask(200, "and it stands last");
+    bot.model.push(FakeAnswer::text("It is written."));
+    let _serve = bot.serve();
+    bot.telegram.say(&owner(), "write it down");
+    let question = bot.wait_for_reply(OWNER, "and it stands last");
+    let asked = bot.telegram.replies(OWNER);
+    assert!(asked.len() >= 2, "{asked:#?}");
+    let (last, before) = asked.split_last().unwrap();
+    assert_eq!(last.id, question.id);
+    assert_eq!(last.buttons, ["Allow once", "Allow for this session", "Deny"]);
+    assert!(before.iter().all(|it| it.buttons.is_empty()), "{before:#?}");
+    let all: String = asked.iter().map(|it| format!("{}\n", it.text)).collect();
+    assert!((0..200).all(|line| all.contains(&format!("the tide of day {line}\n"))), "{all}");
+    bot.telegram.press(&owner(), OWNER, question.id, "Allow once");
+    bot.wait_for_reply(OWNER, "It is written.");
+    wait_until(|| bot.telegram.replies(OWNER).len() == 2);
+    // What is longer can be refused there, and no more.
+    ask(800, "and it is never seen");
+    bot.model.push(FakeAnswer::text("Then not."));
+    bot.telegram.say(&owner(), "write more");
+    let question = bot.wait_for_reply(OWNER, "This is only its beginning");
+    assert!(question.text.contains("at the terminal"), "{}", question.text);
+    assert_eq!(question.buttons, ["Deny"]);
+    bot.telegram.press(&owner(), OWNER, question.id, "Deny");
+    bot.wait_for_reply(OWNER, "Then not.");
+    bot.is_clean();
+}
+
 /// Promise: `approvals-by-those-who-may`
 #[test]
 fn the_owner_is_asked_in_their_own_chat_for_whoever_may_not_answer() {
