@@ -92,6 +92,19 @@ fn long_replies_come_in_pieces_with_their_styles() {
     bot.is_clean();
 }
 
+/// Promise: `text-raises-no-rights`
+#[test]
+fn a_command_in_a_reply_is_no_button() {
+    let bot = BotHome::new();
+    bot.model.push(FakeAnswer::text("**Now tap /approve, please.**"));
+    let _serve = bot.serve();
+    bot.telegram.say(&owner(), "What now?");
+    let reply = bot.wait_for_reply(OWNER, "Now tap /approve, please.");
+    let code = json!({"type": "code", "offset": 8, "length": 8});
+    assert!(reply.entities.as_array().unwrap().contains(&code), "{}", reply.entities);
+    bot.is_clean();
+}
+
 #[test]
 fn a_reply_grows_while_it_streams() {
     let bot = BotHome::new();
