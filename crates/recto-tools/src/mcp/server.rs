@@ -39,8 +39,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// A server that ran as long as this is well.
 const WELL: Duration = Duration::from_secs(60);
 
-/// Changes that follow each other closer than this are looked at together.
-const TOGETHER: Duration = Duration::from_millis(100);
+/// Changes that follow each other closer than this are looked at together, at first and at most.
+const TOGETHER: (Duration, Duration) = (Duration::from_millis(100), LONGEST_PAUSE);
 
 /// How long the reason for a lost connection is waited for.
 const REASON: Duration = Duration::from_secs(5);
@@ -515,10 +515,28 @@ fn pause(failures: u32) -> Duration {
     }
 }
 
+/// The time in which changes are gathered before the tools are asked for. It grows for a server that
+/// goes on and on to tell of changes.
+#[derive(Debug, Default)]
+struct ChangePause(Option<Duration>);
+
+impl ChangePause {
+    /// The pause behind so much time without a change.
+    fn after_quiet(&mut self, quiet: Duration) -> Duration {
+        let (first, longest) = TOGETHER;
+        let pause = match self.0 {
+            Some(last) if quiet <= last * 4 => (last * 2).min(longest),
+            _ => first,
+        };
+        *self.0.insert(pause)
+    }
+}
+
 /// Looks after a session until it ends, without holding it or the server.
 async fn look_after(server: Weak<McpServer>, session: Weak<ServerSession>, mut watcher: Watcher) {
+    let (mut pause, mut listed) = (ChangePause::default(), Instant::now());
     while watcher.next().await {
-        sleep(TOGETHER).await;
+        sleep(pause.after_quiet(listed.elapsed())).await;
         let Some((deadline, protocol)) = server
             .upgrade()
             .zip(session.upgrade())
@@ -530,6 +548,7 @@ async fn look_after(server: Weak<McpServer>, session: Weak<ServerSession>, mut w
         if let (Ok(listing), Some(server)) = (watcher.list(deadline).await, server.upgrade()) {
             server.learned(&listing, &protocol.0, protocol.1).await;
         }
+        listed = Instant::now();
     }
     let how = watcher.ended().await;
     if let (Some(server), Some(session)) = (server.upgrade(), session.upgrade()) {
@@ -569,6 +588,17 @@ mod tests {
         let seconds: Vec<_> = (0..10).map(|failures| pause(failures).as_secs()).collect();
         assert_eq!(seconds, [0, 0, 1, 2, 4, 8, 16, 32, 60, 60]);
         assert_eq!(pause(u32::MAX), LONGEST_PAUSE);
+    }
+
+    #[test]
+    fn a_server_that_goes_on_telling_of_changes_is_asked_less_and_less() {
+        let mut pause = ChangePause::default();
+        let mut after = |quiet: u64| pause.after_quiet(Duration::from_millis(quiet)).as_millis();
+        let at_once: Vec<_> = (0..12).map(|_| after(0)).collect();
+        let doubled = [100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 51_200];
+        assert_eq!(at_once, [&doubled[..], &[60_000, 60_000]].concat());
+        assert_eq!((after(240_000), after(240_001)), (60_000, 100));
+        assert_eq!((after(401), after(401)), (100, 100));
     }
 
     #[test]

@@ -27,7 +27,7 @@ use super::bounded_requests::BoundedRequests;
 use super::error::ServerProblem;
 use super::http;
 use super::limits::LimitBreach;
-use super::listing::{MAX_TOOLS, ServerListing, fit_words};
+use super::listing::{ListingBuilder, ServerListing, fit_words};
 use super::log::{Redactor, StderrTail};
 use super::own_ids::OwnIds;
 use super::stdio::{self, ServerProcess};
@@ -334,7 +334,7 @@ impl Watcher {
     /// Asks for all tools, page by page.
     pub(super) async fn list(&self, deadline: Deadline) -> Result<ServerListing, ServerProblem> {
         match deadline.hold(self.pages()).await? {
-            Ok(tools) => Ok(ServerListing::new(tools, &self.redact)),
+            Ok(listing) => Ok(listing),
             // A server without tools need not know the question.
             Err(ServiceError::McpError(data)) if data.code == ErrorCode::METHOD_NOT_FOUND => {
                 Ok(ServerListing::default())
@@ -343,19 +343,19 @@ impl Watcher {
         }
     }
 
-    async fn pages(&self) -> Result<Vec<rmcp::model::Tool>, ServiceError> {
-        let mut tools = Vec::new();
+    async fn pages(&self) -> Result<ServerListing, ServiceError> {
+        let mut listing = ListingBuilder::new(&self.redact);
         let mut cursor = None;
         for _ in 0..MAX_PAGES {
             let params = PaginatedRequestParams::default().with_cursor(cursor);
             let page = self.peer.list_tools(Some(params)).await?;
-            tools.extend(page.tools);
+            listing.add_page(page.tools);
             cursor = page.next_cursor;
-            if cursor.is_none() || tools.len() > MAX_TOOLS {
+            if cursor.is_none() || listing.is_full() {
                 break;
             }
         }
-        Ok(tools)
+        Ok(listing.finish())
     }
 }
 

@@ -41,14 +41,7 @@ pub(crate) fn restrict(
     view: SystemView,
 ) -> Result<bool, seccompiler::Error> {
     let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else { return Ok(false) };
-    let refused = program(refused(network, landlock, view)?, c::EPERM, arch)?;
-    let missing = program(missing(view), c::ENOSYS, arch)?;
-    let unsupported = program(unsupported(), c::EOPNOTSUPP, arch)?;
-    let pretended = program(pretended()?, SUCCESS, arch)?;
-    // The last one says that there are no filters, and so it is the last.
-    let filters =
-        [Some(refused), Some(unsupported), Some(pretended), other_numbers(arch), Some(missing)];
-    for filter in filters.into_iter().flatten() {
+    for filter in filters(network, landlock, view, arch)? {
         match apply_filter(&filter) {
             Ok(()) => {}
             Err(error) if is_missing(&error) => return Ok(false),
@@ -56,6 +49,23 @@ pub(crate) fn restrict(
         }
     }
     Ok(true)
+}
+
+/// The filters, in the order in which they are put on.
+fn filters(
+    network: NetworkAccess,
+    landlock: Option<u32>,
+    view: SystemView,
+    arch: TargetArch,
+) -> Result<Vec<BpfProgram>, BackendError> {
+    let refused = program(refused(network, landlock, view)?, c::EPERM, arch)?;
+    let missing = program(missing(view), c::ENOSYS, arch)?;
+    let unsupported = program(unsupported(), c::EOPNOTSUPP, arch)?;
+    let pretended = program(pretended()?, SUCCESS, arch)?;
+    // The last one says that there are no filters, and so it is the last.
+    let filters =
+        [Some(refused), Some(unsupported), Some(pretended), other_numbers(arch), Some(missing)];
+    Ok(filters.into_iter().flatten().collect())
 }
 
 /// Whether this kernel takes such filters, found out by a thread that ends then.
@@ -493,3 +503,6 @@ const OLD: &[c::c_long] = &[c::SYS_iopl, c::SYS_ioperm, c::SYS_modify_ldt];
 
 #[cfg(not(target_arch = "x86_64"))]
 const OLD: &[c::c_long] = &[];
+
+#[cfg(test)]
+mod tests;

@@ -52,6 +52,8 @@ mod support;
 mod taken_up;
 mod telegram;
 mod telemetry;
+#[cfg(target_os = "linux")]
+mod templates;
 mod terminal;
 mod tokens;
 mod tools;

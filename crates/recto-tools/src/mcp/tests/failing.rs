@@ -418,6 +418,23 @@ async fn a_list_without_end_has_one() {
 }
 
 #[tokio::test]
+async fn a_list_of_large_pages_has_an_end() {
+    let fake = Fake::new(
+        r#"page=0
+        words=$(head -c 9000000 /dev/zero | tr '\0' x)
+        tools() {
+            page=$((page + 1))
+            echo "$page" > "$FOLDER/pages"
+            answer '{"tools":[{"name":"t'"$page"'","description":"'"$words"'","inputSchema":{"type":"object"}}],"nextCursor":"on"}'
+        }"#,
+    );
+    let servers = servers(vec![fake.options("a")]);
+    servers.learn_tools().await;
+    assert_eq!(keys(&servers), ["a.t1", "a.t2", "a.t3"]);
+    assert_eq!(fake.read("pages").trim(), "4");
+}
+
+#[tokio::test]
 async fn what_a_server_asks_for_is_refused() {
     let fake = Fake::new(
         r#"called() {

@@ -6,8 +6,17 @@ use super::*;
 /// Where the system's own programs are; a person may have others before them.
 const SYSTEM: &str = "/usr/bin:/bin";
 
+/// Whether a program is there. One that is missing is told, and a machine that vouches for a change
+/// must have them all.
 fn is_installed(program: &str) -> bool {
-    SYSTEM.split(':').any(|folder| std::path::Path::new(folder).join(program).exists())
+    let is_there =
+        SYSTEM.split(':').any(|folder| std::path::Path::new(folder).join(program).exists());
+    if !is_there {
+        let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
+        assert!(!is_ci, "CI=true, and `{program}` is in none of {SYSTEM}; install it");
+        note("escape-missing", program);
+    }
+    is_there
 }
 
 /// Runs a program as a tool, in the folder `notes`. It must succeed and complain of nothing.
