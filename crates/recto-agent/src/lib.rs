@@ -137,7 +137,7 @@ pub use rights::{Right, is_allowed, may_reach};
 pub use schedules::{
     DeliveryTarget, PlanError, RequestedRun, RunView, SCHEDULE_TOOL, ScheduleDraft, ScheduleHealth,
     SchedulePlan, ScheduleRequest, ScheduleSettings, ScheduleView, StandingReport, change_standing,
-    put_out, schedule_tool,
+    is_typed_in, put_out, schedule_tool,
 };
 pub use search::{
     EmbeddingProgress, IsCandidate, LazyEncoder, RankedGroups, RankedItems, RankingBasis,
