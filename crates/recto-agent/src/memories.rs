@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{Timestamp, Zoned};
 use parking_lot::Mutex;
 use recto_context::mode::words;
 use recto_context::{
@@ -29,7 +29,7 @@ use recto_search::{
     SearchOptions, SearchQuery, UseEvidence, best_probability,
 };
 use recto_store::Store;
-use recto_workspace::{MemoryFiles, MemoryView};
+use recto_workspace::{Horizon, MemoryFiles, MemoryView};
 
 use crate::search::{IndexContent, IsCandidate, RankingBasis, SearchPatience, Searcher, is_dense};
 use past_messages::PastMessages;
@@ -150,6 +150,12 @@ impl AgentMemories {
     /// The agent's owner, in private and in no conversation.
     pub fn owner(&self) -> Audience {
         Audience::owner(self.0.agent.clone())
+    }
+
+    /// Reads the memories that may stand on a page by themselves: all entries but those of daily
+    /// notes that are too old.
+    pub async fn read_for_page(&self, audience: &Audience) -> Arc<MemoryView> {
+        self.files().read(audience, Horizon::Recent(Zoned::now().date())).await
     }
 
     /// Chooses memories for a message among those that may be seen: what stands on the page, and what is
