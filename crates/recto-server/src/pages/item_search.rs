@@ -52,7 +52,9 @@ pub(crate) fn search_section(
             p.q {
                 "As a message would be searched, whatever the items' include mode."
                 @if let Some((_, report)) = found {
-                    " Searched " (report.how) "."
+                    " Searched " (report.how)
+                    @if let Some(query) = report.describe_query() { ", " (query) }
+                    "."
                     @if let Some(remedy) = report.how.remedy() {
                         " " (with_code(&gateway.describe_remedy(&remedy)))
                     }
