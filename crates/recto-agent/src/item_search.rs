@@ -159,10 +159,12 @@ impl ItemSearchRow {
         value
     }
 
-    /// Whether the item has anything in common with the query: a ranking has the others, too.
+    /// Whether the item has anything in common with the query: a ranking has the others, too, and
+    /// what stands on every page is taken for no query.
     pub fn has_any(&self) -> bool {
         let scores = &self.pick.scores;
-        self.is_taken || scores.cosine.is_some() || scores.lexical.is_some_and(|score| score > 0.0)
+        let is_brought = self.is_taken && !self.is_on_every_page;
+        is_brought || scores.cosine.is_some() || scores.lexical.is_some_and(|score| score > 0.0)
     }
 }
 

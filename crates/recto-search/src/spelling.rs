@@ -231,7 +231,7 @@ mod tests {
             ("the refnud?", "the refund?"),
             ("Rfund,  warrnaty!", "refund,  warranty!"),
             // Two slips only in a long word.
-            ("wrrnaty waranyt", "warranty waranyt"),
+            ("wrrantyy waranyt", "warranty waranyt"),
             ("gets\nivnoice", "gets\ninvoice"),
         ] {
             assert_eq!(respell(typed), read);
