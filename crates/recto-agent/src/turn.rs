@@ -55,7 +55,7 @@ pub use client::HandedResult;
 pub(crate) use client::{BroughtMessages, TurnClient, reconcile_client};
 pub(crate) use compact::CompactedRequest;
 pub use inputs::said_before;
-pub(crate) use inputs::{MessageOrigin, PendingNotices, TurnInputs, TurnModel, today};
+pub(crate) use inputs::{MessageOrigin, PendingNotices, TurnInputs, TurnModel};
 use model_call::{CallOutcome, ReplyStamps, StreamedReply};
 use notices::PromptCut;
 pub(crate) use start::{TurnRunner, open_calls, resolve_window};

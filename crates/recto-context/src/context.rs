@@ -80,7 +80,7 @@ impl RequestContext {
     }
 
     /// The parts of a layer, in order.
-    pub fn layer(&self, layer: Layer) -> impl Iterator<Item = &Part> {
+    pub fn layer(&self, layer: Layer) -> impl DoubleEndedIterator<Item = &Part> {
         self.parts.iter().filter(move |part| part.layer == layer)
     }
 

@@ -337,7 +337,7 @@ fn a_skill_that_was_read_brings_its_tools() {
     let case = TurnCase::new(&catalog);
     for rounds in [
         loads("skill:travel", "[skill: travel]\nUse the desk."),
-        talk("model: call read_skill{\"skill_name\":\"travel\"} / tool: Use the desk."),
+        read_skill("travel", "[skill: travel]\nUse the desk."),
     ] {
         let request = case.ask(&rounds);
         assert_eq!(names(&request).last(), Some(&"book"));
@@ -354,6 +354,63 @@ fn a_call_that_was_refused_has_read_nothing() {
     let request = TurnCase::new(&catalog).ask(&rounds);
     assert!(!names(&request).contains(&"send"));
     assert!(request.item_standings().iter().all(|standing| standing.read.is_none()));
+}
+
+/// A round in which the model asks for a skill, and what it is told.
+fn read_skill(name: &str, told: &str) -> Vec<Arc<Message>> {
+    talk(&format!("model: call read_skill{{\"skill_name\":\"{name}\"}} / tool: {told}"))
+}
+
+/// Promise: `read-what-the-session-has`
+#[test]
+fn a_skill_that_was_refused_brings_no_tools() {
+    let mut catalog = agent();
+    catalog.skills[2].include = IncludeMode::Manual;
+    for (name, told) in [
+        ("travel", "read_skill failed: skill travel is only there where a person adds it"),
+        ("mail", "read_skill failed: there is no skill `mail`"),
+    ] {
+        let request = TurnCase::new(&catalog).ask(&read_skill(name, told));
+        let offered = names(&request);
+        assert!(!offered.contains(&"book") && !offered.contains(&"send"), "{offered:?}");
+        assert!(request.item_standings().iter().all(|standing| standing.read.is_none()));
+    }
+}
+
+/// Promise: `read-what-the-session-has`
+#[test]
+fn a_skill_that_was_read_brings_no_tool_that_only_a_person_brings_and_none_of_a_server() {
+    let mut catalog = agent();
+    catalog.skills.push(skill("mail", Some("Write letters."), "Dear …", &["draft", "sign"]));
+    catalog.skills[3].tools[0].include = IncludeMode::Agent;
+    catalog.skills[3].tools[1].include = IncludeMode::Manual;
+    let case = TurnCase::new(&catalog);
+    let request = case.ask(&read_skill("mail", "[skill: mail]\nDear …"));
+    let offered = names(&request);
+    assert!(offered.contains(&"draft"), "{offered:?}");
+    // `send` is a tool of the server that is called like the skill.
+    assert!(!offered.contains(&"sign") && !offered.contains(&"send"), "{offered:?}");
+    assert!(!names(&case.ask(&[])).contains(&"draft"));
+}
+
+#[test]
+fn a_skill_that_was_read_and_still_stands_there_does_not_come_once_more() {
+    let catalog = agent();
+    let first = TurnCase::new(&catalog).ask(&[]);
+    let rounds = read_skill("travel", "[skill: travel]\nUse the desk.");
+    let behind = |(at, message): (usize, &Arc<Message>)| {
+        Arc::new(Message { id: MessageId(101 + at as u64), body: message.body.clone() })
+    };
+    let rounds: Vec<Arc<Message>> = rounds.iter().enumerate().map(behind).collect();
+    let history = vec![first.sent.clone(), rounds[0].clone(), rounds[1].clone()];
+    let picks = vec![pick(ItemKind::Skill, "travel", 0.9)];
+    let next =
+        TurnCase { history, picks, carry: first.carry, number: 2, ..TurnCase::new(&catalog) };
+    let request = next.ask(&[]);
+    let travel = ItemId::new(ItemKind::Skill, "travel");
+    let mut picked = request.layer(Layer::Picks).filter_map(|part| part.item.as_ref());
+    assert!(!picked.any(|item| item.id == travel), "{}", page(&request));
+    assert_eq!(standing(&request, &travel).read, Some(ItemReading::EarlierTurn));
 }
 
 #[test]

@@ -110,7 +110,8 @@ fn draw(found: &ItemSearchReport, memories: &[Memory], args: &SearchArgs) -> Cli
     }
     if args.explain || matches!(how, RankingBasis::Words(_)) {
         let how = with_command(how.to_string(), how.remedy().as_ref());
-        tell(&format_args!("searched {how}"));
+        let query = found.describe_query().map(|words| format!(", {words}")).unwrap_or_default();
+        tell(&format_args!("searched {how}{query}"));
     }
     tell(&match shown.iter().any(|row| row.is_taken) {
         true => "* a turn takes these",

@@ -107,6 +107,9 @@ fn candidates(context: &RequestContext, candidates: &[Pick]) -> Markup {
                             tr title=(pick.describe_refusal()) {
                                 td {
                                     (context.describe_item(&pick.item))
+                                    @if let Some(words) = pick.scores.describe_query() {
+                                        br; span.q { "searched for " (words) }
+                                    }
                                     @if let Some(words) = pick.scores.describe_use() {
                                         br; span.q { (words) }
                                     }
@@ -158,5 +161,21 @@ fn absent_items(context: &RequestContext, absent: &[&ItemStanding]) -> Markup {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use recto_context::{ItemId, ItemKind, Scores};
+
+    use super::*;
+
+    #[test]
+    fn what_was_refused_says_how_it_was_searched_for() {
+        let scores = Scores { with_before: true, respelled: true, ..Scores::default() };
+        let item = ItemId::new(ItemKind::Rule, "refunds");
+        let drawn = candidates(&[Pick { item, scores, best_chunk: None }]).into_string();
+        let told = "searched for with the message before, and with misspelt words put right";
+        assert!(drawn.contains(told), "{drawn}");
     }
 }
