@@ -91,10 +91,10 @@ impl fmt::Display for ItemId {
 pub enum IncludeMode {
     /// Joins every session by itself.
     Always,
-    /// Joins a session when a person adds it.
-    Manual,
     /// Comes for one turn when search finds that it fits.
     Agent,
+    /// Joins a session when a person adds it.
+    Manual,
 }
 
 impl IncludeMode {

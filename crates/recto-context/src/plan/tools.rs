@@ -35,10 +35,11 @@ pub fn has_tools(
 ) -> bool {
     let holds = |id: &ItemId| session.iter().find(|item| item.item == *id).map(|item| item.joined);
     let tools = ordered_tools(catalog, removed);
-    let picked = |tool: &ToolSpec| picks.iter().any(|pick| pick_brings_tool(pick, &tool.id));
+    let picked = |tool: &OwnedTool<'_>| picks.iter().any(|pick| brings(pick, tool));
     reads_skills_on_demand(catalog, layout)
-        || tools.iter().any(|(tool, skill)| {
-            tools.len() < FEW || in_session(tool, *skill, holds).is_some() || picked(tool)
+        || tools.iter().any(|owned| {
+            let (tool, skill) = *owned;
+            tools.len() < FEW || in_session(tool, skill, holds).is_some() || picked(owned)
         })
 }
 
@@ -168,7 +169,7 @@ impl<'a> Plan<'a> {
     /// Offers the tools that the model has asked for in this turn, and those of skills that it
     /// has read.
     fn offer_asked_tools(&mut self, tools: &[OwnedTool<'a>], names: &mut ToolNames<'a>) {
-        let asked = tools.iter().filter(|(tool, _)| self.is_asked_for(&tool.id));
+        let asked = tools.iter().filter(|(tool, _)| self.is_asked_for(tool));
         let asked: Vec<&'a ToolSpec> = asked.map(|(tool, _)| *tool).collect();
         for tool in asked {
             let found = FoundTool {
@@ -182,10 +183,11 @@ impl<'a> Plan<'a> {
     }
 
     /// Whether the model has loaded a tool in this turn, or the skill that it comes with.
-    fn is_asked_for(&self, tool: &ItemId) -> bool {
+    fn is_asked_for(&self, ToolSpec { id, include, .. }: &ToolSpec) -> bool {
         let of_skill = |skill: &Arc<str>| (ItemKind::Skill, skill.to_string());
-        self.loaded.contains(&(ItemKind::Tool, tool.key()))
-            || tool.server.as_ref().is_some_and(|skill| self.loaded.contains(&of_skill(skill)))
+        let skill = id.server.as_ref().filter(|_| *include != IncludeMode::Manual);
+        self.loaded.contains(&(ItemKind::Tool, id.key()))
+            || skill.is_some_and(|skill| self.loaded.contains(&of_skill(skill)))
     }
 
     /// Offers a tool that search brings for this message: by itself, or with its skill.
@@ -210,7 +212,7 @@ impl<'a> Plan<'a> {
         names: &mut ToolNames<'a>,
     ) {
         let is_cut = self.carry.cut_picks.contains(&tool.id);
-        if is_cut && !self.is_asked_for(&tool.id) {
+        if is_cut && !self.is_asked_for(tool) {
             let tokens = self.inputs.counter.text(&tool.schema);
             return self.drop_item(&tool.id, Layer::Tools, tokens, DropReason::NoRoom);
         }
@@ -263,9 +265,11 @@ type ToolNames<'a> = HashSet<&'a Arc<str>>;
 /// A tool, with the skill that it belongs to.
 type OwnedTool<'a> = (&'a ToolSpec, Option<&'a Skill>);
 
-/// Whether a pick brings a tool of the catalog: by itself, or with its skill.
+/// Whether a pick brings a tool of the catalog: by itself, or with its skill. One that only a
+/// person brings comes with no skill that was found.
 fn brings(pick: &Pick, (tool, skill): &OwnedTool<'_>) -> bool {
-    let of_skill = || skill.is_some_and(|skill| skill.name == pick.item.name);
+    let comes_along = tool.include != IncludeMode::Manual;
+    let of_skill = || comes_along && skill.is_some_and(|skill| skill.name == pick.item.name);
     pick.item == tool.id || (pick.item.kind == ItemKind::Skill && of_skill())
 }
 
