@@ -39,6 +39,12 @@ impl ItemKind {
             ItemKind::Memory => "memory",
         }
     }
+
+    /// Whether search counts items of the two kinds together.
+    pub(crate) fn is_ranked_with(self, other: ItemKind) -> bool {
+        let is_document = |kind| matches!(kind, ItemKind::Rule | ItemKind::Reference);
+        self == other || (is_document(self) && is_document(other))
+    }
 }
 
 impl fmt::Display for ItemKind {

@@ -115,7 +115,9 @@ fn check_items(home: &Home, turn: &str, context: &Value, page: &str, show: &str)
             None => {
                 let status = standing["status"].as_str().unwrap();
                 assert!(
-                    why.contains("was not on the page") || why.contains("was left out"),
+                    ["was not on the page", "was not brought", "was left out"]
+                        .iter()
+                        .any(|words| why.contains(words)),
                     "{told}\n{why}"
                 );
                 assert!(
