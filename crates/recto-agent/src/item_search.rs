@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use recto_context::mode::words;
 use recto_context::{
-    Catalog, ContextLimits, IncludeMode, ItemId, ItemKind, MessageId, Pick, Scores, TokenCounter,
+    Catalog, ContextLimits, IncludeMode, ItemId, ItemKind, MessageId, Pick, PinReason, Scores,
+    TokenCounter,
 };
 use recto_search::{
     GroupChoice, ItemGroup, RankedGroups, SearchEntry, SearchMessage, SearchOptions, UseEvidence,
@@ -202,12 +203,15 @@ fn in_a_turn(ranked: RankedGroups, uses: &UseEvidence, options: &SearchOptions) 
     ranked.into_iter().flat_map(of_group).collect()
 }
 
-/// The same for memories, whose age counts: those that are recalled, and those that stand on the
-/// page whatever the message.
+/// The same for memories, whose age counts: those that are recalled, and those of the snapshot,
+/// most of which stands on the page whatever the message.
 fn memories_in_a_turn(chosen: ChosenMemories) -> TurnFates {
     let GroupChoice { taken, left } = chosen.choice;
-    let on_page = chosen.snapshot.entries.into_iter();
-    let on_page = on_page.map(|entry| (entry.item, TurnFate { scores: None, is_taken: true }));
+    let on_page = chosen.snapshot.entries.into_iter().map(|entry| {
+        // With another first message, a session begins without those that fit this one.
+        let scores = entry.scores.filter(|_| entry.why == PinReason::Fits);
+        (entry.item, TurnFate { scores, is_taken: true })
+    });
     let left = left.into_iter().map(TurnFate::left);
     left.chain(taken.into_iter().map(TurnFate::taken)).chain(on_page).collect()
 }
@@ -243,4 +247,35 @@ fn rows(
 pub fn by_probability(a: &Pick, b: &Pick) -> Ordering {
     let probability = |pick: &Pick| pick.scores.probability.unwrap_or(0.0);
     probability(b).total_cmp(&probability(a))
+}
+
+#[cfg(test)]
+mod tests {
+    use recto_context::{ContentHash, Memory, MemoryPool, choose_snapshot};
+
+    use super::*;
+
+    #[test]
+    fn a_memory_that_is_chosen_for_the_message_is_not_on_every_page() {
+        let memories: Vec<Memory> =
+            (0..30).map(|n| Memory::new("MEMORY.md", format!("Fact {n}."), None)).collect();
+        let scores = Scores { probability: Some(0.9), ..Scores::default() };
+        let fitting = [Pick { item: memories[20].id(), scores, best_chunk: None }];
+        let pool = MemoryPool {
+            memories: &memories,
+            fingerprint: ContentHash::of_bytes(b""),
+            ranked: &fitting,
+            recalled: &fitting,
+            history_from: MessageId::default(),
+        };
+        let counter = TokenCounter::estimated();
+        let snapshot = choose_snapshot(None, &pool, &ContextLimits::default(), &counter);
+        let (choice, alike) = (GroupChoice::default(), Vec::new());
+        let fates =
+            memories_in_a_turn(ChosenMemories { snapshot, choice, alike, best: 0.9, how: None });
+        let scores = |memory: &Memory| fates.get(&memory.id()).map(|fate| fate.scores);
+        assert_eq!(scores(&memories[20]), Some(Some(fitting[0].scores)));
+        assert_eq!(scores(&memories[0]), Some(None), "one of the newest");
+        assert_eq!(scores(&memories[29]), None);
+    }
 }

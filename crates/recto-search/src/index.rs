@@ -9,6 +9,7 @@
 //! out. How scores become a rank, `rank` decides. The index makes no vectors, and
 //! keeps nothing on disk.
 
+mod coverage;
 mod duplicates;
 mod item;
 mod slot;
@@ -36,6 +37,7 @@ use crate::rank::{
 use crate::space::{CosineScale, VectorSpace};
 use crate::spelling::{KnownWords, Vocabulary};
 use crate::vectors::PackedVector;
+pub use coverage::VectorCoverage;
 pub use duplicates::DuplicatePick;
 use item::IndexedItem;
 use slot::{NOWHERE, SlotSummary};

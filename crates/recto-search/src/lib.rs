@@ -43,6 +43,7 @@ pub use encoder::{
 pub use entry::SearchEntry;
 pub use index::{
     DuplicatePick, IndexUpdate, MissingVector, RankedGroups, SearchIndex, SearchQuery,
+    VectorCoverage,
 };
 pub use lexical::words;
 pub use message::{QueryText, SearchMessage};

@@ -271,9 +271,11 @@ type ToolNames<'a> = HashSet<&'a Arc<str>>;
 /// A tool, with the skill that it belongs to.
 type OwnedTool<'a> = (&'a ToolSpec, Option<&'a Skill>);
 
-/// Whether a pick brings a tool of the catalog: by itself, or with its skill.
+/// Whether a pick brings a tool of the catalog: by itself, or with its skill. One that only a
+/// person brings comes with no skill that was found.
 fn brings(pick: &Pick, (tool, skill): &OwnedTool<'_>) -> bool {
-    let of_skill = || skill.is_some_and(|skill| skill.name == pick.item.name);
+    let comes_along = tool.include != IncludeMode::Manual;
+    let of_skill = || comes_along && skill.is_some_and(|skill| skill.name == pick.item.name);
     pick.item == tool.id || (pick.item.kind == ItemKind::Skill && of_skill())
 }
 

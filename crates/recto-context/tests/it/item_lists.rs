@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use recto_context::{
-    AssemblyInputs, Carry, Catalog, ChangeCause, ContextLimits, IncludeMode, ItemForm, ItemId,
-    ItemKind, ItemReading, ItemStanding, ItemStatus, Layer, LayoutPreset, Message, MessageId, Mode,
-    ModeDecision, ModeReason, PageLayout, PartReason, Pick, PickPlacement, RequestContext,
-    SkillRender, Tokens, ToolCalls, TurnNumber, Window, compare_requests,
+    AssemblyInputs, Carry, Catalog, ChangeCause, ContextLimits, DropReason, IncludeMode, ItemForm,
+    ItemId, ItemKind, ItemReading, ItemStanding, ItemStatus, Layer, LayoutPreset, Message,
+    MessageId, Mode, ModeDecision, ModeReason, PageLayout, PartReason, Pick, PickPlacement,
+    RequestContext, SkillRender, Tokens, ToolCalls, TurnNumber, Window, compare_requests,
 };
 
 use crate::support::*;
@@ -251,6 +251,49 @@ fn a_list_gets_shorter_before_picks_do_and_each_line_that_left_is_told() {
     let dropped = drops(&request);
     let told = |drop: &String| drop.contains("the list of what may fit has room for 20 tokens");
     assert_eq!(dropped.iter().filter(|drop| told(drop)).count(), 2, "{dropped:?}");
+}
+
+/// Promise: `possible-by-name`
+#[test]
+fn a_pick_that_can_never_fit_leaves_alone_and_is_listed_first() {
+    let mut catalog = agent();
+    catalog.references[1].text = "word ".repeat(20_000).into();
+    let mut case = TurnCase::new(&catalog);
+    case.left.remove(2);
+    case.left.remove(0);
+    let (prices, refunds) = (pick(ItemKind::Reference, "prices", 0.9), possible()[0].clone());
+    case.picks = vec![prices.clone(), refunds];
+    let first = case.ask(&[]);
+    assert!(page(&first).contains("[rule: refunds]\nRefund within 14 days."), "{}", page(&first));
+    let listed = lines(&first);
+    assert!(listed[0].starts_with("- reference:prices: word word"), "{listed:?}");
+    assert_eq!(listed[1..], ["- tool:mail.send: Does send."]);
+    let dropped = drops(&first);
+    assert_eq!(dropped.iter().filter(|drop| drop.starts_with("picks: ")).count(), 1, "{dropped:?}");
+    let told = standing(&first, &prices.item);
+    let ItemStatus::Listed { body: Some(body), .. } = &told.status else { panic!("{told:?}") };
+    let ItemStatus::LeftOut { reason: DropReason::TooLong { tokens, room }, .. } = **body else {
+        panic!("{body:?}")
+    };
+    let free = first.budget.messages - first.budget.used;
+    assert!(tokens > room && room > free && free > Tokens::new(4_000), "{tokens} {room} {free}");
+    crate::record::check_comes_back(&first);
+    // The rest of the turn has it so, too; in the next one it may fit.
+    case.carry = first.carry.clone();
+    let second = case.ask(&loads("rule:refunds", "[rule: refunds]\nRefund within 14 days."));
+    assert_eq!(lines(&second), listed);
+    assert_eq!(second.messages[..first.messages.len()], first.messages);
+    catalog.references[1].text = "A ticket is 5 euros.".into();
+    let next = TurnCase {
+        picks: vec![prices],
+        carry: second.carry,
+        number: 2,
+        left: Vec::new(),
+        ..TurnCase::new(&catalog)
+    };
+    let third = next.ask(&[]);
+    assert!(page(&third).contains("[reference: prices]\nA ticket is 5 euros."));
+    assert_eq!((lines(&third).len(), third.carry.too_long.len()), (0, 0));
 }
 
 fn loads(item: &str, label: &str) -> Vec<Arc<Message>> {

@@ -1,5 +1,6 @@
 //! The index holds what it was last told to hold, and touches nothing else.
 
+mod coverage;
 mod duplicates;
 mod growth;
 mod histories;

@@ -80,7 +80,7 @@ pub(crate) async fn patiently<T>(searcher: &Searcher, search: impl Future<Output
     match io::stderr().is_terminal() {
         true => status.show(&texts(done, total)),
         false if total == 0 => tell(&"loading the embedding model"),
-        false => tell(&format_args!("embedding {total} texts")),
+        false => tell(&format_args!("embedding {} texts", total - done)),
     }
     loop {
         tokio::select! {

@@ -96,7 +96,9 @@ fn what_a_message_does_not_bring_can_be_read() {
         let words = why[0].to_string();
         assert!(words.contains("was listed by name (picks, agent, "), "{words}");
         assert!(words.contains("rank ") && words.contains("probability "), "{words}");
-        assert!(words.ends_with("read by the model in this turn"), "{words}");
+        let read = "read by the model in this turn, and what it read stands on the page (rounds)";
+        assert!(words.contains("; more than that was not brought: not taken: "), "{words}");
+        assert!(words.ends_with(read), "{words}");
         let usage = agent.store().usage("main", None).await.unwrap();
         let rule = ItemId::new(ItemKind::Rule, "tokens");
         let counts = usage.items.iter().find(|usage| usage.item == rule).unwrap().counts;

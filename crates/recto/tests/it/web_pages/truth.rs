@@ -156,7 +156,9 @@ fn check_items(home: &Home, turn: &str, context: &Value, page: &str, show: &str)
                     _ => format!("{kind} {key}"),
                 };
                 assert!(
-                    why.contains("was not on the page") || why.contains("was left out"),
+                    ["was not on the page", "was not brought", "was left out"]
+                        .iter()
+                        .any(|words| why.contains(words)),
                     "{told}\n{why}"
                 );
                 assert!(page_text.contains(&shown), "{told} is {status}\n{page_text}");
