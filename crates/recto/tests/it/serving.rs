@@ -51,8 +51,8 @@ fn a_second_server_of_a_home_says_where_the_first_one_is() {
     assert_eq!(second.out, "");
     assert_eq!(status(&address, "/healthz"), "HTTP/1.1 200 OK");
     // Another home has a server of its own; and once the first one has ended, there is room.
-    let elsewhere = scripted().start(&SERVE);
-    assert_ne!(address_of(&elsewhere), address);
+    let other_home = scripted();
+    assert_ne!(address_of(&other_home.start(&SERVE)), address);
     first.interrupt();
     assert_eq!(first.wait().code, 0);
     let third = home.start(&SERVE);
@@ -73,7 +73,7 @@ fn a_server_that_was_killed_keeps_nobody_out() {
 
 #[test]
 fn a_browser_is_opened_at_the_address() {
-    let home = scripted();
+    let (home, other_home) = (scripted(), scripted());
     let programs = TempDir::new().unwrap();
     let opened = programs.path().join("opened");
     let opener = programs.path().join(OPENER);
@@ -90,7 +90,7 @@ fn a_browser_is_opened_at_the_address() {
     assert_eq!(fs::read_to_string(&opened).unwrap(), format!("1: {address}\n"));
     // Without the word nothing is opened.
     fs::remove_file(&opened).unwrap();
-    let quiet = scripted().start_with(&SERVE, &[("PATH", &path)]);
+    let quiet = other_home.start_with(&SERVE, &[("PATH", &path)]);
     assert_eq!(status(&address_of(&quiet), "/healthz"), "HTTP/1.1 200 OK");
     assert!(!opened.exists());
 }
