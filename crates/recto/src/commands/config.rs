@@ -11,9 +11,7 @@ use serde_json::{Value, json};
 
 use crate::check_report::{CheckProblem, CheckReport};
 use crate::cli::ConfigCommand;
-use crate::config::{
-    self, ConfigProblem, EncoderChoice, LoadedConfig, SettingOrigin, Settings,
-};
+use crate::config::{self, ConfigProblem, EncoderChoice, LoadedConfig, SettingOrigin, Settings};
 use crate::draw::{PageWidth, TextTable};
 use crate::failure::CliResult;
 use crate::home::RectoHome;
