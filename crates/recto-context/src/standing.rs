@@ -259,7 +259,7 @@ impl RequestContext {
             if standings.get(&pick.item).is_some() {
                 continue;
             }
-            let Some(part) = self.layer(Layer::History).filter(shows).next_back() else { continue };
+            let Some(part) = self.layer(Layer::History).rfind(shows) else { continue };
             let place = ItemPlacement {
                 layer: part.layer,
                 include: IncludeMode::Agent,
