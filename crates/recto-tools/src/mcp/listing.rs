@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use recto_context::{ToolSpec, first_chars, is_unseen};
+use recto_context::{Reveal, ToolSpec, first_chars, is_unseen, reveal};
 use rmcp::model;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -25,6 +25,9 @@ const MAX_NAME: usize = 256;
 
 /// The most that a server may say of all its tools, in bytes of JSON.
 const MAX_LISTED: usize = 32 * 1024 * 1024;
+
+/// As much of a name as is told of one that is none, in characters.
+const MAX_SHOWN_NAME: usize = 60;
 
 /// Problems that are told one by one.
 const MAX_PROBLEMS: usize = 20;
@@ -156,7 +159,7 @@ impl ListedTool {
         // A call names the tool as the server does, so no name is told without its key.
         let is_told = redact.apply(&name) == name && !name.chars().any(is_unseen);
         if name.is_empty() || name.len() > MAX_NAME || !is_told {
-            let shown = fit_words(&name, 60, redact);
+            let shown = shown_name(&name, redact);
             return Err(format!("a tool is left out: `{shown}` is no name for one"));
         }
         let mut parameters = Value::Object(Map::clone(&tool.input_schema));
@@ -180,6 +183,18 @@ impl ListedTool {
 /// in them, and not longer than that. A key is looked for once nothing unseen divides it.
 pub(super) fn fit_words(text: &str, limit: usize, redact: &Redactor) -> String {
     first_chars(&redact.apply(&cleaned(text)), limit)
+}
+
+/// A name that is none, as people are told it: with all written out that they would not see. One
+/// that holds a key, also with such characters in between, is rid of both.
+fn shown_name(name: &str, redact: &Redactor) -> String {
+    let cleaned = cleaned(name);
+    let told = redact.apply(&cleaned);
+    let shown = match told == cleaned {
+        true => reveal(name, Reveal::EveryCharacterOfLine),
+        false => told,
+    };
+    first_chars(&shown, MAX_SHOWN_NAME)
 }
 
 /// The text without what people would not see, and trimmed: instructions could be written in
@@ -293,6 +308,8 @@ mod tests {
             named("a"),
             named(""),
             named("b\u{1b}[2J"),
+            named("g\u{200b}o"),
+            named("s3cr3t\u{200b}-token"),
             tool(json!({"name": "deep", "inputSchema": deep})),
             tool(json!({"name": "large", "inputSchema": large})),
             named("z"),
@@ -304,9 +321,11 @@ mod tests {
             [
                 "a tool is left out: `` is no name for one",
                 "the tool `a` is listed twice; the first one is used",
-                "a tool is left out: `b[2J` is no name for one",
+                r"a tool is left out: `b\u{1b}[2J` is no name for one",
                 "the tool `deep` is left out: its schema is nested more than 64 deep",
+                r"a tool is left out: `g\u{200b}o` is no name for one",
                 "the tool `large` is left out: its schema is over 64 KB",
+                "a tool is left out: `…` is no name for one",
             ]
         );
     }
