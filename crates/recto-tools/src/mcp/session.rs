@@ -26,7 +26,7 @@ use super::error::ServerProblem;
 use super::greeting::{DiscoverOutcome, DiscoverWatch, Greeting, GreetingWait};
 use super::http;
 use super::limits::LimitBreach;
-use super::listing::{ListingBuilder, ServerListing, fit_words};
+use super::listing::{ListingBuilder, MAX_PAGES, ServerListing, shown_name};
 use super::log::{Redactor, StderrTail};
 use super::message_lines::{ServerLines, UnreadLines};
 use super::names::file_stem;
@@ -34,9 +34,6 @@ use super::own_ids::OwnIds;
 use super::stdio::{self, ServerProcess};
 use crate::options::{ServerOptions, ServerTransport};
 use crate::process::Keeper;
-
-/// Pages of a tool list that are read.
-const MAX_PAGES: usize = 100;
 
 /// The longest name of a server or version, in characters.
 const MAX_IMPLEMENTATION: usize = 200;
@@ -228,12 +225,12 @@ impl ServerSession {
         peer.set_response_cache_config(ClientCacheConfig::disabled()).await;
         let info = peer.peer_info();
         let version = info.as_ref().map(|info| info.protocol_version.clone());
-        let words = |text: &str| fit_words(text, MAX_IMPLEMENTATION, &redact);
+        let shown = |text: &str| shown_name(text, MAX_IMPLEMENTATION, &redact);
         let implementation = info.and_then(|info| {
             let implementation = info.server_info.as_ref()?;
-            Some((words(&implementation.name), words(&implementation.version)))
+            Some((shown(&implementation.name), shown(&implementation.version)))
         });
-        let protocol = version.map(|version| words(&version.to_string())).unwrap_or_default();
+        let protocol = version.map(|version| shown(&version.to_string())).unwrap_or_default();
         let (stop, stopped) = watch::channel(false);
         let (ended, end) = watch::channel(None);
         tokio::spawn(keep(running, process, signals.breach.clone(), stopped, ended));
@@ -382,9 +379,10 @@ impl Watcher {
             listing.add_page(page.tools);
             cursor = page.next_cursor;
             if cursor.is_none() || listing.is_full() {
-                break;
+                return Ok(listing.finish());
             }
         }
+        listing.leave_pages();
         Ok(listing.finish())
     }
 }
