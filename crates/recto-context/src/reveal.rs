@@ -81,15 +81,15 @@ fn is_odd_blank(c: char) -> bool {
 /// A JSON text in which everything can be seen. It says the same as before.
 ///
 /// ```
-/// let text = "{\"a\": \"x\u{202e}\u{e0041}\"}";
+/// let text = "{\"a\": \"x\u{202e}\u{e0041}\u{a0}\"}";
 /// let shown = recto_context::reveal_json(text);
-/// assert_eq!(shown, r#"{"a": "x\u202e\udb40\udc41"}"#);
+/// assert_eq!(shown, r#"{"a": "x\u202e\udb40\udc41\u00a0"}"#);
 /// ```
 pub fn reveal_json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {
         // Between the values there is white space, and inside texts JSON has no other controls.
-        if c == '\n' || !is_unseen(c) {
+        if c == '\n' || !is_unseen(c) && !is_odd_blank(c) {
             shown.push(c);
             continue;
         }
@@ -203,10 +203,12 @@ mod tests {
 
     #[test]
     fn json_says_the_same() {
-        let value = serde_json::json!({"a\u{202e}": "x\u{9b}\u{e0041}\u{200d}\n\tß"});
+        let blanks = "\u{a0}\u{2003}\u{3000}\u{202f}\u{205f}";
+        let value = serde_json::json!({"a\u{202e}": "x\u{9b}\u{e0041}\u{200d}\n\tß", "b": blanks});
         for text in [value.to_string(), format!("{value:#}")] {
             let shown = reveal_json(&text);
-            assert!(!shown.chars().any(|c| c != '\n' && is_unseen(c)), "{shown}");
+            let is_raw = |c: char| c != '\n' && (is_unseen(c) || blanks.contains(c));
+            assert!(!shown.chars().any(is_raw), "{shown}");
             assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
         }
     }

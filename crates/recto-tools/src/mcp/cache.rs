@@ -31,8 +31,7 @@ pub(super) struct ServerSnapshot {
     pub(super) listing: Option<ServerListing>,
     /// The version of the protocol that was spoken last.
     pub(super) protocol: Option<String>,
-    /// Whether it leaves `server/discover` without an answer. Waiting for one
-    /// takes ten seconds, so it is not asked again.
+    /// Whether it leaves `server/discover` without an answer, so that it is not asked again.
     #[serde(default)]
     pub(super) silent: bool,
     /// How the last try to reach it failed, unless it went well.
@@ -150,7 +149,7 @@ mod tests {
 
     fn known() -> ServerSnapshot {
         let listing = Some(ServerListing::default());
-        let problem = ServerProblem::Slow { limit: Duration::from_millis(1_500) };
+        let problem = ServerProblem::Slow { limit: Duration::from_millis(1_500), unread: None };
         let failure = Some(CachedFailure { at: SystemTime::now(), problem });
         ServerSnapshot { listing, protocol: Some("2025-11-25".to_owned()), silent: true, failure }
     }

@@ -6,13 +6,16 @@
 
 use std::collections::BTreeSet;
 
-use recto_context::{ToolSpec, first_chars, is_unseen};
+use recto_context::{Reveal, ToolSpec, first_chars, is_unseen, reveal};
 use rmcp::model;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::log::Redactor;
 use crate::schema::measure_extent;
+
+/// Pages of a tool list that are read.
+pub(super) const MAX_PAGES: usize = 100;
 
 /// Tools of one server that are kept.
 pub(super) const MAX_TOOLS: usize = 1_000;
@@ -25,6 +28,9 @@ const MAX_NAME: usize = 256;
 
 /// The most that a server may say of all its tools, in bytes of JSON.
 const MAX_LISTED: usize = 32 * 1024 * 1024;
+
+/// As much of a name as is told of one that is none, in characters.
+const MAX_SHOWN_NAME: usize = 60;
 
 /// Problems that are told one by one.
 const MAX_PROBLEMS: usize = 20;
@@ -57,6 +63,8 @@ pub(super) struct ListingBuilder<'a> {
     read: Vec<ReadTool>,
     /// What the server has said of its tools, in bytes.
     bytes: usize,
+    /// Whether there were more pages than are read.
+    has_more: bool,
 }
 
 /// A tool that was read, or why it is left out.
@@ -68,7 +76,7 @@ struct ReadTool {
 
 impl<'a> ListingBuilder<'a> {
     pub(super) fn new(redact: &'a Redactor) -> Self {
-        ListingBuilder { redact, read: Vec::new(), bytes: 0 }
+        ListingBuilder { redact, read: Vec::new(), bytes: 0, has_more: false }
     }
 
     /// Reads the tools of one page, as long as there is room.
@@ -91,6 +99,11 @@ impl<'a> ListingBuilder<'a> {
         self.read.len() > MAX_TOOLS || self.bytes > MAX_LISTED
     }
 
+    /// Notes that there are more pages than are read.
+    pub(super) fn leave_pages(&mut self) {
+        self.has_more = true;
+    }
+
     /// Makes a listing of those tools that can be told to models.
     pub(super) fn finish(mut self) -> ServerListing {
         // Of two with one name, the one that the server told first stays first.
@@ -100,6 +113,10 @@ impl<'a> ListingBuilder<'a> {
         if self.bytes > MAX_LISTED {
             let most = MAX_LISTED / (1024 * 1024);
             let problem = format!("its tools come to more than {most} MiB; the rest is left out");
+            listing.problems.push(problem);
+        }
+        if self.has_more {
+            let problem = format!("its list has more than {MAX_PAGES} pages; the rest is left out");
             listing.problems.push(problem);
         }
         for ReadTool { name, listed } in self.read {
@@ -156,7 +173,7 @@ impl ListedTool {
         // A call names the tool as the server does, so no name is told without its key.
         let is_told = redact.apply(&name) == name && !name.chars().any(is_unseen);
         if name.is_empty() || name.len() > MAX_NAME || !is_told {
-            let shown = fit_words(&name, 60, redact);
+            let shown = shown_name(&name, MAX_SHOWN_NAME, redact);
             return Err(format!("a tool is left out: `{shown}` is no name for one"));
         }
         let mut parameters = Value::Object(Map::clone(&tool.input_schema));
@@ -180,6 +197,18 @@ impl ListedTool {
 /// in them, and not longer than that. A key is looked for once nothing unseen divides it.
 pub(super) fn fit_words(text: &str, limit: usize, redact: &Redactor) -> String {
     first_chars(&redact.apply(&cleaned(text)), limit)
+}
+
+/// A name as people are told it: with all written out that they would not see, and not longer than
+/// that. One that holds a key, also with such characters in between, is rid of both.
+pub(super) fn shown_name(name: &str, limit: usize, redact: &Redactor) -> String {
+    let cleaned = cleaned(name);
+    let told = redact.apply(&cleaned);
+    let shown = match told == cleaned {
+        true => reveal(name, Reveal::EveryCharacterOfLine),
+        false => told,
+    };
+    first_chars(&shown, limit)
 }
 
 /// The text without what people would not see, and trimmed: instructions could be written in
@@ -293,6 +322,8 @@ mod tests {
             named("a"),
             named(""),
             named("b\u{1b}[2J"),
+            named("g\u{200b}o"),
+            named("s3cr3t\u{200b}-token"),
             tool(json!({"name": "deep", "inputSchema": deep})),
             tool(json!({"name": "large", "inputSchema": large})),
             named("z"),
@@ -304,9 +335,11 @@ mod tests {
             [
                 "a tool is left out: `` is no name for one",
                 "the tool `a` is listed twice; the first one is used",
-                "a tool is left out: `b[2J` is no name for one",
+                r"a tool is left out: `b\u{1b}[2J` is no name for one",
                 "the tool `deep` is left out: its schema is nested more than 64 deep",
+                r"a tool is left out: `g\u{200b}o` is no name for one",
                 "the tool `large` is left out: its schema is over 64 KB",
+                "a tool is left out: `…` is no name for one",
             ]
         );
     }

@@ -21,10 +21,11 @@ use tokio::time::{sleep, timeout};
 use super::cache::{CachedFailure, ServerCache, ServerSnapshot};
 use super::content::tool_output;
 use super::error::{ServerError, ServerProblem};
+use super::greeting::Greeting;
 use super::http;
 use super::listing::ServerListing;
 use super::log::Redactor;
-use super::session::{Deadline, Greeting, ServerSession, SessionConfig, SessionFailure, Watcher};
+use super::session::{Deadline, ServerSession, SessionConfig, SessionFailure, Watcher};
 use super::{ServerFailure, ServerReport};
 use crate::options::{ServerOptions, ServerTransport, holds_a_secret};
 use crate::process::Keeper;
@@ -197,11 +198,10 @@ impl McpServer {
             )));
         }
         let params = CallToolRequestParams::new(tool.id.name.to_string()).with_arguments(arguments);
-        let limit = self.config.options.time_limit;
+        let (limit, asked) = (self.config.options.time_limit, Instant::now());
         let Ok(answer) = timeout(limit, session.call(params)).await else {
-            let (name, limit) = (&self.name, limit.as_secs_f32());
-            let text = format!("the MCP server `{name}` did not answer within {limit} s");
-            return Err(ToolError::new(text));
+            let problem = ServerProblem::Slow { limit, unread: session.unread_since(asked) };
+            return Err(ToolError::new(self.error(problem, String::new()).to_string()));
         };
         match answer {
             Ok(CallToolResponse::Complete(result)) => tool_output(&result, &self.config.redact),
@@ -354,15 +354,17 @@ impl McpServer {
                 no_session(failure)
             });
         }
-        let failure = match ServerSession::open(&self.config, Greeting::Discover, deadline).await {
-            Ok(session) => return Ok(session),
-            Err(failure) if failure.is_slow() || !failure.misunderstood => failure,
-            Err(_) => match ServerSession::open(&self.config, Greeting::Initialize, deadline).await
-            {
+        let mut failure =
+            match ServerSession::open(&self.config, Greeting::Discover, deadline).await {
                 Ok(session) => return Ok(session),
                 Err(failure) => failure,
-            },
-        };
+            };
+        if let Some(greeting) = failure.next_greeting() {
+            match ServerSession::open(&self.config, greeting, deadline).await {
+                Ok(session) => return Ok(session),
+                Err(again) => failure = again,
+            }
+        }
         if failure.is_slow() {
             // Its time is over; but the next time it is greeted otherwise at once.
             let known = {
@@ -466,7 +468,7 @@ impl McpServer {
     /// What is said of a session that was lost: how the program ended, where it did, or why the
     /// session was broken off.
     async fn lost(&self, session: &ServerSession, problem: ServerProblem) -> ServerError {
-        let mut problem = problem;
+        let mut problem = problem.with_unread(session.unread_since(session.begun));
         let is_program = matches!(self.config.options.transport, ServerTransport::Stdio { .. });
         if (is_program || session.is_broken_off())
             && matches!(problem, ServerProblem::Ended { .. })

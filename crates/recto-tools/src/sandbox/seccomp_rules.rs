@@ -61,11 +61,12 @@ fn filters(
     let refused = program(refused(network, landlock, view)?, c::EPERM, arch)?;
     let missing = program(missing(view), c::ENOSYS, arch)?;
     let unsupported = program(unsupported(), c::EOPNOTSUPP, arch)?;
+    let unfit = program(unfit(), c::EINVAL, arch)?;
     let pretended = program(pretended()?, SUCCESS, arch)?;
     // The last one says that there are no filters, and so it is the last.
-    let filters =
-        [Some(refused), Some(unsupported), Some(pretended), other_numbers(arch), Some(missing)];
-    Ok(filters.into_iter().flatten().collect())
+    let answered = [refused, unsupported, unfit, pretended].map(Some);
+    let filters = answered.into_iter().chain([other_numbers(arch), Some(missing)]);
+    Ok(filters.flatten().collect())
 }
 
 /// Whether this kernel takes such filters, found out by a thread that ends then.
@@ -246,6 +247,14 @@ fn missing(view: SystemView) -> SyscallRules {
 /// programs that copy files are used to.
 fn unsupported() -> SyscallRules {
     ATTRIBUTES.iter().map(|call| (*call, vec![])).collect()
+}
+
+/// Calls that are answered as if they could not be done with these files: programs that copy then
+/// read and write. Each puts pages of a file into a pipe or a socket without a copy. What waits
+/// there keeps all of the block of memory in which it lies, also when the file is cut short, and
+/// of that no process is seen to have anything.
+fn unfit() -> SyscallRules {
+    [c::SYS_splice, c::SYS_tee, c::SYS_sendfile].into_iter().map(|call| (call, vec![])).collect()
 }
 
 /// Calls that are answered as if they had been done. A mask that would let files be written by

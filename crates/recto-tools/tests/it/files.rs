@@ -124,7 +124,11 @@ async fn what_can_not_be_written() {
     let write = |path: &str| home.call("write_file", json!({"path": path, "content": "new"}));
     for (path, expected) in [
         ("folder", "`folder` is a folder, not a file"),
-        ("new/", "`new/` is a folder, not a file"),
+        ("new/", "`new/` ends as the path of a folder does; write it without `/` at its end"),
+        (
+            "SOUL.md/",
+            "`SOUL.md/` ends as the path of a folder does; write it without `/` at its end",
+        ),
         ("", "`` is a folder, not a file"),
         (".", "`.` is a folder, not a file"),
         ("folder/a/b", "`folder/a` is not a folder"),

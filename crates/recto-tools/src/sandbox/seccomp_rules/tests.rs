@@ -130,6 +130,11 @@ const UNKNOWN_TO_FILES: &[Call] = calls! {
     SYS_removexattr [] SYS_lremovexattr [] SYS_fremovexattr [MINUS]
 };
 
+/// What puts pages of files into pipes and sockets.
+const WITHOUT_A_COPY: &[Call] = calls! {
+    SYS_splice [MINUS, 0, MINUS] SYS_tee [MINUS, MINUS] SYS_sendfile [MINUS, MINUS]
+};
+
 #[cfg(target_arch = "x86_64")]
 const ABSENT_HERE: &[Call] = calls! { SYS_inotify_init [] };
 
@@ -239,6 +244,7 @@ fn every_call_that_leads_out_meets_its_rule() {
         all_give(granted, &[NEVER, NEVER_HERE, CLONES], refused);
         all_give(granted, &[ABSENT, ABSENT_HERE], Some(c::ENOSYS));
         all_give(granted, &[UNKNOWN_TO_FILES], Some(c::EOPNOTSUPP));
+        all_give(granted, &[WITHOUT_A_COPY], Some(c::EINVAL));
         all_give(granted, &[PRETENDED], Some(SUCCESS));
         // Without these, filters that refuse everything would do.
         all_give(granted, &[ALLOWED], None);

@@ -107,6 +107,36 @@ fn files_are_copied_with_their_modes_and_times() {
 
 /// Promise: `everyday-programs-work`
 #[test]
+fn what_the_kernel_does_not_copy_is_copied_all_the_same() {
+    let place = place();
+    let none = json!({});
+    let text = "a line of a file that is not short\n".repeat(100_000);
+    place.home.write("workspace/notes/long.txt", &text);
+    let copied = |program: &str, argv: &[&str]| {
+        runs(&place, argv, &none);
+        assert!(place.read("WORKSPACE/notes/copy.txt") == text, "{program}");
+        fs::remove_file(place.path("WORKSPACE/notes/copy.txt")).unwrap();
+    };
+    copied("cp", &["cp", "--reflink=never", "long.txt", "copy.txt"]);
+    copied("dd", &["dd", "if=long.txt", "of=copy.txt", "status=none"]);
+    let output = runs(&place, &["cat", "a.txt"], &none);
+    assert!(output.contains("a note"), "{output}");
+    if is_installed("python3") {
+        let code = "import shutil, socket, threading; shutil.copyfile('long.txt', 'copy.txt'); \
+                    a, b = socket.socketpair(); sent = open('long.txt', 'rb'); \
+                    t = threading.Thread(target=lambda: (a.sendfile(sent), a.close())); \
+                    t.start(); got = b.makefile('rb').read(); t.join(); \
+                    assert got == open('long.txt', 'rb').read()";
+        copied("python3", &["python3", "-c", code]);
+    }
+    if is_installed("node") {
+        let code = "require('fs').copyFileSync('long.txt', 'copy.txt')";
+        copied("node", &["node", "-e", code]);
+    }
+}
+
+/// Promise: `everyday-programs-work`
+#[test]
 fn patches_and_archives_are_applied() {
     let place = place();
     let none = json!({});
