@@ -115,3 +115,39 @@ impl AsyncWrite for WatchedStream {
         self.stream.is_write_vectored()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::connections::{ConnectionLimits, ConnectionTable};
+
+    /// Promise: `no-request-holds-the-server`
+    #[tokio::test]
+    async fn one_that_nobody_reads_makes_room() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let _unread = TcpStream::connect(address).await.unwrap();
+        let (accepted, _) = listener.accept().await.unwrap();
+        let (mut stream, writes) = WatchedStream::new(accepted);
+        let table = ConnectionTable::new(ConnectionLimits::new(4));
+        let slot = table.open(address.ip()).unwrap();
+        let _busy = slot.begin_request();
+        assert!(!table.evict_idlest(), "it is at work");
+        tokio::spawn(async move {
+            // More than the system takes.
+            let _ = stream.write_all(&vec![0_u8; 64 << 20]).await;
+        });
+        let marked = slot.clone();
+        tokio::spawn(async move { writes.mark_stalls(&marked, Duration::from_millis(50)).await });
+        let makes_room = async {
+            while !table.evict_idlest() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            slot.evicted().await;
+        };
+        timeout(Duration::from_secs(30), makes_room).await.expect("it holds its place for nobody");
+    }
+}

@@ -196,49 +196,6 @@ async fn idle_connections_make_room() {
 
 /// Promise: `no-request-holds-the-server`
 #[tokio::test(flavor = "multi_thread")]
-async fn those_who_read_nothing_make_room() {
-    let limits = ConnectionLimits {
-        most: 4,
-        most_from_address: 3,
-        header_timeout: Duration::from_millis(300),
-    };
-    let server = TestServer::start_with(AccessOptions::default(), limits).await;
-    let page = server.request("GET", "/new").send().await.unwrap().text().await.unwrap();
-    let assets = page.split("=\"/assets/").skip(1).map(|rest| rest.split('"').next().unwrap());
-    let style = assets.into_iter().find(|asset| asset.ends_with("/style.css")).unwrap();
-    let request = format!("GET /assets/{style} HTTP/1.1\r\nhost: {}\r\n\r\n", server.address);
-    let flood = request.repeat(3_000);
-    let mut unread = Vec::new();
-    for _ in 0..3 {
-        let mut stream = TcpStream::connect(server.address).await.unwrap();
-        let flood = flood.clone();
-        unread.push(tokio::spawn(async move {
-            // What does not fit on the way waits, like the answers.
-            let _ = stream.write_all(flood.as_bytes()).await;
-            std::future::pending::<TcpStream>().await
-        }));
-    }
-    // They are at work first, for as long as an answer may wait.
-    let asked = format!("GET /healthz HTTP/1.1\r\nhost: {}\r\n", server.address);
-    let asked = format!("{asked}connection: close\r\n\r\n");
-    let mut answered = 0;
-    for _ in 0..1_000 {
-        let mut stream = TcpStream::connect(server.address).await.unwrap();
-        // Who is refused may be gone before all is sent.
-        let _ = stream.write_all(asked.as_bytes()).await;
-        let answer = read_to_end(&mut stream, PATIENCE).await;
-        answered = if answer.starts_with("HTTP/1.1 200") { answered + 1 } else { 0 };
-        if answered == 20 {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    assert_eq!(answered, 20, "answers that nobody reads hold the server");
-    unread.iter().for_each(tokio::task::JoinHandle::abort);
-}
-
-/// Promise: `no-request-holds-the-server`
-#[tokio::test(flavor = "multi_thread")]
 async fn a_token_has_so_many_requests_and_streams() {
     let access = AccessOptions { token_rate: 17, ..AccessOptions::default() };
     let server = TestServer::start_with(access, ConnectionLimits::default()).await;
