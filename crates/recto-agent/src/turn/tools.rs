@@ -179,6 +179,7 @@ impl TurnRun<'_> {
     }
 
     pub(super) fn call_context(&self) -> CallContext {
+        let delegation = self.session.settings.delegation.as_ref();
         CallContext {
             catalog: self.inputs.catalog.clone(),
             session_items: self.session.items.as_slice().into(),
@@ -186,6 +187,7 @@ impl TurnRun<'_> {
             trusted: self.inputs.rights.trusted.clone(),
             caller: ToolCaller {
                 audience: self.inputs.rights.audience.clone(),
+                on_behalf_of: delegation.map(|task| task.on_behalf_of.clone()),
                 session: Some(self.session.session.id.get()),
                 turn: self.turn_id.map(TurnId::get),
                 sees_from: match self.state.mode().chosen.sends_history() {

@@ -120,9 +120,10 @@ fn what_says_the_same_names_the_better_one() {
 
 #[test]
 fn what_search_did_not_get_to_is_counted_among_its_like() {
-    let mut catalog = Catalog::default();
-    catalog.skills = ["tides", "wind"].map(|name| Skill::new(name, None, "Text.".into())).into();
-    catalog.skills.iter_mut().for_each(|skill| skill.include = IncludeMode::Agent);
+    let found =
+        |name| Skill { include: IncludeMode::Agent, ..Skill::new(name, None, "Text.".into()) };
+    let skills = ["tides", "wind"].map(found).into();
+    let catalog = Catalog { skills, ..Catalog::default() };
     let left = [
         pick(ItemId::new(ItemKind::Skill, "tides"), 0.2),
         pick(ItemId::new(ItemKind::Rule, "one"), 0.2),

@@ -105,8 +105,8 @@ impl ServerCache {
 fn identity(server: &ServerOptions) -> ContentHash {
     let text = match &server.transport {
         ServerTransport::Stdio { program, arguments, environment, working_dir, sandbox } => {
-            let is_confined = sandbox.is_some();
-            format!("{:?}", (program, arguments, environment, working_dir, is_confined))
+            let rights = sandbox.as_ref().map(|it| (&it.read, &it.write, it.network));
+            format!("{:?}", (program, arguments, environment, working_dir, rights))
         }
         ServerTransport::Http { url, key } => {
             format!("{:?}", (url, key.as_ref().map(|key| key.reveal())))
@@ -124,7 +124,7 @@ mod tests {
     use recto_context::IncludeMode;
 
     use super::*;
-    use crate::options::{ServerIncludes, ServerKey};
+    use crate::options::{NetworkAccess, ServerIncludes, ServerKey, ServerSandbox};
 
     fn server(name: &str, transport: ServerTransport) -> ServerOptions {
         ServerOptions {
@@ -145,6 +145,32 @@ mod tests {
             working_dir: None,
             sandbox: None,
         }
+    }
+
+    /// Promise: `trust-follows-content`
+    #[test]
+    fn other_rights_in_the_sandbox_make_another_server() {
+        let granted = |change: fn(&mut ServerSandbox)| {
+            let mut rights = ServerSandbox::default();
+            change(&mut rights);
+            let mut transport = stdio("x");
+            if let ServerTransport::Stdio { sandbox, .. } = &mut transport {
+                *sandbox = Some(rights);
+            }
+            identity(&server("a", transport))
+        };
+        let identities = [
+            identity(&server("a", stdio("x"))),
+            granted(|_| ()),
+            granted(|rights| rights.read.push("/a".into())),
+            granted(|rights| rights.write.push("/a".into())),
+            granted(|rights| rights.network = NetworkAccess::Granted),
+        ];
+        for (at, identity) in identities.iter().enumerate() {
+            assert!(!identities[at + 1..].contains(identity), "{at}");
+        }
+        // What Recto adds by itself is no right of the server.
+        assert_eq!(granted(|rights| rights.locks.push("/a".into())), identities[1]);
     }
 
     fn known() -> ServerSnapshot {

@@ -27,7 +27,7 @@ use super::listing::ServerListing;
 use super::log::Redactor;
 use super::session::{Deadline, ServerSession, SessionConfig, SessionFailure, Watcher};
 use super::{ServerFailure, ServerReport};
-use crate::options::{ServerOptions, ServerTransport, holds_a_secret};
+use crate::options::{ServerOptions, ServerSandbox, ServerTransport, holds_a_secret};
 use crate::process::Keeper;
 use crate::tool::{ToolError, ToolOutput};
 
@@ -126,6 +126,14 @@ impl McpServer {
                 self.config.redact.apply(&words.collect::<Vec<_>>().join(" "))
             }
             ServerTransport::Http { url, .. } => http::display_url(url),
+        }
+    }
+
+    /// What its program may do in its sandbox, in words; nothing where it is in none.
+    pub(super) fn sandbox_rights(&self) -> Option<Vec<String>> {
+        match &self.config.options.transport {
+            ServerTransport::Stdio { sandbox, .. } => sandbox.as_ref().map(ServerSandbox::describe),
+            ServerTransport::Http { .. } => None,
         }
     }
 

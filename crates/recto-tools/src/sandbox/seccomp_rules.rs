@@ -115,10 +115,7 @@ fn refused(
     // All processes at once, and the limits of others.
     rules.insert(c::SYS_kill, vec![rule([is(0, MINUS_ONE)?])?]);
     rules.insert(c::SYS_prlimit64, vec![rule([is_not(0, 0)?])?]);
-    // Keys put into a terminal's input, and flags and the version of a file that is only read.
-    let requests = [TIOCSTI, TIOCLINUX, FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR];
-    let requests = requests.into_iter().chain([FS_IOC_SETVERSION, EXT4_IOC_SETVERSION]);
-    let requests = requests.map(|request| rule([is(1, request)?]));
+    let requests = REQUESTS.iter().map(|request| rule([is(1, *request)?]));
     rules.insert(c::SYS_ioctl, requests.collect::<Result<_, _>>()?);
     match view {
         SystemView::Own => close_modes(&mut rules)?,
@@ -404,12 +401,27 @@ const ATTRIBUTES: &[c::c_long] = &[
 const CLOSE_RANGE_UNSHARE: u64 = 2;
 const PR_SET_SECCOMP: u64 = 22;
 const MINUS_ONE: u64 = 0xffff_ffff;
-const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
-const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
-const FS_IOC_SETVERSION: u64 = 0x4008_7602;
-const EXT4_IOC_SETVERSION: u64 = 0x4008_6604;
-const TIOCSTI: u64 = 0x5412;
-const TIOCLINUX: u64 = 0x541c;
+
+/// Requests of `ioctl`: keys put into a terminal's input; and what changes files, folders and
+/// volumes of which the caller has no more than one that is open for reading.
+const REQUESTS: [u64; 16] = [
+    0x5412,      // TIOCSTI
+    0x541c,      // TIOCLINUX
+    0x4008_6602, // FS_IOC_SETFLAGS
+    0x401c_5820, // FS_IOC_FSSETXATTR
+    0x4008_7602, // FS_IOC_SETVERSION
+    0x4008_6604, // EXT4_IOC_SETVERSION
+    0x4080_6685, // FS_IOC_ENABLE_VERITY
+    0x4004_7211, // FAT_IOCTL_SET_ATTRIBUTES
+    0x4008_941a, // BTRFS_IOC_SUBVOL_SETFLAGS
+    0xc0c8_9425, // BTRFS_IOC_SET_RECEIVED_SUBVOL
+    0x5000_940e, // BTRFS_IOC_SUBVOL_CREATE
+    0x5000_9418, // BTRFS_IOC_SUBVOL_CREATE_V2
+    0x5000_9401, // BTRFS_IOC_SNAP_CREATE
+    0x5000_9417, // BTRFS_IOC_SNAP_CREATE_V2
+    0x5000_940f, // BTRFS_IOC_SNAP_DESTROY
+    0x5000_943f, // BTRFS_IOC_SNAP_DESTROY_V2
+];
 
 const NAMESPACES: [c::c_int; 7] = [
     c::CLONE_NEWNS,

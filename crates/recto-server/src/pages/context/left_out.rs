@@ -89,7 +89,6 @@ fn not_taken(standings: &[ItemStanding]) -> Vec<Pick> {
 }
 
 fn candidates(context: &RequestContext, candidates: &[Pick]) -> Markup {
-    let number = |score: Option<f32>| score.map(two_decimals).unwrap_or_default();
     html! {
         @if !candidates.is_empty() {
             details.fold {
@@ -104,25 +103,32 @@ fn candidates(context: &RequestContext, candidates: &[Pick]) -> Markup {
                     }
                     tbody {
                         @for pick in candidates {
-                            tr title=(pick.describe_refusal()) {
-                                td {
-                                    (context.describe_item(&pick.item))
-                                    @if let Some(words) = pick.scores.describe_query() {
-                                        br; span.q { "searched for " (words) }
-                                    }
-                                    @if let Some(words) = pick.scores.describe_use() {
-                                        br; span.q { (words) }
-                                    }
-                                }
-                                td.n { (number(pick.scores.probability)) }
-                                td.n { (number(pick.scores.floor)) }
-                                td.n { (number(pick.scores.cosine)) }
-                                td.n { (number(pick.scores.lexical)) }
-                            }
+                            (candidate_row(&context.describe_item(&pick.item), pick))
                         }
                     }
                 }
             }
+        }
+    }
+}
+
+fn candidate_row(item: &str, pick: &Pick) -> Markup {
+    let number = |score: Option<f32>| score.map(two_decimals).unwrap_or_default();
+    html! {
+        tr title=(pick.describe_refusal()) {
+            td {
+                (item)
+                @if let Some(words) = pick.scores.describe_query() {
+                    br; span.q { "searched for " (words) }
+                }
+                @if let Some(words) = pick.scores.describe_use() {
+                    br; span.q { (words) }
+                }
+            }
+            td.n { (number(pick.scores.probability)) }
+            td.n { (number(pick.scores.floor)) }
+            td.n { (number(pick.scores.cosine)) }
+            td.n { (number(pick.scores.lexical)) }
         }
     }
 }
@@ -174,7 +180,8 @@ mod tests {
     fn what_was_refused_says_how_it_was_searched_for() {
         let scores = Scores { with_before: true, respelled: true, ..Scores::default() };
         let item = ItemId::new(ItemKind::Rule, "refunds");
-        let drawn = candidates(&[Pick { item, scores, best_chunk: None }]).into_string();
+        let pick = Pick { item, scores, best_chunk: None };
+        let drawn = candidate_row("rule refunds", &pick).into_string();
         let told = "searched for with the message before, and with misspelt words put right";
         assert!(drawn.contains(told), "{drawn}");
     }
