@@ -430,7 +430,7 @@ fn a_message_leans_on_what_its_client_says_was_said_before() {
     runtime.block_on(async {
         let agent = bench.agent(&fake).await;
         let session = session(&agent, "c").await;
-        let brought = history(&["How do I write a commit message?", "With care."]);
+        let brought = history(&["How are commit messages written?", "With care."]);
         let client = ClientContext { history: brought, ..ClientContext::default() };
         send(&agent, session, inbound("and for merges?", client)).await;
         let found = last_request(agent.store(), session).await.found;

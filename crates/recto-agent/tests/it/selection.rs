@@ -110,9 +110,14 @@ async fn play_flow_example(agent: &Agent) {
 #[test]
 fn greetings_and_thanks_bring_nothing_whatever_words_they_share() {
     with_flow_example(async |bench, _, agent, session| {
-        item(bench, "rules/lots.md", "agent", "Thanks for a lot", "Thanks a lot. All good, hello.");
-        for message in ["thanks a lot", "hello!", "all good, thanks", "Thanks for a lot of nothing"]
-        {
+        item(
+            bench,
+            "rules/lots.md",
+            "agent",
+            "Thanks for a lot of lamps",
+            "Thanks a lot. All good, hello.",
+        );
+        for message in ["thanks a lot", "hello!", "all good, thanks", "Thanks for a lot of lamps"] {
             say(&agent, session, message).await;
         }
         let requests = requests(agent.store(), session).await;

@@ -105,7 +105,7 @@ fn a_server_with_very_many_tools_fails_no_turn() {
 fn servers_with_many_tools_together_leave_room_for_the_rest() {
     let of_server = |server: usize, name: usize| ToolSpec {
         source: ContentSource::Server(format!("s{server}").into()),
-        ..tool(Some(&format!("s{server}")), &format!("t{name:03}"))
+        ..tool(Some(&format!("s{server}")), &format!("t{server}{name:03}"))
     };
     let history = talk("user: The code is 4711. / model: I keep it in mind.");
     // More than the window holds, and all numbers around those with which the rest fits without the history.

@@ -152,7 +152,7 @@ fn a_message_that_goes_on_is_searched_with_what_was_said_before() {
         let items = context["items"].as_array().unwrap().iter();
         items.filter_map(|item| item["name"].as_str().map(str::to_owned)).collect::<Vec<_>>()
     };
-    fs::write(&file, "{\"role\": \"user\", \"content\": \"How do I write a commit message?\"}\n")
+    fs::write(&file, "{\"role\": \"user\", \"content\": \"How are commit messages written?\"}\n")
         .unwrap();
     assert!(!names(&[]).contains(&"commits".to_owned()));
     assert!(names(&["--history", file.to_str().unwrap()]).contains(&"commits".to_owned()));
