@@ -50,7 +50,7 @@ export class Stage {
     page.setDefaultTimeout(PATIENCE);
     page.on("console", (message) => {
       // What the server refuses is told to the person; Chromium tells it here, too.
-      if (/responded with a status of 40[0134]/.test(message.text())) return;
+      if (/responded with a status of 40[01349]/.test(message.text())) return;
       if (message.type() === "error") this.faults.push(`console: ${message.text()} ${message.location().url}`);
     });
     page.on("pageerror", (error) => this.faults.push(`script: ${error.stack ?? error}`));
