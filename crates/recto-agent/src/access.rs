@@ -5,7 +5,7 @@
 
 use recto_store::{RowId, SessionId, StoreError, StoredSession};
 
-use crate::actor::Actor;
+use crate::actor::{Actor, ActorRole};
 use crate::agent::Agent;
 use crate::error::{AgentError, AgentResult};
 use crate::inbound::ArrivedMessage;
@@ -46,11 +46,30 @@ pub(crate) async fn admit_message(shared: &AgentShared, message: &ArrivedMessage
     if !is_allowed(actor.role, Right::SeeSessions) {
         must_reach(shared, actor, message.session).await?;
     }
-    let Some(delivery) = &message.delivery else { return Ok(()) };
-    match shared.parts.store.delivered(delivery).await? {
-        Some(turn) => Err(StoreError::Delivered { turn }.into()),
-        None => Ok(()),
+    if let Some(delivery) = &message.delivery
+        && let Some(turn) = shared.parts.store.delivered(delivery).await?
+    {
+        return Err(StoreError::Delivered { turn }.into());
     }
+    reopen_for_people(shared, message).await
+}
+
+/// Takes a session out of the archive in which a person says something: it is seen in the lists,
+/// whichever surface it was said on. Where another has its name by now, the message is refused, so
+/// that nobody looks for what was said under the wrong one.
+async fn reopen_for_people(shared: &AgentShared, message: &ArrivedMessage) -> AgentResult {
+    if message.inbound.actor.role == ActorRole::Schedule {
+        return Ok(());
+    }
+    let store = &shared.parts.store;
+    let is_put_away = |stored: &StoredSession| {
+        let is_task = SessionSettings::from_store(&stored.settings).delegation.is_some();
+        stored.archived.is_some() && !is_task && stored.agent == *shared.parts.options.name
+    };
+    if store.session(message.session).await?.as_ref().is_some_and(is_put_away) {
+        store.unarchive(message.session).await?;
+    }
+    Ok(())
 }
 
 async fn must_reach(shared: &AgentShared, actor: &Actor, session: SessionId) -> AgentResult {

@@ -16,6 +16,7 @@ use recto_context::{Audience, AudienceKind};
 use recto_store::TurnId;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use begin::TASK_SURFACE;
 pub use begin::callable_tools;
 pub(crate) use page::sub_agent_layout;
 pub use task::TaskOutcome;

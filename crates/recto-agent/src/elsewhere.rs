@@ -5,7 +5,7 @@
 //! turn still hears the end of it. While anybody listens, the store is asked whether something was
 //! written to it (`ChangeWatch`), and only then which turns there are. A turn that runs elsewhere is
 //! followed: its process keeps a snapshot of it (`turn_relay.rs`), of which what is new is told here. Its
-//! end is read from the store.
+//! end is read from the store, and so is what was taken back.
 //!
 //! What a turn does in this process is told by this process, and not here.
 
@@ -19,8 +19,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use recto_context::{MessageBody, visible_text};
 use recto_store::{
-    ChangeWatch, OwnedTurn, SessionId, Store, StoreResult, StoredMessage, StoredTurn, TurnEnding,
-    TurnId, TurnOwner, TurnStatus,
+    ChangeWatch, OwnedTurn, RetractionId, SessionId, Store, StoreResult, StoredMessage, StoredTurn,
+    TurnEnding, TurnId, TurnOwner, TurnStatus,
 };
 use tokio::task::JoinHandle;
 
@@ -28,6 +28,7 @@ use crate::event::{ClientCall, EventKind, FinishedTurn, TurnError, TurnSnapshot}
 use crate::event_stream::{EventStream, TurnTeller};
 use crate::shared::AgentShared;
 use crate::step::TurnState;
+use crate::take_back::TakenBackEvent;
 use crate::turn_usage::UsageTotals;
 
 /// How often it is looked whether something was written, and how often how followed turns stand.
@@ -94,6 +95,8 @@ struct ElsewhereTurns {
     changes: ChangeWatch,
     /// The newest turn at the last look, if there was any then. All later ones are new.
     mark: Option<Option<TurnId>>,
+    /// What was taken back last at the last look, in the same way.
+    taken_back: Option<Option<RetractionId>>,
     /// Turns whose end is to be told, unless it is here.
     open: HashMap<TurnId, SessionId>,
     followed: HashMap<TurnId, FollowedTurn>,
@@ -113,6 +116,7 @@ impl ElsewhereTurns {
         ElsewhereTurns {
             changes,
             mark: None,
+            taken_back: None,
             open: HashMap::new(),
             followed: HashMap::new(),
             looks_again: false,
@@ -143,6 +147,7 @@ impl ElsewhereTurns {
             self.open.extend(since.into_iter().chain(opened));
             self.open.retain(|_, session| of(*session).is_some());
             self.tell_ends(store, streams, &running).await?;
+            self.tell_taken_back(store, streams).await?;
             end_deleted(store, streams).await?;
             self.follow_running(store, &running).await?;
         }
@@ -191,6 +196,33 @@ impl ElsewhereTurns {
                 }
             }
             self.open.remove(&turn);
+        }
+        Ok(())
+    }
+
+    /// Tells what was taken back since the last look: by the turn that stands in its place, or by
+    /// the one that it was. Who took it back here has told it.
+    async fn tell_taken_back(
+        &mut self,
+        store: &Store,
+        streams: &[Arc<EventStream>],
+    ) -> StoreResult<()> {
+        let Some(mark) = self.taken_back else {
+            self.taken_back = Some(store.newest_retraction().await?);
+            return Ok(());
+        };
+        let taken_back = store.retractions_after(mark).await?;
+        if taken_back.is_empty() {
+            // Numbers of what was deleted with its session are given again.
+            self.taken_back = Some(store.newest_retraction().await?);
+        }
+        for stored in taken_back {
+            let stream = streams.iter().find(|stream| stream.session() == stored.session);
+            if let (Some(stream), Some(turn)) = (stream, stored.replaced_by.or(stored.turn)) {
+                let event = EventKind::TakenBack(TakenBackEvent::from_stored(&stored));
+                stream.relay(turn, event);
+            }
+            self.taken_back = Some(Some(stored.id));
         }
         Ok(())
     }
@@ -283,7 +315,8 @@ fn find_error(turn: &StoredTurn, status: TurnEnding) -> Option<TurnError> {
     let is_answered = matches!(status, TurnEnding::Done | TurnEnding::HandedOut);
     let message =
         turn.detail.clone().unwrap_or_else(|| format!("turn {} is {}", turn.id, status.name()));
-    let error = TurnError { code: Cow::Borrowed(status.name()), message, hint: None, remedy: None };
+    let code = Cow::Borrowed(status.name());
+    let error = TurnError { code, message, hint: None, remedy: None, retry_after: None };
     (!is_answered).then_some(error)
 }
 

@@ -1,5 +1,7 @@
 //! The errors between a message and its turn, with their codes and hints.
 
+use std::time::Duration;
+
 use recto_context::{
     Layer, OverBudget, Remedy, RequestContext, SpeakerName, Tokens, TypedMemory, nearest_name,
 };
@@ -427,6 +429,15 @@ impl AgentError {
             message: self.to_string(),
             hint: self.hint(),
             remedy: self.remedy(),
+            retry_after: self.retry_after(),
+        }
+    }
+
+    /// How long the model's server wants to be left alone, where it says so.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            AgentError::Llm(error) | AgentError::Model { error, .. } => error.retry_after(),
+            _ => None,
         }
     }
 }

@@ -9,6 +9,7 @@ mod tests;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::time::Duration;
 
 use recto_context::{MessageId, Mode, Remedy, Reveal, reveal};
 use recto_store::{
@@ -247,4 +248,8 @@ pub struct TurnError {
     /// What Recto can do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Remedy>,
+    /// How long the model's server wants to be left alone, for answers that say it in a header. The
+    /// message says it for people.
+    #[serde(skip)]
+    pub retry_after: Option<Duration>,
 }

@@ -13,6 +13,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
+use recto_context::MessageId;
 use recto_store::{Moment, SessionId, TurnId};
 use tokio::sync::watch;
 
@@ -72,7 +73,7 @@ impl EventListener {
     }
 }
 
-/// So many turns are remembered of which the end was told.
+/// So many turns are remembered of which the end was told, and so many exchanges that were taken back.
 const MOST_TOLD: usize = 256;
 
 /// Who tells of the end of a turn in this process.
@@ -93,6 +94,8 @@ pub(crate) struct EventStream {
     log: Mutex<EventLog>,
     /// The last turns of which the end was told.
     told: Mutex<VecDeque<TurnId>>,
+    /// The first messages of the last exchanges that were told to be taken back.
+    taken_back: Mutex<VecDeque<MessageId>>,
     /// Changes with every event.
     phase: watch::Sender<StreamPhase>,
     registry: Arc<Mutex<StreamRegistry>>,
@@ -120,12 +123,17 @@ impl EventStream {
 
     /// Adds an event of a turn that another process runs, and counts.
     pub(crate) fn relay(&self, turn: TurnId, event: EventKind) {
-        if matches!(event, EventKind::Finished(_)) {
-            let mut told = self.told.lock();
-            told.push_back(turn);
-            if told.len() > MOST_TOLD {
-                told.pop_front();
+        match &event {
+            EventKind::Finished(_) => remember(&mut self.told.lock(), turn),
+            EventKind::TakenBack(taken) => {
+                // Whoever took it back tells it, and so does whoever looks at the store.
+                let mut told = self.taken_back.lock();
+                if told.contains(&taken.first) {
+                    return;
+                }
+                remember(&mut told, taken.first);
             }
+            _ => {}
         }
         self.log.lock().push(turn, event);
         self.phase.send_modify(|_| {});
@@ -193,6 +201,14 @@ impl EventStream {
     /// when the session has been idle for long.
     pub(crate) fn forget_finished(&self) {
         self.log.lock().forget_finished();
+    }
+}
+
+/// Adds what was told to the last of its kind.
+fn remember<T>(told: &mut VecDeque<T>, new: T) {
+    told.push_back(new);
+    if told.len() > MOST_TOLD {
+        told.pop_front();
     }
 }
 
@@ -266,6 +282,7 @@ impl EventStreams {
             session,
             log: Mutex::new(EventLog::starting_after(registry.first_number(), session)),
             told: Mutex::default(),
+            taken_back: Mutex::default(),
             phase: watch::Sender::new(registry.phase),
             registry: self.0.clone(),
         });

@@ -6,19 +6,19 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use recto_context::mode::words;
 use recto_context::{
-    Catalog, ContextLimits, IncludeMode, ItemId, ItemKind, MessageId, Pick, Scores, TokenCounter,
+    Catalog, ContextLimits, IncludeMode, ItemId, ItemKind, MessageId, Pick, PinReason, Scores,
+    TokenCounter,
 };
 use recto_search::{
-    GroupChoice, ItemGroup, SearchEntry, SearchMessage, SearchOptions, UseEvidence,
+    GroupChoice, ItemGroup, RankedGroups, SearchEntry, SearchMessage, SearchOptions, UseEvidence,
 };
 use recto_workspace::MemoryView;
 use serde_json::{Value, json};
 
 use crate::memories::{AgentMemories, ChosenMemories, MemoryCriteria};
-use crate::search::{
-    IsCandidate, RankedItems, RankingBasis, SearchPatience, Searcher, search_message,
-};
+use crate::search::{IsCandidate, RankingBasis, SearchPatience, Searcher, search_message};
 
 /// The query of a search, and which items may answer it.
 pub struct ItemSearch<'a> {
@@ -77,6 +77,11 @@ pub struct ItemSearchReport {
 }
 
 impl ItemSearchReport {
+    /// How the message was searched for, where not as it is, in words.
+    pub fn describe_query(&self) -> Option<&'static str> {
+        self.rows.iter().find_map(|row| row.pick.scores.describe_query())
+    }
+
     /// The report as data for programs.
     pub fn json(&self, query: &str) -> Value {
         json!({
@@ -112,14 +117,17 @@ pub async fn search_items_with(
     let memories = asked.remembered.view.memories.iter().map(SearchEntry::memory);
     let entries: Arc<[SearchEntry]> =
         SearchEntry::from_catalog(catalog).into_iter().chain(memories).collect();
-    let ranked = searcher.search(entries.clone(), asked.query, is_candidate, patience).await;
-    // A turn weighs those against each other that may come by themselves.
-    let may_come: HashSet<ItemId> = by_themselves(catalog).collect();
-    let is_candidate: IsCandidate = Arc::new(move |id| may_come.contains(id));
-    let of_turn = searcher.search(entries, asked.query, is_candidate, patience).await;
-    let message = search_message(asked.query, None);
+    // A turn weighs those against each other that may come by themselves, and looks for none
+    // where nothing is asked.
+    let asks = !words::is_courtesy(asked.query);
+    let may_come: HashSet<ItemId> = by_themselves(catalog).filter(|_| asks).collect();
+    let may_come: IsCandidate = Arc::new(move |id| may_come.contains(id));
+    let (sets, message) = (vec![is_candidate, may_come], search_message(asked.query, None));
+    let (rankings, how) = searcher.search_each(entries, &message, sets, usize::MAX, patience).await;
+    let mut rankings = rankings.into_iter();
+    let mut next_ranking = || rankings.next().unwrap_or_default();
+    let (ranked, of_turn) = (next_ranking(), next_ranking());
     let of_memories = asked.remembered.choose(&message, asked.uses, &options, patience).await;
-    let how = ranked.how.clone();
     let mut of_turn = in_a_turn(of_turn, asked.uses, &options);
     of_turn.extend(memories_in_a_turn(of_memories));
     let rows = rows(ranked, &of_turn, &options, catalog, asked);
@@ -152,10 +160,12 @@ impl ItemSearchRow {
         value
     }
 
-    /// Whether the item has anything in common with the query: a ranking has the others, too.
+    /// Whether the item has anything in common with the query: a ranking has the others, too, and
+    /// what stands on every page is taken for no query.
     pub fn has_any(&self) -> bool {
         let scores = &self.pick.scores;
-        self.is_taken || scores.cosine.is_some() || scores.lexical.is_some_and(|score| score > 0.0)
+        let is_brought = self.is_taken && !self.is_on_every_page;
+        is_brought || scores.cosine.is_some() || scores.lexical.is_some_and(|score| score > 0.0)
     }
 }
 
@@ -184,28 +194,31 @@ impl TurnFate {
     }
 }
 
-fn in_a_turn(ranked: RankedItems, uses: &UseEvidence, options: &SearchOptions) -> TurnFates {
+fn in_a_turn(ranked: RankedGroups, uses: &UseEvidence, options: &SearchOptions) -> TurnFates {
     let of_group = |(group, mut picks): (ItemGroup, Vec<Pick>)| {
         uses.raise(&mut picks);
         let GroupChoice { taken, left } = GroupChoice::among(picks, options.for_group(group));
         taken.into_iter().map(TurnFate::taken).chain(left.into_iter().map(TurnFate::left))
     };
-    ranked.groups.into_iter().flat_map(of_group).collect()
+    ranked.into_iter().flat_map(of_group).collect()
 }
 
-/// The same for memories, whose age counts: those that are recalled, and those that stand on the
-/// page whatever the message.
+/// The same for memories, whose age counts: those that are recalled, and those of the snapshot,
+/// most of which stands on the page whatever the message.
 fn memories_in_a_turn(chosen: ChosenMemories) -> TurnFates {
     let GroupChoice { taken, left } = chosen.choice;
-    let on_page = chosen.snapshot.entries.into_iter();
-    let on_page = on_page.map(|entry| (entry.item, TurnFate { scores: None, is_taken: true }));
+    let on_page = chosen.snapshot.entries.into_iter().map(|entry| {
+        // With another first message, a session begins without those that fit this one.
+        let scores = entry.scores.filter(|_| entry.why == PinReason::Fits);
+        (entry.item, TurnFate { scores, is_taken: true })
+    });
     let left = left.into_iter().map(TurnFate::left);
     left.chain(taken.into_iter().map(TurnFate::taken)).chain(on_page).collect()
 }
 
 /// The best of each group, the most probable first.
 fn rows(
-    ranked: RankedItems,
+    ranked: RankedGroups,
     in_a_turn: &TurnFates,
     options: &SearchOptions,
     catalog: &Catalog,
@@ -213,7 +226,7 @@ fn rows(
 ) -> Vec<ItemSearchRow> {
     let includes: HashMap<ItemId, IncludeMode> = catalog.items().collect();
     let mut rows = Vec::new();
-    for (group, picks) in ranked.groups {
+    for (group, picks) in ranked {
         let limit = asked.limit.unwrap_or(options.for_group(group).top_k);
         let is_wanted = |pick: &Pick| asked.kind.is_none_or(|kind| pick.item.kind == kind);
         rows.extend(picks.into_iter().filter(is_wanted).take(limit).map(|mut pick| {
@@ -234,4 +247,35 @@ fn rows(
 pub fn by_probability(a: &Pick, b: &Pick) -> Ordering {
     let probability = |pick: &Pick| pick.scores.probability.unwrap_or(0.0);
     probability(b).total_cmp(&probability(a))
+}
+
+#[cfg(test)]
+mod tests {
+    use recto_context::{ContentHash, Memory, MemoryPool, choose_snapshot};
+
+    use super::*;
+
+    #[test]
+    fn a_memory_that_is_chosen_for_the_message_is_not_on_every_page() {
+        let memories: Vec<Memory> =
+            (0..30).map(|n| Memory::new("MEMORY.md", format!("Fact {n}."), None)).collect();
+        let scores = Scores { probability: Some(0.9), ..Scores::default() };
+        let fitting = [Pick { item: memories[20].id(), scores, best_chunk: None }];
+        let pool = MemoryPool {
+            memories: &memories,
+            fingerprint: ContentHash::of_bytes(b""),
+            ranked: &fitting,
+            recalled: &fitting,
+            history_from: MessageId::default(),
+        };
+        let counter = TokenCounter::estimated();
+        let snapshot = choose_snapshot(None, &pool, &ContextLimits::default(), &counter);
+        let (choice, alike) = (GroupChoice::default(), Vec::new());
+        let fates =
+            memories_in_a_turn(ChosenMemories { snapshot, choice, alike, best: 0.9, how: None });
+        let scores = |memory: &Memory| fates.get(&memory.id()).map(|fate| fate.scores);
+        assert_eq!(scores(&memories[20]), Some(Some(fitting[0].scores)));
+        assert_eq!(scores(&memories[0]), Some(None), "one of the newest");
+        assert_eq!(scores(&memories[29]), None);
+    }
 }

@@ -115,8 +115,9 @@ pub use items::{
 };
 pub use listed_items::{ListedItem, list_items, tool_text};
 pub use memories::{
-    AgentMemories, ChosenMemories, KnownMessages, MemoryCriteria, MemoryEdit, RecallOutcome,
-    RecallQuery, RecalledContent, Recollection, RememberError, memory_tools, runnable_tools,
+    AgentMemories, ChosenMemories, KnownMessages, MemoryCriteria, MemoryEdit, MemoryRanking,
+    RecallOutcome, RecallQuery, RecalledContent, Recollection, RememberError, asks_for_memories,
+    memory_tools, runnable_tools,
 };
 pub use notice::{DroppedFact, NoticeFacts, TurnNotice};
 pub use open_turns::{
@@ -139,11 +140,11 @@ pub use rights::{Right, is_allowed, may_reach};
 pub use schedules::{
     DeliveryTarget, PlanError, RequestedRun, RunView, SCHEDULE_TOOL, ScheduleDraft, ScheduleHealth,
     SchedulePlan, ScheduleRequest, ScheduleSettings, ScheduleView, StandingReport, change_standing,
-    put_out, schedule_tool,
+    is_typed_in, put_out, schedule_tool,
 };
 pub use search::{
-    EmbeddingProgress, IsCandidate, LazyEncoder, RankedGroups, RankedItems, RankingBasis,
-    SearchParts, SearchPatience, Searcher, WordsOnlyReason, search_message,
+    EmbeddingProgress, IsCandidate, LazyEncoder, RankedItems, RankingBasis, SearchParts,
+    SearchPatience, Searcher, WordsOnlyReason, search_message,
 };
 pub use selection::{ItemQuery, SearchOutcome, SearchSetting};
 pub use session_files::{delete_session_files, path_without_topic};

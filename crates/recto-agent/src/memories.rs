@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{Timestamp, Zoned};
 use parking_lot::Mutex;
 use recto_context::mode::words;
 use recto_context::{
@@ -29,9 +29,11 @@ use recto_search::{
     SearchOptions, SearchQuery, UseEvidence, best_probability,
 };
 use recto_store::Store;
-use recto_workspace::{MemoryFiles, MemoryView};
+use recto_workspace::{Horizon, MemoryFiles, MemoryView};
 
-use crate::search::{IndexContent, IsCandidate, RankingBasis, SearchPatience, Searcher, is_dense};
+use crate::search::{
+    IndexContent, IsCandidate, RankingBasis, SearchPatience, SearchScope, Searcher, is_dense,
+};
 use past_messages::PastMessages;
 
 pub use keeping::MemoryEdit;
@@ -95,11 +97,37 @@ pub struct MemoryCriteria<'a> {
 
 /// Memories in their order for a message.
 #[derive(Debug, Default)]
-pub(crate) struct MemoryRanking {
+pub struct MemoryRanking {
     /// The memories that fit, the best first.
-    pub(crate) best: Vec<Pick>,
+    pub best: Vec<Pick>,
     /// Those that say what a better one says.
-    pub(crate) duplicates: Vec<DuplicatePick>,
+    pub duplicates: Vec<DuplicatePick>,
+}
+
+impl MemoryRanking {
+    /// The entries of an index for a message, best first by what search says of each times what
+    /// its age leaves of that; of those that say the same, the best one. `known_since` has those
+    /// that are candidates.
+    pub fn of_entries(
+        index: &SearchIndex,
+        query: &SearchQuery<'_>,
+        known_since: &HashMap<ItemId, Option<i64>>,
+        now: Timestamp,
+    ) -> MemoryRanking {
+        let ranked = index.rank_best(query, |id| known_since.contains_key(id), RANKED);
+        let since = |pick: &Pick| known_since.get(&pick.item).copied().flatten();
+        let dated = |pick: Pick| DatedPick { since: since(&pick), pick, what: () };
+        let mut ranked: Vec<DatedPick<()>> = ranked.into_iter().map(dated).collect();
+        sort_by_age(&mut ranked, now);
+        let ranked = ranked.into_iter().map(|dated| dated.pick).collect();
+        let (best, duplicates) = drop_duplicates(index, ranked);
+        MemoryRanking { best, duplicates }
+    }
+
+    /// How many of them a turn takes. However close: what is remembered comes in small numbers.
+    pub fn options(options: &SearchOptions) -> ChoiceOptions {
+        ChoiceOptions { include_score: f32::INFINITY, ..options.memories }
+    }
 }
 
 /// Memories that were chosen.
@@ -152,6 +180,12 @@ impl AgentMemories {
         Audience::owner(self.0.agent.clone())
     }
 
+    /// Reads the memories that may stand on a page by themselves: all entries but those of daily
+    /// notes that are too old.
+    pub async fn read_for_page(&self, audience: &Audience) -> Arc<MemoryView> {
+        self.files().read(audience, Horizon::Recent(Zoned::now().date())).await
+    }
+
     /// Chooses memories for a message among those that may be seen: what stands on the page, and what is
     /// recalled beside it. Where everything fits on the page, nothing is searched.
     pub async fn choose(
@@ -162,11 +196,11 @@ impl AgentMemories {
         criteria: &MemoryCriteria<'_>,
     ) -> ChosenMemories {
         let MemoryCriteria { limits, options, counter, history_from, uses, patience } = *criteria;
-        // However close: what is remembered comes in small numbers.
-        let few = ChoiceOptions { include_score: f32::INFINITY, ..options.memories };
+        let few = MemoryRanking::options(options);
         let all_fit = memories_fit(&view.memories, limits, counter);
         let nothing = !options.enabled || limits.memory_entries == 0;
-        let (ranking, how) = if nothing || all_fit || !is_worth_a_search(message.whole(), view) {
+        let texts = view.memories.iter().map(|memory| &*memory.text);
+        let (ranking, how) = if nothing || all_fit || !asks_for_memories(message.whole(), texts) {
             (MemoryRanking::default(), None)
         } else {
             let now = Timestamp::now();
@@ -198,8 +232,7 @@ impl AgentMemories {
         ChosenMemories { snapshot, choice, alike, best, how }
     }
 
-    /// The entries of a view for a message, best first by what search says of each times what
-    /// its age leaves of that; of those that say the same, the best one.
+    /// The entries of a view for a message, in the order of [`MemoryRanking::of_entries`].
     pub(crate) async fn rank(
         &self,
         view: &Arc<MemoryView>,
@@ -211,18 +244,13 @@ impl AgentMemories {
         let known = digest.clone();
         let is_candidate: IsCandidate = Arc::new(move |id| known.since.contains_key(id));
         let judge = move |index: &SearchIndex, query: &SearchQuery<'_>| {
-            let ranked = index.rank_best(query, |id| digest.since.contains_key(id), RANKED);
-            let dense = ranked.first().is_none_or(is_dense);
-            let since = |pick: &Pick| digest.since.get(&pick.item).copied().flatten();
-            let dated = |pick: Pick| DatedPick { since: since(&pick), pick, what: () };
-            let mut ranked: Vec<DatedPick<()>> = ranked.into_iter().map(dated).collect();
-            sort_by_age(&mut ranked, now);
-            let ranked = ranked.into_iter().map(|dated| dated.pick).collect();
-            let (best, duplicates) = drop_duplicates(index, ranked);
-            (MemoryRanking { best, duplicates }, dense)
+            let ranking = MemoryRanking::of_entries(index, query, &digest.since, now);
+            let dense = ranking.best.first().is_none_or(is_dense);
+            (ranking, dense)
         };
         let content = IndexContent::Exactly(self.entries(&view.everything));
-        self.0.searcher.query_index(content, query, is_candidate, patience, judge).await
+        let scope = SearchScope::candidates(is_candidate);
+        self.0.searcher.query_index(content, query, scope, patience, judge).await
     }
 
     /// What is known of a view; the same as before while nothing changed.
@@ -257,14 +285,14 @@ fn get_or_make<K: ?Sized, T: Clone>(
     }
 }
 
-/// Whether a message can find anything. Greetings and thanks ask for nothing. "Send it" finds
-/// what speaks of sending; mostly nothing does, and then nobody waits until all memories are
-/// indexed. Words of two letters are in everything.
-fn is_worth_a_search(message: &str, view: &MemoryView) -> bool {
+/// Whether a message can find anything among memories with these texts. Greetings and thanks ask
+/// for nothing. "Send it" finds what speaks of sending; mostly nothing does, and then nobody waits
+/// until all memories are indexed. Words of two letters are in everything.
+pub fn asks_for_memories<'a>(message: &str, texts: impl IntoIterator<Item = &'a str>) -> bool {
     let each_word = |text| str::split(text, |c: char| !c.is_alphanumeric());
     let typed: Vec<&str> = each_word(message).filter(|word| word.len() > 2).collect();
     let is_typed = |word: &str| typed.iter().any(|other| other.eq_ignore_ascii_case(word));
-    let speaks = || view.memories.iter().any(|memory| each_word(&memory.text).any(is_typed));
+    let speaks = || texts.into_iter().any(|text| each_word(text).any(is_typed));
     !words::names_nothing(message) || (!words::is_courtesy(message) && speaks())
 }
 

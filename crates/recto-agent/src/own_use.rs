@@ -28,7 +28,7 @@ use tokio::time::timeout;
 
 use crate::actor::{Actor, ActorRole};
 use crate::items::without_mentions;
-use crate::search::{IndexContent, IsCandidate, SearchPatience, Searcher, search_message};
+use crate::search::{IndexContent, SearchPatience, SearchScope, Searcher, search_message};
 
 /// How many of the last uses count: what is further back is a habit no more, or one that shows
 /// among these, too.
@@ -121,10 +121,11 @@ impl UseRecord {
         patience: SearchPatience,
     ) -> Option<HashMap<ItemId, f32>> {
         let content = IndexContent::Exactly(known.entries.clone());
-        let all: IsCandidate = Arc::new(|_| true);
+        // Messages are compared as they were typed, whatever words others have used.
+        let scope = SearchScope { embedded: Arc::new(|_| true), read_by: None };
         let judge =
             |index: &SearchIndex, query: &SearchQuery<'_>| (index.message_cosines(query), true);
-        let compared = self.searcher.query_index(content, message, all, patience, judge);
+        let compared = self.searcher.query_index(content, message, scope, patience, judge);
         let (cosines, _) = match patience {
             SearchPatience::UntilDone => compared.await,
             // What is not ready goes on, and the next message finds it done.

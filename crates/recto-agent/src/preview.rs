@@ -85,7 +85,8 @@ async fn preview_in(
         None => session.messages.iter().chain(&brought).cloned().collect(),
     };
     inputs.adapt_to_images(&history).await;
-    let before = said_before(&history);
+    let said = history.iter().map(|message| &**message);
+    let before = said_before(said, inputs.speaker.as_ref());
     let found = inputs.search(shared, session, &text, before.as_deref()).await;
     let mode = inputs.decide_mode(session, &found, &text);
     let draft = RequestDraft {

@@ -83,7 +83,8 @@ pub(crate) async fn close_unbegun(
     let closing = TurnClosing { outcome: reason, unanswered };
     write_closing(store, turn, &closing).await?;
     let (message, remedy) = (notice(turn, reason), reason.remedy());
-    let error = TurnError { code: Cow::Borrowed(reason.into()), message, hint: None, remedy };
+    let code = Cow::Borrowed(reason.into());
+    let error = TurnError { code, message, hint: None, remedy, retry_after: None };
     Ok((reason.status(), error))
 }
 

@@ -15,7 +15,7 @@ use jiff::tz::TimeZone;
 use recto_context::ContextMode;
 use recto_store::{
     AnswerDelivery, Moment, NewSchedule, PostState, StoreError, StoredRun, StoredSchedule,
-    TurnStatus,
+    StoredSession, TurnStatus,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -31,8 +31,14 @@ pub use tool::{SCHEDULE_TOOL, schedule_tool};
 
 use crate::actor::Actor;
 use crate::agent::Agent;
+use crate::delegation::TASK_SURFACE;
 use crate::error::{AgentError, AgentResult};
 use crate::rights::Right;
+
+/// Whether people type what is said in a session: in those of schedules and sub-agents they don't.
+pub fn is_typed_in(session: &StoredSession) -> bool {
+    ![run::SURFACE, TASK_SURFACE].contains(&&*session.surface)
+}
 
 /// The longest name of a schedule, in characters.
 const LONGEST_NAME: usize = 64;

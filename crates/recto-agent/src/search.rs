@@ -18,8 +18,8 @@ use parking_lot::{RwLock, RwLockReadGuard};
 use recto_context::mode::words;
 use recto_context::{ItemId, Pick, Remedy};
 use recto_search::{
-    Embedding, Encoder, EncoderSource, ItemGroup, SearchEntry, SearchIndex, SearchMessage,
-    SearchOptions, SearchQuery,
+    Embedding, Encoder, EncoderSource, ItemGroup, RankedGroups, SearchEntry, SearchIndex,
+    SearchMessage, SearchOptions, SearchQuery,
 };
 use recto_store::Store;
 use serde::{Deserialize, Serialize};
@@ -81,9 +81,6 @@ pub struct RankedItems {
     /// What the order rests on.
     pub how: RankingBasis,
 }
-
-/// The candidates of each group, best first.
-pub type RankedGroups = Vec<(ItemGroup, Vec<Pick>)>;
 
 /// The basis of a ranking: meaning and words, or words alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -194,6 +191,23 @@ pub fn search_message(message: &str, before: Option<&str>) -> SearchMessage {
 
 /// Whether an item is to be ranked.
 pub type IsCandidate = Arc<dyn Fn(&ItemId) -> bool + Send + Sync>;
+
+/// What of an index a search has to do with.
+#[derive(Clone)]
+pub(crate) struct SearchScope {
+    /// What gets its vectors before anything is ranked.
+    pub(crate) embedded: IsCandidate,
+    /// By the words of which items misspelt ones of the message are read: of those that may be
+    /// found. By none, where the message is searched for as it was typed.
+    pub(crate) read_by: Option<IsCandidate>,
+}
+
+impl SearchScope {
+    /// A search that ranks these, and knows of no others.
+    pub(crate) fn candidates(is_candidate: IsCandidate) -> Self {
+        SearchScope { embedded: is_candidate.clone(), read_by: Some(is_candidate) }
+    }
+}
 
 /// The entries that an index is to hold.
 pub(crate) enum IndexContent {
@@ -316,53 +330,56 @@ impl Searcher {
         is_candidate: IsCandidate,
         patience: SearchPatience,
     ) -> RankedItems {
-        let (mut rankings, how) = self
-            .search_each(entries, &search_message(query, None), vec![is_candidate], patience)
-            .await;
+        let message = search_message(query, None);
+        let sets = vec![is_candidate];
+        let (mut rankings, how) =
+            self.search_each(entries, &message, sets, usize::MAX, patience).await;
         RankedItems { groups: rankings.pop().unwrap_or_default(), how }
     }
 
-    /// Ranks the entries of each set of candidates by themselves. `entries` is all
-    /// that the agent has; what is new in it is taken in first. When time is up,
-    /// what is not ready goes on in the background, and words decide, or nothing is
+    /// Ranks the entries of each set of candidates by themselves, and gives the first `count` of
+    /// each group. `entries` is all that the agent has; what is new in it is taken in first. When
+    /// time is up, what is not ready goes on in the background, and words decide, or nothing is
     /// found.
     pub(crate) async fn search_each(
         &self,
         entries: Arc<[SearchEntry]>,
         query: &SearchMessage,
         sets: Vec<IsCandidate>,
+        count: usize,
         patience: SearchPatience,
     ) -> (Vec<RankedGroups>, RankingBasis) {
         let all_sets = sets.clone();
         let is_candidate: IsCandidate = Arc::new(move |id| all_sets.iter().any(|set| set(id)));
         let rank = move |index: &SearchIndex, query: &SearchQuery<'_>| {
-            let rankings: Vec<RankedGroups> =
-                sets.iter().map(|set| index.rank_groups(query, |id| set(id), usize::MAX)).collect();
+            let sets: Vec<_> = sets.iter().map(|set| move |id: &ItemId| set(id)).collect();
+            let rankings = index.rank_sets(query, &sets, count);
             // An item may have changed since its vectors were there.
             let is_first_dense =
                 |(_, picks): &(ItemGroup, Vec<Pick>)| picks.first().is_none_or(is_dense);
             let dense = rankings.iter().flatten().all(is_first_dense);
             (rankings, dense)
         };
-        self.query_index(IndexContent::Exactly(entries), query, is_candidate, patience, rank).await
+        let scope = SearchScope::candidates(is_candidate);
+        self.query_index(IndexContent::Exactly(entries), query, scope, patience, rank).await
     }
 
-    /// Makes the index hold something, gives the candidates their vectors, and has
+    /// Makes the index hold something, gives what is in scope its vectors, and has
     /// `judge` look into it, which also says whether vectors decided. When time is up,
     /// what is not ready goes on in the background.
     pub(crate) async fn query_index<T: Default + Send + 'static>(
         &self,
         content: IndexContent,
         query: &SearchMessage,
-        is_candidate: IsCandidate,
+        SearchScope { embedded, read_by }: SearchScope,
         patience: SearchPatience,
         judge: impl FnOnce(&SearchIndex, &SearchQuery<'_>) -> (T, bool) + Send + 'static,
     ) -> (T, RankingBasis) {
         let encoder = match self.ready_encoder(&content, is_worth_it(query, patience)) {
             Some(encoder) => encoder,
-            None => self.prepare_in_time(content, query, is_candidate, patience).await,
+            None => self.prepare_in_time(content, query, embedded, patience).await,
         };
-        let ranking = self.clone().rank(query.clone(), encoder, judge);
+        let ranking = self.clone().rank(query.clone(), read_by, encoder, judge);
         let ranked = match patience {
             SearchPatience::UntilDone => Ok(ranking.await),
             SearchPatience::OneSecond => timeout(RANK_WAIT, ranking).await,
@@ -491,6 +508,7 @@ impl Searcher {
     async fn rank<T: Send + 'static>(
         self,
         query: SearchMessage,
+        read_by: Option<IsCandidate>,
         encoder: Result<Encoder, WordsOnlyReason>,
         judge: impl FnOnce(&SearchIndex, &SearchQuery<'_>) -> (T, bool) + Send + 'static,
     ) -> Option<(T, RankingBasis)> {
@@ -498,21 +516,24 @@ impl Searcher {
             && let Some(index) = self.0.index.try_read()
             && index.len() <= FEW_ENTRIES
         {
-            let look = || self.rank_now(&index, &query, encoder, judge);
+            let look = || self.rank_now(&index, &query, read_by, encoder, judge);
             return catch_unwind(AssertUnwindSafe(look)).ok();
         }
-        run_blocking(move || self.rank_now(&self.index(), &query, encoder, judge)).await
+        run_blocking(move || self.rank_now(&self.index(), &query, read_by, encoder, judge)).await
     }
 
     fn rank_now<T>(
         &self,
         index: &SearchIndex,
         query: &SearchMessage,
+        read_by: Option<IsCandidate>,
         encoder: Result<Encoder, WordsOnlyReason>,
         judge: impl FnOnce(&SearchIndex, &SearchQuery<'_>) -> (T, bool),
     ) -> (T, RankingBasis) {
         let lazy = self.0.encoder.as_ref().zip(encoder.as_ref().ok());
-        let respelled = lazy.and_then(|(_, encoder)| index.respell(query, encoder));
+        let respelled = lazy.zip(read_by).and_then(|((_, encoder), is_candidate)| {
+            index.respell(query, encoder, |id| is_candidate(id))
+        });
         let query = respelled.as_ref().unwrap_or(query);
         let embeddings = lazy.map(|(lazy, encoder)| lazy.embed_message(encoder, query));
         let embeddings: Vec<Embedding> = embeddings.unwrap_or_default();

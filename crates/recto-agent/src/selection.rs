@@ -8,8 +8,8 @@ use recto_context::{
     AlikeItem, Catalog, IncludeMode, ItemId, ItemKind, MemorySnapshot, Pick, SessionItem,
 };
 use recto_search::{
-    GroupChoice, ListOptions, SearchEntry, SearchMessage, SearchOptions, SearchPreset, UseEvidence,
-    best_probability, choose_listed,
+    GroupChoice, ItemGroup, ListOptions, SearchEntry, SearchMessage, SearchOptions, SearchPreset,
+    UseEvidence, best_probability, choose_listed,
 };
 use serde::{Deserialize, Serialize};
 
@@ -119,10 +119,19 @@ impl ItemQuery<'_> {
         tool.kind == ItemKind::Tool && self.removed.iter().any(is_its_skill)
     }
 
-    /// Tools and skills that can speak for tools: those that are here, or may come.
-    fn mode_candidates(&self, candidates: &HashSet<ItemId>) -> HashSet<ItemId> {
-        let here = self.session.iter().map(|item| &item.item).filter(|_| self.decides_mode);
-        here.chain(candidates).filter(|id| speaks_for_tools(id)).cloned().collect()
+    /// Tools and skills that can speak for tools, where the message decides the mode: those that
+    /// are here, or may come.
+    fn mode_candidates(&self, candidates: &HashSet<ItemId>) -> Option<HashSet<ItemId>> {
+        let here = self.session.iter().map(|item| &item.item);
+        let for_mode = || here.chain(candidates).filter(|id| speaks_for_tools(id));
+        self.decides_mode.then(|| for_mode().cloned().collect())
+    }
+
+    /// How many of each group are ranked. What was used before comes from any place.
+    fn ranked_count(&self) -> usize {
+        let counts = ItemGroup::ALL.map(|group| self.options.for_group(group).top_k);
+        let most = counts.into_iter().max().unwrap_or_default();
+        if self.uses.is_empty() { most } else { usize::MAX }
     }
 }
 
@@ -132,7 +141,8 @@ impl Searcher {
         let candidates = query.candidates();
         let for_mode = query.mode_candidates(&candidates);
         let options = &query.options;
-        let nothing_to_find = candidates.is_empty() && (for_mode.is_empty() || !query.decides_mode);
+        let nothing_to_find =
+            candidates.is_empty() && for_mode.as_ref().is_none_or(HashSet::is_empty);
         if !options.enabled || nothing_to_find || query.message.whole().trim().is_empty() {
             return SearchOutcome::default();
         }
@@ -140,17 +150,16 @@ impl Searcher {
             let how = Some(RankingBasis::Words(WordsOnlyReason::NothingNamed));
             return SearchOutcome { how, ..SearchOutcome::default() };
         }
-        let sets: Vec<IsCandidate> = [candidates, for_mode]
+        let sets = [candidates].into_iter().chain(for_mode);
+        let sets: Vec<IsCandidate> = sets
             .map(|set| -> IsCandidate { Arc::new(move |id: &ItemId| set.contains(id)) })
-            .into();
-        let entries = query.entries.clone();
-        let (rankings, how) =
-            self.search_each(entries, query.message, sets, SearchPatience::OneSecond).await;
+            .collect();
+        let (entries, count) = (query.entries.clone(), query.ranked_count());
+        let patience = SearchPatience::OneSecond;
+        let (rankings, how) = self.search_each(entries, query.message, sets, count, patience).await;
         let mut rankings = rankings.into_iter();
-        let with_before = query.message.leans_on_before();
         let mut found = SearchOutcome { how: Some(how), ..SearchOutcome::default() };
         for (group, mut picks) in rankings.next().unwrap_or_default() {
-            picks.iter_mut().for_each(|pick| pick.scores.with_before = with_before);
             query.uses.raise(&mut picks);
             let GroupChoice { taken, left } = GroupChoice::among(picks, options.for_group(group));
             found.picks.extend(taken);

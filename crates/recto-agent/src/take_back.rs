@@ -80,6 +80,19 @@ pub struct TakenBackEvent {
     pub by: Actor,
 }
 
+impl TakenBackEvent {
+    /// The news as the store has it, for those to whom this process has not told it.
+    pub(crate) fn from_stored(stored: &StoredRetraction) -> Self {
+        TakenBackEvent {
+            taken_back: stored.turn,
+            first: stored.first,
+            last: stored.last,
+            reason: stored.reason,
+            by: Actor::from_store(&stored.actor),
+        }
+    }
+}
+
 impl ReplacedExchange {
     /// Refuses where the exchange is another one than that which begins with this message: what was
     /// written for one must not take the place of another.

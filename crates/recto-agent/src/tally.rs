@@ -17,8 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use recto_context::{
     CallId, ContentSource, IncludeMode, ItemForm, ItemId, ItemKind, Layer, MessageBody,
-    OfferedTool, PartReason, Pick, RequestContext, Tokens, ToolCall, bare_skill_name, loaded_item,
-    visible_text,
+    OfferedTool, PartReason, Pick, RequestContext, Tokens, ToolCall, loaded_item, visible_text,
 };
 use recto_store::{
     ApprovalAnswer, ApprovalId, ItemPlace, RequestRecord, RequestUsage, SearchVerdict, Store,
@@ -132,8 +131,7 @@ impl TallyBuilder {
             if is_built_in(tool, "recall") {
                 self.recalls.insert(call.id.clone());
             }
-            let skill = skill_of(tool).or_else(|| skill_read(tool, call));
-            let skill = skill.filter(|skill| has_skill(request, skill));
+            let skill = skill_of(tool);
             let known = self.calls.entry(tool.item.id.clone()).or_default();
             known.count += 1;
             known.skills.extend(skill.clone());
@@ -245,16 +243,6 @@ fn skill_of(tool: &OfferedTool) -> Option<ItemId> {
     }
 }
 
-/// The skill that a call reads.
-fn skill_read(tool: &OfferedTool, call: &ToolCall) -> Option<ItemId> {
-    if !is_built_in(tool, "read_skill") {
-        return None;
-    }
-    let arguments: serde_json::Value = serde_json::from_str(&call.arguments).ok()?;
-    let name = bare_skill_name(arguments["skill_name"].as_str()?);
-    Some(ItemId::new(ItemKind::Skill, name))
-}
-
 /// Whether a tool reads skills by their names.
 fn is_skill_reader(tool: &OfferedTool) -> bool {
     is_built_in(tool, "read_skill") || is_built_in(tool, "read_item")
@@ -263,15 +251,6 @@ fn is_skill_reader(tool: &OfferedTool) -> bool {
 fn is_built_in(tool: &OfferedTool, name: &str) -> bool {
     let ItemId { server, name: own, .. } = &tool.item.id;
     tool.spec.source == ContentSource::BuiltIn && server.is_none() && **own == *name
-}
-
-/// Whether there is such a skill: a model may make one up.
-fn has_skill(request: &RequestContext, skill: &ItemId) -> bool {
-    let on_page = request.parts.iter().filter_map(|part| Some(&part.item.as_ref()?.id));
-    let elsewhere = request.available.iter().map(|(item, _)| item);
-    let skills_of_tools = request.tools.iter().filter_map(skill_of);
-    on_page.chain(elsewhere).any(|item| item == skill)
-        || skills_of_tools.into_iter().any(|item| item == *skill)
 }
 
 /// The tally of a turn as far as its records go. What can't be read any more is left

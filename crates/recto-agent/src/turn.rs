@@ -55,7 +55,7 @@ pub use client::HandedResult;
 pub(crate) use client::{BroughtMessages, TurnClient, reconcile_client};
 pub(crate) use compact::CompactedRequest;
 pub use inputs::said_before;
-pub(crate) use inputs::{MessageOrigin, PendingNotices, TurnInputs, TurnModel, today};
+pub(crate) use inputs::{MessageOrigin, PendingNotices, TurnInputs, TurnModel};
 use model_call::{CallOutcome, ReplyStamps, StreamedReply};
 use notices::PromptCut;
 pub(crate) use start::{TurnRunner, open_calls, resolve_window};
@@ -292,6 +292,7 @@ impl TurnRun<'_> {
                 message,
                 hint: closing.outcome.hint().map(str::to_owned),
                 remedy: None,
+                retry_after: None,
             });
         }
         if let Some(error) = &self.error {

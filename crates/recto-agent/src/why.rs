@@ -243,23 +243,34 @@ impl ItemExplanation {
             ItemReason::Recorded(ItemStatus::Listed { place, body }) => {
                 self.fmt_place(f, "was listed by name", place)?;
                 let Some(body) = body else { return Ok(()) };
-                write!(f, "; the rest of it was not on the page: {}", StatusText(body))
+                write!(f, "; more than that was not brought: {}", self.status_text(body))
             }
             ItemReason::Recorded(ItemStatus::LeftOut { layer, reason }) => {
                 write!(f, "{item} was left out ({layer}, {tokens} tokens): {}", reason.describe())
             }
-            absent => write!(f, "{item} was not on the page: {}", AbsenceText(absent)),
+            absent => {
+                // What the model read by its name is there, in the result of its call.
+                let what = if self.read.is_some() { "not brought" } else { "not on the page" };
+                write!(f, "{item} was {what}: {}", AbsenceText { kind: item.kind, reason: absent })
+            }
         }
+    }
+
+    fn status_text<'a>(&self, status: &'a ItemStatus) -> StatusText<'a> {
+        StatusText { kind: self.item.kind, status }
     }
 }
 
 /// Why an item was not on the page, in words.
-struct AbsenceText<'a>(&'a ItemReason);
+struct AbsenceText<'a> {
+    kind: ItemKind,
+    reason: &'a ItemReason,
+}
 
 impl fmt::Display for AbsenceText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            ItemReason::Recorded(status) => StatusText(status).fmt(f),
+        match self.reason {
+            ItemReason::Recorded(status) => StatusText { kind: self.kind, status }.fmt(f),
             ItemReason::NotYet { added } => {
                 let added = added.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S");
                 write!(f, "it was remembered later, at {added}")
@@ -302,11 +313,14 @@ impl fmt::Display for AbsenceText<'_> {
 }
 
 /// Why an item, or the rest of it, was not on the page by the record, in words.
-struct StatusText<'a>(&'a ItemStatus);
+struct StatusText<'a> {
+    kind: ItemKind,
+    status: &'a ItemStatus,
+}
 
 impl fmt::Display for StatusText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words = match self.0 {
+        let words = match self.status {
             // These are told with their places.
             ItemStatus::InFull(_) | ItemStatus::Offered(_) | ItemStatus::Listed { .. } => "",
             ItemStatus::LeftOut { reason, .. } => return f.write_str(&reason.describe()),
@@ -330,19 +344,30 @@ impl fmt::Display for StatusText<'_> {
                 return write!(f, "it comes with {skill}, which a person removed from the session");
             }
             ItemStatus::NotAdded => "its include mode is manual, and nobody added it (/add does)",
-            ItemStatus::NotRanked { looked_at: 0 } => {
-                "its include mode is agent, and search looked at nothing for this message"
-            }
             ItemStatus::NotRanked { looked_at } => {
-                return write!(
-                    f,
-                    "its include mode is agent, and it was not among the {looked_at} items that \
-                     search found to be nearest to the message"
-                );
+                f.write_str("its include mode is agent, and ")?;
+                let kinds = ranked_together(self.kind);
+                return match looked_at {
+                    0 => write!(f, "search looked at no {kinds} for this message"),
+                    count => write!(
+                        f,
+                        "of the {kinds} it was not among the first {count}, at which search looked"
+                    ),
+                };
             }
             ItemStatus::NotJoined => "it had not joined the session",
         };
         f.write_str(words)
+    }
+}
+
+/// The kinds that search ranks together, in words.
+fn ranked_together(kind: ItemKind) -> &'static str {
+    match kind {
+        ItemKind::Rule | ItemKind::Reference => "rules and references",
+        ItemKind::Skill => "skills",
+        ItemKind::Tool => "tools",
+        ItemKind::Memory => "memories",
     }
 }
 
@@ -385,4 +410,40 @@ fn quote(text: &str) -> String {
     let short: String = line.chars().take(QUOTED).collect();
     let more = if short.len() < line.len() { "…" } else { "" };
     format!("{short}{more}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(kind: ItemKind, status: ItemStatus, read: Option<ItemReading>) -> String {
+        let item = ItemId::new(kind, "refund");
+        let standing = ItemStanding { item, tokens: Tokens::ZERO, status, also: Vec::new(), read };
+        ItemExplanation::from(standing).to_string()
+    }
+
+    #[test]
+    fn what_the_model_read_is_not_said_to_be_off_the_page() {
+        assert_eq!(
+            words(ItemKind::Rule, ItemStatus::Removed, Some(ItemReading::EarlierTurn)),
+            "rule refund was not brought: a person removed it from the session (/add brings it \
+             back); read by the model in an earlier turn, and what it read stands in the history"
+        );
+        assert_eq!(
+            words(ItemKind::Rule, ItemStatus::Removed, None),
+            "rule refund was not on the page: a person removed it from the session (/add brings \
+             it back)"
+        );
+    }
+
+    #[test]
+    fn what_search_did_not_get_to_is_counted_among_its_like() {
+        let told = |kind, looked_at| words(kind, ItemStatus::NotRanked { looked_at }, None);
+        assert_eq!(
+            told(ItemKind::Reference, 20),
+            "reference refund was not on the page: its include mode is agent, and of the rules \
+             and references it was not among the first 20, at which search looked"
+        );
+        assert!(told(ItemKind::Tool, 0).ends_with("search looked at no tools for this message"));
+    }
 }

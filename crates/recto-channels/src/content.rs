@@ -29,8 +29,41 @@ pub(crate) struct AnswerButton {
     pub(crate) trusts_skill: bool,
 }
 
-/// The most characters of what a question shows.
-const MOST_DETAIL: usize = 2_000;
+/// The most characters of a question's title and detail together that are asked about in a chat:
+/// some messages that a person reads to their end.
+const MOST_ASKED: usize = 8_000;
+
+/// What stands below a question that is too long for a chat.
+const TOO_LONG_TO_ALLOW: &str = "\n\nThis is only its beginning: the whole is too long for a chat. \
+     The agent's owner can allow it where all of it can be read: on the web page or at the terminal.";
+
+/// Whether a question shows all that its answer allows. What is out of sight can be the very thing
+/// that nobody would allow, and a model can put it there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum QuestionExtent {
+    Whole,
+    Cut,
+}
+
+impl QuestionExtent {
+    /// What is shown of what a question is about, and whether that is all.
+    fn cut(question: &ApprovalQuestion) -> (String, Self) {
+        let ApprovalQuestion { title, detail, .. } = question;
+        let title_length = title.chars().count();
+        let shown_title: String = title.chars().take(MOST_ASKED).collect();
+        let left = MOST_ASKED.saturating_sub(title_length);
+        let shown_detail: String = detail.chars().take(left).collect();
+        let mut shown = String::new();
+        if !shown_title.trim().is_empty() {
+            shown.push_str(&format!("\n{}", plain(&shown_title)));
+        }
+        if !shown_detail.trim().is_empty() {
+            shown.push_str(&format!("\n\n{}", fenced(&shown_detail)));
+        }
+        let is_whole = shown_title.len() == title.len() && shown_detail.len() == detail.len();
+        (shown, if is_whole { QuestionExtent::Whole } else { QuestionExtent::Cut })
+    }
+}
 
 impl DeliveryContent {
     pub(crate) fn text(markdown: impl Into<String>) -> Self {
@@ -48,30 +81,23 @@ impl DeliveryContent {
         turn: TurnId,
         may_answer: impl Fn(ApprovalAnswer) -> bool,
     ) -> Self {
-        let ApprovalQuestion { approval, tool, title, detail, only_once, .. } = question;
-        let mut markdown = format!("**May {} run?** (question {approval})", plain(tool));
-        if !title.trim().is_empty() {
-            markdown.push_str(&format!("\n{}", plain(title)));
-        }
-        let short: String = detail.chars().take(MOST_DETAIL).collect();
-        if !short.trim().is_empty() {
-            markdown.push_str(&format!("\n\n{}", fenced(&short)));
-        }
-        if short.len() < detail.len() {
-            markdown.push_str("\n\n(shortened; the terminal and the web page show all of it)");
-        }
+        let ApprovalQuestion { approval, tool, only_once, .. } = question;
+        let (shown, extent) = QuestionExtent::cut(question);
+        let markdown = format!("**May {} run?** (question {approval}){shown}", plain(tool));
         let answers = [ApprovalAnswer::Once, ApprovalAnswer::Session, ApprovalAnswer::Denied];
         let is_offered = |answer: &ApprovalAnswer| {
-            may_answer(*answer) && !(*only_once && *answer == ApprovalAnswer::Session)
+            let is_seen = extent == QuestionExtent::Whole || *answer == ApprovalAnswer::Denied;
+            is_seen && may_answer(*answer) && !(*only_once && *answer == ApprovalAnswer::Session)
         };
         let trusts_skill = question.unseen_skill().is_some();
         let button = |answer| AnswerButton { approval: *approval, turn, answer, trusts_skill };
-        let buttons: Vec<AnswerButton> =
-            answers.into_iter().filter(is_offered).map(button).collect();
-        if !buttons.iter().any(|button| button.answer == ApprovalAnswer::Once) {
-            markdown.push_str("\n\nThe agent's owner can allow it.");
-        }
-        DeliveryContent { markdown, buttons }
+        let buttons = answers.into_iter().filter(is_offered).map(button).collect();
+        let who_else = match (extent, may_answer(ApprovalAnswer::Once)) {
+            (QuestionExtent::Whole, true) => "",
+            (QuestionExtent::Whole, false) => "\n\nThe agent's owner can allow it.",
+            (QuestionExtent::Cut, _) => TOO_LONG_TO_ALLOW,
+        };
+        DeliveryContent { markdown: markdown + who_else, buttons }
     }
 
     /// The same question for somebody who is not in the conversation: it says whose it is.
@@ -227,6 +253,39 @@ mod tests {
             "x:3:1:once",
         ] {
             assert_eq!(AnswerButton::from_data(foreign), None, "{foreign}");
+        }
+    }
+
+    fn asked(title: String, detail: String) -> DeliveryContent {
+        let question = ApprovalQuestion {
+            approval: "3".parse().unwrap(),
+            tool: "write_file".into(),
+            title,
+            detail,
+            action: None,
+            only_once: false,
+            expires: recto_store::Moment::now(),
+        };
+        DeliveryContent::question(&question, "1".parse().unwrap(), |_| true)
+    }
+
+    /// Promise: `shown-is-what-runs`
+    #[test]
+    fn what_is_allowed_by_a_press_was_shown_to_its_end() {
+        let answers = |content: &DeliveryContent| -> Vec<ApprovalAnswer> {
+            content.buttons.iter().map(|button| button.answer).collect()
+        };
+        let all = [ApprovalAnswer::Once, ApprovalAnswer::Session, ApprovalAnswer::Denied];
+        let line = "writes: /home/ana";
+        let longest = "x".repeat(MOST_ASKED - line.len() - 2) + "\n" + line;
+        for (title, detail) in [("t", longest.as_str()), (longest.as_str(), "t")] {
+            let whole = asked(title.to_owned(), detail.to_owned());
+            assert!(whole.markdown.contains(line), "{}", whole.markdown);
+            assert!(!whole.markdown.contains("beginning"), "{}", whole.markdown);
+            assert_eq!(answers(&whole), all);
+            let long = asked(format!("{title}x"), detail.to_owned());
+            assert!(long.markdown.contains("only its beginning"), "{}", long.markdown);
+            assert_eq!(answers(&long), [ApprovalAnswer::Denied]);
         }
     }
 

@@ -4,7 +4,7 @@ use recto_agent::{
     AgentError, AnsweredApproval, COMMANDS, CommandProblem, CommandReply, ItemChange,
     SessionSettings, StopOutcome, TurnContinues, UndoneExchange, session_setting_names,
 };
-use recto_context::{Layer, Remedy, RequestContext, grouped_digits};
+use recto_context::{Layer, Remedy, RequestContext, counted_noun, grouped_digits};
 use recto_store::{
     ApprovalAnswer, PAIRING_ROOM_MINUTES, PairingSubject, SessionSummary, StoreError, TokenCounts,
     describe_pairing_room,
@@ -257,7 +257,9 @@ fn session_words(sessions: &[SessionSummary]) -> String {
     let line = |listed: &SessionSummary| {
         let opening = listed.opening.as_deref().unwrap_or("nothing said yet");
         let label = plain(&listed.session.label());
-        format!("- **{label}** ({} messages): {}", listed.messages, plain(opening))
+        let messages = listed.messages;
+        let noun = counted_noun(messages, "message");
+        format!("- **{label}** ({messages} {noun}): {}", plain(opening))
     };
     let mut lines: Vec<String> = sessions.iter().take(MOST_SESSIONS).map(line).collect();
     if sessions.len() > MOST_SESSIONS {

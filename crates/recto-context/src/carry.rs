@@ -44,6 +44,10 @@ pub struct Carry {
     /// Picks and found tools of this turn that did not fit; they stay out for the
     /// rest of it.
     pub cut_picks: BTreeSet<ItemId>,
+    /// Picks of this turn that would not fit if nothing else had been brought; they are out for the
+    /// rest of it, and stand in the list.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub too_long: Vec<TooLongPick>,
     /// Exchanges, by their first message, that are shown without their calls and
     /// results: together with those they did not fit.
     pub condensed: BTreeSet<MessageId>,
@@ -66,6 +70,16 @@ pub struct FoundTool {
     /// Who found it.
     #[serde(default, skip_serializing_if = "FinderOfTool::is_search")]
     pub by: FinderOfTool,
+}
+
+/// A pick that takes more than all the room that picks have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TooLongPick {
+    /// The identity of the item.
+    #[serde(flatten)]
+    pub item: ItemId,
+    /// The room that there was for it.
+    pub room: Tokens,
 }
 
 /// Who found a tool that stays offered.

@@ -268,7 +268,7 @@ impl FileNotice {
     }
 }
 
-/// A skill's tools come no sooner than the skill itself.
+/// A skill's tools come no sooner than the skill itself, and each no sooner than it says.
 fn tools_of(skill: &Skill) -> impl Iterator<Item = (ItemId, IncludeMode)> + '_ {
     skill.tools.iter().map(|tool| (tool.id.clone(), tool.include.max(skill.include)))
 }

@@ -25,6 +25,7 @@ use crate::summary::HistorySummary;
 use crate::text::Text;
 use crate::tokens::Tokens;
 
+pub(crate) use picks::{line_tokens, pick_tokens};
 pub(crate) use shorten::shorten;
 use text_calls::{calls_as_text, result_lead};
 pub use text_calls::{read_calls, text_before_calls};

@@ -80,7 +80,7 @@ impl RequestContext {
     }
 
     /// The parts of a layer, in order.
-    pub fn layer(&self, layer: Layer) -> impl Iterator<Item = &Part> {
+    pub fn layer(&self, layer: Layer) -> impl DoubleEndedIterator<Item = &Part> {
         self.parts.iter().filter(move |part| part.layer == layer)
     }
 
@@ -222,6 +222,13 @@ pub enum DropReason {
     TakenBack,
     /// There was no room in the window.
     NoRoom,
+    /// By itself it takes more than the room that there was for what search brings.
+    TooLong {
+        /// What it takes.
+        tokens: Tokens,
+        /// What there was for it.
+        room: Tokens,
+    },
     /// There was no room for all tools of an MCP server, and others fit better.
     ServerTools {
         /// The name of the server.
@@ -271,6 +278,9 @@ impl DropReason {
             DropReason::TrimmedEarlier => "trimmed in an earlier turn".to_owned(),
             DropReason::TakenBack => "taken back".to_owned(),
             DropReason::NoRoom => "no room in the window".to_owned(),
+            DropReason::TooLong { tokens, room } => {
+                format!("it takes {tokens} tokens, and the window had {room} for it")
+            }
             DropReason::ServerTools { server } => {
                 format!("no room in the window for all tools of MCP server `{server}`")
             }

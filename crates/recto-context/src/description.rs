@@ -7,7 +7,10 @@ use crate::context::RequestContext;
 use crate::inputs::AssemblyInputs;
 use crate::item::{ItemId, ItemKind};
 use crate::page::Part;
-use crate::text::Text;
+use crate::text::{Text, first_chars, one_line};
+
+/// How much of a memory stands behind its name, in characters.
+const MEMORY_WORDS: usize = 48;
 
 /// What an item said of itself when a request was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +32,16 @@ impl RequestContext {
             .or_else(|| of_tool().and_then(|tool| tool.spec.description.as_deref()))
             .or_else(|| self.memory_text(id))
             .filter(|text| !text.is_empty())
+    }
+
+    /// An item as people call it. The name of a memory says nothing, so its first words stand
+    /// behind it.
+    pub fn describe_item(&self, id: &ItemId) -> String {
+        let words = self.description(id).filter(|_| id.kind == ItemKind::Memory);
+        match words.map(|words| first_chars(&one_line(words), MEMORY_WORDS)) {
+            Some(words) => format!("{id}: {words}"),
+            None => id.to_string(),
+        }
     }
 
     /// The text of a memory that stands on the page.

@@ -9,8 +9,8 @@ mod crowding;
 use std::collections::BTreeSet;
 
 use crate::budget::{Budget, OverBudget};
-use crate::carry::{Carry, TrimTotals};
-use crate::compose::{compose, shorten};
+use crate::carry::{Carry, TooLongPick, TrimTotals};
+use crate::compose::{compose, line_tokens, pick_tokens, shorten};
 use crate::context::{DropReason, DroppedEntry, OfferedTool, attached_files};
 use crate::inputs::{AssemblyInputs, ContextLimits};
 use crate::item::{IncludeMode, ItemId, ItemKind};
@@ -74,8 +74,7 @@ fn plan_the_rest<'a>(
     inputs: &'a AssemblyInputs<'a>,
 ) -> Result<(Plan<'a>, Vec<Exchange>), OverBudget> {
     let carry = at_trim(inputs);
-    let mut rest = plan_page(inputs, carry.clone());
-    let mut history = take_history(&mut rest);
+    let (mut rest, mut history) = plan_without_history(inputs, carry.clone());
     cut_the_rest(&mut rest)?;
     // A body that has to go makes more room than was missing: what else leaves
     // is decided again without it.
@@ -83,8 +82,7 @@ fn plan_the_rest<'a>(
     let bodies: BTreeSet<ItemId> = bodies.cloned().collect();
     if inputs.rounds.is_empty() && !bodies.is_empty() {
         let without = Carry { shed: bodies, made_for: rest.carry.made_for, ..carry };
-        rest = plan_page(inputs, without);
-        history = take_history(&mut rest);
+        (rest, history) = plan_without_history(inputs, without);
         cut_the_rest(&mut rest)?;
     }
     make_room_for_newest(&mut rest, &history);
@@ -101,6 +99,47 @@ fn make_room_for_newest(rest: &mut Plan<'_>, history: &[Exchange]) {
     if missing > Tokens::ZERO {
         crowding::cut_crowding_tools(rest, missing);
     }
+}
+
+/// Plans everything but the history, and the history apart. A pick that would not fit if it came
+/// alone leaves before any other: all that search brought would leave for it in vain.
+fn plan_without_history<'a>(
+    inputs: &'a AssemblyInputs<'a>,
+    mut carry: Carry,
+) -> (Plan<'a>, Vec<Exchange>) {
+    let mut rest = plan_page(inputs, carry.clone());
+    let mut history = take_history(&mut rest);
+    let too_long = find_too_long(&mut rest);
+    if !too_long.is_empty() {
+        let Carry { message, cut_picks, too_long: known, .. } = rest.carry;
+        let too_long = [known, too_long].concat();
+        carry = Carry { message, cut_picks, too_long, ..carry };
+        rest = plan_page(inputs, carry);
+        history = take_history(&mut rest);
+    }
+    (rest, history)
+}
+
+/// The picks that take more than all the room that there is for picks.
+fn find_too_long(plan: &mut Plan<'_>) -> Vec<TooLongPick> {
+    if measure(plan).1.fits() {
+        return Vec::new();
+    }
+    let (picks, list) = (std::mem::take(&mut plan.picks), std::mem::take(&mut plan.list));
+    let (_, without) = measure(plan);
+    let room = without.messages - without.used;
+    let (mut all, mut too_long) = (Vec::new(), Vec::new());
+    for pick in picks {
+        let item = pick.item.id.clone();
+        plan.picks = vec![pick];
+        let (_, alone) = measure(plan);
+        if !alone.fits() {
+            too_long.push(TooLongPick { item, room });
+        }
+        all.append(&mut plan.picks);
+    }
+    (plan.picks, plan.list) = (all, list);
+    too_long
 }
 
 fn take_history(plan: &mut Plan<'_>) -> Vec<Exchange> {
@@ -331,7 +370,7 @@ fn cut_picks(plan: &mut Plan<'_>, over: Tokens) -> bool {
             (0..plan.picks.len()).rev().min_by(|a, b| probability(a).total_cmp(&probability(b)));
         let Some(least) = least else { break };
         let pick = plan.picks.remove(least);
-        let tokens = plan.inputs.counter.text(&pick.text);
+        let tokens = pick_tokens(plan, &pick);
         freed += tokens.max(Tokens::new(1));
         plan.drop_item(&pick.item.id, Layer::Picks, tokens, DropReason::NoRoom);
         plan.carry.cut_picks.insert(pick.item.id);
@@ -344,9 +383,9 @@ fn cut_list(plan: &mut Plan<'_>, over: Tokens) -> Tokens {
     let mut freed = Tokens::ZERO;
     while freed < over {
         let Some(PlannedLine { item, line, .. }) = plan.list.pop() else { break };
-        let (id, tokens) = (item.id, plan.inputs.counter.text(&line));
+        let (id, tokens) = (item.id, line_tokens(plan, &line));
         freed += tokens.max(Tokens::new(1));
-        plan.drop_item(&id, Layer::Picks, tokens, DropReason::NoRoom);
+        plan.drop_line(&id, tokens, DropReason::NoRoom);
         plan.carry.cut_picks.insert(id);
     }
     freed

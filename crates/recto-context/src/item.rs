@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::earlier_use::EarlierUse;
 
@@ -38,6 +38,12 @@ impl ItemKind {
             ItemKind::Tool => "tool",
             ItemKind::Memory => "memory",
         }
+    }
+
+    /// Whether search counts items of the two kinds together.
+    pub(crate) fn is_ranked_with(self, other: ItemKind) -> bool {
+        let is_document = |kind| matches!(kind, ItemKind::Rule | ItemKind::Reference);
+        self == other || (is_document(self) && is_document(other))
     }
 }
 
@@ -85,16 +91,16 @@ impl fmt::Display for ItemId {
     }
 }
 
-/// The include mode of an item: when it is on the page.
+/// The include mode of an item: when it is on the page. The one that brings it soonest is the least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IncludeMode {
     /// Joins every session by itself.
     Always,
-    /// Joins a session when a person adds it.
-    Manual,
     /// Comes for one turn when search finds that it fits.
     Agent,
+    /// Joins a session when a person adds it.
+    Manual,
 }
 
 impl IncludeMode {
@@ -208,31 +214,41 @@ impl fmt::Display for ContentSource {
     }
 }
 
+/// Writes a score as the shortest decimal that it is, and not with the digits that it has as a
+/// wider number: 0.4 stays 0.4.
+fn shortest<S: Serializer>(score: &Option<f32>, serializer: S) -> Result<S::Ok, S::Error> {
+    let short = |score: f32| {
+        let written: Option<f64> = score.to_string().parse().ok();
+        written.filter(|wide| *wide as f32 == score).unwrap_or(f64::from(score))
+    };
+    score.map(short).serialize(serializer)
+}
+
 /// How well search found that an item fits the message. What was not measured
 /// is absent; no score is ever made up.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Scores {
     /// Cosine similarity of the embeddings.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "shortest")]
     pub cosine: Option<f32>,
     /// BM25 over stemmed words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "shortest")]
     pub lexical: Option<f32>,
     /// Both, standardised over the candidates and added.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "shortest")]
     pub fused: Option<f32>,
     /// The calibrated probability that the item fits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "shortest")]
     pub probability: Option<f32>,
     /// What a memory's age leaves of its probability where memories are put in order; the
     /// probability itself does not have it in it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "shortest")]
     pub recency: Option<f32>,
     /// The place among the candidates, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
     /// The least probability with which it would have been taken, where it has less.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "shortest")]
     pub floor: Option<f32>,
     /// Whether the message was searched for together with the one before, because it can't stand
     /// by itself.
@@ -326,5 +342,22 @@ impl ItemOrigin {
     /// Whether a person brought it, and not its include mode.
     pub fn is_manual(self) -> bool {
         self.include() == IncludeMode::Manual
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_are_written_short_and_read_back_as_they_were() {
+        let written = serde_json::json!(Scores { floor: Some(0.4), ..Scores::default() });
+        assert_eq!(written.to_string(), r#"{"floor":0.4}"#);
+        for step in 0..10_000u16 {
+            let probability = Some(f32::from(step) / 9_999.0);
+            let scores = Scores { probability, ..Scores::default() };
+            let read = serde_json::from_value(serde_json::json!(scores)).ok();
+            assert_eq!(read, Some(scores));
+        }
     }
 }

@@ -221,7 +221,7 @@ pub fn item_label(item: &ItemId) -> String {
 /// An item that a model has loaded, by its kind and its key.
 pub type LoadedKey = (ItemKind, String);
 
-/// The item that a message loads: the result of a `read_item` that found one.
+/// The item that a message loads: the result of a `read_item` or `read_skill` that found one.
 pub fn loaded_item(message: &MessageBody) -> Option<LoadedKey> {
     Some(loaded_text(message)?.0)
 }
@@ -229,7 +229,7 @@ pub fn loaded_item(message: &MessageBody) -> Option<LoadedKey> {
 /// The same, with the text that the model was shown of it.
 pub(crate) fn loaded_text(message: &MessageBody) -> Option<(LoadedKey, String)> {
     let MessageBody::Tool { name, content, .. } = message else { return None };
-    if **name != *READ_ITEM.called {
+    if ![&READ_ITEM, &READ_SKILL].iter().any(|reader| *name == reader.called) {
         return None;
     }
     let shown = visible_text(content);
@@ -238,22 +238,12 @@ pub(crate) fn loaded_text(message: &MessageBody) -> Option<(LoadedKey, String)> 
     Some(((named_kind(kind)?, key.to_owned()), text.to_owned()))
 }
 
-/// The items that a conversation's calls have loaded, those of `read_skill` included.
+/// The items that a conversation has loaded. The results say so and not the calls: one that was
+/// refused has loaded nothing.
 pub(crate) fn loaded_items<'a>(
     messages: impl IntoIterator<Item = &'a Message>,
 ) -> HashSet<LoadedKey> {
-    let mut loaded = HashSet::new();
-    for message in messages {
-        loaded.extend(loaded_item(&message.body));
-        let calls = message.calls().iter().filter(|call| *call.name == *READ_SKILL.called);
-        for call in calls {
-            let arguments = serde_json::from_str::<serde_json::Value>(&call.arguments);
-            let asked =
-                arguments.ok().and_then(|json| Some(json["skill_name"].as_str()?.to_owned()));
-            loaded.extend(asked.map(|name| (ItemKind::Skill, bare_skill_name(&name).to_owned())));
-        }
-    }
-    loaded
+    messages.into_iter().filter_map(|message| loaded_item(&message.body)).collect()
 }
 
 /// A skill's name as `read_skill` is given it, without the kind that a list writes in front.

@@ -57,7 +57,7 @@ mod word_list;
 pub use assemble::assemble;
 pub use budget::{Budget, OverBudget, Window, WindowSource};
 pub use cached::{CachedPrefix, CachedShare, CachedShares, ServedTokens};
-pub use carry::{Carry, FinderOfTool, FoundTool, TargetModel, TrimTotals};
+pub use carry::{Carry, FinderOfTool, FoundTool, TargetModel, TooLongPick, TrimTotals};
 pub use catalog::{
     Catalog, CatalogDocument, FileNotice, OffReason, OffTool, Skill, SystemFiles, ToolSpec,
     WorkspaceFile,

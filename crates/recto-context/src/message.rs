@@ -275,7 +275,8 @@ impl Message {
         self.as_user().is_some()
     }
 
-    pub(crate) fn as_user(&self) -> Option<&UserMessage> {
+    /// What a person said, where it is a person's message.
+    pub fn as_user(&self) -> Option<&UserMessage> {
         match &self.body {
             MessageBody::User(user) => Some(user),
             _ => None,

@@ -75,6 +75,7 @@ pub(crate) fn plan_page<'a>(inputs: &'a AssemblyInputs<'a>, mut carry: Carry) ->
     if carry.message != Some(inputs.message_id) {
         carry.message = Some(inputs.message_id);
         carry.cut_picks.clear();
+        carry.too_long.clear();
     }
     let made_for = TargetModel { model: inputs.model.clone(), window: inputs.window.tokens };
     if carry.made_for.as_ref() != Some(&made_for) {

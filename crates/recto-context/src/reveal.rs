@@ -42,7 +42,7 @@ pub fn reveal(text: &str, form: Reveal) -> String {
 pub fn reveal_char(c: char, previous: Option<char>, form: Reveal, shown: &mut String) {
     let stays = match c {
         '\n' | '\t' => matches!(form, Reveal::Lines | Reveal::EveryCharacter),
-        c if joins(c) => form == Reveal::Lines && previous.is_some_and(can_be_joined),
+        c if joins(c) => form == Reveal::Lines && previous.is_some_and(|base| can_join(base, c)),
         c if is_odd_blank(c) => matches!(form, Reveal::Line | Reveal::Lines),
         c => !is_unseen(c),
     };
@@ -81,15 +81,15 @@ fn is_odd_blank(c: char) -> bool {
 /// A JSON text in which everything can be seen. It says the same as before.
 ///
 /// ```
-/// let text = "{\"a\": \"x\u{202e}\u{e0041}\"}";
+/// let text = "{\"a\": \"x\u{202e}\u{e0041}\u{a0}\"}";
 /// let shown = recto_context::reveal_json(text);
-/// assert_eq!(shown, r#"{"a": "x\u202e\udb40\udc41"}"#);
+/// assert_eq!(shown, r#"{"a": "x\u202e\udb40\udc41\u00a0"}"#);
 /// ```
 pub fn reveal_json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {
         // Between the values there is white space, and inside texts JSON has no other controls.
-        if c == '\n' || !is_unseen(c) {
+        if c == '\n' || !is_unseen(c) && !is_odd_blank(c) {
             shown.push(c);
             continue;
         }
@@ -105,11 +105,12 @@ fn joins(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
 }
 
-/// Whether a character is one that others are joined to. Behind another that can't be seen, one
-/// that joins would hide something.
-fn can_be_joined(c: char) -> bool {
-    let is_key = matches!(c, '0'..='9' | '#' | '*');
-    is_key || !c.is_ascii() && (!is_unseen(c) || c == '\u{fe0f}')
+/// Whether a character may be joined to the one before it. Behind another that can't be seen, it
+/// would hide something; but an emoji's form and what it is joined to may both be said.
+fn can_join(base: char, joint: char) -> bool {
+    let is_key = matches!(base, '0'..='9' | '#' | '*');
+    let is_formed = base == '\u{fe0f}' && joint == '\u{200d}';
+    is_key || is_formed || !base.is_ascii() && !is_unseen(base)
 }
 
 #[cfg(test)]
@@ -191,14 +192,23 @@ mod tests {
         // Behind nothing, or behind each other, they join nothing.
         assert_eq!(reveal("a\u{200d}", Reveal::Lines), r"a\u{200d}");
         assert_eq!(reveal("é\u{200d}\u{200d}", Reveal::Lines), "é\u{200d}\\u{200d}");
+        for (twice, shown) in [
+            ("❤\u{fe0f}\u{fe0f}\u{fe0f}", "❤\u{fe0f}\\u{fe0f}\\u{fe0f}"),
+            ("❤\u{fe0f}\u{fe0e}", "❤\u{fe0f}\\u{fe0e}"),
+            ("❤\u{fe0f}\u{200d}\u{fe0f}", "❤\u{fe0f}\u{200d}\\u{fe0f}"),
+        ] {
+            assert_eq!(reveal(twice, Reveal::Lines), shown);
+        }
     }
 
     #[test]
     fn json_says_the_same() {
-        let value = serde_json::json!({"a\u{202e}": "x\u{9b}\u{e0041}\u{200d}\n\tß"});
+        let blanks = "\u{a0}\u{2003}\u{3000}\u{202f}\u{205f}";
+        let value = serde_json::json!({"a\u{202e}": "x\u{9b}\u{e0041}\u{200d}\n\tß", "b": blanks});
         for text in [value.to_string(), format!("{value:#}")] {
             let shown = reveal_json(&text);
-            assert!(!shown.chars().any(|c| c != '\n' && is_unseen(c)), "{shown}");
+            let is_raw = |c: char| c != '\n' && (is_unseen(c) || blanks.contains(c));
+            assert!(!shown.chars().any(is_raw), "{shown}");
             assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
         }
     }

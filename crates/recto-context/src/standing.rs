@@ -50,8 +50,12 @@ impl ItemReading {
     /// What happened, in words.
     pub fn describe(self) -> &'static str {
         match self {
-            ItemReading::ThisTurn => "read by the model in this turn",
-            ItemReading::EarlierTurn => "read by the model in an earlier turn",
+            ItemReading::ThisTurn => {
+                "read by the model in this turn, and what it read stands on the page (rounds)"
+            }
+            ItemReading::EarlierTurn => {
+                "read by the model in an earlier turn, and what it read stands in the history"
+            }
         }
     }
 }
@@ -109,7 +113,7 @@ pub enum ItemStatus {
     NotAdded,
     /// Its include mode is *agent*, and search did not get to it.
     NotRanked {
-        /// At how many items search looked.
+        /// At how many items search looked of those that it ranks together with this one.
         looked_at: usize,
     },
     /// Its include mode is *always*, and it was not in the session.
@@ -255,7 +259,7 @@ impl RequestContext {
             if standings.get(&pick.item).is_some() {
                 continue;
             }
-            let Some(part) = self.layer(Layer::History).filter(shows).last() else { continue };
+            let Some(part) = self.layer(Layer::History).rfind(shows) else { continue };
             let place = ItemPlacement {
                 layer: part.layer,
                 include: IncludeMode::Agent,
@@ -273,7 +277,7 @@ impl RequestContext {
         if now.is_empty() && earlier.is_empty() {
             return;
         }
-        for standing in standings.iter_mut().filter(|it| it.status != ItemStatus::Removed) {
+        for standing in standings {
             let key = (standing.item.kind, standing.item.key());
             standing.read = match (now.contains(&key), earlier.contains(&key)) {
                 (true, _) => Some(ItemReading::ThisTurn),
@@ -293,17 +297,25 @@ impl RequestContext {
         for item in &self.removed {
             standings.add_absent(item, || self.without_page(item, ItemStatus::Removed));
         }
-        let looked_at = self.candidates.len() + self.found.len() + self.alike.len();
         for (item, include) in &self.available {
             standings.add_absent(item, || {
                 let by_include = match include {
                     IncludeMode::Always => ItemStatus::NotJoined,
                     IncludeMode::Manual => ItemStatus::NotAdded,
-                    IncludeMode::Agent => ItemStatus::NotRanked { looked_at },
+                    IncludeMode::Agent => {
+                        ItemStatus::NotRanked { looked_at: self.looked_at(item.kind) }
+                    }
                 };
                 self.without_page(item, by_include)
             });
         }
+    }
+
+    /// At how many items search looked that it ranks together with those of a kind.
+    fn looked_at(&self, kind: ItemKind) -> usize {
+        let ranked = self.candidates.iter().chain(&self.found).map(|pick| &pick.item);
+        let ranked = ranked.chain(self.alike.iter().map(|alike| &alike.item));
+        ranked.filter(|item| item.kind.is_ranked_with(kind)).count()
     }
 
     /// Why nothing of an item is on the page, where `otherwise` says what its include mode makes

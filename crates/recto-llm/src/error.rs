@@ -217,7 +217,7 @@ impl LlmError {
     }
 
     /// How long the server wants to be left alone.
-    pub(crate) fn retry_after(&self) -> Option<Duration> {
+    pub fn retry_after(&self) -> Option<Duration> {
         match self {
             LlmError::RateLimited { retry_after, .. }
             | LlmError::Unavailable { retry_after, .. } => *retry_after,

@@ -43,6 +43,7 @@ mod reply_rules;
 mod retry;
 mod script;
 mod stream;
+mod template_process;
 mod wire;
 
 pub use api_key::{ApiKey, ApiKeyState};
@@ -59,4 +60,5 @@ pub use reply::{FinishReason, ModelReply, StreamEvent, TokenUsage};
 pub use reply_rules::{ReplyFormat, ReplyRules, ReplySchema};
 pub use retry::RetryPolicy;
 pub use stream::{ReplyStream, collect};
+pub use template_process::{render_apart, render_if_asked};
 pub use wire::{CallOptions, CallStyle, ChatTemplate, ReplyDecoder, ReplyDelta, Wire, encode};

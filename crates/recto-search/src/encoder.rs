@@ -70,6 +70,12 @@ const MINILM_WEIGHTS: [u8; 32] = [
     0xc0, 0xca, 0x68, 0x95, 0x89, 0x51, 0x14, 0x37, 0x9c, 0xac, 0xb4, 0xfa, 0xb1, 0x28, 0xd9, 0xdb,
 ];
 
+/// The SHA-256 of its tokenizer: what cuts texts in another way makes other vectors of them.
+const MINILM_TOKENIZER: [u8; 32] = [
+    0xbe, 0x50, 0xc3, 0x62, 0x8f, 0x2b, 0xf5, 0xbb, 0x5e, 0x3a, 0x7f, 0x17, 0xb1, 0xf7, 0x46, 0x11,
+    0xb2, 0x56, 0x1a, 0x3a, 0x27, 0xee, 0xab, 0x05, 0xe5, 0xaa, 0x30, 0xf4, 0x11, 0x57, 0x20, 0x37,
+];
+
 /// The files of a chosen encoder, of which only the first three have to be there.
 const CHOSEN_FILES: [&str; 7] = [
     "model.safetensors",
@@ -305,7 +311,10 @@ fn load_chosen(folder: &Path) -> Result<Encoder, EncoderError> {
     let config = EncoderConfig::read(folder)?;
     let (weights_file, tokenizer_file) =
         (folder.join("model.safetensors"), folder.join("tokenizer.json"));
-    if config == EncoderConfig::minilm() && sum(&weights_file)? == MINILM_WEIGHTS {
+    let is_minilm = config == EncoderConfig::minilm()
+        && sum(&tokenizer_file)? == MINILM_TOKENIZER
+        && sum(&weights_file)? == MINILM_WEIGHTS;
+    if is_minilm {
         let (weights, tokenizer) = (weights_file, tokenizer_file);
         return Encoder::load(&EncoderFiles { weights, tokenizer, sha256: None });
     }

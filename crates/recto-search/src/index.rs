@@ -9,6 +9,7 @@
 //! out. How scores become a rank, `rank` decides. The index makes no vectors, and
 //! keeps nothing on disk.
 
+mod coverage;
 mod duplicates;
 mod item;
 mod slot;
@@ -34,8 +35,9 @@ use crate::rank::{
     TextEvidence,
 };
 use crate::space::{CosineScale, VectorSpace};
-use crate::spelling::Vocabulary;
+use crate::spelling::{KnownWords, Vocabulary};
 use crate::vectors::PackedVector;
+pub use coverage::VectorCoverage;
 pub use duplicates::DuplicatePick;
 use item::IndexedItem;
 use slot::{NOWHERE, SlotSummary};
@@ -84,6 +86,9 @@ struct GatheredCandidates {
     /// its vector.
     cosines: Option<Vec<Vec<f32>>>,
 }
+
+/// The candidates of each group, best first.
+pub type RankedGroups = Vec<(ItemGroup, Vec<Pick>)>;
 
 /// A chunk that has no vector yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -259,19 +264,28 @@ impl SearchIndex {
         }
     }
 
-    /// A message with its misspelt words read as words of the items; nothing if it has none. What a
-    /// word is that no item has, only an encoder of English can say, and only of English messages.
-    pub fn respell(&self, message: &SearchMessage, encoder: &Encoder) -> Option<SearchMessage> {
+    /// A message with its misspelt words read as words of the candidates; nothing if it has none.
+    /// What a word is that no item has, only an encoder of English can say, and only of English
+    /// messages. Words of other items change nothing: they would tell what stands in them.
+    pub fn respell(
+        &self,
+        message: &SearchMessage,
+        encoder: &Encoder,
+        is_candidate: impl Fn(&ItemId) -> bool,
+    ) -> Option<SearchMessage> {
         if encoder.count_words(message.whole())?.is_foreign() {
             return None;
         }
+        let is_candidate =
+            |slot: u32| self.item(slot).is_some_and(|item| is_candidate(&item.entry.item));
         let is_known = |word: &str| {
             let counted = encoder.count_words(word);
             counted.is_none_or(|counted| counted.strange == 0)
-                || self.lexicon.has(word)
                 || lexical::is_common(word)
+                || self.lexicon.has(word, is_candidate)
         };
-        message.respell(|text| self.vocabulary.respell(text, is_known))
+        let known = KnownWords { is_known, is_candidate };
+        message.respell(|text| self.vocabulary.respell(text, &known))
     }
 
     /// All candidates, best first. Meant for the items of one group: scores are
@@ -341,17 +355,50 @@ impl SearchIndex {
         query: &SearchQuery<'_>,
         is_candidate: impl Fn(&ItemId) -> bool,
         count: usize,
-    ) -> Vec<(ItemGroup, Vec<Pick>)> {
-        let mut found: HashMap<ItemGroup, Vec<u32>> = HashMap::new();
-        for (slot, item) in self.candidates(is_candidate) {
-            found.entry(ItemGroup::of_kind(item.entry.item.kind)).or_default().push(slot);
+    ) -> RankedGroups {
+        self.rank_sets(query, &[is_candidate], count).pop().unwrap_or_default()
+    }
+
+    /// What `rank_groups` gives for each of several sets of candidates, with one look at all
+    /// vectors.
+    pub fn rank_sets(
+        &self,
+        query: &SearchQuery<'_>,
+        sets: &[impl Fn(&ItemId) -> bool],
+        count: usize,
+    ) -> Vec<RankedGroups> {
+        let (mut groups, mut slots) = (Vec::new(), Vec::new());
+        for (set, is_candidate) in sets.iter().enumerate() {
+            let mut found: HashMap<ItemGroup, Vec<u32>> = HashMap::new();
+            for (slot, item) in self.candidates(is_candidate) {
+                found.entry(ItemGroup::of_kind(item.entry.item.kind)).or_default().push(slot);
+            }
+            for group in ItemGroup::ALL {
+                if let Some(found) = found.remove(&group) {
+                    groups.push((set, group));
+                    slots.push(found);
+                }
+            }
         }
-        let gather = |group| Some((group, self.gather(query, found.remove(&group)?)));
-        let gathered: Vec<(ItemGroup, GatheredCandidates)> =
-            ItemGroup::ALL.into_iter().filter_map(gather).collect();
+        let gathered = groups.into_iter().zip(self.gather_each(query, slots));
+        let gathered: Vec<((usize, ItemGroup), GatheredCandidates)> = gathered.collect();
+        let of_set = |set: usize| {
+            let own = gathered.iter().filter(|((of, _), _)| *of == set);
+            self.rank_gathered(query, own.map(|((_, group), gathered)| (*group, gathered)), count)
+        };
+        (0..sets.len()).map(of_set).collect()
+    }
+
+    /// Ranks the groups of one set, which are judged together.
+    fn rank_gathered<'a>(
+        &'a self,
+        query: &SearchQuery<'a>,
+        groups: impl Iterator<Item = (ItemGroup, &'a GatheredCandidates)>,
+        count: usize,
+    ) -> RankedGroups {
         let mut scored: Vec<(ItemGroup, ScoredGroup<'_>, &GatheredCandidates)> = Vec::new();
-        for (group, gathered) in &gathered {
-            scored.extend(self.score(query, gathered).map(|scored| (*group, scored, gathered)));
+        for (group, gathered) in groups {
+            scored.extend(self.score(query, gathered).map(|scored| (group, scored, gathered)));
         }
         let compared = scored.iter().filter(|(group, ..)| *group != ItemGroup::Memories);
         let rivals: Vec<RivalEvidence> = compared.map(|(_, scored, _)| scored.rivals()).collect();
@@ -403,7 +450,8 @@ impl SearchIndex {
             let item = self.item(*gathered.slots.get(ranked.candidate)?)?;
             let shown = ranked.best_chunk.filter(|_| rank < SHOWN);
             let best_chunk = shown.and_then(|index| item.text_of(index));
-            let scores = Scores { respelled: query.is_respelled, ..ranked.scores };
+            let (with_before, respelled) = (query.before.is_some(), query.is_respelled);
+            let scores = Scores { with_before, respelled, ..ranked.scores };
             Some(Pick { item: item.entry.item.clone(), scores, best_chunk })
         };
         ranked.into_iter().enumerate().filter_map(pick).collect()
@@ -420,15 +468,49 @@ impl SearchIndex {
     /// Gathers candidates with their cosines.
     fn gather(&self, query: &SearchQuery<'_>, slots: Vec<u32>) -> GatheredCandidates {
         let rows = self.rows(&slots);
+        let cosines = self.cosines(query, &rows);
+        self.gathered(slots, cosines)
+    }
+
+    /// The same for several lists of candidates. All vectors are scanned for any list that is not
+    /// short, so they are scanned once for all lists.
+    fn gather_each(
+        &self,
+        query: &SearchQuery<'_>,
+        lists: Vec<Vec<u32>>,
+    ) -> Vec<GatheredCandidates> {
+        let rows: Vec<Vec<ChunkRow>> = lists.iter().map(|slots| self.rows(slots)).collect();
+        // A list that waits for a vector goes by words, and the others need not.
+        let is_complete =
+            |rows: &&Vec<ChunkRow>| rows.iter().all(|row| self.chunks.has_vector(*row));
+        let complete: Vec<ChunkRow> = rows.iter().filter(is_complete).flatten().copied().collect();
+        let cosines = self.cosines(query, &complete);
+        let mut end = 0;
+        let lists = lists.into_iter().zip(&rows).map(|(slots, rows)| {
+            let cosines = cosines.as_ref().filter(|_| is_complete(&rows)).map(|of_texts| {
+                let start = end;
+                end += rows.len();
+                of_texts.iter().map(|cosines| cosines[start..end].to_vec()).collect()
+            });
+            self.gathered(slots, cosines)
+        });
+        lists.collect()
+    }
+
+    /// The cosines of each text of a query with chunks, where each has its vector.
+    fn cosines(&self, query: &SearchQuery<'_>, rows: &[ChunkRow]) -> Option<Vec<Vec<f32>>> {
         let VectorSpace { correction, scale, .. } = &self.space;
         let cosines = |text: QueryText<'_>| {
-            let mut cosines = self.chunks.cosines(&correction.apply(text.embedding?), &rows)?;
+            let mut cosines = self.chunks.cosines(&correction.apply(text.embedding?), rows)?;
             if *scale != CosineScale::BUILT_IN {
                 cosines.iter_mut().for_each(|cosine| *cosine = scale.to_built_in(*cosine));
             }
             Some(cosines)
         };
-        let cosines = query.texts().map(cosines).collect();
+        query.texts().map(cosines).collect()
+    }
+
+    fn gathered(&self, slots: Vec<u32>, cosines: Option<Vec<Vec<f32>>>) -> GatheredCandidates {
         let places = self.places(&slots);
         let mut end = 0;
         let candidates = slots.iter().map(|slot| {
@@ -538,11 +620,11 @@ impl SearchIndex {
         let item = IndexedItem::new(entry, &mut self.chunks);
         if let Some(before) = self.items[slot as usize].take() {
             self.lexicon.remove(slot);
-            self.vocabulary.remove(&before.fields());
+            self.vocabulary.remove(slot, &before.fields());
             before.release(&mut self.chunks);
         }
         self.lexicon.add(slot, &item.fields());
-        self.vocabulary.add(&item.fields());
+        self.vocabulary.add(slot, &item.fields());
         self.summaries[slot as usize] = SlotSummary::from_item(&item);
         self.items[slot as usize] = Some(item);
         slot
@@ -553,7 +635,7 @@ impl SearchIndex {
             self.slots.remove(&item.entry.item);
             self.summaries[slot as usize] = SlotSummary::FREE;
             self.lexicon.remove(slot);
-            self.vocabulary.remove(&item.fields());
+            self.vocabulary.remove(slot, &item.fields());
             item.release(&mut self.chunks);
             self.free.push(slot);
         }

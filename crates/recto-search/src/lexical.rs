@@ -279,9 +279,11 @@ impl Lexicon {
         WordMatches { matches, words: words.len() }
     }
 
-    /// Whether an item has a word, in whatever form.
-    pub(crate) fn has(&self, word: &str) -> bool {
-        self.first_known(word).is_some()
+    /// Whether a candidate has a word, in whatever form.
+    pub(crate) fn has(&self, word: &str, is_candidate: impl Fn(u32) -> bool) -> bool {
+        let term = self.first_known(word).and_then(|id| self.terms.get(id as usize));
+        let postings = term.into_iter().flat_map(|term| &term.postings);
+        postings.into_iter().any(|posting| is_candidate(posting.slot))
     }
 
     /// Whether an item follows a question that somebody else asked.

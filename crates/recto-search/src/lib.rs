@@ -41,7 +41,10 @@ pub use encoder::{
     DIMENSIONS, Embedding, Encoder, EncoderError, EncoderFiles, EncoderSource, WordKnowledge,
 };
 pub use entry::SearchEntry;
-pub use index::{DuplicatePick, IndexUpdate, MissingVector, SearchIndex, SearchQuery};
+pub use index::{
+    DuplicatePick, IndexUpdate, MissingVector, RankedGroups, SearchIndex, SearchQuery,
+    VectorCoverage,
+};
 pub use lexical::words;
 pub use message::{QueryText, SearchMessage};
 pub use own_use::{MessageLikeness, MessageWords, PastUse, UseEvidence, asks_by_itself};

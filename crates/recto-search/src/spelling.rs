@@ -8,6 +8,7 @@
 //! numbers. What was typed stays as it was typed everywhere but in the search.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use crate::lexical::EntryFields;
@@ -24,39 +25,46 @@ const LONGEST_TEXT: usize = 2_000;
 /// The words of all items as they are written, in small letters.
 #[derive(Default)]
 pub(crate) struct Vocabulary {
-    /// By first letter and length, each with the number of items that have it.
-    shelves: HashMap<(char, usize), HashMap<Box<str>, u32>>,
+    /// By first letter and length, each with the slots of the items that have it.
+    shelves: HashMap<(char, usize), HashMap<Box<str>, Vec<u32>>>,
+}
+
+/// What may be known of words: who asks is told nothing of items that are not theirs to find.
+pub(crate) struct KnownWords<F, G> {
+    /// Whether a word in small letters is one, whatever the items have.
+    pub(crate) is_known: F,
+    /// Whether the item of a slot may be found. Words of others are nobody's here.
+    pub(crate) is_candidate: G,
 }
 
 impl Vocabulary {
-    /// Counts the words of an item.
-    pub(crate) fn add(&mut self, fields: &EntryFields<'_>) {
+    /// Notes the words of an item.
+    pub(crate) fn add(&mut self, slot: u32, fields: &EntryFields<'_>) {
         for word in words_of(fields) {
             let Some(place) = place(&word) else { continue };
-            *self.shelves.entry(place).or_default().entry(word.into()).or_default() += 1;
+            self.shelves.entry(place).or_default().entry(word.into()).or_default().push(slot);
         }
     }
 
-    /// Takes back what `add` counted of the same item.
-    pub(crate) fn remove(&mut self, fields: &EntryFields<'_>) {
+    /// Takes back what `add` noted of the same item.
+    pub(crate) fn remove(&mut self, slot: u32, fields: &EntryFields<'_>) {
         for word in words_of(fields) {
             let Some(place) = place(&word) else { continue };
             let Some(shelf) = self.shelves.get_mut(&place) else { continue };
-            if let Some(count) = shelf.get_mut(&*word) {
-                *count -= 1;
-                if *count == 0 {
+            if let Some(slots) = shelf.get_mut(&*word) {
+                slots.retain(|of| *of != slot);
+                if slots.is_empty() {
                     shelf.remove(&*word);
                 }
             }
         }
     }
 
-    /// Reads a text with its misspelt words put right. `is_known` says of a word in small letters
-    /// whether it is one, whatever the items have.
+    /// Reads a text with its misspelt words put right.
     pub(crate) fn respell<'a>(
         &self,
         text: &'a str,
-        is_known: impl Fn(&str) -> bool,
+        known: &KnownWords<impl Fn(&str) -> bool, impl Fn(u32) -> bool>,
     ) -> Cow<'a, str> {
         if text.len() > LONGEST_TEXT {
             return Cow::Borrowed(text);
@@ -64,11 +72,15 @@ impl Vocabulary {
         let mut respelled = String::new();
         let mut done = 0;
         for word in text.split_whitespace().map(core_of) {
-            let small = word.to_lowercase();
-            let Some(meant) = self.meant_by(&small).filter(|_| is_plain(word) && !is_known(&small))
-            else {
+            if !is_plain(word) {
                 continue;
-            };
+            }
+            let small = word.to_lowercase();
+            // Most words are known, and to measure how far one is from all others takes longest.
+            if (known.is_known)(&small) || self.count(&small, &known.is_candidate) > 0 {
+                continue;
+            }
+            let Some(meant) = self.meant_by(&small, &known.is_candidate) else { continue };
             let start = word.as_ptr().addr() - text.as_ptr().addr();
             respelled.push_str(&text[done..start]);
             respelled.push_str(meant);
@@ -81,20 +93,28 @@ impl Vocabulary {
         Cow::Owned(respelled)
     }
 
-    /// The word of an item that an unknown one was meant to be: the nearest, of equals the
+    /// How many candidates have a word.
+    fn count(&self, word: &str, is_candidate: impl Fn(u32) -> bool) -> usize {
+        let shelf = place(word).and_then(|place| self.shelves.get(&place));
+        let slots = shelf.and_then(|shelf| shelf.get(word)).into_iter().flatten();
+        slots.filter(|slot| is_candidate(**slot)).count()
+    }
+
+    /// The word of a candidate that an unknown one was meant to be: the nearest, of equals the
     /// commonest. Who mistypes a word mostly begins it right.
-    fn meant_by(&self, word: &str) -> Option<&str> {
+    fn meant_by(&self, word: &str, is_candidate: impl Fn(u32) -> bool) -> Option<&str> {
         let (first, length) = place(word)?;
-        if self.shelves.get(&(first, length)).is_some_and(|shelf| shelf.contains_key(word)) {
-            return None;
-        }
         let slips = if length < LONG { 1 } else { 2 };
         let lengths = length.saturating_sub(slips)..=length + slips;
         let near = lengths.filter_map(|length| self.shelves.get(&(first, length))).flatten();
         let typed: Vec<char> = word.chars().collect();
-        let measured = near.filter_map(|(other, count)| {
+        let measured = near.filter_map(|(other, slots)| {
             let slips_between = slips_between(&typed, &other.chars().collect::<Vec<_>>());
-            (slips_between <= slips).then_some((slips_between, std::cmp::Reverse(*count), &**other))
+            if slips_between > slips {
+                return None;
+            }
+            let count = slots.iter().filter(|slot| is_candidate(**slot)).count();
+            (count > 0).then_some((slips_between, Reverse(count), &**other))
         });
         measured.min().map(|(.., word)| word)
     }
@@ -186,14 +206,23 @@ mod tests {
 
     fn vocabulary() -> Vocabulary {
         let mut vocabulary = Vocabulary::default();
-        vocabulary.add(&fields("refunds", "Who pays gets a refund. Warranty of Kuhn, invoices."));
-        vocabulary.add(&fields("invoices", "The invoice goes out on Fridays."));
+        let refunds = fields("refunds", "Who pays gets a refund. Warranty of Kuhn, invoices.");
+        vocabulary.add(0, &refunds);
+        vocabulary.add(1, &fields("invoices", "The invoice goes out on Fridays."));
         vocabulary
     }
 
     fn respell(text: &str) -> String {
         let is_known = |word: &str| ["remind", "the", "gets", "refine"].contains(&word);
-        vocabulary().respell(text, is_known).into_owned()
+        let known = KnownWords { is_known, is_candidate: |_| true };
+        vocabulary().respell(text, &known).into_owned()
+    }
+
+    /// Reads a text where no word is known but by the items of some slots.
+    fn respell_among(vocabulary: &Vocabulary, slots: &[u32], text: &str) -> String {
+        let known =
+            KnownWords { is_known: |_: &str| false, is_candidate: |slot| slots.contains(&slot) };
+        vocabulary.respell(text, &known).into_owned()
     }
 
     #[test]
@@ -202,7 +231,7 @@ mod tests {
             ("the refnud?", "the refund?"),
             ("Rfund,  warrnaty!", "refund,  warranty!"),
             // Two slips only in a long word.
-            ("wrrnaty waranyt", "warranty waranyt"),
+            ("wrrantyy waranyt", "warranty waranyt"),
             ("gets\nivnoice", "gets\ninvoice"),
         ] {
             assert_eq!(respell(typed), read);
@@ -237,13 +266,25 @@ mod tests {
     #[test]
     fn what_no_item_has_any_more_is_no_word() {
         let mut vocabulary = vocabulary();
-        vocabulary.remove(&fields("invoices", "The invoice goes out on Fridays."));
-        assert_eq!(vocabulary.respell("invioces", |_| false), "invoices");
-        assert_eq!(vocabulary.respell("friadys", |_| false), "friadys");
-        vocabulary
-            .remove(&fields("refunds", "Who pays gets a refund. Warranty of Kuhn, invoices."));
-        assert_eq!(vocabulary.respell("invioces refnud", |_| false), "invioces refnud");
+        vocabulary.remove(1, &fields("invoices", "The invoice goes out on Fridays."));
+        assert_eq!(respell_among(&vocabulary, &[0, 1], "invioces"), "invoices");
+        assert_eq!(respell_among(&vocabulary, &[0, 1], "friadys"), "friadys");
+        let refunds = fields("refunds", "Who pays gets a refund. Warranty of Kuhn, invoices.");
+        vocabulary.remove(0, &refunds);
+        assert_eq!(respell_among(&vocabulary, &[0, 1], "invioces refnud"), "invioces refnud");
         assert!(vocabulary.shelves.values().all(HashMap::is_empty));
+    }
+
+    #[test]
+    fn words_of_what_may_not_be_found_are_nobodys() {
+        let vocabulary = vocabulary();
+        assert_eq!(respell_among(&vocabulary, &[1], "refnud friadys"), "refnud fridays");
+        assert_eq!(respell_among(&vocabulary, &[0], "refnud friadys"), "refund friadys");
+        // Neither is a word known because they have it.
+        let mut with_slip = vocabulary;
+        with_slip.add(2, &fields("private", "Written as refnud."));
+        assert_eq!(respell_among(&with_slip, &[0], "refnud"), "refund");
+        assert_eq!(respell_among(&with_slip, &[0, 2], "refnud"), "refnud");
     }
 
     #[test]

@@ -154,14 +154,24 @@ function handleTurnEvent(event) {
   });
 }
 
-/** Fetches the turns that stand otherwise than the page shows: another process may run them. */
+/** Fetches the turns that stand otherwise than the page shows, and those that it has missed. */
 async function compareTurns() {
   try {
-    const states = await (await ask(`/sessions/${conversation.session}/states`)).json();
-    for (const [turn, stands] of states.turns) {
-      if (article(turn)?.dataset.state !== stands) refreshTurn(turn);
-    }
-    if (states.exchange) addExchange(states.exchange);
+    const { turns, has_more, exchange } = await (await ask(`/sessions/${conversation.session}/states`)).json();
+    const isShown = (/** @type {{turn: number}} */ { turn }) => article(turn);
+    // So much was missed that the page is read anew; what is being written is kept.
+    if (has_more && document.querySelector("article.turn[data-turn]") && !turns.some(isShown)) return location.reload();
+    let isTakenBack = false;
+    const stale = turns.filter((/** @type {{turn: number, state: string, taken_back: boolean}} */ { turn, state, taken_back }) => {
+      const shown = article(turn);
+      if (!shown) return isNews(turn);
+      const differs = shown.classList.contains("taken-back") !== taken_back;
+      isTakenBack ||= differs;
+      return differs || shown.dataset.state !== state;
+    });
+    await Promise.all(stale.map((/** @type {{turn: number}} */ { turn }) => refreshTurn(turn)));
+    if (isTakenBack) refreshLastTurn();
+    if (exchange) addExchange(exchange);
   } catch (problem) {
     if (problem instanceof ServerProblem && problem.code === "no_such_session") tellGone();
     // Else the next change, or the server's coming back, brings it.

@@ -60,6 +60,7 @@ use recto_agent::Actor;
 use crate::gateway::Gateway;
 use crate::problem::ApiProblem;
 
+pub(crate) use arrival::household;
 pub use arrival::{AllowedHost, ConnectionAddress, ParseHostError};
 pub(crate) use caller_process::CallerProcess;
 pub use control::{AccessControl, AccessOptions, OwnerAccess};

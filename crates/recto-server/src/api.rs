@@ -25,14 +25,16 @@ mod shapes;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use axum::body::{Body, to_bytes};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Router, middleware};
+use serde_json::Value;
 use utoipa::OpenApi;
-use utoipa::openapi::path::{Operation, ParameterIn};
+use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::openapi::{OpenApi as OpenApiDocument, RefOr};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -49,7 +51,7 @@ pub(crate) use messages::resend;
 pub(crate) fn routes(gateway: &Gateway) -> Router<Gateway> {
     let (router, described) = described_routes().split_for_parts();
     let description: &'static str = description::write(&described).leak();
-    let without_query = Arc::new(routes_without_query(&described));
+    let unread = Arc::new(UnreadParts::find(&described));
     let api_only = Router::new()
         .merge(router)
         .route("/api/openapi.json", get(move || async move { json_text(description) }))
@@ -58,7 +60,7 @@ pub(crate) fn routes(gateway: &Gateway) -> Router<Gateway> {
         .route("/api/{*path}", axum::routing::any(refuse_path))
         .method_not_allowed_fallback(refuse_method);
     api_only
-        .layer(middleware::from_fn_with_state(without_query, refuse_unread_query))
+        .layer(middleware::from_fn_with_state(unread, refuse_unread))
         .layer(middleware::from_fn_with_state(gateway.clone(), describe_remedies))
 }
 
@@ -137,54 +139,96 @@ fn json_text(text: &'static str) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
 
-/// What can be asked and takes no query.
-type RoutesWithoutQuery = HashSet<(Method, String)>;
-
-/// What can be asked and takes no query, as it is described.
-fn routes_without_query(document: &OpenApiDocument) -> RoutesWithoutQuery {
-    let takes_query = |operation: &Operation| {
-        operation.parameters.iter().flatten().any(|parameter| {
-            matches!(parameter, RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Query)
-        })
-    };
-    let mut routes = HashSet::new();
-    for (path, item) in &document.paths.paths {
-        let operations = [
-            (Method::GET, &item.get),
-            (Method::PUT, &item.put),
-            (Method::POST, &item.post),
-            (Method::DELETE, &item.delete),
-            (Method::PATCH, &item.patch),
-        ];
-        for (method, operation) in operations {
-            if operation.as_ref().is_some_and(|operation| !takes_query(operation)) {
-                routes.insert((method, path.clone()));
-            }
-        }
-    }
-    routes
+/// What operations don't read, as they are described.
+#[derive(Debug, Default)]
+struct UnreadParts {
+    /// Those that take no query.
+    query: HashSet<(Method, String)>,
+    /// Those that take no body.
+    body: HashSet<(Method, String)>,
 }
 
-/// Refuses a query where none is read: who sends one means something by it.
-async fn refuse_unread_query(
-    State(routes): State<Arc<RoutesWithoutQuery>>,
+impl UnreadParts {
+    fn find(document: &OpenApiDocument) -> Self {
+        let is_query = |parameter: &RefOr<Parameter>| match parameter {
+            RefOr::T(parameter) => parameter.parameter_in == ParameterIn::Query,
+            RefOr::Ref(_) => false,
+        };
+        let mut unread = UnreadParts::default();
+        for (path, item) in &document.paths.paths {
+            let operations = [
+                (Method::GET, &item.get),
+                (Method::PUT, &item.put),
+                (Method::POST, &item.post),
+                (Method::DELETE, &item.delete),
+                (Method::PATCH, &item.patch),
+            ];
+            for (method, operation) in operations {
+                let Some(operation) = operation else { continue };
+                if !operation.parameters.iter().flatten().any(is_query) {
+                    unread.query.insert((method.clone(), path.clone()));
+                }
+                if operation.request_body.is_none() {
+                    unread.body.insert((method, path.clone()));
+                }
+            }
+        }
+        unread
+    }
+}
+
+/// Refuses a query or a body where none is read: who sends one means something by it.
+async fn refuse_unread(
+    State(unread): State<Arc<UnreadParts>>,
     path: Option<MatchedPath>,
     request: Request,
     next: Next,
 ) -> Response {
-    let query = request.uri().query().unwrap_or_default();
-    let first = form_urlencoded::parse(query.as_bytes()).next();
-    let first = first.map(|(name, _)| name.into_owned());
     let method = match *request.method() {
         Method::HEAD => Method::GET,
         ref method => method.clone(),
     };
-    let takes_none = path.is_some_and(|path| routes.contains(&(method, path.as_str().to_owned())));
-    let Some(name) = first.filter(|_| takes_none) else { return next.run(request).await };
-    let title = "the query is not what is expected here";
-    ApiProblem::new(StatusCode::BAD_REQUEST, "bad_query", title)
-        .detail(format!("unknown field `{name}`, there are none"))
-        .into_response()
+    let path = path.map(|path| path.as_str().to_owned()).unwrap_or_default();
+    let operation = (method, path);
+    let query = request.uri().query().unwrap_or_default();
+    if unread.query.contains(&operation)
+        && let Some((name, _)) = form_urlencoded::parse(query.as_bytes()).next()
+    {
+        let title = "the query is not what is expected here";
+        return ApiProblem::new(StatusCode::BAD_REQUEST, "bad_query", title)
+            .detail(format!("unknown field `{name}`, there are none"))
+            .into_response();
+    }
+    if !unread.body.contains(&operation) {
+        return next.run(request).await;
+    }
+    // It was read whole before, within its limits.
+    let (parts, body) = request.into_parts();
+    let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
+    match unread_field(&body) {
+        Some(problem) => problem.into_response(),
+        None => next.run(Request::from_parts(parts, Body::empty())).await,
+    }
+}
+
+/// The problem of a body where none is read, if it says anything: many programs send an empty object
+/// with whatever they send.
+fn unread_field(body: &[u8]) -> Option<ApiProblem> {
+    if body.trim_ascii().is_empty() {
+        return None;
+    }
+    let detail = match serde_json::from_slice(body) {
+        Ok(Value::Object(fields)) => {
+            format!("unknown field `{}`, there are none", fields.keys().next()?)
+        }
+        _ => "there are no fields, and it is no JSON object".to_owned(),
+    };
+    let title = "the body is not what is expected here";
+    Some(
+        ApiProblem::new(StatusCode::BAD_REQUEST, "bad_field", title)
+            .detail(detail)
+            .hint("leave the body out; the path says all that is read"),
+    )
 }
 
 /// Answers for a path that nothing has.

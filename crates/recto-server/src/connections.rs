@@ -3,7 +3,8 @@
 //!
 //! A connection without a request under way costs its owner nothing, so anybody could hold very many.
 //! Here they hold no place that somebody else needs: when the limit is reached, the one that has been
-//! idle for longest is closed for the new one. Only where all are at work is the new one refused.
+//! idle for longest is closed for the new one. One whose answer nobody reads is as good as idle. Only
+//! where all are at work is the new one refused.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -13,6 +14,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use crate::access::household;
+
 /// How many connections a server has, and how long it waits for what they send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionLimits {
@@ -20,7 +23,8 @@ pub struct ConnectionLimits {
     pub most: usize,
     /// The most that are open at once from one address.
     pub most_from_address: usize,
-    /// How long the head of a request may take to arrive, from the end of the one before.
+    /// How long the head of a request may take to arrive, from the end of the one before; and how long
+    /// an answer of which nothing is taken keeps its connection from making room.
     pub header_timeout: Duration,
 }
 
@@ -51,7 +55,7 @@ struct TableState {
     clock: u64,
     open: HashMap<u64, OpenConnection>,
     by_address: HashMap<IpAddr, AddressConnections>,
-    /// Those without a request under way, longest idle first.
+    /// Those that can make room, longest idle first.
     idle: BTreeMap<u64, u64>,
 }
 
@@ -64,7 +68,11 @@ struct AddressConnections {
 #[derive(Debug)]
 struct OpenConnection {
     address: IpAddr,
-    /// Since when it is idle, on the table's clock.
+    /// Whether a request is under way.
+    is_busy: bool,
+    /// Whether what is sent on it has not been taken for long.
+    is_stalled: bool,
+    /// Since when it is idle or stalled, on the table's clock.
     idle_since: Option<u64>,
     evicted: Arc<Notify>,
 }
@@ -88,8 +96,10 @@ impl ConnectionTable {
         Arc::new(ConnectionTable { limits, state: Mutex::default() })
     }
 
-    /// A place for a connection from this address, if need be that of one which is idle.
+    /// A place for a connection from this address (of IPv6, this network), if need be that of one
+    /// which is idle.
     pub(crate) fn open(self: &Arc<Self>, address: IpAddr) -> Option<Arc<ConnectionSlot>> {
+        let address = household(address);
         let mut state = self.state.lock();
         let of_address = state.by_address.get(&address).map_or(0, |of_address| of_address.count);
         if of_address >= self.limits.most_from_address {
@@ -122,27 +132,32 @@ impl TableState {
 
     fn insert(&mut self, address: IpAddr, evicted: Arc<Notify>) -> u64 {
         let number = self.tick();
-        self.open.insert(number, OpenConnection { address, idle_since: None, evicted });
+        let (is_busy, is_stalled, idle_since) = (false, false, None);
+        let connection = OpenConnection { address, is_busy, is_stalled, idle_since, evicted };
+        self.open.insert(number, connection);
         self.by_address.entry(address).or_default().count += 1;
-        self.set_idle(number);
+        self.change(number, |_| {});
         number
     }
 
-    fn set_idle(&mut self, number: u64) {
+    /// Changes how a connection stands, and with it whether it can make room.
+    fn change(&mut self, number: u64, change: impl FnOnce(&mut OpenConnection)) {
         let now = self.tick();
         let Some(connection) = self.open.get_mut(&number) else { return };
-        connection.idle_since = Some(now);
-        self.idle.insert(now, number);
+        change(connection);
         let of_address = self.by_address.entry(connection.address).or_default();
-        of_address.idle.insert(now, number);
-    }
-
-    fn set_busy(&mut self, number: u64) {
-        let Some(connection) = self.open.get_mut(&number) else { return };
-        let Some(since) = connection.idle_since.take() else { return };
-        self.idle.remove(&since);
-        if let Some(of_address) = self.by_address.get_mut(&connection.address) {
-            of_address.idle.remove(&since);
+        match (connection.idle_since, connection.is_stalled || !connection.is_busy) {
+            (None, true) => {
+                connection.idle_since = Some(now);
+                self.idle.insert(now, number);
+                of_address.idle.insert(now, number);
+            }
+            (Some(since), false) => {
+                connection.idle_since = None;
+                self.idle.remove(&since);
+                of_address.idle.remove(&since);
+            }
+            _ => {}
         }
     }
 
@@ -153,10 +168,16 @@ impl TableState {
     }
 
     fn remove(&mut self, number: u64) -> Option<OpenConnection> {
-        self.set_busy(number);
         let connection = self.open.remove(&number)?;
+        let since = connection.idle_since;
+        if let Some(since) = &since {
+            self.idle.remove(since);
+        }
         if let Some(of_address) = self.by_address.get_mut(&connection.address) {
             of_address.count -= 1;
+            if let Some(since) = &since {
+                of_address.idle.remove(since);
+            }
             if of_address.count == 0 {
                 self.by_address.remove(&connection.address);
             }
@@ -169,8 +190,18 @@ impl ConnectionSlot {
     /// Marks the connection as busy, for as long as the mark is kept. Requests on one connection
     /// come one after the other.
     pub(crate) fn begin_request(self: &Arc<Self>) -> BusyConnection {
-        self.table.state.lock().set_busy(self.number);
+        self.change(|connection| connection.is_busy = true);
         BusyConnection { slot: self.clone() }
+    }
+
+    /// Says whether what is sent on it has not been taken for long. Such a connection makes room as
+    /// an idle one does.
+    pub(crate) fn set_stalled(&self, is_stalled: bool) {
+        self.change(|connection| connection.is_stalled = is_stalled);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut OpenConnection)) {
+        self.table.state.lock().change(self.number, change);
     }
 
     /// Waits until the connection has to make room for another.
@@ -181,7 +212,7 @@ impl ConnectionSlot {
 
 impl Drop for BusyConnection {
     fn drop(&mut self) {
-        self.slot.table.state.lock().set_idle(self.slot.number);
+        self.slot.change(|connection| connection.is_busy = false);
     }
 }
 
@@ -224,6 +255,32 @@ mod tests {
         assert!(table.open(address(3)).is_none());
         drop(busy);
         assert!(table.open(address(3)).is_some());
+    }
+
+    #[tokio::test]
+    async fn one_whose_answer_nobody_takes_makes_room_until_it_is_taken() {
+        let table = table(2, 2);
+        let (read, unread) = (table.open(address(1)).unwrap(), table.open(address(1)).unwrap());
+        let busy = (read.begin_request(), unread.begin_request());
+        for slot in [&read, &unread] {
+            slot.set_stalled(true);
+        }
+        read.set_stalled(false);
+        let newest = table.open(address(1)).unwrap();
+        assert!(is_evicted(&unread).await && !is_evicted(&read).await);
+        let _at_work = newest.begin_request();
+        assert!(table.open(address(1)).is_none());
+        drop((busy, read, unread));
+        assert!(table.state.lock().idle.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_network_of_the_newer_addresses_counts_as_one() {
+        let table = table(4, 2);
+        let open = |text: &str| table.open(text.parse().unwrap()).unwrap();
+        let slots: Vec<_> = (0..3).map(|last| open(&format!("2001:db8:1:2::{last}"))).collect();
+        let _other = open("2001:db8:1:3::1");
+        assert!(is_evicted(&slots[0]).await && !is_evicted(&slots[1]).await);
     }
 
     #[tokio::test]

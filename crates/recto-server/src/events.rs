@@ -8,25 +8,39 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::{Stream, StreamExt, stream};
-use recto_agent::{EventCursor, EventListener, EventNumber, TurnEvent};
+use recto_agent::{EventListener, EventNumber, TurnEvent};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::metrics::OpenStream;
+use crate::problem::{ApiProblem, ApiResult};
 use crate::session_feed::{FeedEvent, FeedListener};
 
 /// How often a comment says that the line still stands, where nothing else does.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
+/// The header by which a client that comes back says what it has seen.
+const LAST_EVENT_ID: &str = "last-event-id";
+
 /// What changes in the list of sessions are called in a page's stream.
 const LIST_EVENT: &str = "list";
 
-/// The place at which a client wants to go on: the last event that it has seen, if it says so.
-pub(crate) fn cursor_after(last_event: Option<&str>) -> EventCursor {
-    let seen = last_event.and_then(|number| number.trim().parse().ok());
-    seen.map_or(EventCursor::Now, |number| EventCursor::After(EventNumber(number)))
+/// The last event that a client has seen, where its header names one. One that names none is refused:
+/// what came since would be lost without a word.
+pub(crate) fn read_last_event(headers: &HeaderMap) -> ApiResult<Option<EventNumber>> {
+    let Some(value) = headers.get(LAST_EVENT_ID).filter(|value| !value.is_empty()) else {
+        return Ok(None);
+    };
+    let number = value.to_str().ok().and_then(|value| value.trim().parse().ok());
+    number.map(|number| Some(EventNumber(number))).ok_or_else(|| {
+        let shown = String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let title = format!("`{LAST_EVENT_ID}: {shown}` names no event");
+        ApiProblem::new(StatusCode::BAD_REQUEST, "bad_header", title)
+            .hint("send the `id` of the last event that you have seen, or leave the header out")
+    })
 }
 
 /// The events that a listener hears, until the session is deleted, which is told, the agent is shut

@@ -33,7 +33,7 @@ use crate::problem::{ApiProblem, ApiResult, DoorParameter};
 
 pub(crate) use client_list::{ClientList, name_calls};
 pub(crate) use conversations::ConversationIndex;
-pub(crate) use embedding::{DoorTexts, embed_all};
+pub(crate) use embedding::{embed_all, read_texts};
 pub(crate) use images::{IMAGE_TYPES, read_base64_image, read_data_url};
 pub(crate) use model_name::{
     OfferedModel, embedding_model, find_model, is_embedding_model, offered_models,

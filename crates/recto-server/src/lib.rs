@@ -27,6 +27,7 @@ mod problem;
 mod router;
 mod serve;
 mod session_feed;
+mod watched_stream;
 
 pub use access::{
     AccessControl, AccessOptions, AllowedHost, ConnectionAddress, FormKey, OwnerAccess,

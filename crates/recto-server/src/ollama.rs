@@ -26,7 +26,7 @@ pub(crate) fn routes(conversations: ConversationIndex) -> Router<Gateway> {
         .route("/api/ps", get(models::list_loaded))
         .route("/api/show", post(models::show_model))
         .route("/api/version", get(models::tell_version))
-        .fallback(|uri| unknown_path(VendorForm::Ollama, uri))
+        .fallback(|door, uri| unknown_path(VendorForm::Ollama, door, uri))
         .layer(axum::Extension(conversations))
 }
 

@@ -24,6 +24,6 @@ pub(crate) fn routes(conversations: ConversationIndex) -> Router<Gateway> {
         .route("/models", get(models::list_models))
         // A name may have a slash of its own.
         .route("/models/{*model}", get(models::show_model))
-        .fallback(|uri| unknown_path(VendorForm::OpenAi, uri))
+        .fallback(|door, uri| unknown_path(VendorForm::OpenAi, door, uri))
         .layer(axum::Extension(conversations))
 }

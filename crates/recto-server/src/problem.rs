@@ -2,6 +2,9 @@
 //!
 //! The front doors have forms of their own, made from the same [`ApiProblem`].
 
+use std::num::NonZeroU32;
+use std::time::Duration;
+
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
@@ -46,6 +49,9 @@ pub(crate) struct ApiProblem {
     /// Whether a turn ended with it: the same message again would be another turn.
     #[serde(skip)]
     pub(crate) is_of_turn: bool,
+    /// How many seconds to wait before it is asked again, where that is known.
+    #[serde(skip)]
+    retry_seconds: Option<NonZeroU32>,
 }
 
 /// A parameter that a client of the front doors named, and that something is wrong with. A problem
@@ -95,6 +101,15 @@ pub(crate) struct RemedyAdvice {
     pub(crate) words: String,
 }
 
+/// How many seconds somebody waits who asks too often, where nobody says how long: model servers
+/// count by the minute.
+const USUAL_WAIT: u32 = 60;
+
+/// Whole seconds to wait, as the header has them.
+pub(crate) fn wait_seconds(wait: Duration) -> u64 {
+    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
+}
+
 /// The result of a handler.
 pub(crate) type ApiResult<T> = Result<T, ApiProblem>;
 
@@ -111,6 +126,7 @@ impl ApiProblem {
             remedy: None,
             parameter: None,
             is_of_turn: false,
+            retry_seconds: None,
         }
     }
 
@@ -139,6 +155,14 @@ impl ApiProblem {
         ApiProblem { detail: Some(detail.into()), ..self }
     }
 
+    /// The same problem, with how long to wait, where that is known.
+    pub(crate) fn retry_after(self, retry_after: Option<Duration>) -> Self {
+        let seconds = retry_after.map(|wait| u32::try_from(wait_seconds(wait)).unwrap_or(u32::MAX));
+        let retry_seconds =
+            seconds.map(|seconds| NonZeroU32::new(seconds).unwrap_or(NonZeroU32::MIN));
+        ApiProblem { retry_seconds, ..self }
+    }
+
     /// What to do about it, with the command that does it, where one is known.
     pub(crate) fn hint_with_remedy(&self) -> Option<String> {
         let words = self.remedy.as_ref().map(|advice| advice.words.as_str());
@@ -159,6 +183,10 @@ impl IntoResponse for ApiProblem {
         let body = serde_json::to_vec(&self).unwrap_or_default();
         let form = HeaderValue::from_static("application/problem+json");
         let mut answer = (self.status(), [(header::CONTENT_TYPE, form)], body).into_response();
+        if self.status() == StatusCode::TOO_MANY_REQUESTS {
+            let seconds = self.retry_seconds.map_or(USUAL_WAIT, NonZeroU32::get);
+            answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
         // For the front doors, which tell of it in a form of their own.
         answer.extensions_mut().insert(self);
         answer
@@ -188,7 +216,8 @@ impl From<AgentError> for ApiProblem {
         let problem = ApiProblem::new(status_of(&error), error.code(), error.to_string());
         let advise = |remedy| Box::new(RemedyAdvice { remedy, words: String::new() });
         let hint = error.hint().or_else(|| hint_of_code(error.code()).map(str::to_owned));
-        ApiProblem { hint, remedy: error.remedy().map(advise), ..problem }
+        let problem = ApiProblem { hint, remedy: error.remedy().map(advise), ..problem };
+        problem.retry_after(error.retry_after())
     }
 }
 

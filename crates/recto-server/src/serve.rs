@@ -1,7 +1,8 @@
 //! The server itself: it answers on a listener until it is told to end.
 //!
 //! It accepts connections by its own hand, because each has limits: how many there are
-//! (`connections.rs`), and how long the head of a request may take.
+//! (`connections.rs`), how long the head of a request may take, and how long an answer may wait for
+//! whoever asked (`watched_stream.rs`).
 
 use std::future::Future;
 use std::io;
@@ -27,6 +28,7 @@ use crate::access::{CallerProcess, ConnectionAddress};
 use crate::connections::{BusyConnection, ConnectionLimits, ConnectionSlot, ConnectionTable};
 use crate::gateway::Gateway;
 use crate::router::router;
+use crate::watched_stream::WatchedStream;
 
 /// How a server runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,6 +141,7 @@ async fn connect(
     // Events are small and should not wait for more.
     let _ = stream.set_nodelay(true);
     let ends = (ConnectionAddress { peer, local }, CallerProcess::default());
+    let (stream, writes) = WatchedStream::new(stream);
     let service =
         service_fn(|request| answer(request, ends.clone(), slot.begin_request(), app.clone()));
     let mut connection = pin!(
@@ -148,7 +151,12 @@ async fn connect(
             .max_buf_size(READ_BUFFER)
             .serve_connection(TokioIo::new(stream), service)
     );
-    let mut evicted = pin!(slot.evicted());
+    let mut evicted = pin!(async {
+        tokio::select! {
+            () = slot.evicted() => {}
+            () = writes.mark_stalls(&slot, limits.header_timeout) => {}
+        }
+    });
     // What goes wrong on a connection concerns its other end alone, which sees it.
     tokio::select! {
         _ = connection.as_mut() => return,

@@ -5,7 +5,7 @@
 //! and not at all while nobody does. Only then is the list read. What happens within a turn is told
 //! by its session's own events.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use recto_agent::{Actor, summary_json};
 use recto_store::{
     ApprovalId, Moment, SessionFilter, SessionId, SessionSummary, Store, StoreError, StoreResult,
-    TurnId, TurnStatus,
+    StoredSession, TurnId, TurnStatus,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -88,6 +88,9 @@ pub(crate) enum FeedEvent {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FeedSnapshot {
     sessions: HashMap<SessionId, SessionSummary>,
+    /// Those that are not in the list, and in which something is open: in the archive, and
+    /// sub-agents' own.
+    unlisted: HashMap<SessionId, StoredSession>,
     running: HashMap<SessionId, HashSet<TurnId>>,
     questions: HashMap<SessionId, HashSet<ApprovalId>>,
     /// Whether it is the last: nothing is looked at any more.
@@ -186,7 +189,24 @@ impl FeedSnapshot {
         for approval in store.open_approvals(Moment::now()).await? {
             snapshot.questions.entry(approval.session).or_default().insert(approval.id);
         }
+        for id in snapshot.busy_sessions() {
+            if !snapshot.sessions.contains_key(&id)
+                && let Some(session) = store.session(id).await?
+            {
+                snapshot.unlisted.insert(id, session);
+            }
+        }
         Ok(snapshot)
+    }
+
+    /// The sessions in which a turn runs or a question waits.
+    fn busy_sessions(&self) -> BTreeSet<SessionId> {
+        self.running.keys().chain(self.questions.keys()).copied().collect()
+    }
+
+    fn find_session(&self, id: SessionId) -> Option<&StoredSession> {
+        let listed = self.sessions.get(&id).map(|summary| &summary.session);
+        listed.or_else(|| self.unlisted.get(&id))
     }
 
     /// What has changed since another one, as this actor may know of it.
@@ -199,7 +219,12 @@ impl FeedSnapshot {
             if before.sessions.get(id) != Some(summary) {
                 events.push(FeedEvent::Session { session: summary_json(summary) });
             }
-            self.add_turns(before, *id, &mut events);
+        }
+        for id in self.busy_sessions().union(&before.busy_sessions()) {
+            let session = self.find_session(*id).or_else(|| before.find_session(*id));
+            if session.is_some_and(|session| can_reach(actor, session)) {
+                self.add_turns(before, *id, &mut events);
+            }
         }
         for (id, summary) in &before.sessions {
             if !self.sessions.contains_key(id) && can_reach(actor, &summary.session) {

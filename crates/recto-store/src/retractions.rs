@@ -141,6 +141,27 @@ impl Store {
         self.read(move |db| of_session(db, session)).await
     }
 
+    /// What was taken back in any session behind one of them, or all, in the order in which it was.
+    pub async fn retractions_after(
+        &self,
+        retraction: Option<RetractionId>,
+    ) -> StoreResult<Vec<StoredRetraction>> {
+        let after = retraction.map_or(0, |retraction| retraction.0);
+        self.read(move |db| {
+            db.all("SELECT * FROM retractions WHERE id > ?1 ORDER BY id", [after], read)
+        })
+        .await
+    }
+
+    /// What was taken back last, in whichever session.
+    pub async fn newest_retraction(&self) -> StoreResult<Option<RetractionId>> {
+        self.read(|db| {
+            let sql = "SELECT id FROM retractions ORDER BY id DESC LIMIT 1";
+            db.first(sql, [], |row| Ok(RetractionId(row.get("id")?)))
+        })
+        .await
+    }
+
     /// What was taken back in any session.
     pub async fn all_retractions(&self) -> StoreResult<HashMap<SessionId, Vec<StoredRetraction>>> {
         self.read(|db| {

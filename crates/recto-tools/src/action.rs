@@ -126,6 +126,9 @@ pub struct ServerFields {
     pub tool: String,
     /// The command or the address of the server.
     pub place: String,
+    /// What its program may do in its sandbox, beside what all may; nothing where it is in none.
+    #[serde(default)]
+    pub sandbox: Option<Vec<String>>,
     pub arguments: Value,
 }
 
@@ -159,10 +162,7 @@ impl ActionFields {
         match self {
             ActionFields::Program(program) => program.describe(),
             ActionFields::File(file) => file.describe(),
-            ActionFields::Server(ServerFields { place, arguments, .. }) => {
-                let title = self.title();
-                format!("{title}, by the MCP server at {place}, with\n{arguments:#}")
-            }
+            ActionFields::Server(server) => server.describe(),
             ActionFields::Call(call) => format!("{:#}", call.arguments),
         }
     }
@@ -173,6 +173,20 @@ impl ActionFields {
             ActionFields::Program(program) => program.unseen_skill.as_ref(),
             _ => None,
         }
+    }
+}
+
+impl ServerFields {
+    fn describe(&self) -> String {
+        let ServerFields { server, tool, place, sandbox, arguments } = self;
+        let rights = match sandbox.as_deref() {
+            None => String::new(),
+            Some([]) => ", in its sandbox without further rights".to_owned(),
+            Some(rights) => {
+                format!(", in its sandbox ({})", reveal(&rights.join(", "), Reveal::Line))
+            }
+        };
+        format!("{server}.{tool}, by the MCP server at {place}{rights}, with\n{arguments:#}")
     }
 }
 
@@ -362,11 +376,29 @@ mod tests {
     }
 
     #[test]
+    fn a_question_for_a_server_says_what_its_sandbox_lets_it_do() {
+        let said = |sandbox: Option<&[&str]>| {
+            let sandbox = sandbox.map(|it| it.iter().map(|&right| right.to_owned()).collect());
+            let (server, tool) = ("time".to_owned(), "now".to_owned());
+            let place = "uvx time".to_owned();
+            ServerFields { server, tool, place, sandbox, arguments: json!({}) }.describe()
+        };
+        let (before, after) = ("time.now, by the MCP server at uvx time", ", with\n{}");
+        assert_eq!(said(None), format!("{before}{after}"));
+        let words = ", in its sandbox without further rights";
+        assert_eq!(said(Some(&[])), format!("{before}{words}{after}"));
+        let said = said(Some(&["reads /a\nx", "the network"]));
+        assert!(said.contains(", in its sandbox (reads /a") && said.contains("the network), with"));
+        assert_eq!(said.lines().count(), 2, "{said}");
+    }
+
+    #[test]
     fn fields_can_be_read_back() {
         let server = ActionFields::Server(ServerFields {
             server: "time".to_owned(),
             tool: "now".to_owned(),
             place: "uvx time".to_owned(),
+            sandbox: Some(vec!["reads /a".to_owned()]),
             arguments: json!({"zone": "UTC"}),
         });
         for fields in [program(), server] {

@@ -24,16 +24,14 @@ use crate::arguments::CallArguments;
 use crate::blocking::{Stop, blocking};
 use crate::options::{ProtectedPath, ToolOptions};
 use crate::tool::{CallContext, Consent, Tool, ToolAction, ToolClass, ToolError, ToolOutput};
-pub(crate) use guard::{is_protected, protected_paths};
+use guard::is_private_name;
+pub(crate) use guard::{is_protected, linked_places, private_places, protected_paths};
 pub(crate) use problem::{FileError, FileResult};
 pub(crate) use walk::{LastLink, ResolvedPath, WorkspaceRoot};
 pub(crate) use write::{CreatedFile, create_empty};
 
 /// Bytes of a call's output that stay free for notes on what was left out.
 const NOTE_ROOM: usize = 512;
-
-/// Folders with what the agent remembers.
-const PRIVATE: [&str; 2] = ["memory", "agents"];
 
 /// The workspace as all file tools reach it.
 #[derive(Debug)]
@@ -65,8 +63,8 @@ impl FileAccess {
         // Also by way of a link.
         let real = |path: PathBuf| path.canonicalize().ok();
         let leads_there = real(self.workspace.join(path)).is_some_and(|target| {
-            let folders = PRIVATE.iter().filter_map(|name| real(self.workspace.join(name)));
-            folders.into_iter().any(|folder| target.starts_with(folder))
+            let places = private_places(&self.workspace);
+            places.iter().any(|place| target.starts_with(place))
         });
         let refusal = "files of memories are not read or written in this conversation; use recall";
         if is_named || leads_there { Err(ToolError::new(refusal)) } else { Ok(()) }
@@ -103,7 +101,7 @@ pub(crate) struct FileContext<'a> {
 
 /// Whether what is called this belongs to the memories, which only the owner in private sees.
 fn is_private(name: &OsStr, who: AudienceKind) -> bool {
-    who != AudienceKind::Owner && PRIVATE.iter().any(|private| name.eq_ignore_ascii_case(private))
+    who != AudienceKind::Owner && is_private_name(name)
 }
 
 impl Tool for FileTool {

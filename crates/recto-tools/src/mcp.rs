@@ -13,13 +13,16 @@ mod bounded_http;
 mod bounded_requests;
 mod cache;
 mod content;
+mod envelope;
 mod error;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzzing;
+mod greeting;
 mod http;
 mod limits;
 mod listing;
 mod log;
+mod message_lines;
 mod names;
 mod own_ids;
 mod server;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use recto_context::IncludeMode;
 
+use crate::files::linked_places;
 use crate::policy::ToolPolicy;
 use crate::sandbox::{WHAT_IT_IS, without_links};
 
@@ -63,6 +64,7 @@ impl ToolOptions {
     /// The MCP servers, those in a sandbox without the right to write what no tool may.
     pub(crate) fn guarded_servers(&self) -> Vec<ServerOptions> {
         let own = WHAT_IT_IS.iter().map(|name| self.workspace.join(name));
+        let own = own.chain(linked_places(&self.workspace));
         let own = own.chain(self.programs.skill_folders.iter().cloned());
         let guarded: Vec<ProtectedPath> =
             self.protected.iter().cloned().chain(own.map(ProtectedPath::from)).collect();
@@ -296,6 +298,14 @@ pub struct ServerSandbox {
     pub locks: Vec<PathBuf>,
 }
 
+impl ServerSandbox {
+    /// What was granted, each in a few words.
+    pub(crate) fn describe(&self) -> Vec<String> {
+        let ServerSandbox { read, write, network, .. } = self.clone();
+        Grants { read, write, network, ..Grants::default() }.describe()
+    }
+}
+
 /// A secret key that no debug output shows.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerKey(String);
@@ -439,6 +449,28 @@ mod tests {
         };
         for path in ["/home/config.toml", "/w/skills", "/w/memory"] {
             assert!(sandbox.protected.contains(&PathBuf::from(path).into()), "{path}");
+        }
+    }
+
+    /// Promise: `a-server-can-be-confined`
+    #[cfg(unix)]
+    #[test]
+    fn servers_keep_off_what_files_of_the_agent_lead_to_by_their_real_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path().canonicalize().unwrap().join("w");
+        std::fs::create_dir_all(workspace.join("notes")).unwrap();
+        std::fs::write(workspace.join("notes/soul.md"), "").unwrap();
+        for (target, link) in [("notes/soul.md", "SOUL.md"), ("later/user.md", "USER.md")] {
+            std::os::unix::fs::symlink(target, workspace.join(link)).unwrap();
+        }
+        let servers = vec![sandboxed(ServerSandbox::default())];
+        let options = ToolOptions { servers, ..ToolOptions::new(&workspace) };
+        let servers = options.guarded_servers();
+        let ServerTransport::Stdio { sandbox: Some(sandbox), .. } = &servers[0].transport else {
+            panic!("it is a sandboxed program")
+        };
+        for name in ["notes/soul.md", "later/user.md", "memory"] {
+            assert!(sandbox.protected.contains(&workspace.join(name).into()), "{name}");
         }
     }
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
-use recto_context::{Catalog, ContentHash, ContentSource, ItemId, ToolSpec};
+use recto_context::{AudienceKind, Catalog, ContentHash, ContentSource, ItemId, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::action::{ActionFields, FileChange, NamedFile, ProgramFields, UnseenSkill};
@@ -26,7 +26,7 @@ use crate::blocking::{Stop, blocking};
 use crate::declared::{
     Invocation, InvocationScope, PreparedInvocation, SkillTools, declares_reading, report_result,
 };
-use crate::files::{WorkspaceRoot, is_protected, protected_paths};
+use crate::files::{WorkspaceRoot, is_protected, private_places, protected_paths};
 use crate::launch::WrittenPrograms;
 use crate::options::{
     CallLimits, Grants, NetworkAccess, ProgramOptions, ProtectedPath, SandboxPolicy, ToolOptions,
@@ -34,10 +34,10 @@ use crate::options::{
 use crate::own_folder::remove_leftovers;
 use crate::policy::ToolPolicy;
 use crate::process::{Launcher, ProgramCall, ProgramOutcome, RunLimits};
-use crate::sandbox::{Bounds, FileChanges, OMITTED, guards};
+use crate::sandbox::{Bounds, Confinement, FileChanges, OMITTED, guards};
 use crate::tool::{
-    ApprovalNeed, CallContext, Consent, SkillLook, Tool, ToolAction, ToolClass, ToolError,
-    ToolOutput, TrustedSkill,
+    ApprovalNeed, CallContext, Consent, SkillLook, Tool, ToolAction, ToolCaller, ToolClass,
+    ToolError, ToolOutput, TrustedSkill,
 };
 use cleanup::CallCleanup;
 use secrets::GrantedSecrets;
@@ -148,14 +148,14 @@ impl Tool for ProgramTool {
 
 impl ProgramTool {
     fn start(&self, context: &CallContext) -> ProgramRun {
-        let ProgramTool { host, id, folder, .. } = self.clone();
+        let ProgramTool { host, id, folder, class } = self.clone();
         let grants = self.grants().cloned().unwrap_or_default();
         let unseen = self.unseen_skill(context).map(|folder| UnseenSkill {
             name: id.server.as_deref().unwrap_or_default().to_owned(),
             folder: folder.to_string_lossy().into_owned(),
             rights: self.configured_rights(),
         });
-        ProgramRun { host, id, folder, grants, unseen, context: context.clone() }
+        ProgramRun { host, id, folder, class, grants, unseen, context: context.clone() }
     }
 
     fn grants(&self) -> Option<&Grants> {
@@ -176,6 +176,8 @@ struct ProgramRun {
     host: Arc<ProgramHost>,
     id: ItemId,
     folder: PathBuf,
+    /// What it was when it was decided whether somebody has to be asked.
+    class: ToolClass,
     grants: Grants,
     /// The skill, where a person has to be shown it before its first call.
     unseen: Option<UnseenSkill>,
@@ -194,7 +196,7 @@ impl ProgramRun {
         let (declared, prepared) = self.prepare(arguments)?;
         let hash = self.action_hash(declared, &prepared);
         let invocation = prepared.preview();
-        let confinement = self.bounds(invocation, Path::new(""), &self.protected()).confinement();
+        let confinement = self.confinement(invocation, Path::new(""));
         let named_files = named_files(invocation);
         let mut reach = confinement.reach();
         put_first(&mut reach.writes, &named_files);
@@ -276,6 +278,13 @@ impl ProgramRun {
             && self.action_hash(declared, &prepared) != hash
         {
             return Err(ToolError::new("what it would do changed since a person allowed it"));
+        }
+        let was_to_read = self.class == ToolClass::ReadingProgram;
+        if consent == Consent::Unasked && was_to_read && !prepared.only_reads() {
+            return Err(ToolError::new(
+                "nobody was asked because it was declared to read only, and that is not what it \
+                 is declared to do now; it was not run, and can be called again",
+            ));
         }
         if let (Some(UnseenSkill { name, .. }), false) =
             (&self.unseen, matches!(consent, Consent::To(_)))
@@ -388,7 +397,7 @@ impl ProgramRun {
             cleanup.create_file(&self.host.workspace, path)?;
         }
         let temp = cleanup.temp();
-        let bounds = self.bounds(invocation, temp, &self.protected()).confinement();
+        let confinement = self.confinement(invocation, temp);
         let environment = self.environment(temp);
         let (time, output_bytes) = (self.time(invocation), self.output_bytes(invocation));
         let call = ProgramCall {
@@ -397,7 +406,7 @@ impl ProgramRun {
             stdin: invocation.stdin.clone().map(String::into_bytes),
             working_dir: invocation.working_dir.clone(),
             environment: environment.into_iter().map(|(k, v)| (k.into(), v.into())).collect(),
-            confinement: bounds,
+            confinement,
             sandbox: self.host.options.sandbox,
             limits: RunLimits { time, output_bytes },
         };
@@ -406,21 +415,14 @@ impl ProgramRun {
 }
 
 impl ProgramRun {
-    /// Every path that no program may change.
-    fn protected(&self) -> Vec<ProtectedPath> {
-        protected_paths(&self.host.protected, &self.context.catalog)
-    }
-
-    fn bounds<'a>(
-        &'a self,
-        invocation: &'a Invocation,
-        temp: &'a Path,
-        protected: &'a [ProtectedPath],
-    ) -> Bounds<'a> {
+    /// What the program may reach, with a folder of its own.
+    fn confinement(&self, invocation: &Invocation, temp: &Path) -> Confinement {
+        let ProgramHost { workspace, protected, locks, .. } = &*self.host;
         Bounds {
-            workspace: &self.host.workspace,
-            protected,
-            locks: &self.host.locks,
+            workspace,
+            protected: &protected_paths(workspace, protected, &self.context.catalog),
+            private: &self.private(),
+            locks,
             grants: &self.grants,
             network: self.network(invocation),
             temp,
@@ -430,6 +432,19 @@ impl ProgramRun {
             changes: invocation.changes,
             written: invocation.written,
         }
+        .confinement()
+    }
+
+    /// What is remembered, as far as it is hidden from those for whom the call is made: in the
+    /// workspace of every agent. Each has its lock there.
+    fn private(&self) -> Vec<PathBuf> {
+        let ToolCaller { audience, on_behalf_of, .. } = &self.context.caller;
+        if on_behalf_of.as_ref().unwrap_or(audience).who == AudienceKind::Owner {
+            return Vec::new();
+        }
+        let ProgramHost { workspace, locks, .. } = &*self.host;
+        let others = locks.iter().filter_map(|lock| lock.parent()?.parent());
+        [&**workspace].into_iter().chain(others).flat_map(private_places).collect()
     }
 
     /// Whether the network is both asked for and granted.

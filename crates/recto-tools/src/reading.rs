@@ -80,14 +80,16 @@ fn offer(tool: &ToolSpec) -> String {
         .to_owned()
 }
 
-/// The body of a skill, without its frontmatter.
+/// The body of a skill, without its frontmatter, below its label: what was loaded is read from
+/// there.
 fn read_skill(arguments: &CallArguments, context: &CallContext) -> ToolOutput {
     let asked = bare_skill_name(arguments.text("skill_name").unwrap_or_default());
     let id = |skill: &Skill| ItemId::new(ItemKind::Skill, skill.name.clone());
+    let shown = |skill: &Skill| format!("{}\n{}", item_label(&id(skill)), skill.body);
     let (skills, items) = (&context.catalog.skills, readable_items(context));
     match skills.iter().find(|skill| *skill.name == *asked) {
         Some(skill) => match items.check(&id(skill)) {
-            Ok(()) => Ok(skill.body.as_str().to_owned()),
+            Ok(()) => Ok(shown(skill)),
             Err(refusal) => Err(ToolError::new(refusal.to_string())),
         },
         None => {
@@ -182,9 +184,10 @@ mod tests {
 
     #[test]
     fn a_skill_is_given_by_its_body() {
-        assert_eq!(skill("notes"), "How to use notes.\n");
-        assert_eq!(skill(" notes "), "How to use notes.\n");
-        assert_eq!(skill("skill:notes"), "How to use notes.\n");
+        let told = "[skill: notes]\nHow to use notes.\n";
+        assert_eq!(skill("notes"), told);
+        assert_eq!(skill(" notes "), told);
+        assert_eq!(skill("skill:notes"), told);
     }
 
     #[test]

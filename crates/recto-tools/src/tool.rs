@@ -216,6 +216,8 @@ pub enum SkillLook {
 pub struct ToolCaller {
     /// All who can read what comes of it.
     pub audience: Audience,
+    /// Those for whom a sub-agent does its task, where one makes the call.
+    pub on_behalf_of: Option<Audience>,
     /// The number of the session.
     pub session: Option<i64>,
     /// The number of the turn, where there is one.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures_util::future::FutureExt;
 use futures_util::stream::{self, Stream, StreamExt};
-use recto_context::{Catalog, ContentHash, ItemId, ToolCall, ToolSpec, nearest_name};
+use recto_context::{Catalog, ContentHash, ItemId, OffReason, ToolCall, ToolSpec, nearest_name};
 use tokio::time::timeout;
 
 use crate::arguments::CallArguments;
@@ -353,8 +353,7 @@ impl Toolbox {
         };
         let name = &spec.called;
         let Some(tool) = self.tool(spec, &context.catalog) else {
-            let text = format!("{name} can't be run: what brought it is not there any more");
-            return (ToolOutcome::Failed, text);
+            return (ToolOutcome::Failed, not_there(spec, &context.catalog));
         };
         let consent = match permit {
             Some(CallPermit::Go(consent)) => *consent,
@@ -409,6 +408,22 @@ fn not_offered(asked: &str, offered: &[ToolSpec]) -> String {
         }
     };
     format!("there is no tool `{}`; {hint}", clip_name(asked))
+}
+
+/// Tells why a tool that was offered is not there when it is to be run: while a person thinks, it
+/// may have been switched off, or have gone with what brought it.
+fn not_there(spec: &ToolSpec, catalog: &Catalog) -> String {
+    let name = &spec.called;
+    let off = catalog.off_tools.iter().find(|off| off.item == spec.id);
+    match off.map(|off| off.why) {
+        Some(why @ (OffReason::SkillChanged | OffReason::SkillUntrusted)) => format!(
+            "{name} can't be run: it is {}; it runs again when a person has looked at the skill \
+             and trusts it",
+            why.describe()
+        ),
+        Some(why) => format!("{name} can't be run: it is {}", why.describe()),
+        None => format!("{name} can't be run: what brought it is not there any more"),
+    }
 }
 
 /// What a panic said, where it said something.

@@ -18,6 +18,7 @@ mod project;
 pub mod reference;
 mod remedy_words;
 mod resident_memory;
+mod search_path;
 mod setup;
 mod signals;
 mod telemetry;

@@ -14,5 +14,9 @@ fn main() -> ExitCode {
     if let Some(code) = recto_tools::launch_if_asked() {
         return code;
     }
+    if let Some(code) = recto_llm::render_if_asked() {
+        return code;
+    }
+    recto_llm::render_apart(recto_tools::own_executable());
     recto::run()
 }

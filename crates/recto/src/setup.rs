@@ -55,7 +55,7 @@ pub(crate) use agents::{
     TERMINAL, asked_settings, bindings, load_agent, load_config, meant_agent, named_settings,
     session_settings, terminal_agent,
 };
-pub(crate) use executed::exposed_executables;
+pub(crate) use executed::{TrustedFolders, exposed_executables};
 pub(crate) use find::{ModelChoice, ModelLookup, find};
 pub(crate) use folders::{enter_folder, session_folder};
 pub(crate) use ollama::OllamaModels;

@@ -17,7 +17,7 @@ use crate::options::{CompactionSetting, SessionSettings};
 use crate::selection::SearchSetting;
 
 /// The surface of sessions in which sub-agents work.
-const SURFACE: &str = "delegate";
+pub(crate) const TASK_SURFACE: &str = "delegate";
 
 /// Everything that a task for a sub-agent is begun with.
 pub(crate) struct DelegationParts<'a> {
@@ -63,7 +63,7 @@ impl Agent {
         let session = NewSession {
             agent: self.name().to_owned(),
             name: None,
-            surface: SURFACE.to_owned(),
+            surface: TASK_SURFACE.to_owned(),
             at: Moment::now(),
             settings: settings.to_store(),
         };

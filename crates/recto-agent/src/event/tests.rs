@@ -42,6 +42,7 @@ fn one_of_each() -> Vec<EventKind> {
         message: text(),
         hint: Some(text()),
         remedy: Some(Remedy::CheckServer { server: text() }),
+        retry_after: None,
     };
     let snapshot = TurnSnapshot {
         text: text(),

@@ -22,8 +22,8 @@ use super::recall::RecallQuery;
 use super::{DatedPick, RANKED, drop_duplicates, sort_by_age};
 use crate::options::SessionSettings;
 use crate::search::{
-    IndexContent, IsCandidate, RankingBasis, SearchPatience, Searcher, WordsOnlyReason, is_dense,
-    search_message,
+    IndexContent, IsCandidate, RankingBasis, SearchPatience, SearchScope, Searcher,
+    WordsOnlyReason, is_dense, search_message,
 };
 use crate::session_cache::is_within;
 
@@ -92,7 +92,9 @@ impl PastMessages {
                 taken_back.get(&session).is_some_and(|ranges| is_within(ranges, message))
             })
         };
-        let may: HashSet<String> = sessions.keys().map(ToString::to_string).collect();
+        let may: Arc<HashSet<String>> =
+            Arc::new(sessions.keys().map(ToString::to_string).collect());
+        let readable = may.clone();
         let is_seen = move |pick: &Pick| {
             let place = place_of(&pick.item).zip(known);
             place.is_some_and(|((session, message), known)| {
@@ -106,11 +108,15 @@ impl PastMessages {
             (drop_duplicates(index, ranked).0, dense)
         };
         // Whoever may recall them: each is embedded once.
-        let is_candidate: IsCandidate = Arc::new(|_| true);
+        let embedded: IsCandidate = Arc::new(|_| true);
+        let read_by: IsCandidate = Arc::new(move |id| {
+            id.name.split_once('/').is_some_and(|(session, _)| readable.contains(session))
+        });
+        let scope = SearchScope { embedded, read_by: Some(read_by) };
         let content = IndexContent::Also(Vec::new());
         let query = search_message(query, None);
         let (ranked, how) =
-            self.searcher.query_index(content, &query, is_candidate, patience, judge).await;
+            self.searcher.query_index(content, &query, scope, patience, judge).await;
         let best = ranked.into_iter().take(limit.saturating_mul(2));
         let mut found = self.look_up(best, &sessions).await?;
         sort_by_age(&mut found, now);

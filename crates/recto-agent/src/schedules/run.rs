@@ -32,7 +32,7 @@ use crate::shutdown::TakeUpScope;
 use crate::turn::stamp;
 
 /// The surface of the sessions in which runs are held.
-const SURFACE: &str = "schedule";
+pub(crate) const SURFACE: &str = "schedule";
 
 /// How often it is looked whether a turn that may run elsewhere has ended.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use recto_context::ContentHash;
-use recto_search::{Encoder, MissingVector, PackedVector};
+use recto_search::{Encoder, MissingVector, PackedVector, VectorCoverage};
 use recto_store::{EmbeddingKey, Store};
 
 use super::{EmbeddingProgress, IsCandidate, Searcher, run_blocking};
@@ -115,14 +115,22 @@ impl Searcher {
         self.change(move |index| index.set_space(space)).await?;
         let missing = self.missing(is_candidate.clone()).await?.len();
         self.take_stored(encoder, missing).await?;
-        let missing = self.missing(is_candidate).await?;
-        let total = missing.len();
-        self.0.progress.send_replace(EmbeddingProgress { done: 0, total });
-        for (number, batch) in missing.chunks(BATCH).enumerate() {
+        let missing = self.missing(is_candidate.clone()).await?;
+        self.tell_progress(is_candidate.clone()).await?;
+        for batch in missing.chunks(BATCH) {
             self.embed(encoder, batch.to_vec()).await?;
-            let done = total.min((number + 1) * BATCH);
-            self.0.progress.send_replace(EmbeddingProgress { done, total });
+            self.tell_progress(is_candidate.clone()).await?;
         }
+        Some(())
+    }
+
+    /// Tells how far the embedding is, of all texts of the candidates: what was kept from an
+    /// earlier run counts as done.
+    async fn tell_progress(&self, is_candidate: IsCandidate) -> Option<()> {
+        let searcher = self.clone();
+        let coverage = move || searcher.index().coverage(|id| is_candidate(id));
+        let VectorCoverage { done, total } = run_blocking(coverage).await?;
+        self.0.progress.send_replace(EmbeddingProgress { done, total });
         Some(())
     }
 

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use jiff::Zoned;
-use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use recto_context::mode::{self, ModeMark, ModeQuestion, ModeReason, ModeSetting};
 use recto_context::{
@@ -15,7 +13,7 @@ use recto_llm::{FeatureSupport, LlmError};
 use recto_search::UseEvidence;
 use recto_store::StoredSession;
 use recto_tools::{ApprovalMode, TrustedSkills};
-use recto_workspace::{Horizon, MemoryView};
+use recto_workspace::MemoryView;
 
 use crate::actor::Actor;
 use crate::agent_catalog::AgentCatalog;
@@ -375,13 +373,8 @@ async fn read_memories(
 ) -> Arc<MemoryView> {
     match session.settings.delegation {
         Some(_) => Arc::default(),
-        None => shared.memories.files().read(audience, Horizon::Recent(today())).await,
+        None => shared.memories.read_for_page(audience).await,
     }
-}
-
-/// The date where the person is.
-pub(crate) fn today() -> Date {
-    Zoned::now().date()
 }
 
 /// What the page says of where the agent runs.
@@ -397,10 +390,15 @@ fn bootstrap(options: &AgentOptions, session: &StoredSession) -> Bootstrap {
     }
 }
 
-/// What a person said last in a conversation.
-pub fn said_before(messages: &[Arc<Message>]) -> Option<String> {
-    messages.iter().rev().find_map(|message| match &message.body {
-        MessageBody::User(user) => Some(visible_text(&user.content)),
+/// What a person said last in a conversation: where several people talk, the one of this name.
+pub fn said_before<'a>(
+    messages: impl DoubleEndedIterator<Item = &'a Message>,
+    speaker: Option<&SpeakerName>,
+) -> Option<String> {
+    messages.rev().find_map(|message| match &message.body {
+        MessageBody::User(user) if user.speaker.as_ref() == speaker => {
+            Some(visible_text(&user.content))
+        }
         _ => None,
     })
 }
@@ -408,6 +406,25 @@ pub fn said_before(messages: &[Arc<Message>]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn in_a_group_a_message_leans_on_what_the_same_person_said() {
+        let by = |name: &str, text: &str| {
+            let mut message = Message::user(1, text);
+            if let MessageBody::User(user) = &mut message.body {
+                user.speaker = Some(SpeakerName::new(name));
+            }
+            message
+        };
+        let said = [by("Ada", "When is a refund due?"), by("Ben", "Who waters the plants?")];
+        let before = |name: &str| said_before(said.iter(), Some(&SpeakerName::new(name)));
+        assert_eq!(before("Ada").as_deref(), Some("When is a refund due?"));
+        assert_eq!(before("Ben").as_deref(), Some("Who waters the plants?"));
+        assert_eq!(before("Cleo"), None);
+        // In private nobody is named, and there is one who talks.
+        let alone = [Message::user(1, "first"), Message::user(2, "second")];
+        assert_eq!(said_before(alone.iter(), None).as_deref(), Some("second"));
+    }
 
     #[test]
     fn a_turn_s_own_mode_is_its_own_even_where_the_session_has_the_same() {

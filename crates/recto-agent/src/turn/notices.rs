@@ -166,6 +166,7 @@ fn find_cuts(request: &RequestContext) -> Option<NoticeFacts> {
             DropReason::HistoryMessages { .. }
                 | DropReason::HistoryTokens { .. }
                 | DropReason::NoRoom
+                | DropReason::TooLong { .. }
                 | DropReason::Shortened
         )
     };

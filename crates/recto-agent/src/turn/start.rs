@@ -405,7 +405,8 @@ async fn first_step(
     }
     let earlier = start.message.map_or(&*session.messages, |first| session.split_at(first).0);
     // What a client brings is all that was said.
-    let before = said_before(inputs.client.history.as_deref().unwrap_or(earlier));
+    let said = inputs.client.history.as_deref().unwrap_or(earlier);
+    let before = said_before(said.iter().map(|message| &**message), inputs.speaker.as_ref());
     let found = inputs.search(shared, session, text, before.as_deref()).await;
     let mode = inputs.decide_mode(session, &found, text);
     let usual = shared.parts.options.max_rounds;

@@ -7,12 +7,10 @@ use futures_util::StreamExt;
 use recto_context::{ContentPart, Layer, MessageBody, TokenCounter, Tokens, ToolSpec};
 use recto_store::{Moment, TurnId};
 use recto_tools::{CallContext, CallPermit, SkillLook, ToolCaller, ToolOutcome, ToolResult};
-use recto_workspace::Horizon;
 use tracing::Span;
 
 use super::TurnRun;
 use super::approvals::RoundVerdict;
-use super::today;
 use crate::error::AgentResult;
 use crate::event::{EventKind, RunningCall};
 use crate::notice::NoticeFacts;
@@ -93,8 +91,7 @@ impl TurnRun<'_> {
         if !self.calls.iter().any(|call| *call.name == *"remember") {
             return;
         }
-        let files = self.shared.memories.files();
-        let view = files.read(&self.inputs.rights.audience, Horizon::Recent(today())).await;
+        let view = self.shared.memories.read_for_page(&self.inputs.rights.audience).await;
         let known: HashSet<&str> =
             self.inputs.catalog.memories.iter().map(|memory| &*memory.name).collect();
         let new = view.memories.iter().filter(|memory| !known.contains(&*memory.name));
@@ -182,6 +179,7 @@ impl TurnRun<'_> {
     }
 
     pub(super) fn call_context(&self) -> CallContext {
+        let delegation = self.session.settings.delegation.as_ref();
         CallContext {
             catalog: self.inputs.catalog.clone(),
             session_items: self.session.items.as_slice().into(),
@@ -189,6 +187,7 @@ impl TurnRun<'_> {
             trusted: self.inputs.rights.trusted.clone(),
             caller: ToolCaller {
                 audience: self.inputs.rights.audience.clone(),
+                on_behalf_of: delegation.map(|task| task.on_behalf_of.clone()),
                 session: Some(self.session.session.id.get()),
                 turn: self.turn_id.map(TurnId::get),
                 sees_from: match self.state.mode().chosen.sends_history() {

@@ -22,6 +22,7 @@ use crate::items::{ItemName, without_mentions};
 use crate::memories::{AgentMemories, MemoryRanking};
 use crate::options::SessionSettings;
 use crate::search::{SearchPatience, search_message};
+use crate::turn::said_before;
 
 impl AgentMemories {
     /// Explains what became of every item that answers to a name, in a request that is recorded
@@ -133,7 +134,11 @@ impl AgentMemories {
         let said = visible_text(request.sent.content());
         let everything = view.everything.clone();
         let view = Arc::new(MemoryView { memories: there, problems: Vec::new(), everything });
-        let said = search_message(&without_mentions(&said), None);
+        let history = request.layer(Layer::History).filter_map(Part::message);
+        let speaker = request.sent.as_user().and_then(|user| user.speaker.as_ref());
+        let before = said_before(history, speaker);
+        let before = before.as_deref().map(without_mentions);
+        let said = search_message(&without_mentions(&said), before.as_deref());
         self.rank(&view, &said, at, SearchPatience::OneSecond).await.0
     }
 }

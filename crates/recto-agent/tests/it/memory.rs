@@ -6,7 +6,10 @@ use recto_agent::{
     Agent, CommandReply, Conversation, EventKind, NoticeFacts, RecallQuery, RecalledContent,
     memory_tools, recorded_notices,
 };
-use recto_context::{AudienceKind, ChatMessage, DropReason, Layer, PartReason, RequestContext};
+use recto_context::{
+    AudienceKind, ChatMessage, DropReason, ItemId, ItemKind, Layer, Memory, PartReason, Pick,
+    RequestContext,
+};
 use recto_fakes::{FakeAnswer, FakeCall, FakeServer};
 use recto_store::SessionId;
 use recto_workspace::Horizon;
@@ -68,6 +71,50 @@ async fn guest(agent: &Agent, name: &str, person: &str) -> SessionId {
         person: Some(person.into()),
     };
     agent.find_or_begin(&owner(), &place).await.unwrap().id
+}
+
+/// A message that can't stand by itself recalls with the one before, and everybody who tells of it
+/// says so.
+#[test]
+fn a_memory_that_a_fragment_recalls_says_with_what_it_was_searched() {
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
+    let trips = (0..60).map(|trip| format!("- The refund of trip {trip} went to guest {trip}.\n"));
+    bench.write("memory/MEMORY.md", &trips.collect::<String>());
+    runtime().block_on(async {
+        let mut entry = model("fake", &fake);
+        entry.limits.memory_entries = 1;
+        let agent = Agent::start(bench.parts(vec![entry])).await.unwrap();
+        let session = session(&agent, "k").await;
+        say(&agent, session, "To which guest did the refund of the trip go?").await;
+        say(&agent, session, "and what about the other one?").await;
+        let all = requests(agent.store(), session).await;
+        let memories = |request: &RequestContext| -> Vec<Pick> {
+            let picks = request.found.iter().chain(&request.candidates);
+            picks.filter(|pick| pick.item.kind == ItemKind::Memory).cloned().collect()
+        };
+        let [first, second] = &all[..] else { panic!("{}", all.len()) };
+        assert!(memories(first).iter().all(|pick| !pick.scores.with_before));
+        let recalled = memories(second);
+        assert!(!recalled.is_empty());
+        assert!(recalled.iter().all(|pick| pick.scores.with_before), "{recalled:?}");
+        // Of a memory that was behind those, too: it is searched for as the turn did.
+        let pinned = second.carry.snapshot.iter().flat_map(|snapshot| &snapshot.entries);
+        let told: Vec<ItemId> = pinned.map(|entry| entry.item.clone()).collect();
+        let view = agent.memories().files().read(&agent.memories().owner(), Horizon::All).await;
+        let is_silent = |memory: &&Memory| {
+            let id = memory.id();
+            !told.contains(&id) && recalled.iter().all(|pick| pick.item != id)
+        };
+        let silent = view.memories.iter().find(is_silent).unwrap();
+        let why = typed(&format!("/why {}", silent.name));
+        let reply = agent.command(&owner(), &conversation("k"), session, why).await.unwrap();
+        let CommandReply::Why(why) = reply else { panic!("{reply:?}") };
+        let words = why[0].to_string();
+        assert!(
+            words.contains("asked again") && words.contains("with the message before"),
+            "{words}"
+        );
+    });
 }
 
 /// Promise: `private-memory-stays-private`

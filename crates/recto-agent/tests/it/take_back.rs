@@ -4,7 +4,8 @@
 use expect_test::expect;
 use recto_agent::{
     Actor, ActorRole, Agent, AgentError, AgentResult, CommandReply, Conversation, EventCursor,
-    EventKind, FinishedTurn, Inbound, RecallQuery, RecalledContent, SearchPatience, memory_tools,
+    EventKind, EventListener, FinishedTurn, Inbound, RecallQuery, RecalledContent, SearchPatience,
+    memory_tools,
 };
 use recto_context::{
     ChangeCause, ClientContext, ContentPart, DropReason, Image, Layer, RequestContext, SummaryBy,
@@ -45,6 +46,46 @@ fn taken_back(page: &RequestContext) -> Vec<String> {
 
 async fn last_page(store: &Store, session: SessionId) -> RequestContext {
     requests(store, session).await.pop().unwrap()
+}
+
+/// Promise: `turns-elsewhere-are-heard`
+#[test]
+fn what_is_taken_back_in_one_process_is_heard_once_in_all() {
+    let half = FakeAnswer::text("half of").piece(" a word").stall_after(1);
+    let (bench, fake) = (Bench::new(), FakeServer::openai().answer(half).start());
+    runtime().block_on(async {
+        let (ours, theirs) = tokio::join!(bench.agent(&fake), bench.agent(&fake));
+        let shared = session(&ours, "s").await;
+        let mut listeners = Vec::new();
+        for agent in [&ours, &theirs] {
+            listeners.push(agent.listen(&owner(), shared, EventCursor::Now).await.unwrap());
+        }
+        // Once they hear of a turn, they follow.
+        let heard = submit(&ours, shared, "zero").await;
+        while next(&mut listeners[1]).await.turn != Some(heard.turn) {}
+        ours.stop_turn(&owner(), shared, heard.turn).await.unwrap();
+        finished(heard).await;
+        say(&ours, shared, "one").await;
+        try_command(&ours, shared, "/undo").await.unwrap();
+        say(&ours, shared, "two").await;
+        resend(&ours, shared, "/retry").await;
+        assert_eq!(heard_taken_back(&mut listeners[1], 2).await, ["undo", "retry"]);
+        // What comes behind it shows that nothing was told twice here.
+        try_command(&theirs, shared, "/undo").await.unwrap();
+        assert_eq!(heard_taken_back(&mut listeners[0], 3).await, ["undo", "retry", "undo"]);
+        assert_eq!(heard_taken_back(&mut listeners[1], 1).await, ["undo"]);
+    });
+}
+
+/// Why the next exchanges are taken back that somebody hears of.
+async fn heard_taken_back(heard: &mut EventListener, count: usize) -> Vec<&'static str> {
+    let mut reasons = Vec::new();
+    while reasons.len() < count {
+        if let EventKind::TakenBack(told) = next(heard).await.event {
+            reasons.push(told.reason.name());
+        }
+    }
+    reasons
 }
 
 /// Promise: `taken-back-is-off-the-page`

@@ -10,6 +10,7 @@ use recto_agent::{
 use recto_context::{ItemId, ItemKind, PageLayout, SkillRender};
 use recto_fakes::{AnswerGate, FakeAnswer, FakeBuilder, FakeCall, FakeServer};
 use recto_store::{ItemCounts, SessionId, UsageSummary};
+use recto_tools::{ToolOptions, Toolbox};
 use serde_json::json;
 
 use crate::support::{
@@ -242,6 +243,7 @@ fn a_skill_that_is_read_and_a_memory_that_is_recalled_are_used() {
         let layout = PageLayout { skills: SkillRender::ReadOnDemand, ..PageLayout::default() };
         let mut parts = bench.parts(vec![ModelEntry { layout, ..model("fake", &fake) }]);
         parts.options.built_in.extend(memory_tools());
+        parts.tools = Toolbox::new(ToolOptions::new(bench.path().join("workspace")));
         let agent = Agent::start(parts).await.unwrap();
         let session = session(&agent, "k").await;
         say(&agent, session, "look it up").await;

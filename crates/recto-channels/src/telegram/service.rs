@@ -23,7 +23,7 @@ use teloxide_core::{ApiError, Bot, RequestError};
 
 use super::api::{CALL_LIMIT, send, send_within};
 use super::moves::ChatMoves;
-use super::text::{MOST_TEXT, to_entities};
+use super::text::{MOST_TEXT, all_as_code, to_entities};
 use crate::content::AnswerButton;
 use crate::host::ChannelHost;
 use crate::incoming::{IncomingFile, IncomingPress};
@@ -197,7 +197,9 @@ impl ChatService for TelegramService {
             })
         };
         let changed = match change(to_entities(&piece.text)).await {
-            Err(RequestError::Api(ApiError::CantParseEntities(_))) => change(Vec::new()).await,
+            Err(RequestError::Api(ApiError::CantParseEntities(_))) => {
+                change(all_as_code(&piece.text)).await
+            }
             changed => changed,
         };
         match changed {

@@ -12,9 +12,25 @@ use crate::message::{KeptPick, PickDisplay, TurnNumber};
 use crate::page::{ChatRole, ItemUse, Part, PartJoin, PartReason};
 use crate::plan::{Plan, PlannedItem, PlannedLine, PlannedPick, list_heading};
 use crate::text::Text;
+use crate::tokens::Tokens;
 
 static PICKS_BEGIN: LazyLock<Text> = LazyLock::new(|| Text::from("[context for this message]"));
 static PICKS_END: LazyLock<Text> = LazyLock::new(|| Text::from("[end of context]"));
+
+/// What a pick takes on the page.
+pub(crate) fn pick_tokens(plan: &Plan<'_>, pick: &PlannedPick) -> Tokens {
+    let composer = Composer::new(plan.inputs, &plan.carry);
+    let mut parts = vec![composer.pick(pick, Layer::Picks, PartReason::Found)];
+    if plan.inputs.layout.preset.attaches_items() {
+        parts = composer.attach(parts);
+    }
+    parts.into_iter().map(|part| composer.price(part).tokens).sum()
+}
+
+/// What a line of the list takes on the page.
+pub(crate) fn line_tokens(plan: &Plan<'_>, line: &Text) -> Tokens {
+    plan.inputs.counter.line(&EMPTY, line)
+}
 
 impl Composer<'_> {
     /// The picks of this turn, where they stand behind the history.

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use super::skills::{lists_many_skills, names_in_layer};
 use super::{Plan, SessionLookup, scores_of};
 use crate::catalog::{Catalog, CatalogDocument};
+use crate::compose::line_tokens;
 use crate::context::DropReason;
 use crate::inputs::AssemblyInputs;
 use crate::item::{ContentSource, IncludeMode, ItemId, ItemKind, Priority};
@@ -55,14 +56,17 @@ impl Plan<'_> {
     /// Lists what may fit, as far as it is not on the page already and there is room for it.
     pub(super) fn plan_list(&mut self, session: &SessionLookup<'_>) {
         let inputs = self.inputs;
-        if inputs.listed.is_empty() || !self.lists_items(session) {
+        let too_long: Vec<ItemId> =
+            self.carry.too_long.iter().map(|long| long.item.clone()).collect();
+        if too_long.is_empty() && inputs.listed.is_empty() || !self.lists_items(session) {
             return;
         }
         let limits = list_limits(inputs);
         let shown = self.shown_items(session);
         let read = self.read_earlier();
         let content = |id| Some((id, listed_content(inputs.catalog, id)?));
-        let listed = inputs.listed.iter();
+        // What search is sure of and has no room for is likelier than what may fit.
+        let listed = too_long.iter().chain(inputs.listed);
         let listed = listed.filter(|id| !shown.contains(id) && !read.shows(id, inputs.catalog));
         let listed = listed.filter_map(content);
         let listed: Vec<(&ItemId, ListedContent<'_>)> = listed.take(limits.lines).collect();
@@ -79,14 +83,21 @@ impl Plan<'_> {
                     self.list.push(planned);
                 }
                 Some(line) => {
-                    let tokens = inputs.counter.text(&line);
-                    self.drop_item(item, Layer::Picks, tokens, DropReason::NoRoom);
+                    let tokens = line_tokens(self, &line);
+                    self.drop_line(item, tokens, DropReason::NoRoom);
                 }
                 None => {
                     let reason = DropReason::ListTokens { limit: limits.tokens };
-                    self.drop_item(item, Layer::Picks, Tokens::ZERO, reason);
+                    self.drop_line(item, Tokens::ZERO, reason);
                 }
             }
+        }
+    }
+
+    /// Notes a line that is left out, unless it is known already why the item itself is.
+    pub(crate) fn drop_line(&mut self, item: &ItemId, tokens: Tokens, reason: DropReason) {
+        if !self.carry.too_long.iter().any(|long| long.item == *item) {
+            self.drop_item(item, Layer::Picks, tokens, reason);
         }
     }
 
@@ -95,7 +106,8 @@ impl Plan<'_> {
             id: id.clone(),
             include: IncludeMode::Agent,
             priority: content.priority,
-            scores: scores_of(self.inputs.candidates, id),
+            scores: scores_of(self.inputs.picks, id)
+                .or_else(|| scores_of(self.inputs.candidates, id)),
         };
         PlannedLine { item, line, source: content.source.clone() }
     }

@@ -6,6 +6,7 @@ use super::history::open_history;
 use super::{Plan, SessionLookup, SkillForm};
 use crate::carry::Carry;
 use crate::catalog::{Catalog, CatalogDocument};
+use crate::compose::pick_tokens;
 use crate::context::DropReason;
 use crate::item::{ContentSource, IncludeMode, ItemId, ItemKind, Pick, Priority};
 use crate::item_reading::{LoadedKey, loaded_text};
@@ -14,11 +15,11 @@ use crate::layout::PickPlacement;
 use crate::message::{KeptPick, MessageId, PickDisplay, TurnNumber};
 use crate::page::ItemUse;
 use crate::text::Text;
+use crate::tokens::Tokens;
 
 /// What search brought: a rule, a reference, a skill's body or a memory.
 pub(crate) struct PlannedPick {
     pub item: ItemUse,
-    pub text: Text,
     pub source: ContentSource,
     pub shown: PickDisplay,
     pub since: TurnNumber,
@@ -42,16 +43,10 @@ impl Plan<'_> {
             {
                 continue;
             }
-            let cut = self.carry.cut_picks.contains(&pick.item).then_some(DropReason::NoRoom);
-            if let Some(reason) = cut.or_else(|| self.hides_pick(pick)) {
-                let tokens = inputs.counter.text(&text);
-                self.drop_item(&pick.item, Layer::Picks, tokens, reason);
-                continue;
-            }
             let above = on_page.get(&pick.item).filter(|(shown, _)| *shown == text);
             let (shown, since) = match above {
                 Some((_, since)) => (PickDisplay::Above, *since),
-                None => (PickDisplay::Text(text.clone()), inputs.turn),
+                None => (PickDisplay::Text(text), inputs.turn),
             };
             let item = ItemUse {
                 id: pick.item.clone(),
@@ -59,8 +54,21 @@ impl Plan<'_> {
                 priority,
                 scores: Some(pick.scores),
             };
-            self.picks.push(PlannedPick { item, text, source, shown, since });
+            let planned = PlannedPick { item, source, shown, since };
+            let tokens = pick_tokens(self, &planned);
+            match self.leaves_out_pick(pick, tokens) {
+                Some(reason) => self.drop_item(&pick.item, Layer::Picks, tokens, reason),
+                None => self.picks.push(planned),
+            }
         }
+    }
+
+    /// Why a pick does not stand on the page, if it does not.
+    fn leaves_out_pick(&self, pick: &Pick, tokens: Tokens) -> Option<DropReason> {
+        let too_long = self.carry.too_long.iter().find(|long| long.item == pick.item);
+        let too_long = too_long.map(|long| DropReason::TooLong { tokens, room: long.room });
+        let cut = || self.carry.cut_picks.contains(&pick.item).then_some(DropReason::NoRoom);
+        too_long.or_else(cut).or_else(|| self.hides_pick(pick))
     }
 
     fn shows_body_of(&self, id: &ItemId) -> bool {

@@ -15,6 +15,7 @@ use crate::context::{DropReason, OfferedTool};
 use crate::item::{
     ContentSource, IncludeMode, ItemId, ItemKind, ItemOrigin, Pick, Scores, SessionItem,
 };
+use crate::item_reading::ReadableItems;
 use crate::layer::Layer;
 use crate::layout::{PageLayout, SkillRender, ToolCalls};
 use crate::page::{ItemUse, PartReason};
@@ -35,10 +36,11 @@ pub fn has_tools(
 ) -> bool {
     let holds = |id: &ItemId| session.iter().find(|item| item.item == *id).map(|item| item.joined);
     let tools = ordered_tools(catalog, removed);
-    let picked = |tool: &ToolSpec| picks.iter().any(|pick| pick_brings_tool(pick, &tool.id));
+    let picked = |tool: &OwnedTool<'_>| picks.iter().any(|pick| brings(pick, tool));
     reads_skills_on_demand(catalog, layout)
-        || tools.iter().any(|(tool, skill)| {
-            tools.len() < FEW || in_session(tool, *skill, holds).is_some() || picked(tool)
+        || tools.iter().any(|owned| {
+            let (tool, skill) = owned;
+            tools.len() < FEW || in_session(tool, *skill, holds).is_some() || picked(owned)
         })
 }
 
@@ -136,9 +138,9 @@ impl<'a> Plan<'a> {
         for before in std::mem::take(&mut self.carry.found_tools) {
             match tools.iter().find(|(tool, _)| tool.id == before.item) {
                 Some(tool) if picks.iter().any(|pick| brings(pick, tool)) => {
-                    self.offer_found_now(tool.0, names);
+                    self.offer_found_now(*tool, names);
                 }
-                Some((tool, _)) => {
+                Some(tool) => {
                     let is_now = before.turn == Some(self.inputs.turn);
                     let reason = match (before.by, before.turn) {
                         (FinderOfTool::Search, _) if is_now => PartReason::Found,
@@ -149,7 +151,7 @@ impl<'a> Plan<'a> {
                         (FinderOfTool::Model, _) => PartReason::AskedFor,
                         (FinderOfTool::Search, None) => PartReason::FoundEarlier,
                     };
-                    self.offer_found(tool, before, reason, names);
+                    self.offer_found(*tool, before, reason, names);
                 }
                 None if is_removed(&before.item, self.inputs.removed) => {}
                 None => self.drop_missing(&before.item),
@@ -160,7 +162,7 @@ impl<'a> Plan<'a> {
             if pick.item.kind == ItemKind::Tool && brought.peek().is_none() {
                 self.drop_missing(&pick.item);
             }
-            brought.for_each(|(tool, _)| self.offer_found_now(tool, names));
+            brought.for_each(|tool| self.offer_found_now(*tool, names));
         }
         self.offer_asked_tools(tools, names);
     }
@@ -168,11 +170,11 @@ impl<'a> Plan<'a> {
     /// Offers the tools that the model has asked for in this turn, and those of skills that it
     /// has read.
     fn offer_asked_tools(&mut self, tools: &[OwnedTool<'a>], names: &mut ToolNames<'a>) {
-        let asked = tools.iter().filter(|(tool, _)| self.is_asked_for(&tool.id));
-        let asked: Vec<&'a ToolSpec> = asked.map(|(tool, _)| *tool).collect();
+        let asked = tools.iter().filter(|tool| self.is_asked_for(tool));
+        let asked: Vec<OwnedTool<'a>> = asked.copied().collect();
         for tool in asked {
             let found = FoundTool {
-                item: tool.id.clone(),
+                item: tool.0.id.clone(),
                 turn: Some(self.inputs.turn),
                 scores: None,
                 by: FinderOfTool::Model,
@@ -181,15 +183,20 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Whether the model has loaded a tool in this turn, or the skill that it comes with.
-    fn is_asked_for(&self, tool: &ItemId) -> bool {
-        let of_skill = |skill: &Arc<str>| (ItemKind::Skill, skill.to_string());
-        self.loaded.contains(&(ItemKind::Tool, tool.key()))
-            || tool.server.as_ref().is_some_and(|skill| self.loaded.contains(&of_skill(skill)))
+    /// Whether the model has loaded a tool in this turn, or the skill that it comes with, and may
+    /// have it: what only a person brings comes with no skill that a model reads.
+    fn is_asked_for(&self, (tool, skill): &OwnedTool<'_>) -> bool {
+        let with_skill = |skill: &Skill| (ItemKind::Skill, skill.name.to_string());
+        let is_loaded = self.loaded.contains(&(ItemKind::Tool, tool.id.key()))
+            || skill.is_some_and(|skill| self.loaded.contains(&with_skill(skill)));
+        let inputs = self.inputs;
+        let (catalog, session, removed) = (inputs.catalog, inputs.session, inputs.removed);
+        is_loaded && ReadableItems { catalog, session, removed }.check(&tool.id).is_ok()
     }
 
     /// Offers a tool that search brings for this message: by itself, or with its skill.
-    fn offer_found_now(&mut self, tool: &'a ToolSpec, names: &mut ToolNames<'a>) {
+    fn offer_found_now(&mut self, owned: OwnedTool<'a>, names: &mut ToolNames<'a>) {
+        let (tool, _) = owned;
         let scores = scores_of(self.inputs.picks, &tool.id);
         let reason = match (scores, &tool.id.server) {
             (None, Some(skill)) => PartReason::OfSkill(skill.clone()),
@@ -197,20 +204,21 @@ impl<'a> Plan<'a> {
         };
         let (turn, by) = (Some(self.inputs.turn), FinderOfTool::Search);
         let found = FoundTool { item: tool.id.clone(), turn, scores, by };
-        self.offer_found(tool, found, reason, names);
+        self.offer_found(owned, found, reason, names);
     }
 
     /// Offers a tool that search found. It is remembered also when it is offered
     /// for another reason now: that may not hold in the next turn.
     fn offer_found(
         &mut self,
-        tool: &'a ToolSpec,
+        owned: OwnedTool<'a>,
         found: FoundTool,
         reason: PartReason,
         names: &mut ToolNames<'a>,
     ) {
+        let (tool, _) = owned;
         let is_cut = self.carry.cut_picks.contains(&tool.id);
-        if is_cut && !self.is_asked_for(&tool.id) {
+        if is_cut && !self.is_asked_for(&owned) {
             let tokens = self.inputs.counter.text(&tool.schema);
             return self.drop_item(&tool.id, Layer::Tools, tokens, DropReason::NoRoom);
         }
@@ -263,9 +271,11 @@ type ToolNames<'a> = HashSet<&'a Arc<str>>;
 /// A tool, with the skill that it belongs to.
 type OwnedTool<'a> = (&'a ToolSpec, Option<&'a Skill>);
 
-/// Whether a pick brings a tool of the catalog: by itself, or with its skill.
+/// Whether a pick brings a tool of the catalog: by itself, or with its skill. One that only a
+/// person brings comes with no skill that was found.
 fn brings(pick: &Pick, (tool, skill): &OwnedTool<'_>) -> bool {
-    let of_skill = || skill.is_some_and(|skill| skill.name == pick.item.name);
+    let comes_along = tool.include != IncludeMode::Manual;
+    let of_skill = || comes_along && skill.is_some_and(|skill| skill.name == pick.item.name);
     pick.item == tool.id || (pick.item.kind == ItemKind::Skill && of_skill())
 }
 

@@ -117,3 +117,20 @@ fn what_says_the_same_names_the_better_one() {
     assert_eq!(status(&request, &left), Some(expected));
     assert_eq!(request.report()["alike"][0]["of"]["kind"], "memory");
 }
+
+#[test]
+fn what_search_did_not_get_to_is_counted_among_its_like() {
+    let found =
+        |name| Skill { include: IncludeMode::Agent, ..Skill::new(name, None, "Text.".into()) };
+    let skills = ["tides", "wind"].map(found).into();
+    let catalog = Catalog { skills, ..Catalog::default() };
+    let left = [
+        pick(ItemId::new(ItemKind::Skill, "tides"), 0.2),
+        pick(ItemId::new(ItemKind::Rule, "one"), 0.2),
+        pick(ItemId::new(ItemKind::Reference, "two"), 0.2),
+    ];
+    let request = AssemblyInputs::new(&catalog, "hi").candidates(&left).assemble().unwrap();
+    let looked_at = |kind| request.looked_at(kind);
+    assert_eq!([ItemKind::Rule, ItemKind::Reference].map(looked_at), [2, 2]);
+    assert_eq!([ItemKind::Skill, ItemKind::Tool].map(looked_at), [1, 0]);
+}

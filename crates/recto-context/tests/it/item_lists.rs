@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use recto_context::{
-    AssemblyInputs, Carry, Catalog, ChangeCause, ContextLimits, IncludeMode, ItemForm, ItemId,
-    ItemKind, ItemReading, ItemStanding, ItemStatus, Layer, LayoutPreset, Message, MessageId, Mode,
-    ModeDecision, ModeReason, PageLayout, PartReason, Pick, PickPlacement, RequestContext,
-    SkillRender, Tokens, ToolCalls, TurnNumber, Window, compare_requests,
+    AssemblyInputs, Carry, Catalog, ChangeCause, ContextLimits, DropReason, IncludeMode, ItemForm,
+    ItemId, ItemKind, ItemReading, ItemStanding, ItemStatus, Layer, LayoutPreset, Message,
+    MessageId, Mode, ModeDecision, ModeReason, PageLayout, PartReason, Pick, PickPlacement,
+    RequestContext, SkillRender, Tokens, ToolCalls, TurnNumber, Window, compare_requests,
 };
 
 use crate::support::*;
@@ -253,6 +253,49 @@ fn a_list_gets_shorter_before_picks_do_and_each_line_that_left_is_told() {
     assert_eq!(dropped.iter().filter(|drop| told(drop)).count(), 2, "{dropped:?}");
 }
 
+/// Promise: `possible-by-name`
+#[test]
+fn a_pick_that_can_never_fit_leaves_alone_and_is_listed_first() {
+    let mut catalog = agent();
+    catalog.references[1].text = "word ".repeat(20_000).into();
+    let mut case = TurnCase::new(&catalog);
+    case.left.remove(2);
+    case.left.remove(0);
+    let (prices, refunds) = (pick(ItemKind::Reference, "prices", 0.9), possible()[0].clone());
+    case.picks = vec![prices.clone(), refunds];
+    let first = case.ask(&[]);
+    assert!(page(&first).contains("[rule: refunds]\nRefund within 14 days."), "{}", page(&first));
+    let listed = lines(&first);
+    assert!(listed[0].starts_with("- reference:prices: word word"), "{listed:?}");
+    assert_eq!(listed[1..], ["- tool:mail.send: Does send."]);
+    let dropped = drops(&first);
+    assert_eq!(dropped.iter().filter(|drop| drop.starts_with("picks: ")).count(), 1, "{dropped:?}");
+    let told = standing(&first, &prices.item);
+    let ItemStatus::Listed { body: Some(body), .. } = &told.status else { panic!("{told:?}") };
+    let ItemStatus::LeftOut { reason: DropReason::TooLong { tokens, room }, .. } = **body else {
+        panic!("{body:?}")
+    };
+    let free = first.budget.messages - first.budget.used;
+    assert!(tokens > room && room > free && free > Tokens::new(4_000), "{tokens} {room} {free}");
+    crate::record::check_comes_back(&first);
+    // The rest of the turn has it so, too; in the next one it may fit.
+    case.carry = first.carry.clone();
+    let second = case.ask(&loads("rule:refunds", "[rule: refunds]\nRefund within 14 days."));
+    assert_eq!(lines(&second), listed);
+    assert_eq!(second.messages[..first.messages.len()], first.messages);
+    catalog.references[1].text = "A ticket is 5 euros.".into();
+    let next = TurnCase {
+        picks: vec![prices],
+        carry: second.carry,
+        number: 2,
+        left: Vec::new(),
+        ..TurnCase::new(&catalog)
+    };
+    let third = next.ask(&[]);
+    assert!(page(&third).contains("[reference: prices]\nA ticket is 5 euros."));
+    assert_eq!((lines(&third).len(), third.carry.too_long.len()), (0, 0));
+}
+
 fn loads(item: &str, label: &str) -> Vec<Arc<Message>> {
     let said = talk(&format!("model: call read_item{{\"item\":\"{item}\"}} / tool: {label}"));
     let behind = |(at, message): (usize, Arc<Message>)| {
@@ -337,7 +380,7 @@ fn a_skill_that_was_read_brings_its_tools() {
     let case = TurnCase::new(&catalog);
     for rounds in [
         loads("skill:travel", "[skill: travel]\nUse the desk."),
-        talk("model: call read_skill{\"skill_name\":\"travel\"} / tool: Use the desk."),
+        read_skill("travel", "[skill: travel]\nUse the desk."),
     ] {
         let request = case.ask(&rounds);
         assert_eq!(names(&request).last(), Some(&"book"));
@@ -354,6 +397,63 @@ fn a_call_that_was_refused_has_read_nothing() {
     let request = TurnCase::new(&catalog).ask(&rounds);
     assert!(!names(&request).contains(&"send"));
     assert!(request.item_standings().iter().all(|standing| standing.read.is_none()));
+}
+
+/// A round in which the model asks for a skill, and what it is told.
+fn read_skill(name: &str, told: &str) -> Vec<Arc<Message>> {
+    talk(&format!("model: call read_skill{{\"skill_name\":\"{name}\"}} / tool: {told}"))
+}
+
+/// Promise: `read-what-the-session-has`
+#[test]
+fn a_skill_that_was_refused_brings_no_tools() {
+    let mut catalog = agent();
+    catalog.skills[2].include = IncludeMode::Manual;
+    for (name, told) in [
+        ("travel", "read_skill failed: skill travel is only there where a person adds it"),
+        ("mail", "read_skill failed: there is no skill `mail`"),
+    ] {
+        let request = TurnCase::new(&catalog).ask(&read_skill(name, told));
+        let offered = names(&request);
+        assert!(!offered.contains(&"book") && !offered.contains(&"send"), "{offered:?}");
+        assert!(request.item_standings().iter().all(|standing| standing.read.is_none()));
+    }
+}
+
+/// Promise: `read-what-the-session-has`
+#[test]
+fn a_skill_that_was_read_brings_no_tool_that_only_a_person_brings_and_none_of_a_server() {
+    let mut catalog = agent();
+    catalog.skills.push(skill("mail", Some("Write letters."), "Dear …", &["draft", "sign"]));
+    catalog.skills[3].tools[0].include = IncludeMode::Agent;
+    catalog.skills[3].tools[1].include = IncludeMode::Manual;
+    let case = TurnCase::new(&catalog);
+    let request = case.ask(&read_skill("mail", "[skill: mail]\nDear …"));
+    let offered = names(&request);
+    assert!(offered.contains(&"draft"), "{offered:?}");
+    // `send` is a tool of the server that is called like the skill.
+    assert!(!offered.contains(&"sign") && !offered.contains(&"send"), "{offered:?}");
+    assert!(!names(&case.ask(&[])).contains(&"draft"));
+}
+
+#[test]
+fn a_skill_that_was_read_and_still_stands_there_does_not_come_once_more() {
+    let catalog = agent();
+    let first = TurnCase::new(&catalog).ask(&[]);
+    let rounds = read_skill("travel", "[skill: travel]\nUse the desk.");
+    let behind = |(at, message): (usize, &Arc<Message>)| {
+        Arc::new(Message { id: MessageId(101 + at as u64), body: message.body.clone() })
+    };
+    let rounds: Vec<Arc<Message>> = rounds.iter().enumerate().map(behind).collect();
+    let history = vec![first.sent.clone(), rounds[0].clone(), rounds[1].clone()];
+    let picks = vec![pick(ItemKind::Skill, "travel", 0.9)];
+    let next =
+        TurnCase { history, picks, carry: first.carry, number: 2, ..TurnCase::new(&catalog) };
+    let request = next.ask(&[]);
+    let travel = ItemId::new(ItemKind::Skill, "travel");
+    let mut picked = request.layer(Layer::Picks).filter_map(|part| part.item.as_ref());
+    assert!(!picked.any(|item| item.id == travel), "{}", page(&request));
+    assert_eq!(standing(&request, &travel).read, Some(ItemReading::EarlierTurn));
 }
 
 #[test]

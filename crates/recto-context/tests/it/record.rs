@@ -204,7 +204,7 @@ fn a_record_of_everything() {
         dropped: {"what":"rule gone","item":{"kind":"rule","name":"gone"},"at":"items","why":"vanished"}
         found: {"item":{"kind":"rule","name":"auth"},"scores":{"probability":0.75}}
         found: {"item":{"kind":"rule","name":"gone"},"scores":{"probability":0.5}}
-        candidates: {"item":{"kind":"reference","name":"api"},"scores":{"probability":0.10000000149011612},"chunk":{"hash":"23dd452785579323fb93ff08e2acb606182ea92efbdaa639489c90be03e248bb"}}
+        candidates: {"item":{"kind":"reference","name":"api"},"scores":{"probability":0.1},"chunk":{"hash":"23dd452785579323fb93ff08e2acb606182ea92efbdaa639489c90be03e248bb"}}
         descriptions: [{"kind":"skill","name":"notes"},"Create and search notes."]
         descriptions: [{"kind":"skill","name":"git"},"Look at history."]
         mode: {"chosen":"full","reason":{"words":{"talk":"question"}},"matched":["what"]}

@@ -2,9 +2,10 @@
 
 use expect_test::expect;
 use recto_context::{
-    AssemblyInputs, Catalog, ChangeCause, ContextLimits, IncludeMode, ItemId, ItemKind, Layer,
-    LayoutPreset, MessageId, Mode, ModeDecision, ModeReason, PageLayout, Pick, PickPlacement,
-    RequestContext, SessionItem, SkillRender, Tokens, ToolCalls, Window, compare_requests,
+    AssemblyInputs, Catalog, ChangeCause, ContextLimits, IncludeMode, ItemId, ItemKind, ItemOrigin,
+    Layer, LayoutPreset, MessageId, Mode, ModeDecision, ModeReason, PageLayout, Pick,
+    PickPlacement, RequestContext, SessionItem, SkillRender, Tokens, ToolCalls, Window,
+    compare_requests,
 };
 
 use crate::support::*;
@@ -221,4 +222,36 @@ fn other_presets_list_every_skill() {
         );
         assert!(request.tools.is_empty());
     }
+}
+
+/// Of the include modes of a skill and of its tool, the stricter one holds.
+#[test]
+fn a_tool_that_only_a_person_brings_comes_with_no_skill_that_was_found() {
+    let mut catalog = Catalog::default();
+    let tools = ["count", "weigh"];
+    catalog.skills = vec![skill("stocktake", Some("Count all."), "Shelf by shelf.", &tools)];
+    catalog.skills[0].include = IncludeMode::Agent;
+    catalog.skills[0].tools[0].include = IncludeMode::Manual;
+    let count = ItemId::tool(Some("stocktake".into()), "count");
+    let include =
+        |catalog: &Catalog| catalog.items().find(|(id, _)| *id == count).map(|(_, mode)| mode);
+    assert_eq!(include(&catalog), Some(IncludeMode::Manual));
+    let read = r#"model: call read_skill{"skill_name":"stocktake"} / tool: Shelf by shelf."#;
+    let added = [SessionItem { item: count.clone(), joined: ItemOrigin::ByHand }];
+    let found = candidates(&[("stocktake", 0.9)]);
+    for (picks, rounds) in [(&found[..], ""), (&found[..0], read)] {
+        let rounds = talk(rounds);
+        let offered = |session: &[SessionItem]| {
+            let inputs = AssemblyInputs::new(&catalog, "x").picks(picks).rounds(&rounds);
+            let request = inputs.session(session).assemble().unwrap();
+            let own = request.tools.iter().filter(|tool| tool.spec.id.server.is_some());
+            own.map(|tool| tool.spec.id.name.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(offered(&[]), ["weigh"]);
+        assert_eq!(offered(&added), ["count", "weigh"]);
+    }
+    // Nor does a tool come sooner than its skill.
+    catalog.skills[0].include = IncludeMode::Manual;
+    catalog.skills[0].tools[0].include = IncludeMode::Agent;
+    assert_eq!(include(&catalog), Some(IncludeMode::Manual));
 }

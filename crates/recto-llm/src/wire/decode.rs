@@ -216,7 +216,7 @@ impl ReplyDecoder {
         if read.is_err() {
             self.tell_rest(deltas);
         }
-        let endless = |FrameTooLong| malformed("a line of more than 16 MiB", b"");
+        let endless = |FrameTooLong| malformed("a line of more than 16 MiB", self.frames.begun());
         read.and(framed.map_err(endless)).map_err(|error| error.redacted(self.key.as_ref()))
     }
 

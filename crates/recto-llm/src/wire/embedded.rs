@@ -6,8 +6,9 @@
 //! can't be shown to these models: a short note stands in their place. A call's
 //! arguments and a tool's schema go in as the template writes JSON.
 //!
-//! A template can't be trusted to be finite, or to take every conversation; what
-//! it refuses is told in the body, and nothing is sent. It may leave out things,
+//! A template can't be trusted to be finite, or to take every conversation: it is
+//! rendered by a process of its own. What it refuses is told in the body, and
+//! nothing is sent. It may leave out things,
 //! such as old results, but not what the system says and not the last message.
 
 mod conversation;
@@ -18,6 +19,7 @@ mod jinja;
 mod marks;
 mod python_json;
 mod refusal;
+mod rendering;
 mod template;
 
 use std::sync::Arc;
@@ -29,11 +31,12 @@ use serde_json::Value;
 use super::CallOptions;
 use crate::reply_rules::{ReplyFormat, ReplyRules};
 use conversation::TemplateConversation;
-use jinja::{JinjaTemplate, TemplateInput, on_deep_stack};
 use marks::MarkedTexts;
 use refusal::TemplateRefusal;
+use rendering::PromptWork;
 
 pub(super) use decode::EmbeddedDecoder;
+pub(crate) use rendering::do_written_work;
 pub use template::ChatTemplate;
 
 /// The field of a message in which a thought of this turn goes back.
@@ -157,8 +160,7 @@ pub(crate) fn starts_in_thought(prompt: &[PromptSegment]) -> bool {
     }
 }
 
-/// The prompt as the template writes it, in the first form of the conversation
-/// that it takes; otherwise why it does not take the last one.
+/// The prompt as the template writes it.
 fn prompt(
     model: &str,
     template: &ChatTemplate,
@@ -166,23 +168,8 @@ fn prompt(
 ) -> Result<Vec<PromptSegment>, TemplateRefusal> {
     let mut texts = MarkedTexts::default();
     let conversation = TemplateConversation::new(model, request, &mut texts);
-    let texts = Arc::new(texts);
-    on_deep_stack(conversation.size(), || {
-        let jinja = JinjaTemplate::parse(&template.source)?;
-        let mut refusal = TemplateRefusal::Broken;
-        for messages in conversation.forms() {
-            texts.forget_written();
-            let tools = Some(conversation.tools.clone()).filter(|tools| !tools.is_empty());
-            let (day, size) = (Arc::clone(&request.day), conversation.size());
-            let given = TemplateInput { messages, tools, day, size };
-            let output = jinja.render(template, given, &texts);
-            match output.and_then(|output| texts.cut(&output, &conversation.musts)) {
-                Ok(prompt) => return Ok(prompt),
-                Err(refused) => refusal = refused,
-            }
-        }
-        Err(refusal)
-    })
+    let (template, day) = (template.clone(), Arc::clone(&request.day));
+    PromptWork { template, day, conversation, texts: Arc::new(texts) }.make()
 }
 
 /// What is to be read out of the reply, or forced into it. Calls in the form of

@@ -79,6 +79,12 @@ impl FrameSplitter {
         self.end_line().or_else(|| self.data.take())
     }
 
+    /// The beginning of the frame that is not complete.
+    pub(super) fn begun(&self) -> &[u8] {
+        let held = self.data.as_deref().filter(|data| !data.is_empty()).unwrap_or(&self.line);
+        &held[..held.len().min(LONGEST_STRAY)]
+    }
+
     /// Text that belongs to no frame: what servers send that don't stream.
     pub(super) fn stray(&self) -> &[u8] {
         &self.stray
@@ -208,6 +214,7 @@ mod tests {
             let chunk = vec![b'x'; LONGEST_FRAME];
             assert_eq!(frames.push(&chunk, &mut Vec::new()), Ok(()));
             assert_eq!(frames.push(b"xx", &mut Vec::new()), Err(FrameTooLong));
+            assert_eq!(frames.begun(), &chunk[..LONGEST_STRAY]);
         }
     }
 }

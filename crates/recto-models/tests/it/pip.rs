@@ -83,6 +83,25 @@ async fn a_program_of_the_current_folder_is_not_run() {
     assert!(room.pip_calls().is_empty());
 }
 
+/// Promise: `what-is-written-never-runs-free`
+#[tokio::test]
+async fn a_module_of_the_current_folder_is_not_loaded() {
+    let mut room = Room::new();
+    room.pip_with(&slices(&tiny_wheel()));
+    let script = pip_script(&room.beside("pip.log"), &room.beside("given.whl"));
+    room.program("pip", "exit 127");
+    // It loads pip as Python does: first from where it starts, then from where it is told to.
+    let loads = format!(
+        "echo \"$PWD $PYTHONPATH $PYTHONHOME\" >> '{}'\nshift 2\n{script}",
+        room.beside("python.log").display()
+    );
+    room.program("python3", &loads);
+    room.options.pip_code[0] = "/given".into();
+    room.pull("tiny").await.unwrap();
+    let loaded = fs::read_to_string(room.beside("python.log")).unwrap();
+    assert_eq!(loaded, "/ /given \n".repeat(2));
+}
+
 #[tokio::test]
 async fn what_pip_complains_of_is_told_without_secrets() {
     let mut room = Room::new();

@@ -1,5 +1,6 @@
 //! The index holds what it was last told to hold, and touches nothing else.
 
+mod coverage;
 mod duplicates;
 mod growth;
 mod histories;
@@ -325,4 +326,36 @@ fn groups_that_have_no_candidates_are_not_ranked() {
     assert_eq!((ranked[0].0, names(&ranked[0].1)), (ItemGroup::Documents, vec!["length"]));
     // Alone, a group is what it is ranked by itself.
     assert_eq!(ranked[0].1, index.rank(&query, |id| &*id.name != "tone"));
+}
+
+/// All vectors are looked at once, and nothing else comes of it than of a look for each.
+#[test]
+fn several_sets_are_ranked_as_each_by_itself() {
+    let entries = (0..40).map(|n| {
+        let kinds = [ItemKind::Rule, ItemKind::Skill, ItemKind::Tool, ItemKind::Memory];
+        entry(kinds[n % 4], &format!("n{n}"), "", &format!("apples and thing {n}"))
+    });
+    let mut index = built(entries.collect());
+    let text = "apples and thing 7";
+    let embedding = embed(text);
+    let query = SearchQuery::new(text, Some(&embedding));
+    let is_first: fn(&ItemId) -> bool = |id| id.name.len() == 2;
+    let is_any: fn(&ItemId) -> bool = |_| true;
+    let check = |index: &SearchIndex| {
+        let each = [is_any, is_first].map(|set| index.rank_groups(&query, set, 3));
+        assert_eq!(index.rank_sets(&query, &[is_any, is_first], 3), each);
+        // The first of a ranking are the same, however many are wanted.
+        let mut all = index.rank_groups(&query, is_any, usize::MAX);
+        all.iter_mut().for_each(|(_, picks)| picks.truncate(3));
+        assert_eq!(each[0], all);
+    };
+    check(&index);
+    // A group that waits for a vector goes by words, and the others need not.
+    index.extend([entry(ItemKind::Skill, "late", "", "apples that came late")]);
+    check(&index);
+    let ranked = index.rank_groups(&query, is_any, 3);
+    let dense = ranked.iter().map(|(group, picks)| (*group, picks[0].scores.cosine.is_some()));
+    let by_words: Vec<ItemGroup> =
+        dense.filter(|(_, dense)| !dense).map(|(group, _)| group).collect();
+    assert_eq!(by_words, [ItemGroup::Skills]);
 }

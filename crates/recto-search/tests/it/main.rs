@@ -6,3 +6,4 @@
 mod directions;
 mod encoder;
 mod models;
+mod respell;

@@ -289,7 +289,7 @@ fn read_forwarding(headers: &HeaderMap) -> Forwarding {
 }
 
 /// The address that somebody counts for: of the newer ones, one household has very many.
-fn household(address: IpAddr) -> IpAddr {
+pub(crate) fn household(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(v6) => {

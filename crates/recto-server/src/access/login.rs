@@ -13,14 +13,14 @@ use super::arrival::RequestArrival;
 use super::browser_sessions::LOGIN_LIFETIME;
 use super::forgery::FormBinding;
 use super::identity::{cookie_name, read_cookies};
-use super::refusal::{AccessRefusal, wait_seconds};
+use super::refusal::AccessRefusal;
 use super::secret::random_name;
 use super::tokens::TokenRefusal;
 use crate::access::FormToken;
 use crate::extract::{PageFields, PageQuery};
 use crate::gateway::Gateway;
 use crate::pages::{render_stranger_page, with_code};
-use crate::problem::ApiProblem;
+use crate::problem::{ApiProblem, wait_seconds};
 
 /// Where somebody wants to go once they are logged in.
 #[derive(Debug, Default, Deserialize)]

@@ -39,7 +39,7 @@ impl CallerKey {
     }
 
     /// Whom they are counted for as well.
-    fn group(self) -> Option<CallerKey> {
+    pub(super) fn group(self) -> Option<CallerKey> {
         match self {
             CallerKey::Forwarded(proxy, _) => Some(CallerKey::Proxy(proxy)),
             _ => None,

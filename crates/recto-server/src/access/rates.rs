@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// So many callers are known at most. When there are more, those who have not done anything for
-/// a while are forgotten.
+/// So many callers are known at most. When there are more, those who have done the least of late are
+/// forgotten, and whoever is at the limit stays there.
 const MOST_CALLERS: usize = 4_096;
 
 /// A limit on how often each of many callers may do something.
@@ -26,7 +26,7 @@ struct RateBucket {
     at: Instant,
 }
 
-impl<K: Hash + Eq> RateLimiter<K> {
+impl<K: Hash + Eq + Copy> RateLimiter<K> {
     /// A limit of `burst` at once, which is whole again after `refill`.
     pub(super) fn new(burst: u32, refill: Duration) -> Self {
         let burst = f64::from(burst.max(1));
@@ -38,11 +38,7 @@ impl<K: Hash + Eq> RateLimiter<K> {
     pub(super) fn take(&self, caller: K, now: Instant) -> Result<(), Duration> {
         let mut buckets = self.buckets.lock();
         if buckets.len() >= MOST_CALLERS && !buckets.contains_key(&caller) {
-            buckets.retain(|_, bucket| self.filled(*bucket, now) < self.burst);
-            if buckets.len() >= MOST_CALLERS {
-                // Whoever has so many addresses is not stopped by counting at each of them.
-                buckets.clear();
-            }
+            self.forget_fullest(&mut buckets, now);
         }
         let bucket = buckets.entry(caller).or_insert(RateBucket { left: self.burst, at: now });
         let left = self.filled(*bucket, now);
@@ -50,6 +46,17 @@ impl<K: Hash + Eq> RateLimiter<K> {
         match left >= 1.0 {
             true => Ok(()),
             false => Err(Duration::from_secs_f64((1.0 - left) / self.per_second)),
+        }
+    }
+
+    /// Forgets a quarter of the callers: those whose buckets are whole again, or the nearest to it.
+    /// Somebody with very many addresses clears nobody's bucket by it that is empty.
+    fn forget_fullest(&self, buckets: &mut HashMap<K, RateBucket>, now: Instant) {
+        let fills = buckets.iter().map(|(caller, bucket)| (self.filled(*bucket, now), *caller));
+        let mut fills: Vec<(f64, K)> = fills.collect();
+        fills.sort_unstable_by(|one, other| other.0.total_cmp(&one.0));
+        for (_, caller) in fills.into_iter().take(MOST_CALLERS / 4) {
+            buckets.remove(&caller);
         }
     }
 
@@ -92,5 +99,16 @@ mod tests {
             let _ = limiter.take(caller, start);
         }
         assert!(limiter.buckets.lock().len() <= MOST_CALLERS);
+    }
+
+    #[test]
+    fn very_many_callers_clear_nobodys_empty_bucket() {
+        let limiter = RateLimiter::new(2, Duration::from_secs(1_000));
+        let start = Instant::now();
+        assert_eq!([limiter.take(0, start), limiter.take(0, start)], [Ok(()), Ok(())]);
+        for caller in 1..3 * MOST_CALLERS {
+            let _ = limiter.take(caller, start);
+        }
+        assert!(limiter.take(0, start).is_err());
     }
 }

@@ -11,7 +11,7 @@ use recto_store::StoreError;
 use super::login::LoginReason;
 use crate::extract::ProblemForm;
 use crate::gateway::Gateway;
-use crate::problem::ApiProblem;
+use crate::problem::{ApiProblem, wait_seconds};
 
 /// The refusal of a request before any handler.
 #[derive(Debug)]
@@ -65,11 +65,6 @@ fn unauthorized(gateway: &Gateway, what: &str) -> AccessRefusal {
     let problem = ApiProblem::new(StatusCode::UNAUTHORIZED, "unauthorized", what)
         .hint(format!("send `Authorization: Bearer TOKEN`; the owner makes tokens with {command}"));
     AccessRefusal::Unauthorized(problem)
-}
-
-/// Whole seconds to wait, as the header has them.
-pub(super) fn wait_seconds(wait: Duration) -> u64 {
-    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 
 impl From<ApiProblem> for AccessRefusal {

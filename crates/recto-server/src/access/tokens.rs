@@ -23,10 +23,15 @@ use super::secret::{hash_secret, is_token_form};
 /// The use of a token is written down at most this often.
 const USE_INTERVAL: Duration = Duration::from_secs(60);
 
+/// So many times more wrong tokens are taken from all behind one proxy than from each of them.
+const GROUP_GUESSES: u32 = 8;
+
 /// The check of tokens.
 #[derive(Debug)]
 pub(super) struct TokenVerifier {
     guesses: RateLimiter<CallerKey>,
+    /// The same for all behind one proxy: what it says of whom it passes on, anybody can say.
+    group_guesses: RateLimiter<CallerKey>,
     /// Held while a token is looked up for somebody over the limit.
     queue: AsyncMutex<()>,
     /// When a use of each token was last written down.
@@ -51,6 +56,7 @@ impl TokenVerifier {
     pub(super) fn new(guesses: u32, refill: Duration) -> Self {
         TokenVerifier {
             guesses: RateLimiter::new(guesses, refill),
+            group_guesses: RateLimiter::new(guesses.saturating_mul(GROUP_GUESSES), refill),
             queue: AsyncMutex::default(),
             uses: Mutex::default(),
             known: Mutex::default(),
@@ -73,7 +79,7 @@ impl TokenVerifier {
             self.known.lock().remove(&hash);
         }
         // Taken before the look-up, so that many guesses at once count as many.
-        let counted = self.guesses.take(guesser, Instant::now());
+        let counted = self.count_guess(guesser);
         let found = match &counted {
             _ if !is_token_form(secret) => None,
             Ok(()) => find_valid(store, hash).await?,
@@ -85,7 +91,7 @@ impl TokenVerifier {
         match (found, counted) {
             (Some(token), counted) => {
                 if counted.is_ok() {
-                    self.guesses.give_back(&guesser);
+                    self.forgive_guess(guesser);
                 }
                 self.known.lock().insert(hash, token.id);
                 self.note_use(store, token.id);
@@ -93,6 +99,28 @@ impl TokenVerifier {
             }
             (None, Ok(())) => Err(TokenRefusal::Wrong),
             (None, Err(wait)) => Err(TokenRefusal::Guessing(wait)),
+        }
+    }
+
+    /// Counts a guess, or says how long to wait. All behind a proxy come first, so that addresses
+    /// which are made up leave nothing here once these are over their limit.
+    fn count_guess(&self, guesser: CallerKey) -> Result<(), Duration> {
+        let now = Instant::now();
+        if let Some(group) = guesser.group() {
+            self.group_guesses.take(group, now)?;
+        }
+        let counted = self.guesses.take(guesser, now);
+        if let (Err(_), Some(group)) = (&counted, guesser.group()) {
+            // One that is not even looked up takes nothing from the others.
+            self.group_guesses.give_back(&group);
+        }
+        counted
+    }
+
+    fn forgive_guess(&self, guesser: CallerKey) {
+        self.guesses.give_back(&guesser);
+        if let Some(group) = guesser.group() {
+            self.group_guesses.give_back(&group);
         }
     }
 

@@ -13,7 +13,7 @@ use recto_agent::{
 use recto_context::{IncludeMode, ItemId, ItemKind};
 use recto_search::{ChoiceOptions, SearchOptions};
 use recto_store::{ItemCounts, ItemUsage};
-use recto_workspace::{Horizon, IncludeSource};
+use recto_workspace::IncludeSource;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
@@ -268,7 +268,7 @@ pub(crate) async fn search_all(
     let agent = gateway.agent_or_default(query.agent.as_deref())?;
     let inventory = agent.inventory(&actor).await?;
     let memories = agent.memories();
-    let remembered = memories.files().read(&memories.owner(), Horizon::All).await;
+    let remembered = memories.read_for_page(&memories.owner()).await;
     let options = query.options(agent.searcher().options());
     let uses = &agent.earlier_uses(&actor, &query.query).await;
     let asked = ItemSearch {

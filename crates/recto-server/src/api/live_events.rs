@@ -3,13 +3,14 @@
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::IntoResponse;
+use recto_agent::{EventCursor, EventNumber};
 use recto_store::SessionId;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::shapes::EventFrameShape;
 use crate::access::Caller;
-use crate::events::{cursor_after, stream_events, stream_feed};
+use crate::events::{read_last_event, stream_events, stream_feed};
 use crate::extract::{ApiQuery, PathId};
 use crate::gateway::Gateway;
 use crate::problem::ApiResult;
@@ -46,9 +47,8 @@ pub(crate) async fn follow_session(
     ApiQuery(query): ApiQuery<EventQuery>,
 ) -> ApiResult<impl IntoResponse> {
     let (agent, _) = gateway.find_session(&actor, session).await?;
-    let named = query.after.map(|number| number.to_string());
-    let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
-    let cursor = cursor_after(last.or(named.as_deref()));
+    let seen = read_last_event(&headers)?.or(query.after.map(EventNumber));
+    let cursor = seen.map_or(EventCursor::Now, EventCursor::After);
     let listener = agent.listen(&actor, session, cursor).await?;
     Ok(stream_events(listener, gateway.metrics().open_stream()))
 }

@@ -164,16 +164,12 @@ pub(crate) async fn submit_message(
     PathId(session): PathId<SessionId>,
     ApiJson(message): ApiJson<NewMessageBody>,
 ) -> ApiResult<impl IntoResponse> {
-    let (agent, talked_in) = gateway.find_session(&actor, session).await?;
+    let (agent, _) = gateway.find_session(&actor, session).await?;
     let stored = match message.find_delivered(agent, &actor, session).await? {
         // It may stand in place of what it has itself taken the place of.
         Some(known) => known,
         None => {
             let inbound = message.into_inbound(agent, &actor, session).await?;
-            // As in a terminal: what is said there is seen in the lists.
-            if talked_in.archived.is_some() {
-                agent.unarchive_session(&actor, session).await?;
-            }
             agent.submit(session, inbound).await?
         }
     };

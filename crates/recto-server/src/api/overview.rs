@@ -39,14 +39,15 @@ pub(crate) struct AgentList {
 )]
 pub(crate) async fn list_agents(
     State(gateway): State<Gateway>,
-    Caller(_): Caller,
-) -> Json<AgentList> {
+    Caller(actor): Caller,
+) -> ApiResult<Json<AgentList>> {
+    actor.must_have(Right::Inspect)?;
     let entry = |(index, agent): (usize, &Agent)| AgentEntry {
         name: agent.name().to_owned(),
         default: index == 0,
         models: agent.models().iter().map(|model| model.name.to_string()).collect(),
     };
-    Json(AgentList { agents: gateway.agents().iter().enumerate().map(entry).collect() })
+    Ok(Json(AgentList { agents: gateway.agents().iter().enumerate().map(entry).collect() }))
 }
 
 /// The agent that is asked about.
@@ -96,9 +97,10 @@ pub(crate) struct ModelList {
 )]
 pub(crate) async fn list_models(
     State(gateway): State<Gateway>,
-    Caller(_): Caller,
+    Caller(actor): Caller,
     ApiQuery(query): ApiQuery<AgentQuery>,
 ) -> ApiResult<Json<ModelList>> {
+    actor.must_have(Right::Inspect)?;
     let agent = gateway.agent_or_default(query.agent())?;
     Ok(Json(ModelList { models: agent.models().iter().map(describe_model).collect() }))
 }

@@ -445,6 +445,7 @@ async fn submit_list(request: DoorRequest, session: SessionId) -> AgentResult<Su
 fn turn_problem(error: &TurnError) -> ApiProblem {
     ApiProblem::new(turn_status(&error.code), &error.code, error.message.clone())
         .hint_if(error.hint.clone())
+        .retry_after(error.retry_after)
 }
 
 /// The problem of a client that read so slowly that its reply is no longer at hand.

@@ -3,7 +3,7 @@
 //! door, into the vendor's words.
 
 use axum::body::{Body, to_bytes};
-use axum::extract::Request;
+use axum::extract::{NestedPath, Request};
 use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -114,9 +114,9 @@ fn named_parameter(form: VendorForm, problem: &ApiProblem) -> Option<&'static st
     }
 }
 
-/// The answer to a path that a door does not have.
-pub(crate) async fn unknown_path(form: VendorForm, uri: Uri) -> Response {
-    let title = format!("there is no `{}` here", uri.path());
+/// The answer to a path that a door does not have: of `door`, and what is behind that.
+pub(crate) async fn unknown_path(form: VendorForm, door: NestedPath, uri: Uri) -> Response {
+    let title = format!("there is no `{}{}` here", door.as_str(), uri.path());
     let hint = path_hint(form, uri.path());
     ApiProblem::new(StatusCode::NOT_FOUND, "not_found", title).hint(hint).into_response()
 }

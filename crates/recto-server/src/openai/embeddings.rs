@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::access::Caller;
-use crate::front_door::{DoorTexts, embed_all, read_door_body};
+use crate::front_door::{embed_all, read_door_body, read_texts};
 use crate::gateway::Gateway;
 use crate::problem::{ApiProblem, ApiResult};
 
@@ -38,8 +38,15 @@ pub(super) async fn embed_texts(
             return Err(ApiProblem::invalid("`encoding_format` is `float` or `base64`"));
         }
     };
-    let texts = DoorTexts { model: &body.model, input: &body.input, dimensions: body.dimensions };
-    let embedded = embed_all(&gateway, &actor, texts).await?;
+    let texts = read_texts(body.input)?;
+    if texts.is_empty() {
+        return Err(ApiProblem::invalid("`input` has no text"));
+    }
+    let embedded = embed_all(&gateway, &actor, &body.model, texts).await?;
+    let own = embedded.first().map_or(0, |text| text.embedding.as_slice().len());
+    if body.dimensions.is_some_and(|wanted| wanted != 0 && wanted != own) {
+        return Err(ApiProblem::invalid(format!("`dimensions` is {own}, or left out")));
+    }
     let tokens: usize = embedded.iter().map(|text| text.pieces).sum();
     let data = embedded.iter().enumerate().map(|(index, text)| {
         let values = text.embedding.as_slice();

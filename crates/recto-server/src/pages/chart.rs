@@ -10,9 +10,7 @@ use recto_agent::{
     outline_request, recorded_cause,
 };
 use recto_context::grouped_digits;
-use recto_store::{
-    RequestRecord, SessionFilter, SessionId, SessionSummary, StoredSession, StoredTurn, TurnId,
-};
+use recto_store::{RequestRecord, SessionFilter, SessionId, SessionSummary, StoredSession, TurnId};
 use serde::Deserialize;
 
 use super::chat::session_title;
@@ -47,14 +45,14 @@ struct ChartQuery {
     fragment: Option<String>,
 }
 
-/// What a turn's first page took.
+/// What a turn's last page took, which is the one that *View context* opens.
 #[derive(Debug, Clone, PartialEq)]
 struct TurnSize {
     turn: TurnId,
     tokens: u64,
     /// What of it was cached, by the server or by what agrees with the request before.
     cached: Option<u64>,
-    /// Why the agreement with the request before ended early, where it did.
+    /// Why the agreement with the request before ended early, where it did in any of its pages.
     cause: Option<String>,
     /// Who said what was cached.
     source: CacheSource,
@@ -122,31 +120,23 @@ pub(crate) async fn newest_chart(
 async fn read_sizes(gateway: &Gateway, session: &StoredSession) -> PageResult<Vec<TurnSize>> {
     let mut sizes = Vec::new();
     for turn in gateway.store().last_turns(session.id, None, TURNS).await? {
-        sizes.extend(read_size(gateway, &turn).await?);
+        sizes.extend(TurnSize::from_records(&gateway.store().requests(turn.id).await?));
     }
     Ok(sizes)
 }
 
-/// The size of a turn's first page; nothing for a turn that sent none.
-async fn read_size(gateway: &Gateway, turn: &StoredTurn) -> PageResult<Option<TurnSize>> {
-    for (_, id) in gateway.store().request_ids(turn.id).await? {
-        let request = gateway.store().request(id).await?;
-        let is_page =
-            |request: &RequestRecord| RequestPurpose::from_record(request) == RequestPurpose::Page;
-        if let Some(page) = request.filter(is_page) {
-            return Ok(TurnSize::from_record(&page));
-        }
-    }
-    Ok(None)
-}
-
 impl TurnSize {
-    fn from_record(request: &RequestRecord) -> Option<Self> {
-        let cost = PromptCost::new(request, &outline_request(request).ok()?);
+    /// The size of the turn that made these requests; nothing where none of them was a page.
+    fn from_records(requests: &[RequestRecord]) -> Option<Self> {
+        let is_page =
+            |request: &&RequestRecord| RequestPurpose::from_record(request) == RequestPurpose::Page;
+        let pages: Vec<&RequestRecord> = requests.iter().filter(is_page).collect();
+        let last = pages.last()?;
+        let cost = PromptCost::new(last, &outline_request(last).ok()?);
         let is_known = cost.source != CacheSource::Nobody;
-        let cause = recorded_cause(request).filter(|cause| cause.is_break());
+        let cause = pages.iter().find_map(|page| recorded_cause(page).filter(|it| it.is_break()));
         Some(TurnSize {
-            turn: request.turn,
+            turn: last.turn,
             tokens: u64::from(cost.prompt.get()),
             cached: is_known.then(|| u64::from(cost.cached.get())),
             cause: cause.map(|cause| cause.describe().to_owned()),
@@ -193,7 +183,8 @@ fn chart_section(name: &Markup, sizes: &[TurnSize]) -> Markup {
                 (name)
                 @if first.turn == last.turn { ", turn " (first.turn) }
                 @else { ", turns " (first.turn) " to " (last.turn) }
-                ": tokens of each turn's prompt, and the share that was " (share_words(sizes)) "."
+                ": tokens of each turn's last request, and the share of it that was "
+                (share_words(sizes)) "."
             }
             (chart(sizes))
             (key(share_words(sizes)))
@@ -207,7 +198,7 @@ fn chart(sizes: &[TurnSize]) -> Markup {
     let step = 100.0 / sizes.len().max(LEAST) as f64;
     let middle = (TOKENS_TOP + TOKENS_BOTTOM) / 2.0;
     html! {
-        svg.chart height="284" role="group" aria-label="Tokens of each turn's prompt; the table below has the same numbers" {
+        svg.chart height="284" role="group" aria-label="Tokens of each turn's last request; the table below has the same numbers" {
             text x="0" y="10" { "share " (share_words(sizes)) }
             text x="100%" y="10" text-anchor="end" { "100 %" }
             @for y in [SHARE_TOP, SHARE_BOTTOM, TOKENS_BOTTOM, middle, TOKENS_TOP] {

@@ -49,7 +49,7 @@ use super::session_panel::{SessionPanel, effective_mode};
 use super::times;
 use super::visible_text::show_controls;
 use crate::access::Caller;
-use crate::extract::{PagePath, PageQuery};
+use crate::extract::{ApiJson, PagePath, PageQuery};
 use crate::gateway::{Gateway, web_conversation};
 use crate::host::HostRequest;
 use crate::problem::{ApiProblem, ApiResult};
@@ -546,7 +546,7 @@ impl DraftExtent {
 async fn preview_first_draft(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
-    Json(draft): Json<DraftJson>,
+    ApiJson(draft): ApiJson<DraftJson>,
 ) -> ApiResult<Markup> {
     let agent = gateway.agent_or_default(draft.agent.as_deref())?;
     let usual = effective_mode(&SessionSettings::default(), agent.models().first());
@@ -563,7 +563,7 @@ async fn preview_draft(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
     PagePath(session): PagePath<SessionId>,
-    Json(draft): Json<DraftJson>,
+    ApiJson(draft): ApiJson<DraftJson>,
 ) -> ApiResult<Markup> {
     let (agent, session) = gateway.find_session(&actor, session).await?;
     let typed = (draft.text.as_str(), draft.mode);

@@ -8,7 +8,6 @@ use recto_agent::{
 };
 use recto_context::{Catalog, ItemKind, Priority};
 use recto_search::ItemGroup;
-use recto_workspace::Horizon;
 
 use super::context::{include_badge, memory_label, two_decimals};
 use super::layout::with_code;
@@ -25,7 +24,7 @@ pub(crate) async fn find_fitting(
     query: &str,
 ) -> ItemSearchReport {
     let memories = agent.memories();
-    let remembered = memories.files().read(&memories.owner(), Horizon::All).await;
+    let remembered = memories.read_for_page(&memories.owner()).await;
     let uses = &agent.earlier_uses(actor, query).await;
     let remembered = MemoryShelf { memories, view: &remembered, limits: &agent.page_limits() };
     let asked = ItemSearch { query, kind: None, limit: Some(MOST_RANKED), uses, remembered };
@@ -53,7 +52,9 @@ pub(crate) fn search_section(
             p.q {
                 "As a message would be searched, whatever the items' include mode."
                 @if let Some((_, report)) = found {
-                    " Searched " (report.how) "."
+                    " Searched " (report.how)
+                    @if let Some(query) = report.describe_query() { ", " (query) }
+                    "."
                     @if let Some(remedy) = report.how.remedy() {
                         " " (with_code(&gateway.describe_remedy(&remedy)))
                     }

@@ -111,6 +111,35 @@ async fn a_message_is_sent_by_a_form_and_stands_in_the_page_as_text() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_said_in_the_archive_takes_its_session_out_of_it() {
+    let server = TestServer::start().await;
+    let (first, second) = (begin(&server, "talk").await.id, begin(&server, "other").await.id);
+    let is_put_away =
+        async |session| server.store.session(session).await.unwrap().unwrap().archived.is_some();
+    for session in [first, second] {
+        let path = format!("/sessions/{session}");
+        post_form(&server, &format!("{path}/messages"), "text=hello").await;
+        server.agent.finished().await;
+        post_form(&server, &format!("{path}/archive"), "").await;
+        assert!(is_put_away(session).await);
+    }
+    for (session, form) in [(first, "text=hello+again"), (second, "text=%2Fretry")] {
+        let path = format!("/sessions/{session}/messages");
+        assert_eq!(post_form(&server, &path, form).await.0, 303, "{form}");
+        server.agent.finished().await;
+        assert!(!is_put_away(session).await, "{form}");
+    }
+
+    // Another session has the name by now: what to do is said, and nothing is stored.
+    post_form(&server, &format!("/sessions/{first}/archive"), "").await;
+    begin(&server, "talk").await;
+    let path = format!("/sessions/{first}/messages");
+    let (status, page) = post_form(&server, &path, "text=where+are+you").await;
+    assert_eq!(status, 409, "{page}");
+    assert!(page.contains("talk") && is_put_away(first).await, "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_question_takes_what_its_buttons_say_and_nothing_else() {
     let server = TestServer::start().await;
     let answer = async |word: &str| {
@@ -125,6 +154,30 @@ async fn a_question_takes_what_its_buttons_say_and_nothing_else() {
     for word in ["expired", "withdrawn", "denied", "yes", ""] {
         assert_eq!(answer(word).await, 400, "{word}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_comes_back_is_told_of_all_that_it_has_missed() {
+    let server = TestServer::start().await;
+    let path = format!("/sessions/{}", begin(&server, "talk").await.id);
+    let say = async |form: &str| {
+        assert!(post_form(&server, &format!("{path}/messages"), form).await.0 < 400, "{form}");
+        server.agent.finished().await;
+    };
+    for form in ["text=one", "text=two", "text=three", "text=%2Fundo"] {
+        say(form).await;
+    }
+    let line = |turn: u64, taken_back: bool| json!({"turn": turn, "state": "ended", "taken_back": taken_back});
+    let (_, told) = server.get(&format!("{path}/states")).await;
+    let turns = [line(1, false), line(2, false), line(3, true)];
+    assert_eq!(told, json!({"turns": turns, "has_more": false}));
+    for number in 4..24 {
+        say(&format!("text={number}")).await;
+    }
+    // One that shows none of these has missed more than they are.
+    let (_, told) = server.get(&format!("{path}/states")).await;
+    let turns: Vec<_> = (4..24).map(|turn| line(turn, false)).collect();
+    assert_eq!(told, json!({"turns": turns, "has_more": true}));
 }
 
 /// A session of so many messages, as an import makes it.
@@ -214,6 +267,22 @@ async fn a_path_that_leads_nowhere_is_a_page_for_people_and_a_problem_for_progra
     assert!(page.contains("<h1>Not found</h1>") && page.contains("href=\"/memories\""), "{page}");
     let (status, problem) = server.get("/nowhere").await;
     assert_eq!((status, &problem["code"]), (404, &"no_such_path".into()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_scripts_send_and_cannot_be_read_is_told_as_a_problem() {
+    let server = TestServer::start().await;
+    let session = begin(&server, "talk").await.id;
+    let preview = format!("/sessions/{session}/preview");
+    for path in ["/drawn", "/preview", &preview] {
+        for (body, code) in [("{", "bad_json"), ("[]", "bad_json"), ("{\"text\":3}", "bad_field")] {
+            let request = server.request("POST", path).header("content-type", "application/json");
+            let told = request.body(body).send().await.unwrap();
+            assert_eq!(told.status().as_u16(), 400, "{path} {body}");
+            assert_eq!(told.headers()["content-type"], "application/problem+json", "{path}");
+            assert!(told.text().await.unwrap().contains(code), "{path} {body}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

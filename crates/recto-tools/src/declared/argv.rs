@@ -151,6 +151,14 @@ impl PreparedInvocation {
         &self.preview
     }
 
+    /// Whether all that the call does is to read, and nothing leaves the machine.
+    pub(crate) fn only_reads(&self) -> bool {
+        let reads = |it: &Invocation| {
+            it.changes == FileChanges::None && it.network == NetworkAccess::Refused
+        };
+        self.steps().chain([&self.preview]).all(reads)
+    }
+
     /// The final invocation, given what each of the steps wrote to its standard output.
     /// Nothing but blanks keeps the value.
     pub(crate) fn finish(

@@ -144,7 +144,7 @@ fn find_in(root: &WorkspaceRoot, asked: &str, usage: PathUse) -> FileResult<Path
             (Ok(_), _) => return Err(FileError::Special { path: path() }),
             (Err(error), PathUse::Write) if error.kind() == io::ErrorKind::NotFound => {
                 if asked.ends_with('/') {
-                    return Err(FileError::Folder { path: asked.to_owned() });
+                    return Err(FileError::EndsAsFolder { path: asked.to_owned() });
                 }
             }
             (Err(error), _) if error.kind() == io::ErrorKind::NotFound => {

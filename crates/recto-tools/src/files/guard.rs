@@ -49,6 +49,9 @@ const MEMORY: &str = "memory";
 /// Who sub-agents are, and what is remembered for all sessions of an agent.
 const AGENTS: &str = "agents";
 
+/// What is remembered is in these.
+const PRIVATE: [&str; 2] = [MEMORY, AGENTS];
+
 /// Where skills are kept, below the workspace or elsewhere.
 const SKILLS: &str = "skills";
 
@@ -94,18 +97,20 @@ pub(crate) fn is_protected(
         }
     }
     let target = fold_path(path);
-    let guarded = protected_paths(protected, catalog);
+    let guarded = protected_paths(root.real_path(), protected, catalog);
     guarded.iter().any(|it| is_covered(it, path, &target))
 }
 
-/// What the options protect, the files that the agent was made of, and the folders
-/// of its skills.
+/// What the options protect, the files that the agent was made of, the folders of its skills, and
+/// what links in the workspace's own folders lead to.
 pub(crate) fn protected_paths(
+    workspace: &Path,
     protected: &[ProtectedPath],
     catalog: &Catalog,
 ) -> Vec<ProtectedPath> {
     let files = files_of(catalog).map(|(path, _)| path);
     let own = files.chain(skill_folders(catalog).map(Path::to_path_buf));
+    let own = own.chain(linked_places(workspace));
     protected.iter().cloned().chain(own.map(ProtectedPath::from)).collect()
 }
 
@@ -160,8 +165,9 @@ fn by_path(
         return Some(denial);
     }
     // One that holds the whole workspace says nothing about a file in it.
-    let mut folders = skill_folders(catalog).map(without_links).chain(linked_places(workspace));
-    let hit = folders.any(|folder| !workspace.starts_with(&folder) && covered(&folder));
+    let folders = skill_folders(catalog).map(without_links);
+    let folders = folders.filter(|folder| !workspace.starts_with(folder));
+    let hit = folders.chain(linked_places(workspace)).any(|folder| covered(&folder));
     hit.then_some(Denial::NeedsApproval)
 }
 
@@ -178,14 +184,40 @@ const MAX_LINK_DEPTH: usize = 3;
 
 /// The places that the workspace's own files and folders lie at where they, or entries of them, are
 /// links: what is written there is read by the name of the link.
-fn linked_places(workspace: &Path) -> Vec<PathBuf> {
+pub(crate) fn linked_places(workspace: &Path) -> Vec<PathBuf> {
+    let is_own = |name: &str| {
+        WHO_IT_IS.contains(&name) || WHAT_IT_HOLDS_TO.contains(&name) || name == PROJECT
+    };
+    links_of(workspace, is_own)
+}
+
+/// The places of what is remembered, which only the owner in private sees: the folders themselves,
+/// and what links in them lead to.
+pub(crate) fn private_places(workspace: &Path) -> Vec<PathBuf> {
+    let is_private = |name: &str| PRIVATE.contains(&name);
+    let mut places = links_of(workspace, is_private);
+    let entries = fs::read_dir(workspace).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| is_private(&fold(&entry.file_name())));
+    places.extend(folders.map(|entry| without_links(&entry.path())));
+    places
+}
+
+/// Whether what is called this belongs to what is remembered.
+pub(crate) fn is_private_name(name: &OsStr) -> bool {
+    PRIVATE.contains(&&*fold(name))
+}
+
+/// What links lead to that are entries of the workspace of these names, or lie in such a one. A
+/// place that holds the whole workspace says nothing about what is in it.
+fn links_of(workspace: &Path, is_own: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let mut places = Vec::new();
     for entry in fs::read_dir(workspace).into_iter().flatten().flatten() {
-        let name = fold(&entry.file_name());
-        if WHO_IT_IS.contains(&&*name) || WHAT_IT_HOLDS_TO.contains(&&*name) {
+        if is_own(&fold(&entry.file_name())) {
             find_links(&entry, MAX_LINK_DEPTH, &mut places);
         }
     }
+    let workspace = without_links(workspace);
+    places.retain(|place| !workspace.starts_with(place));
     places
 }
 

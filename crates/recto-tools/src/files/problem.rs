@@ -22,6 +22,8 @@ pub(crate) enum FileError {
     Missing { path: String },
     #[error("`{path}` is a folder, not a file")]
     Folder { path: String },
+    #[error("`{path}` ends as the path of a folder does; write it without `/` at its end")]
+    EndsAsFolder { path: String },
     #[error("`{path}` is not a folder")]
     NotFolder { path: String },
     #[error("`{path}` is a link; write to what it points to")]

@@ -106,8 +106,13 @@ impl<'a> WriteTarget<'a> {
         let content = args.text("content").unwrap_or_default();
         let root = files.open()?;
         let resolved = root.resolve(path, LastLink::Kept)?;
-        let file = resolved.below.split_last().filter(|_| !path.ends_with('/'));
-        let (name, missing) = file.ok_or_else(|| FileError::Folder { path: path.to_owned() })?;
+        let (name, missing) = resolved
+            .below
+            .split_last()
+            .ok_or_else(|| FileError::Folder { path: path.to_owned() })?;
+        if path.ends_with('/') {
+            return Err(FileError::EndsAsFolder { path: path.to_owned() });
+        }
         let names: Vec<OsString> = resolved.above.iter().chain(&resolved.below).cloned().collect();
         let needs = match guard::check_write(&root, &names, &files.protected, catalog) {
             Ok(()) => ApprovalNeed::Leave,

@@ -1,4 +1,4 @@
-//! The mark by which a program that has the network is known from outside, whoever runs it and
+//! The mark by which a program that has the network, or that of an MCP server, is known from outside, whoever runs it and
 //! whatever has become of that one's file.
 //!
 //! It is a resource limit on a number that the kernel does not count any more, that of locks on

@@ -4,6 +4,8 @@
 //! A process group does not hold a child that begins a session of its own. But one whose parent has
 //! ended becomes a child of this process; so when the program ends, or Recto does, whatever is left
 //! is found here and killed.
+//!
+//! The program has the mark by which the gateway knows that it is not the owner (see `peer_mark`).
 
 use std::env::ArgsOs;
 use std::fs::{self, File};
@@ -15,6 +17,8 @@ use std::time::Duration;
 
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
+
+use super::peer_mark::leave_peer_mark;
 
 /// The command that tends a program.
 pub(crate) const TEND: &str = "__tend";
@@ -50,6 +54,9 @@ pub(super) fn tend(mut arguments: ArgsOs) -> ExitCode {
         return ExitCode::FAILURE;
     };
     close_fds::set_fds_cloexec(3, &[]);
+    // What it asks at the gateway it may ask on behalf of a model. Where there is no such limit,
+    // nobody has the mark.
+    _ = leave_peer_mark();
     _ = rustix::process::set_child_subreaper(Some(getpid()));
     let mut child = match Command::new(&program).args(arguments).spawn() {
         Ok(child) => child,

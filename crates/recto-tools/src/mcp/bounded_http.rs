@@ -23,6 +23,8 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::{Error as SseError, Sse, SseStream};
 
+use super::envelope::{Envelope, read_message};
+use super::error::UNREADABLE;
 use super::limits::MAX_MESSAGE;
 
 /// A client that gives up answers without end.
@@ -131,11 +133,12 @@ async fn read_answer(
     }
     if kind.starts_with(EVENT_STREAM_MIME_TYPE) {
         let events = SseStream::from_bytes_stream(bounded_events(response.bytes_stream()));
-        let asked = match message {
-            ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
-            _ => None,
-        };
-        let events = events.map(move |event| event.or_else(|error| answer_in_place(error, &asked)));
+        let asked = SentQuestion::of(message);
+        let events = events.map(move |event| match (event, &asked) {
+            (Ok(event), Some(asked)) => Ok(asked.readable(event)),
+            (Err(error), Some(asked)) => answer_in_place(error, asked.id.clone()),
+            (event, None) => event,
+        });
         return Ok(StreamableHttpPostResponse::Sse(events.boxed(), session));
     }
     let awaits_answer = matches!(message, ClientJsonRpcMessage::Request(_));
@@ -155,14 +158,53 @@ async fn read_answer(
         }
         (Err(error), _) => return Err(error),
     };
-    match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+    let is_tool_list = SentQuestion::of(message).is_some_and(|asked| asked.is_tool_list);
+    match parse_answer(&body, is_tool_list) {
         Ok(ServerJsonRpcMessage::Error(error)) => {
             Ok(StreamableHttpPostResponse::Json(answer_with_id(error, message), session))
         }
         Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
         Err(_) if !awaits_answer => Ok(StreamableHttpPostResponse::Accepted),
-        Err(error) => Err(no_message(format!("its answer is no message: {error}"))),
+        Err(why) => Err(no_message(format!("its answer can't be read: {why}"))),
     }
+}
+
+/// A question that was sent, as far as its answer is looked at.
+struct SentQuestion {
+    id: RequestId,
+    is_tool_list: bool,
+}
+
+impl SentQuestion {
+    fn of(message: &ClientJsonRpcMessage) -> Option<Self> {
+        let ClientJsonRpcMessage::Request(request) = message else { return None };
+        let is_tool_list = matches!(request.request, ClientRequest::ListToolsRequest(_));
+        Some(SentQuestion { id: request.id.clone(), is_tool_list })
+    }
+
+    /// An event that the library can read, or one that ends the question in its place: the library
+    /// passes over what it can't read.
+    fn readable(&self, event: Sse) -> Sse {
+        let data = event.data.as_deref().unwrap_or_default();
+        let envelope = Envelope::scan(data.as_bytes());
+        if serde_json::from_str::<ServerJsonRpcMessage>(data).is_ok() || !envelope.is_answer() {
+            return event;
+        }
+        let answer = parse_answer(data.as_bytes(), self.is_tool_list).unwrap_or_else(|why| {
+            let what = format!("it sent an event that can't be read: {why}");
+            let error = ErrorData::new(UNREADABLE, what, None);
+            ServerJsonRpcMessage::error(error, Some(self.id.clone()))
+        });
+        match serde_json::to_string(&answer) {
+            Ok(answer) => event.data(answer),
+            Err(_) => event,
+        }
+    }
+}
+
+fn parse_answer(text: &[u8], is_tool_list: bool) -> Result<ServerJsonRpcMessage, String> {
+    serde_json::from_slice(text)
+        .or_else(|_| read_message(text, &Envelope::scan(text), is_tool_list))
 }
 
 /// The answer in the place of one that was given up. The question gets it, and the connection stays.
@@ -171,13 +213,13 @@ fn no_answer(what: Cow<'static, str>, asked: RequestId) -> ServerJsonRpcMessage 
 }
 
 /// The same in a stream, for an event that is longer than a message may be.
-fn answer_in_place(error: SseError, asked: &Option<RequestId>) -> Result<Sse, SseError> {
-    let (SseError::Body(cause), Some(asked)) = (&error, asked) else { return Err(error) };
+fn answer_in_place(error: SseError, asked: RequestId) -> Result<Sse, SseError> {
+    let SseError::Body(cause) = &error else { return Err(error) };
     let cause = cause.downcast_ref::<StreamableHttpError<reqwest::Error>>();
     let Some(StreamableHttpError::UnexpectedServerResponse(what)) = cause else {
         return Err(error);
     };
-    let answer = serde_json::to_string(&no_answer(what.clone(), asked.clone()));
+    let answer = serde_json::to_string(&no_answer(what.clone(), asked));
     answer.map(|answer| Sse::default().data(answer)).map_err(|_| error)
 }
 

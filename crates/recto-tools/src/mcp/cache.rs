@@ -31,8 +31,7 @@ pub(super) struct ServerSnapshot {
     pub(super) listing: Option<ServerListing>,
     /// The version of the protocol that was spoken last.
     pub(super) protocol: Option<String>,
-    /// Whether it leaves `server/discover` without an answer. Waiting for one
-    /// takes ten seconds, so it is not asked again.
+    /// Whether it leaves `server/discover` without an answer, so that it is not asked again.
     #[serde(default)]
     pub(super) silent: bool,
     /// How the last try to reach it failed, unless it went well.
@@ -106,8 +105,8 @@ impl ServerCache {
 fn identity(server: &ServerOptions) -> ContentHash {
     let text = match &server.transport {
         ServerTransport::Stdio { program, arguments, environment, working_dir, sandbox } => {
-            let is_confined = sandbox.is_some();
-            format!("{:?}", (program, arguments, environment, working_dir, is_confined))
+            let rights = sandbox.as_ref().map(|it| (&it.read, &it.write, it.network));
+            format!("{:?}", (program, arguments, environment, working_dir, rights))
         }
         ServerTransport::Http { url, key } => {
             format!("{:?}", (url, key.as_ref().map(|key| key.reveal())))
@@ -125,7 +124,7 @@ mod tests {
     use recto_context::IncludeMode;
 
     use super::*;
-    use crate::options::{ServerIncludes, ServerKey};
+    use crate::options::{NetworkAccess, ServerIncludes, ServerKey, ServerSandbox};
 
     fn server(name: &str, transport: ServerTransport) -> ServerOptions {
         ServerOptions {
@@ -148,9 +147,35 @@ mod tests {
         }
     }
 
+    /// Promise: `trust-follows-content`
+    #[test]
+    fn other_rights_in_the_sandbox_make_another_server() {
+        let granted = |change: fn(&mut ServerSandbox)| {
+            let mut rights = ServerSandbox::default();
+            change(&mut rights);
+            let mut transport = stdio("x");
+            if let ServerTransport::Stdio { sandbox, .. } = &mut transport {
+                *sandbox = Some(rights);
+            }
+            identity(&server("a", transport))
+        };
+        let identities = [
+            identity(&server("a", stdio("x"))),
+            granted(|_| ()),
+            granted(|rights| rights.read.push("/a".into())),
+            granted(|rights| rights.write.push("/a".into())),
+            granted(|rights| rights.network = NetworkAccess::Granted),
+        ];
+        for (at, identity) in identities.iter().enumerate() {
+            assert!(!identities[at + 1..].contains(identity), "{at}");
+        }
+        // What Recto adds by itself is no right of the server.
+        assert_eq!(granted(|rights| rights.locks.push("/a".into())), identities[1]);
+    }
+
     fn known() -> ServerSnapshot {
         let listing = Some(ServerListing::default());
-        let problem = ServerProblem::Slow { limit: Duration::from_millis(1_500) };
+        let problem = ServerProblem::Slow { limit: Duration::from_millis(1_500), unread: None };
         let failure = Some(CachedFailure { at: SystemTime::now(), problem });
         ServerSnapshot { listing, protocol: Some("2025-11-25".to_owned()), silent: true, failure }
     }

@@ -6,13 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use recto_context::Remedy;
-use rmcp::model::ErrorData;
+use rmcp::model::{ErrorCode, ErrorData};
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use serde::{Deserialize, Serialize};
 
 use super::listing::fit_words;
 use super::log::Redactor;
+
+/// The code of an error that Recto puts in the place of an answer that it could not read. Servers
+/// have no reason to use it.
+pub(super) const UNREADABLE: ErrorCode = ErrorCode(i32::MIN);
 
 /// As much of a server's own words as an error repeats.
 const MAX_WORDS: usize = 500;
@@ -48,8 +52,11 @@ impl ServerError {
             ServerProblem::Address { .. } => {
                 format!("set `mcp.{server}.url` to an http or https address")
             }
-            ServerProblem::Slow { .. } => {
+            ServerProblem::Slow { unread: None, .. } => {
                 format!("set a longer `mcp.{server}.start_limit` if it needs it")
+            }
+            ServerProblem::Slow { unread: Some(_), .. } => {
+                "is it an MCP server? its standard output is for messages of MCP alone".to_owned()
             }
             ServerProblem::Unauthorized => {
                 format!("let `mcp.{server}.api_key_env` name a variable with a key that it takes")
@@ -60,6 +67,11 @@ impl ServerError {
             }
             ServerProblem::Status { status: 500.. } => {
                 "it has trouble of its own, which its log should tell".to_owned()
+            }
+            ServerProblem::Status { status: 431 } => {
+                "it takes no headers as long as the one that it asks for, such as `Mcp-Session-Id`; \
+                 its maker has to mend that"
+                    .to_owned()
             }
             ServerProblem::Status { .. } => format!(
                 "is `mcp.{server}.url` the whole address of an MCP server, with its path (often `/mcp`)?"
@@ -139,10 +151,13 @@ pub enum ServerProblem {
         problem: String,
     },
     /// It took too long to start, or to tell its tools.
-    #[error("did not answer within {} s", limit.as_secs_f32())]
+    #[error("did not answer within {} s{}", limit.as_secs_f32(), wrote(unread.as_deref()))]
     Slow {
         /// As long as it may take.
         limit: Duration,
+        /// What is said of a line that it wrote meanwhile and that could not be read.
+        #[serde(default)]
+        unread: Option<String>,
     },
     /// It ended, or closed the connection.
     #[error("{how}")]
@@ -224,12 +239,24 @@ impl ServerProblem {
         }
     }
 
+    /// Says what came instead of an answer, if something did.
+    pub(super) fn with_unread(self, line: Option<String>) -> Self {
+        match self {
+            ServerProblem::Slow { limit, .. } => ServerProblem::Slow { limit, unread: line },
+            other => other,
+        }
+    }
+
     fn closed() -> Self {
         ServerProblem::Ended { how: "closed the connection".to_owned() }
     }
 
     fn from_answer(data: &ErrorData, redact: &Redactor) -> Self {
-        ServerProblem::Refused { message: words(&data.message, redact) }
+        let words = words(&data.message, redact);
+        match data.code {
+            UNREADABLE => ServerProblem::Garbled { what: words },
+            _ => ServerProblem::Refused { message: words },
+        }
     }
 
     /// What the transport says, at whatever depth of the chain of errors.
@@ -266,6 +293,10 @@ impl ServerProblem {
     }
 }
 
+fn wrote(unread: Option<&str>) -> String {
+    unread.map(|line| format!("; it wrote {line}")).unwrap_or_default()
+}
+
 /// A server's words as an error repeats them.
 fn words(text: &str, redact: &Redactor) -> String {
     fit_words(text, MAX_WORDS, redact)
@@ -297,6 +328,17 @@ mod tests {
         assert_eq!(error.hint(), "try it by itself, without Recto");
         let silent = ServerError { stderr: " \n".to_owned(), ..error };
         assert_eq!(silent.for_model(), silent.to_string());
+    }
+
+    #[test]
+    fn a_header_that_is_too_long_is_no_wrong_address() {
+        let error = |status| ServerError {
+            server: "a".into(),
+            problem: ServerProblem::Status { status },
+            stderr: String::new(),
+        };
+        assert!(error(431).hint().contains("`Mcp-Session-Id`"));
+        assert!(error(404).hint().contains("`mcp.a.url`"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 
 use super::bounded_http::bounded_events;
 use super::content::tool_output;
-use super::listing::ServerListing;
+use super::listing::{ListingBuilder, ServerListing};
 use super::log::Redactor;
 use super::names::model_name;
 use super::stdio::bound_messages;
@@ -51,7 +51,7 @@ fn check_message(line: &[u8]) {
 }
 
 fn check_listing(tools: Vec<rmcp::model::Tool>) {
-    let listing = ServerListing::new(tools.clone(), &Redactor::for_key(KEY));
+    let listing = list_page(tools.clone());
     for pair in listing.tools.windows(2) {
         assert!(pair[0].name < pair[1].name, "{:?} before {:?}", pair[0].name, pair[1].name);
     }
@@ -77,8 +77,15 @@ fn check_listing(tools: Vec<rmcp::model::Tool>) {
     let is_once = |name| names.iter().filter(|other| *other == name).count() == 1;
     if names.iter().all(is_once) {
         let turned = tools.into_iter().rev().collect();
-        assert_eq!(ServerListing::new(turned, &Redactor::for_key(KEY)).tools, listing.tools);
+        assert_eq!(list_page(turned).tools, listing.tools);
     }
+}
+
+fn list_page(tools: Vec<rmcp::model::Tool>) -> ServerListing {
+    let redact = Redactor::for_key(KEY);
+    let mut listing = ListingBuilder::new(&redact);
+    listing.add_page(tools);
+    listing.finish()
 }
 
 /// Bytes in two pieces are the same lines, and the same events, as in one. Of a stream that breaks,

@@ -6,13 +6,16 @@
 
 use std::collections::BTreeSet;
 
-use recto_context::{ToolSpec, first_chars, is_unseen};
+use recto_context::{Reveal, ToolSpec, first_chars, is_unseen, reveal};
 use rmcp::model;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::log::Redactor;
 use crate::schema::measure_extent;
+
+/// Pages of a tool list that are read.
+pub(super) const MAX_PAGES: usize = 100;
 
 /// Tools of one server that are kept.
 pub(super) const MAX_TOOLS: usize = 1_000;
@@ -22,6 +25,12 @@ const MAX_DESCRIPTION: usize = 1_024;
 
 /// The longest name of a tool, in bytes.
 const MAX_NAME: usize = 256;
+
+/// The most that a server may say of all its tools, in bytes of JSON.
+const MAX_LISTED: usize = 32 * 1024 * 1024;
+
+/// As much of a name as is told of one that is none, in characters.
+const MAX_SHOWN_NAME: usize = 60;
 
 /// Problems that are told one by one.
 const MAX_PROBLEMS: usize = 20;
@@ -47,26 +56,84 @@ pub(super) struct ListedTool {
     pub(super) parameters: Value,
 }
 
-impl ServerListing {
+/// A listing that is being read, page by page: what a server says comes to little more than what is
+/// kept of it.
+pub(super) struct ListingBuilder<'a> {
+    redact: &'a Redactor,
+    read: Vec<ReadTool>,
+    /// What the server has said of its tools, in bytes.
+    bytes: usize,
+    /// Whether there were more pages than are read.
+    has_more: bool,
+}
+
+/// A tool that was read, or why it is left out.
+struct ReadTool {
+    /// Its name, as far as it could be one.
+    name: String,
+    listed: Result<ListedTool, String>,
+}
+
+impl<'a> ListingBuilder<'a> {
+    pub(super) fn new(redact: &'a Redactor) -> Self {
+        ListingBuilder { redact, read: Vec::new(), bytes: 0, has_more: false }
+    }
+
+    /// Reads the tools of one page, as long as there is room.
+    pub(super) fn add_page(&mut self, tools: Vec<model::Tool>) {
+        for tool in tools {
+            if self.bytes > MAX_LISTED {
+                return;
+            }
+            let told = serde_json::to_string(&tool).map_or(usize::MAX, |text| text.len());
+            self.bytes = self.bytes.saturating_add(told);
+            if self.bytes <= MAX_LISTED {
+                let name = first_chars(&tool.name, MAX_NAME);
+                self.read.push(ReadTool { name, listed: ListedTool::new(&tool, self.redact) });
+            }
+        }
+    }
+
+    /// Whether no further page would add anything.
+    pub(super) fn is_full(&self) -> bool {
+        self.read.len() > MAX_TOOLS || self.bytes > MAX_LISTED
+    }
+
+    /// Notes that there are more pages than are read.
+    pub(super) fn leave_pages(&mut self) {
+        self.has_more = true;
+    }
+
     /// Makes a listing of those tools that can be told to models.
-    pub(super) fn new(mut tools: Vec<model::Tool>, redact: &Redactor) -> Self {
+    pub(super) fn finish(mut self) -> ServerListing {
         // Of two with one name, the one that the server told first stays first.
-        tools.sort_by(|one, other| one.name.cmp(&other.name));
+        self.read.sort_by(|one, other| one.name.cmp(&other.name));
         let mut listing = ServerListing::default();
         let (mut names, mut left_out) = (BTreeSet::new(), 0_usize);
-        for tool in tools {
-            let name = tool.name.to_string();
-            let listed = match ListedTool::new(&tool, redact) {
+        if self.bytes > MAX_LISTED {
+            let most = MAX_LISTED / (1024 * 1024);
+            let problem = format!("its tools come to more than {most} MiB; the rest is left out");
+            listing.problems.push(problem);
+        }
+        if self.has_more {
+            let problem = format!("its list has more than {MAX_PAGES} pages; the rest is left out");
+            listing.problems.push(problem);
+        }
+        for ReadTool { name, listed } in self.read {
+            let listed = match listed {
                 _ if listing.tools.len() == MAX_TOOLS => {
                     Err(format!("there are more than {MAX_TOOLS} tools; the rest is left out"))
                 }
-                Ok(_) if !names.insert(name.clone()) => {
+                Ok(_) if names.contains(&name) => {
                     Err(format!("the tool `{name}` is listed twice; the first one is used"))
                 }
                 listed => listed,
             };
             match listed {
-                Ok(listed) => listing.tools.push(listed),
+                Ok(listed) => {
+                    names.insert(name);
+                    listing.tools.push(listed);
+                }
                 Err(problem) if listing.problems.len() < MAX_PROBLEMS => {
                     if !listing.problems.contains(&problem) {
                         listing.problems.push(problem);
@@ -106,7 +173,7 @@ impl ListedTool {
         // A call names the tool as the server does, so no name is told without its key.
         let is_told = redact.apply(&name) == name && !name.chars().any(is_unseen);
         if name.is_empty() || name.len() > MAX_NAME || !is_told {
-            let shown = fit_words(&name, 60, redact);
+            let shown = shown_name(&name, MAX_SHOWN_NAME, redact);
             return Err(format!("a tool is left out: `{shown}` is no name for one"));
         }
         let mut parameters = Value::Object(Map::clone(&tool.input_schema));
@@ -130,6 +197,18 @@ impl ListedTool {
 /// in them, and not longer than that. A key is looked for once nothing unseen divides it.
 pub(super) fn fit_words(text: &str, limit: usize, redact: &Redactor) -> String {
     first_chars(&redact.apply(&cleaned(text)), limit)
+}
+
+/// A name as people are told it: with all written out that they would not see, and not longer than
+/// that. One that holds a key, also with such characters in between, is rid of both.
+pub(super) fn shown_name(name: &str, limit: usize, redact: &Redactor) -> String {
+    let cleaned = cleaned(name);
+    let told = redact.apply(&cleaned);
+    let shown = match told == cleaned {
+        true => reveal(name, Reveal::EveryCharacterOfLine),
+        false => told,
+    };
+    first_chars(&shown, limit)
 }
 
 /// The text without what people would not see, and trimmed: instructions could be written in
@@ -167,7 +246,10 @@ mod tests {
     }
 
     fn list_tools(tools: Vec<model::Tool>) -> ServerListing {
-        ServerListing::new(tools, &Redactor::for_key("s3cr3t-token"))
+        let redact = Redactor::for_key("s3cr3t-token");
+        let mut builder = ListingBuilder::new(&redact);
+        builder.add_page(tools);
+        builder.finish()
     }
 
     fn named(name: &str) -> model::Tool {
@@ -240,6 +322,8 @@ mod tests {
             named("a"),
             named(""),
             named("b\u{1b}[2J"),
+            named("g\u{200b}o"),
+            named("s3cr3t\u{200b}-token"),
             tool(json!({"name": "deep", "inputSchema": deep})),
             tool(json!({"name": "large", "inputSchema": large})),
             named("z"),
@@ -251,9 +335,11 @@ mod tests {
             [
                 "a tool is left out: `` is no name for one",
                 "the tool `a` is listed twice; the first one is used",
-                "a tool is left out: `b[2J` is no name for one",
+                r"a tool is left out: `b\u{1b}[2J` is no name for one",
                 "the tool `deep` is left out: its schema is nested more than 64 deep",
+                r"a tool is left out: `g\u{200b}o` is no name for one",
                 "the tool `large` is left out: its schema is over 64 KB",
+                "a tool is left out: `…` is no name for one",
             ]
         );
     }
@@ -285,5 +371,26 @@ mod tests {
         let bad = list_tools((0..100).map(|n| named(&format!("t{n}\n"))).collect());
         assert_eq!(bad.problems.len(), MAX_PROBLEMS + 1);
         assert_eq!(bad.problems[MAX_PROBLEMS], "80 more tools are left out");
+    }
+
+    #[test]
+    fn what_a_server_says_of_its_tools_has_an_end() {
+        let redact = Redactor::default();
+        let mut builder = ListingBuilder::new(&redact);
+        // What is kept of it is short, and counts all the same.
+        let long = |page: usize| {
+            let words = "x".repeat(MAX_LISTED / 4);
+            tool(json!({"name": format!("t{page}"), "description": words, "inputSchema": {}}))
+        };
+        for page in 0..3 {
+            builder.add_page(vec![long(page)]);
+            assert!(!builder.is_full(), "{page}");
+        }
+        builder.add_page(vec![long(3), named("behind")]);
+        assert!(builder.is_full());
+        let listing = builder.finish();
+        let names: Vec<_> = listing.tools.iter().map(|tool| &*tool.name).collect();
+        assert_eq!(names, ["t0", "t1", "t2"]);
+        assert_eq!(listing.problems, ["its tools come to more than 32 MiB; the rest is left out"]);
     }
 }

@@ -178,7 +178,7 @@ impl Log {
         Ok(Log { path, file, length })
     }
 
-    fn write(&mut self, line: &[u8]) -> io::Result<()> {
+    pub(super) fn write(&mut self, line: &[u8]) -> io::Result<()> {
         if self.length + line.len() as u64 > MAX_LOG {
             let mut old = self.path.clone().into_os_string();
             old.push(".1");

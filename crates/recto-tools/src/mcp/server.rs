@@ -21,12 +21,13 @@ use tokio::time::{sleep, timeout};
 use super::cache::{CachedFailure, ServerCache, ServerSnapshot};
 use super::content::tool_output;
 use super::error::{ServerError, ServerProblem};
+use super::greeting::Greeting;
 use super::http;
 use super::listing::ServerListing;
 use super::log::Redactor;
-use super::session::{Deadline, Greeting, ServerSession, SessionConfig, SessionFailure, Watcher};
+use super::session::{Deadline, ServerSession, SessionConfig, SessionFailure, Watcher};
 use super::{ServerFailure, ServerReport};
-use crate::options::{ServerOptions, ServerTransport, holds_a_secret};
+use crate::options::{ServerOptions, ServerSandbox, ServerTransport, holds_a_secret};
 use crate::process::Keeper;
 use crate::tool::{ToolError, ToolOutput};
 
@@ -39,8 +40,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// A server that ran as long as this is well.
 const WELL: Duration = Duration::from_secs(60);
 
-/// Changes that follow each other closer than this are looked at together.
-const TOGETHER: Duration = Duration::from_millis(100);
+/// Changes that follow each other closer than this are looked at together, at first and at most.
+const TOGETHER: (Duration, Duration) = (Duration::from_millis(100), LONGEST_PAUSE);
 
 /// How long the reason for a lost connection is waited for.
 const REASON: Duration = Duration::from_secs(5);
@@ -128,6 +129,14 @@ impl McpServer {
         }
     }
 
+    /// What its program may do in its sandbox, in words; nothing where it is in none.
+    pub(super) fn sandbox_rights(&self) -> Option<Vec<String>> {
+        match &self.config.options.transport {
+            ServerTransport::Stdio { sandbox, .. } => sandbox.as_ref().map(ServerSandbox::describe),
+            ServerTransport::Http { .. } => None,
+        }
+    }
+
     /// Its tools, where they are known.
     pub(super) fn listing(&self) -> Option<ServerListing> {
         self.state.lock().known.listing.clone()
@@ -197,11 +206,10 @@ impl McpServer {
             )));
         }
         let params = CallToolRequestParams::new(tool.id.name.to_string()).with_arguments(arguments);
-        let limit = self.config.options.time_limit;
+        let (limit, asked) = (self.config.options.time_limit, Instant::now());
         let Ok(answer) = timeout(limit, session.call(params)).await else {
-            let (name, limit) = (&self.name, limit.as_secs_f32());
-            let text = format!("the MCP server `{name}` did not answer within {limit} s");
-            return Err(ToolError::new(text));
+            let problem = ServerProblem::Slow { limit, unread: session.unread_since(asked) };
+            return Err(ToolError::new(self.error(problem, String::new()).to_string()));
         };
         match answer {
             Ok(CallToolResponse::Complete(result)) => tool_output(&result, &self.config.redact),
@@ -354,15 +362,17 @@ impl McpServer {
                 no_session(failure)
             });
         }
-        let failure = match ServerSession::open(&self.config, Greeting::Discover, deadline).await {
-            Ok(session) => return Ok(session),
-            Err(failure) if failure.is_slow() || !failure.misunderstood => failure,
-            Err(_) => match ServerSession::open(&self.config, Greeting::Initialize, deadline).await
-            {
+        let mut failure =
+            match ServerSession::open(&self.config, Greeting::Discover, deadline).await {
                 Ok(session) => return Ok(session),
                 Err(failure) => failure,
-            },
-        };
+            };
+        if let Some(greeting) = failure.next_greeting() {
+            match ServerSession::open(&self.config, greeting, deadline).await {
+                Ok(session) => return Ok(session),
+                Err(again) => failure = again,
+            }
+        }
         if failure.is_slow() {
             // Its time is over; but the next time it is greeted otherwise at once.
             let known = {
@@ -466,7 +476,7 @@ impl McpServer {
     /// What is said of a session that was lost: how the program ended, where it did, or why the
     /// session was broken off.
     async fn lost(&self, session: &ServerSession, problem: ServerProblem) -> ServerError {
-        let mut problem = problem;
+        let mut problem = problem.with_unread(session.unread_since(session.begun));
         let is_program = matches!(self.config.options.transport, ServerTransport::Stdio { .. });
         if (is_program || session.is_broken_off())
             && matches!(problem, ServerProblem::Ended { .. })
@@ -515,10 +525,28 @@ fn pause(failures: u32) -> Duration {
     }
 }
 
+/// The time in which changes are gathered before the tools are asked for. It grows for a server that
+/// goes on and on to tell of changes.
+#[derive(Debug, Default)]
+struct ChangePause(Option<Duration>);
+
+impl ChangePause {
+    /// The pause behind so much time without a change.
+    fn after_quiet(&mut self, quiet: Duration) -> Duration {
+        let (first, longest) = TOGETHER;
+        let pause = match self.0 {
+            Some(last) if quiet <= last * 4 => (last * 2).min(longest),
+            _ => first,
+        };
+        *self.0.insert(pause)
+    }
+}
+
 /// Looks after a session until it ends, without holding it or the server.
 async fn look_after(server: Weak<McpServer>, session: Weak<ServerSession>, mut watcher: Watcher) {
+    let (mut pause, mut listed) = (ChangePause::default(), Instant::now());
     while watcher.next().await {
-        sleep(TOGETHER).await;
+        sleep(pause.after_quiet(listed.elapsed())).await;
         let Some((deadline, protocol)) = server
             .upgrade()
             .zip(session.upgrade())
@@ -530,6 +558,7 @@ async fn look_after(server: Weak<McpServer>, session: Weak<ServerSession>, mut w
         if let (Ok(listing), Some(server)) = (watcher.list(deadline).await, server.upgrade()) {
             server.learned(&listing, &protocol.0, protocol.1).await;
         }
+        listed = Instant::now();
     }
     let how = watcher.ended().await;
     if let (Some(server), Some(session)) = (server.upgrade(), session.upgrade()) {
@@ -569,6 +598,17 @@ mod tests {
         let seconds: Vec<_> = (0..10).map(|failures| pause(failures).as_secs()).collect();
         assert_eq!(seconds, [0, 0, 1, 2, 4, 8, 16, 32, 60, 60]);
         assert_eq!(pause(u32::MAX), LONGEST_PAUSE);
+    }
+
+    #[test]
+    fn a_server_that_goes_on_telling_of_changes_is_asked_less_and_less() {
+        let mut pause = ChangePause::default();
+        let mut after = |quiet: u64| pause.after_quiet(Duration::from_millis(quiet)).as_millis();
+        let at_once: Vec<_> = (0..12).map(|_| after(0)).collect();
+        let doubled = [100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 51_200];
+        assert_eq!(at_once, [&doubled[..], &[60_000, 60_000]].concat());
+        assert_eq!((after(240_000), after(240_001)), (60_000, 100));
+        assert_eq!((after(401), after(401)), (100, 100));
     }
 
     #[test]

@@ -16,35 +16,30 @@ use rmcp::model::{
 use rmcp::service::{
     ClientInitializeError, NotificationContext, RunningService, ServiceError, Subscription,
 };
-use rmcp::transport::async_rw::AsyncRwTransport;
-use rmcp::{
-    ClientCacheConfig, ClientHandler, ClientLifecycleMode, ClientServiceExt, Peer, RoleClient,
-};
+use rmcp::transport::Transport;
+use rmcp::{ClientCacheConfig, ClientHandler, ClientServiceExt, Peer, RoleClient};
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 
 use super::bounded_requests::BoundedRequests;
 use super::error::ServerProblem;
+use super::greeting::{DiscoverOutcome, DiscoverWatch, Greeting, GreetingWait};
 use super::http;
 use super::limits::LimitBreach;
-use super::listing::{MAX_TOOLS, ServerListing, fit_words};
+use super::listing::{ListingBuilder, MAX_PAGES, ServerListing, shown_name};
 use super::log::{Redactor, StderrTail};
+use super::message_lines::{ServerLines, UnreadLines};
+use super::names::file_stem;
 use super::own_ids::OwnIds;
 use super::stdio::{self, ServerProcess};
 use crate::options::{ServerOptions, ServerTransport};
 use crate::process::Keeper;
-
-/// Pages of a tool list that are read.
-const MAX_PAGES: usize = 100;
 
 /// The longest name of a server or version, in characters.
 const MAX_IMPLEMENTATION: usize = 200;
 
 /// How long a server may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
-
-/// How long `server/discover` is waited for, by the library.
-const DISCOVER_LIMIT: Duration = Duration::from_secs(10);
 
 /// How long a subscription may take, and how long until a lost one is renewed.
 const SUBSCRIBE_LIMIT: Duration = Duration::from_secs(5);
@@ -56,15 +51,6 @@ pub(super) struct SessionConfig {
     pub(super) logs: Option<PathBuf>,
     pub(super) keeper: Keeper,
     pub(super) redact: Redactor,
-}
-
-/// The first request to a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Greeting {
-    /// By `server/discover`, and where that is not known by `initialize`.
-    Discover,
-    /// By `initialize` at once.
-    Initialize,
 }
 
 /// The moment by which a server must have started and told its tools.
@@ -100,6 +86,9 @@ struct ServerSignals {
     /// Told when its tools may have changed.
     changed: Arc<Notify>,
     breach: LimitBreach,
+    /// The lines of its standard output that could not be read.
+    unread: UnreadLines,
+    discover: DiscoverWatch,
 }
 
 /// The reason why a session could not be opened.
@@ -108,6 +97,29 @@ pub(super) struct SessionFailure {
     pub(super) stderr: String,
     /// Whether it may have been the greeting.
     pub(super) misunderstood: bool,
+    /// What became of `server/discover`.
+    pub(super) discover: DiscoverOutcome,
+}
+
+impl ServerSignals {
+    fn of_server(config: &SessionConfig) -> Self {
+        let log = config.logs.clone().map(|folder| (folder, file_stem(&config.options.name)));
+        let unread = UnreadLines::new(config.redact.clone(), log);
+        ServerSignals { unread, ..ServerSignals::default() }
+    }
+
+    /// A transport that keeps to the limits and to the ids of its questions, and does not wait
+    /// for long with the first one.
+    fn held<T: Transport<RoleClient>>(
+        &self,
+        transport: T,
+        greeting: Greeting,
+        config: &SessionConfig,
+    ) -> BoundedRequests<GreetingWait<OwnIds<T>>> {
+        let (limit, watch) = (config.options.start_limit, self.discover.clone());
+        let transport = GreetingWait::new(OwnIds(transport), greeting, limit, watch);
+        BoundedRequests::new(transport, self.breach.clone())
+    }
 }
 
 impl Deadline {
@@ -123,7 +135,7 @@ impl Deadline {
 
     /// Waits for the future until the deadline; the error says how long that was in all.
     async fn hold<T>(self, future: impl Future<Output = T>) -> Result<T, ServerProblem> {
-        let slow = ServerProblem::Slow { limit: self.limit };
+        let slow = ServerProblem::Slow { limit: self.limit, unread: None };
         timeout(self.left(), future).await.map_err(|_| slow)
     }
 }
@@ -132,6 +144,18 @@ impl SessionFailure {
     /// Whether the server did not answer in time.
     pub(super) fn is_slow(&self) -> bool {
         matches!(self.problem, ServerProblem::Slow { .. })
+    }
+
+    /// How to greet it once more, where that may help: one that answered `server/discover` too
+    /// late knows that alone, and one that ended may have done so when it came to read it.
+    pub(super) fn next_greeting(&self) -> Option<Greeting> {
+        let has_ended = matches!(self.problem, ServerProblem::Ended { .. });
+        match self.discover {
+            _ if self.is_slow() => None,
+            DiscoverOutcome::TooLate => Some(Greeting::DiscoverPatiently),
+            DiscoverOutcome::Ignored if has_ended => Some(Greeting::Initialize),
+            _ => self.misunderstood.then_some(Greeting::Initialize),
+        }
     }
 }
 
@@ -142,26 +166,27 @@ impl ServerSession {
         greeting: Greeting,
         deadline: Deadline,
     ) -> Result<ServerSession, SessionFailure> {
-        let signals = ServerSignals::default();
+        let signals = ServerSignals::of_server(config);
         let handler = SessionHandler { changed: signals.changed.clone() };
-        let asked = Instant::now();
-        let failed = |problem, misunderstood| {
-            let stderr = signals.stderr.text();
-            SessionFailure { problem, stderr, misunderstood }
+        let failed = |problem: ServerProblem, misunderstood| SessionFailure {
+            problem: problem.with_unread(signals.unread.since(deadline.begun)),
+            stderr: signals.stderr.text(),
+            misunderstood,
+            discover: signals.discover.outcome(),
         };
         let (started, mut process) = match &config.options.transport {
             ServerTransport::Stdio { .. } => {
                 let started = stdio::start_server(config, &signals.stderr, &signals.breach).await;
                 let (process, stdout, stdin) = started.map_err(|problem| failed(problem, false))?;
-                let transport = AsyncRwTransport::<RoleClient, _, _>::new(stdout, stdin);
-                let transport = BoundedRequests::new(OwnIds(transport), signals.breach.clone());
+                let transport = ServerLines::new(stdout, stdin, signals.unread.clone());
+                let transport = signals.held(transport, greeting, config);
                 let start = handler.serve_with_lifecycle(transport, greeting.lifecycle());
                 (deadline.hold(start).await, Some(process))
             }
             ServerTransport::Http { url, key } => {
                 let transport =
                     http::transport(url, key.as_ref()).map_err(|problem| failed(problem, false))?;
-                let transport = BoundedRequests::new(OwnIds(transport), signals.breach.clone());
+                let transport = signals.held(transport, greeting, config);
                 let start = handler.serve_with_lifecycle(transport, greeting.lifecycle());
                 (deadline.hold(start).await, None)
             }
@@ -186,8 +211,7 @@ impl ServerSession {
                 return Err(failed(slow, true));
             }
         };
-        let took = asked.elapsed();
-        Ok(ServerSession::keep(running, process, signals, config.redact.clone(), took).await)
+        Ok(ServerSession::keep(running, process, signals, config.redact.clone()).await)
     }
 
     async fn keep(
@@ -195,20 +219,18 @@ impl ServerSession {
         process: Option<ServerProcess>,
         signals: ServerSignals,
         redact: Redactor,
-        took: Duration,
     ) -> ServerSession {
         let peer = running.peer().clone();
         // A list that is no longer true must not come back when asking fails.
         peer.set_response_cache_config(ClientCacheConfig::disabled()).await;
         let info = peer.peer_info();
         let version = info.as_ref().map(|info| info.protocol_version.clone());
-        let is_old = version.as_ref().is_some_and(ProtocolVersion::has_initialize);
-        let words = |text: &str| fit_words(text, MAX_IMPLEMENTATION, &redact);
+        let shown = |text: &str| shown_name(text, MAX_IMPLEMENTATION, &redact);
         let implementation = info.and_then(|info| {
             let implementation = info.server_info.as_ref()?;
-            Some((words(&implementation.name), words(&implementation.version)))
+            Some((shown(&implementation.name), shown(&implementation.version)))
         });
-        let protocol = version.map(|version| words(&version.to_string())).unwrap_or_default();
+        let protocol = version.map(|version| shown(&version.to_string())).unwrap_or_default();
         let (stop, stopped) = watch::channel(false);
         let (ended, end) = watch::channel(None);
         tokio::spawn(keep(running, process, signals.breach.clone(), stopped, ended));
@@ -216,7 +238,7 @@ impl ServerSession {
             peer,
             protocol,
             implementation,
-            silent: is_old && took >= DISCOVER_LIMIT,
+            silent: signals.discover.outcome() == DiscoverOutcome::Ignored,
             begun: Instant::now(),
             signals,
             redact,
@@ -233,6 +255,11 @@ impl ServerSession {
     /// What the server last wrote to stderr.
     pub(super) fn stderr(&self) -> String {
         self.signals.stderr.text()
+    }
+
+    /// What is said of the last line since then that could not be read.
+    pub(super) fn unread_since(&self, then: Instant) -> Option<String> {
+        self.signals.unread.since(then)
     }
 
     /// Whether it was ended because the server went beyond a limit.
@@ -334,7 +361,7 @@ impl Watcher {
     /// Asks for all tools, page by page.
     pub(super) async fn list(&self, deadline: Deadline) -> Result<ServerListing, ServerProblem> {
         match deadline.hold(self.pages()).await? {
-            Ok(tools) => Ok(ServerListing::new(tools, &self.redact)),
+            Ok(listing) => Ok(listing),
             // A server without tools need not know the question.
             Err(ServiceError::McpError(data)) if data.code == ErrorCode::METHOD_NOT_FOUND => {
                 Ok(ServerListing::default())
@@ -343,31 +370,20 @@ impl Watcher {
         }
     }
 
-    async fn pages(&self) -> Result<Vec<rmcp::model::Tool>, ServiceError> {
-        let mut tools = Vec::new();
+    async fn pages(&self) -> Result<ServerListing, ServiceError> {
+        let mut listing = ListingBuilder::new(&self.redact);
         let mut cursor = None;
         for _ in 0..MAX_PAGES {
             let params = PaginatedRequestParams::default().with_cursor(cursor);
             let page = self.peer.list_tools(Some(params)).await?;
-            tools.extend(page.tools);
+            listing.add_page(page.tools);
             cursor = page.next_cursor;
-            if cursor.is_none() || tools.len() > MAX_TOOLS {
-                break;
+            if cursor.is_none() || listing.is_full() {
+                return Ok(listing.finish());
             }
         }
-        Ok(tools)
-    }
-}
-
-impl Greeting {
-    fn lifecycle(self) -> ClientLifecycleMode {
-        match self {
-            Greeting::Initialize => ClientLifecycleMode::Initialize,
-            Greeting::Discover => ClientLifecycleMode::Auto {
-                preferred_versions: vec![ProtocolVersion::LATEST],
-                legacy_version: None,
-            },
-        }
+        listing.leave_pages();
+        Ok(listing.finish())
     }
 }
 

@@ -197,6 +197,7 @@ async fn spawn_sandboxed(
     let confinement = Bounds {
         workspace: own,
         protected: &sandbox.protected,
+        private: &[],
         locks: &sandbox.locks,
         grants: &grants,
         network: sandbox.network,

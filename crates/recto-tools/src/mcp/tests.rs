@@ -9,6 +9,8 @@ mod over_http;
 #[cfg(target_os = "linux")]
 mod real;
 #[cfg(target_os = "linux")]
+mod unreadable;
+#[cfg(target_os = "linux")]
 mod working;
 
 use std::collections::BTreeMap;

@@ -41,6 +41,7 @@ impl ServerTool {
             server: self.server.name().to_string(),
             tool: self.spec.id.name.to_string(),
             place,
+            sandbox: self.server.sandbox_rights(),
             arguments: arguments.clone(),
         };
         ToolAction::new(ActionFields::Server(fields), ApprovalNeed::Leave, hash)

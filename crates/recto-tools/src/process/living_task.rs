@@ -58,7 +58,8 @@ fn is_alive(thread: &Path) -> bool {
     Stat::parse(&stat).is_some_and(|stat| !stat.has_ended)
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use std::process::{Command, Stdio};
     use std::thread::sleep;

@@ -70,6 +70,7 @@ impl Place {
             host: SkillPrograms::new(launcher, &self.options).0,
             id: ItemId::tool(Some("skill".into()), "sort"),
             folder,
+            class: ToolClass::Program,
             grants: self.grants.clone(),
             unseen: None,
             context: CallContext { trusted: Arc::new(trusted), ..CallContext::default() },
@@ -107,6 +108,23 @@ async fn what_was_shown_is_what_runs() {
     assert_eq!(place.run("a.txt", shown).await, "ok: ran");
     place.grants.write.push(place.path("granted"));
     assert_eq!(place.run("a.txt", shown).await, CHANGED);
+}
+
+/// Promise: `read-only-tools-write-nothing`
+#[tokio::test]
+async fn what_was_not_asked_because_it_reads_does_nothing_else() {
+    let place = Place::new("echo ran");
+    let run = async |consent| {
+        let run = ProgramRun { class: ToolClass::ReadingProgram, ..place.program_run() };
+        run.run(arguments("a.txt"), consent).await.map_err(|error| error.to_string())
+    };
+    let refused = run(Consent::Unasked).await.unwrap_err();
+    assert!(refused.contains("declared to read only"), "{refused}");
+    assert_eq!(run(Consent::ToTool).await.as_deref(), Ok("ran"));
+    place.declare(&json!({"readOnly": true, "network": true}), &json!([]));
+    assert_eq!(run(Consent::Unasked).await, Err(refused));
+    place.declare(&json!({"readOnly": true}), &json!([]));
+    assert_eq!(run(Consent::Unasked).await.as_deref(), Ok("ran"));
 }
 
 #[test]
@@ -257,8 +275,7 @@ fn folders_of_skills_are_out_of_reach() {
     fs::create_dir(place.path("w/more")).unwrap();
     let work = place.program_run();
     let (_, prepared) = work.prepare(&arguments("notes/a.txt")).unwrap();
-    let protected = work.protected();
-    let write = work.bounds(prepared.preview(), Path::new(""), &protected).confinement().write;
+    let write = work.confinement(prepared.preview(), Path::new("")).write;
     assert_eq!(write, [place.path("w/notes")]);
     for path in ["more/x/SKILL.txt", "memory/MEMORY.md", "more/a"] {
         let folder = place.path("w").join(path).parent().unwrap().to_owned();

@@ -50,6 +50,8 @@ pub(crate) struct Bounds<'a> {
     pub(crate) workspace: &'a Path,
     /// What must stay as it is, whether it is there or not.
     pub(crate) protected: &'a [ProtectedPath],
+    /// Real paths that can't be read either, nor written.
+    pub(crate) private: &'a [PathBuf],
     /// Absolute paths of files that Recto locks, whether they are there or not.
     pub(crate) locks: &'a [PathBuf],
     /// What a person granted beyond the workspace; its network is not looked at.
@@ -82,18 +84,19 @@ pub(crate) enum FileChanges {
 impl Bounds<'_> {
     /// Looks at the disk and gives what the program may reach.
     pub(crate) fn confinement(&self) -> Confinement {
-        let mut found = AllowedPaths { protected: self.protected(), ..AllowedPaths::default() };
-        for path in
-            [self.workspace].into_iter().chain(self.grants.read.iter().map(PathBuf::as_path))
-        {
-            found.read.extend(fs::canonicalize(path));
+        let (protected, private) = (self.protected(), self.private.to_vec());
+        let mut found = AllowedPaths { protected, private, ..AllowedPaths::default() };
+        // Of what is granted for writing maybe only a part can be written; all can still be read.
+        let granted = self.grants.read.iter().chain(&self.grants.write).map(PathBuf::as_path);
+        for path in [self.workspace].into_iter().chain(granted) {
+            if let Ok(path) = fs::canonicalize(path) {
+                found.allow_reading(&path);
+            }
         }
         for path in [self.program].into_iter().chain(self.execute.iter().map(PathBuf::as_path)) {
             self.allow_execution(path, &mut found);
         }
         found.write.extend(fs::canonicalize(self.temp));
-        // Where only a part can be written, all can still be read.
-        found.read.extend(self.grants.write.iter().filter_map(|path| fs::canonicalize(path).ok()));
         if self.changes == FileChanges::Allowed {
             self.allow_changes(&mut found);
         }
@@ -131,7 +134,8 @@ impl Bounds<'_> {
     /// All that must stay as it is, as given and with links resolved.
     fn protected(&self) -> Vec<ProtectedPath> {
         let own = WHAT_IT_IS.iter().map(|name| self.workspace.join(name).into());
-        let given = self.protected.iter().cloned().chain(own);
+        let private = self.private.iter().cloned().map(ProtectedPath::from);
+        let given = self.protected.iter().cloned().chain(own).chain(private);
         let both = given.flat_map(|ProtectedPath { path, open }| {
             let open: Vec<PathBuf> = open.iter().map(|path| without_links(path)).collect();
             [without_links(&path), path].map(|path| ProtectedPath { path, open: open.clone() })
@@ -172,6 +176,7 @@ impl Bounds<'_> {
 #[derive(Default)]
 struct AllowedPaths {
     protected: Vec<ProtectedPath>,
+    private: Vec<PathBuf>,
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
     execute: Vec<PathBuf>,
@@ -180,6 +185,25 @@ struct AllowedPaths {
 }
 
 impl AllowedPaths {
+    /// Allows reading what is at a real path. A folder that holds something private is not read
+    /// itself, and neither are its entries beyond what is looked at.
+    fn allow_reading(&mut self, path: &Path) {
+        let is_inside = |private: &PathBuf| path.starts_with(private);
+        if self.read.len() >= MAX_PATHS || self.private.iter().any(is_inside) {
+            return;
+        }
+        if !self.private.iter().any(|private| private.starts_with(path)) {
+            self.read.push(path.to_owned());
+            return;
+        }
+        let Ok(entries) = fs::read_dir(path) else { return };
+        let mut entries: Vec<_> = entries.flatten().take(MAX_ENTRIES).filter(is_own).collect();
+        entries.sort_by_key(DirEntry::file_name);
+        for entry in entries {
+            self.allow_reading(&entry.path());
+        }
+    }
+
     /// Allows a file that a call names, if it is one and not protected.
     fn allow_file(&mut self, path: &Path) {
         let Some((folder, name)) = path.parent().zip(path.file_name()) else { return };

@@ -41,14 +41,7 @@ pub(crate) fn restrict(
     view: SystemView,
 ) -> Result<bool, seccompiler::Error> {
     let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else { return Ok(false) };
-    let refused = program(refused(network, landlock, view)?, c::EPERM, arch)?;
-    let missing = program(missing(view), c::ENOSYS, arch)?;
-    let unsupported = program(unsupported(), c::EOPNOTSUPP, arch)?;
-    let pretended = program(pretended()?, SUCCESS, arch)?;
-    // The last one says that there are no filters, and so it is the last.
-    let filters =
-        [Some(refused), Some(unsupported), Some(pretended), other_numbers(arch), Some(missing)];
-    for filter in filters.into_iter().flatten() {
+    for filter in filters(network, landlock, view, arch)? {
         match apply_filter(&filter) {
             Ok(()) => {}
             Err(error) if is_missing(&error) => return Ok(false),
@@ -56,6 +49,24 @@ pub(crate) fn restrict(
         }
     }
     Ok(true)
+}
+
+/// The filters, in the order in which they are put on.
+fn filters(
+    network: NetworkAccess,
+    landlock: Option<u32>,
+    view: SystemView,
+    arch: TargetArch,
+) -> Result<Vec<BpfProgram>, BackendError> {
+    let refused = program(refused(network, landlock, view)?, c::EPERM, arch)?;
+    let missing = program(missing(view), c::ENOSYS, arch)?;
+    let unsupported = program(unsupported(), c::EOPNOTSUPP, arch)?;
+    let unfit = program(unfit(), c::EINVAL, arch)?;
+    let pretended = program(pretended()?, SUCCESS, arch)?;
+    // The last one says that there are no filters, and so it is the last.
+    let answered = [refused, unsupported, unfit, pretended].map(Some);
+    let filters = answered.into_iter().chain([other_numbers(arch), Some(missing)]);
+    Ok(filters.flatten().collect())
 }
 
 /// Whether this kernel takes such filters, found out by a thread that ends then.
@@ -104,10 +115,7 @@ fn refused(
     // All processes at once, and the limits of others.
     rules.insert(c::SYS_kill, vec![rule([is(0, MINUS_ONE)?])?]);
     rules.insert(c::SYS_prlimit64, vec![rule([is_not(0, 0)?])?]);
-    // Keys put into a terminal's input, and flags and the version of a file that is only read.
-    let requests = [TIOCSTI, TIOCLINUX, FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR];
-    let requests = requests.into_iter().chain([FS_IOC_SETVERSION, EXT4_IOC_SETVERSION]);
-    let requests = requests.map(|request| rule([is(1, request)?]));
+    let requests = REQUESTS.iter().map(|request| rule([is(1, *request)?]));
     rules.insert(c::SYS_ioctl, requests.collect::<Result<_, _>>()?);
     match view {
         SystemView::Own => close_modes(&mut rules)?,
@@ -236,6 +244,14 @@ fn missing(view: SystemView) -> SyscallRules {
 /// programs that copy files are used to.
 fn unsupported() -> SyscallRules {
     ATTRIBUTES.iter().map(|call| (*call, vec![])).collect()
+}
+
+/// Calls that are answered as if they could not be done with these files: programs that copy then
+/// read and write. Each puts pages of a file into a pipe or a socket without a copy. What waits
+/// there keeps all of the block of memory in which it lies, also when the file is cut short, and
+/// of that no process is seen to have anything.
+fn unfit() -> SyscallRules {
+    [c::SYS_splice, c::SYS_tee, c::SYS_sendfile].into_iter().map(|call| (call, vec![])).collect()
 }
 
 /// Calls that are answered as if they had been done. A mask that would let files be written by
@@ -385,12 +401,27 @@ const ATTRIBUTES: &[c::c_long] = &[
 const CLOSE_RANGE_UNSHARE: u64 = 2;
 const PR_SET_SECCOMP: u64 = 22;
 const MINUS_ONE: u64 = 0xffff_ffff;
-const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
-const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
-const FS_IOC_SETVERSION: u64 = 0x4008_7602;
-const EXT4_IOC_SETVERSION: u64 = 0x4008_6604;
-const TIOCSTI: u64 = 0x5412;
-const TIOCLINUX: u64 = 0x541c;
+
+/// Requests of `ioctl`: keys put into a terminal's input; and what changes files, folders and
+/// volumes of which the caller has no more than one that is open for reading.
+const REQUESTS: [u64; 16] = [
+    0x5412,      // TIOCSTI
+    0x541c,      // TIOCLINUX
+    0x4008_6602, // FS_IOC_SETFLAGS
+    0x401c_5820, // FS_IOC_FSSETXATTR
+    0x4008_7602, // FS_IOC_SETVERSION
+    0x4008_6604, // EXT4_IOC_SETVERSION
+    0x4080_6685, // FS_IOC_ENABLE_VERITY
+    0x4004_7211, // FAT_IOCTL_SET_ATTRIBUTES
+    0x4008_941a, // BTRFS_IOC_SUBVOL_SETFLAGS
+    0xc0c8_9425, // BTRFS_IOC_SET_RECEIVED_SUBVOL
+    0x5000_940e, // BTRFS_IOC_SUBVOL_CREATE
+    0x5000_9418, // BTRFS_IOC_SUBVOL_CREATE_V2
+    0x5000_9401, // BTRFS_IOC_SNAP_CREATE
+    0x5000_9417, // BTRFS_IOC_SNAP_CREATE_V2
+    0x5000_940f, // BTRFS_IOC_SNAP_DESTROY
+    0x5000_943f, // BTRFS_IOC_SNAP_DESTROY_V2
+];
 
 const NAMESPACES: [c::c_int; 7] = [
     c::CLONE_NEWNS,
@@ -493,3 +524,6 @@ const OLD: &[c::c_long] = &[c::SYS_iopl, c::SYS_ioperm, c::SYS_modify_ldt];
 
 #[cfg(not(target_arch = "x86_64"))]
 const OLD: &[c::c_long] = &[];
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::{self, BoxFuture};
-use recto_context::{CallId, ItemId, ItemKind};
+use recto_context::{CallId, ItemId, ItemKind, OffTool};
 use serde_json::json;
 use tokio::sync::Barrier;
 
@@ -269,6 +269,29 @@ async fn a_declared_tool_does_not_run_a_built_in_one_of_its_name() {
     assert_eq!(
         show(&results),
         "call-0 echo Failed: echo can't be run: what brought it is not there any more"
+    );
+}
+
+#[tokio::test]
+async fn a_tool_that_was_switched_off_meanwhile_says_why_it_is_not_run() {
+    let toolbox = Toolbox::with_tools(vec![], CallLimits::default());
+    let offered = spec(ItemId::tool(Some("shouting".into()), "echo"));
+    let run = async |why: OffReason| {
+        let off_tools = vec![OffTool { item: offered.id.clone(), why }];
+        let catalog = Arc::new(Catalog { off_tools, ..Catalog::default() });
+        let context = CallContext { catalog, ..CallContext::default() };
+        let calls = calls(&[("echo", "")]);
+        show(&run_all(&toolbox, &calls, std::slice::from_ref(&offered), &context).await)
+    };
+    assert_eq!(
+        run(OffReason::SkillChanged).await,
+        "call-0 echo Failed: echo can't be run: it is off: its skill's tools.json or a script \
+         changed, and nobody has looked at it since; it runs again when a person has looked at \
+         the skill and trusts it"
+    );
+    assert_eq!(
+        run(OffReason::Disabled).await,
+        "call-0 echo Failed: echo can't be run: it is off: the config says so"
     );
 }
 

@@ -124,7 +124,11 @@ async fn what_can_not_be_written() {
     let write = |path: &str| home.call("write_file", json!({"path": path, "content": "new"}));
     for (path, expected) in [
         ("folder", "`folder` is a folder, not a file"),
-        ("new/", "`new/` is a folder, not a file"),
+        ("new/", "`new/` ends as the path of a folder does; write it without `/` at its end"),
+        (
+            "SOUL.md/",
+            "`SOUL.md/` ends as the path of a folder does; write it without `/` at its end",
+        ),
         ("", "`` is a folder, not a file"),
         (".", "`.` is a folder, not a file"),
         ("folder/a/b", "`folder/a` is not a folder"),
@@ -318,4 +322,25 @@ async fn files_of_memories_are_named_to_their_owner_alone() {
     }
     let seen = list(AudienceKind::Owner).await;
     assert!(seen.contains("memory/people/ann.md") && seen.contains("agents/pilot/memory.md"));
+}
+
+/// Promise: `private-memory-stays-private`
+#[cfg(unix)]
+#[tokio::test]
+async fn what_links_in_memories_lead_to_is_read_by_their_owner_alone() {
+    let home = Home::with(&[("memory/MEMORY.md", "x"), ("people/ann.md", "x"), ("notes.md", "x")]);
+    std::os::unix::fs::symlink("../people", home.path("workspace/memory/people")).unwrap();
+    let read = async |who: AudienceKind, path: &str| {
+        let audience = Audience { who, ..Audience::default() };
+        let caller = ToolCaller { audience, ..ToolCaller::default() };
+        let context = CallContext { caller, ..CallContext::default() };
+        let toolbox = home.toolbox();
+        let calls = [tool_call("read_file", &json!({ "path": path }))];
+        let results = run_all(&toolbox, &calls, &toolbox.specs(), &context).await;
+        show(&results[0])
+    };
+    assert_eq!(read(AudienceKind::Owner, "people/ann.md").await, "Done: x");
+    assert_eq!(read(AudienceKind::Guest, "notes.md").await, "Done: x");
+    let refused = read(AudienceKind::Guest, "people/ann.md").await;
+    assert!(refused.contains("use recall"), "{refused}");
 }

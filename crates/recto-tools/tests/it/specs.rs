@@ -49,7 +49,7 @@ async fn a_skill_is_read_as_the_assembler_offers_it() {
     assert_eq!(
         results.iter().map(show).collect::<Vec<_>>(),
         [
-            "Done: Use `notes add`.\n",
+            "Done: [skill: notes]\nUse `notes add`.\n",
             "Failed: read_skill failed: there is no skill `note`; did you mean `notes`?",
             "Refused: read_skill was not run: the arguments don't fit.\n\
              - `name` is not a parameter\n\

@@ -4,16 +4,19 @@
 //! The Recto that asked goes on by itself once it has its answer. Where that one
 //! has ended, the turn goes on here, until it is over or asks again.
 
+use std::collections::HashMap;
 use std::process::ExitCode;
 
 use recto_agent::{
     Actor, ActorRole, Agent, AnsweredApproval, ApprovalQuestion, EventCursor, EventKind,
-    FinishedTurn, GuestBook, Right, TurnContinues, approval_json,
+    EventListener, FinishedTurn, GuestBook, Right, TurnContinues, approval_json,
+    describe_arguments,
 };
 use recto_store::{
     ApprovalAnswer, ApprovalDecision, ApprovalId, Moment, RowId, Store, StoreError, StoredApproval,
     StoredSession, TurnEnding, TurnOwner,
 };
+use recto_tools::ToolOutcome;
 use serde_json::json;
 
 use super::sessions::local;
@@ -23,7 +26,9 @@ use crate::draw::{PageWidth, TextTable, wrap_exactly};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{list_json, print, print_json, print_text, tame, tame_lines, tell};
+use crate::remedy_words::with_command;
 use crate::setup;
+use crate::terminal::status;
 
 /// The exit code that says that the turn waits for another answer.
 const WAITS: u8 = 3;
@@ -146,10 +151,81 @@ struct AnswerReport {
     approval: StoredApproval,
     session: Option<StoredSession>,
     goes_on: TurnContinues,
+    /// What became of the calls that it was asked with, if the turn went on here.
+    calls: Vec<CallReport>,
+    /// What the person is told besides.
+    notes: Vec<String>,
     /// How the turn ended, if it went on here.
     finished: Option<FinishedTurn>,
     /// What it asks next, if it does.
     next: Option<ApprovalQuestion>,
+}
+
+/// A call of the round that was asked about, and its end.
+struct CallReport {
+    name: String,
+    /// What it was about, in a few words.
+    about: String,
+    outcome: ToolOutcome,
+    /// The text that the model gets to see.
+    text: String,
+}
+
+impl AnswerReport {
+    fn new(
+        approval: StoredApproval,
+        session: Option<StoredSession>,
+        goes_on: TurnContinues,
+    ) -> Self {
+        let (calls, notes) = (Vec::new(), Vec::new());
+        AnswerReport { approval, session, goes_on, calls, notes, finished: None, next: None }
+    }
+
+    /// Follows the turn until it is over or asks again.
+    async fn follow(&mut self, events: &mut EventListener) {
+        let (mut begun, mut is_of_round) = (HashMap::new(), true);
+        // It reads faster than a turn tells, so that no snapshot ever stands for its end.
+        while let Some(event) = events.next().await {
+            if event.turn != Some(self.approval.turn) {
+                continue;
+            }
+            match event.event {
+                EventKind::Asked(question) => self.next = Some(question),
+                EventKind::Finished(finished) => self.finished = Some(finished),
+                EventKind::Requested { .. } => {
+                    is_of_round = false;
+                    continue;
+                }
+                EventKind::Call(call) => {
+                    begun.insert(call.id, describe_arguments(&call.arguments));
+                    continue;
+                }
+                EventKind::Result { id, name, outcome, text } if is_of_round => {
+                    let about = begun.remove(&id).unwrap_or_default();
+                    self.calls.push(CallReport { name, about, outcome, text });
+                    continue;
+                }
+                EventKind::Notice(notice) => {
+                    self.notes.push(with_command(&notice.text, notice.remedy.as_ref()));
+                    continue;
+                }
+                _ => continue,
+            }
+            break;
+        }
+    }
+}
+
+impl CallReport {
+    /// The line that a chat has of it; none of one that was denied, which the answer says.
+    fn line(&self) -> Option<String> {
+        let CallReport { name, about, outcome, text } = self;
+        match outcome {
+            ToolOutcome::Denied => None,
+            ToolOutcome::Done => Some(status::called(name, about, text.len())),
+            ToolOutcome::Failed | ToolOutcome::Refused => Some(status::failed(name, about, text)),
+        }
+    }
 }
 
 /// Answers a question. The agent comes along where the turn goes on here.
@@ -168,7 +244,7 @@ async fn answer(
         let approval = store.answer_approval(id, decision).await?;
         let goes_on = TurnContinues::Elsewhere;
         let session = store.session(approval.session).await?;
-        return Ok((AnswerReport { approval, session, goes_on, finished: None, next: None }, None));
+        return Ok((AnswerReport::new(approval, session, goes_on), None));
     }
     let settings = asking_agent(home, config, &store, id).await?;
     let settings = setup::with_model(settings, None).await?;
@@ -215,21 +291,9 @@ async fn go_on(agent: &Agent, id: ApprovalId, answer: ApprovalAnswer) -> CliResu
     };
     let AnsweredApproval { approval, goes_on } = agent.answer(&actor, id, answer).await?;
     let session = agent.store().session(approval.session).await?;
-    let mut outcome = AnswerReport { goes_on, finished: None, next: None, session, approval };
-    let Some(mut events) = events.filter(|_| goes_on == TurnContinues::Here) else {
-        return Ok(outcome);
-    };
-    // It reads faster than a turn tells, so that no snapshot ever stands for its end.
-    while let Some(event) = events.next().await {
-        if event.turn != Some(outcome.approval.turn) {
-            continue;
-        }
-        match event.event {
-            EventKind::Asked(question) => outcome.next = Some(question),
-            EventKind::Finished(finished) => outcome.finished = Some(finished),
-            _ => continue,
-        }
-        break;
+    let mut outcome = AnswerReport::new(approval, session, goes_on);
+    if let Some(mut events) = events.filter(|_| goes_on == TurnContinues::Here) {
+        outcome.follow(&mut events).await;
     }
     Ok(outcome)
 }
@@ -250,6 +314,8 @@ fn tell_outcome(outcome: &AnswerReport, as_json: bool) -> CliResult<ExitCode> {
             TurnContinues::Elsewhere => "elsewhere",
             TurnContinues::WhenAllAreAnswered => "when_all_are_answered",
         });
+        let call = |CallReport { name, outcome, text, .. }: &CallReport| json!({"name": name, "outcome": outcome.name(), "text": text});
+        value["calls"] = outcome.calls.iter().map(call).collect();
         value["finished"] = json!(outcome.finished);
         value["next"] = json!(outcome.next);
         print_json(&value)?;
@@ -264,6 +330,12 @@ fn tell_outcome(outcome: &AnswerReport, as_json: bool) -> CliResult<ExitCode> {
         TurnContinues::WhenAllAreAnswered => "other questions of the turn are open",
     };
     tell(&format_args!("approval {id}: {answer}; {goes_on}"));
+    for note in &outcome.notes {
+        tell(&format_args!("note: {note}"));
+    }
+    for line in outcome.calls.iter().filter_map(CallReport::line) {
+        tell(&line);
+    }
     if let Some(ApprovalQuestion { approval, tool, title, .. }) = &outcome.next {
         tell(&format_args!("the turn asks again (approval {approval}): {tool}: {title}"));
     }

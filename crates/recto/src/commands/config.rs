@@ -1,5 +1,7 @@
 //! `recto config`: which settings hold, and what is wrong with them.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -9,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::check_report::{CheckProblem, CheckReport};
 use crate::cli::ConfigCommand;
-use crate::config::{self, ConfigProblem, LoadedConfig, SettingOrigin, Settings};
+use crate::config::{self, ConfigProblem, EncoderChoice, LoadedConfig, SettingOrigin, Settings};
 use crate::draw::{PageWidth, TextTable};
 use crate::failure::CliResult;
 use crate::home::RectoHome;
@@ -57,6 +59,7 @@ fn check(home: &RectoHome, as_json: bool) -> CliResult<ExitCode> {
             let agents: Vec<&Settings> = [&settings].into_iter().chain(&others).collect();
             warnings.extend(unknown_items(home, &agents)?);
             warnings.extend(script_problems(home, &agents));
+            warnings.extend(missing_encoders(home, &agents));
             (Vec::new(), warnings)
         }
         Err(problems) => (problems.iter().cloned().collect(), Vec::new()),
@@ -87,6 +90,24 @@ fn script_problems(home: &RectoHome, agents: &[&Settings]) -> Vec<ConfigProblem>
         }
     }
     found
+}
+
+/// Encoders whose folder is not there. Words decide without one, so that none of them keeps a
+/// config from being used.
+fn missing_encoders(home: &RectoHome, agents: &[&Settings]) -> Vec<ConfigProblem> {
+    let file: Arc<str> = home.path().join("config.toml").to_string_lossy().into();
+    let missing = agents.iter().filter_map(|agent| match &agent.search.encoder {
+        Some(EncoderChoice::Folder(folder)) => Some(folder).filter(|folder| !folder.is_dir()),
+        Some(EncoderChoice::Model(_)) | None => None,
+    });
+    let folders: BTreeSet<&PathBuf> = missing.collect();
+    let problem = |folder: &PathBuf| {
+        let place = SettingOrigin::File { name: file.clone(), line: None };
+        let folder = folder.display();
+        ConfigProblem::new(place, format!("`search.encoder`: there is no folder {folder}"))
+            .hint("without it, items are searched by words alone")
+    };
+    folders.into_iter().map(problem).collect()
 }
 
 /// What is set for items that no agent has.

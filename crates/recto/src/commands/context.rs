@@ -160,7 +160,8 @@ pub(crate) async fn assemble(
 
 /// What is searched for: the message, with what was said before it.
 fn question(said: &str, history: &[Arc<Message>]) -> SearchMessage {
-    let before = said_before(history);
+    // Nobody else talks outside of all sessions.
+    let before = said_before(history.iter().map(|message| &**message), None);
     search_message(said, before.as_deref().map(without_mentions).as_deref())
 }
 

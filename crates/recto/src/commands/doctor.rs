@@ -107,6 +107,12 @@ impl DoctorFinding {
         self
     }
 
+    /// The same of one of several agents.
+    fn of_agent(mut self, name: &str) -> Self {
+        self.text = format!("agent `{name}`: {}", self.text);
+        self
+    }
+
     fn json(&self) -> Value {
         json!({
             "subject": self.what,
@@ -149,11 +155,7 @@ fn examine(home: &RectoHome) -> CliResult<DoctorReport> {
     findings.push(runtime.block_on(memory(&settings)));
     let tools = tools::findings(home, &settings, &snapshot.catalog);
     findings.extend(runtime.block_on(tools));
-    let (found, encoder) = search(&settings);
-    findings.push(found);
-    if let Some(encoder) = encoder {
-        findings.extend(runtime.block_on(languages::finding(&settings, &encoder)));
-    }
+    findings.extend(runtime.block_on(searches(&agents)));
     findings.extend(runtime.block_on(channels::findings(&settings)));
     let choice = runtime.block_on(setup::find(&mut settings, None));
     findings.extend(models::lookup_findings(&choice));
@@ -473,6 +475,26 @@ async fn memory(settings: &Settings) -> DoctorFinding {
         }
     };
     found.data(data)
+}
+
+/// Reports what the search of each agent goes by, and in which languages its people write. Most
+/// agents search as the first one does, which is told once.
+async fn searches(agents: &[&Settings]) -> Vec<DoctorFinding> {
+    let mut findings: Vec<DoctorFinding> = Vec::new();
+    for (place, settings) in agents.iter().enumerate() {
+        let (found, encoder) = search(settings);
+        let is_told = findings.first().is_some_and(|first| first.text == found.text);
+        let language = match &encoder {
+            Some(encoder) => languages::finding(settings, encoder).await,
+            None => None,
+        };
+        let of_agent = [Some(found).filter(|_| !is_told), language].into_iter().flatten();
+        findings.extend(of_agent.map(|found| match place {
+            0 => found,
+            _ => found.of_agent(&settings.agent.name),
+        }));
+    }
+    findings
 }
 
 /// Reports how turns look for items that fit a message, and gives the encoder that they use.

@@ -45,7 +45,7 @@ pub(crate) fn run(home: &RectoHome, command: &ModelCommand) -> CliResult<ExitCod
         }
         // Files come and go whatever the config says: a broken one is no hindrance.
         ModelCommand::Pull { names, sha256, name, quiet, json } => {
-            let options = pull::options(*sha256, name.clone());
+            let options = pull::options(home, *sha256, name.clone());
             let narrator = if *quiet { PullDisplay::quiet() } else { PullDisplay::on_stderr() };
             return pull::run(&library(home), names, &options, narrator, json.json);
         }

@@ -80,7 +80,7 @@ pub(crate) async fn patiently<T>(searcher: &Searcher, search: impl Future<Output
     match io::stderr().is_terminal() {
         true => status.show(&texts(done, total)),
         false if total == 0 => tell(&"loading the embedding model"),
-        false => tell(&format_args!("embedding {total} texts")),
+        false => tell(&format_args!("embedding {} texts", total - done)),
     }
     loop {
         tokio::select! {
@@ -110,7 +110,8 @@ fn draw(found: &ItemSearchReport, memories: &[Memory], args: &SearchArgs) -> Cli
     }
     if args.explain || matches!(how, RankingBasis::Words(_)) {
         let how = with_command(how.to_string(), how.remedy().as_ref());
-        tell(&format_args!("searched {how}"));
+        let query = found.describe_query().map(|words| format!(", {words}")).unwrap_or_default();
+        tell(&format_args!("searched {how}{query}"));
     }
     tell(&match shown.iter().any(|row| row.is_taken) {
         true => "* a turn takes these",

@@ -6,8 +6,7 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 use recto_context::{
     ContentSource, DroppedEntry, Image, ItemId, ItemKind, ItemReading, ItemStanding, ItemStatus,
-    ItemUse, Layer, OfferedTool, Part, PartReason, RequestContext, Tokens, byte_words, first_chars,
-    one_line,
+    ItemUse, Layer, OfferedTool, Part, PartReason, RequestContext, Scores, Tokens, byte_words,
 };
 
 use super::TextTable;
@@ -57,16 +56,9 @@ fn listed(things: &[String]) -> Option<String> {
     (!named.is_empty()).then(|| named.join(", "))
 }
 
-/// How much of a memory stands behind its name, in characters.
-const MEMORY_WORDS: usize = 48;
-
-/// An item as people call it. The name of a memory says nothing, so its first words stand there.
+/// An item as people call it, safe for a terminal.
 fn shown_id(request: &RequestContext, id: &ItemId) -> String {
-    let words = request.description(id).filter(|_| id.kind == ItemKind::Memory);
-    match words.map(|words| first_chars(&one_line(words), MEMORY_WORDS)) {
-        Some(words) => tame(&format!("{id}: {words}")),
-        None => tame(&id.to_string()),
-    }
+    tame(&request.describe_item(id))
 }
 
 /// An item that the model has loaded by its name, with when it did.
@@ -82,7 +74,8 @@ fn read(request: &RequestContext, standing: &ItemStanding) -> Option<String> {
 /// name alone is told there.
 fn not_taken(request: &RequestContext, standing: &ItemStanding) -> Option<String> {
     let ItemStatus::NotTaken { candidate } = &standing.status else { return None };
-    Some(format!("{} ({})", shown_id(request, &standing.item), candidate.describe_refusal()))
+    let why = format!("{}{}", candidate.describe_refusal(), search_words(&candidate.scores));
+    Some(format!("{} ({why})", shown_id(request, &standing.item)))
 }
 
 /// An item that nobody wanted for the page, with what keeps it out.
@@ -99,10 +92,12 @@ fn alike(request: &RequestContext, standing: &ItemStanding) -> Option<String> {
 /// Why something is there; of what search brought, also how surely it fits.
 fn why(reason: &PartReason, item: Option<&ItemUse>) -> String {
     let scores = item.and_then(|item| item.scores).unwrap_or_default();
-    let query = scores.describe_query().map(str::to_owned).into_iter().chain(scores.describe_use());
-    let query: String = query.map(|words| format!(", {words}")).collect();
+    let query = search_words(&scores);
     match (reason, scores.probability) {
-        (PartReason::Found | PartReason::FoundInTurn(_), Some(probability)) => {
+        (
+            PartReason::Found | PartReason::FoundInTurn(_) | PartReason::StandsAbove(_),
+            Some(probability),
+        ) => {
             format!("{}, probability {probability:.2}{query}", reason.describe())
         }
         (PartReason::Possible, Some(probability)) => {
@@ -111,6 +106,12 @@ fn why(reason: &PartReason, item: Option<&ItemUse>) -> String {
         }
         _ => reason.describe(),
     }
+}
+
+/// How the message was searched for, where not as it is, and what was used before.
+fn search_words(scores: &Scores) -> String {
+    let words = scores.describe_query().map(str::to_owned).into_iter().chain(scores.describe_use());
+    words.map(|words| format!(", {words}")).collect()
 }
 
 fn heading(request: &RequestContext, width: PageWidth) -> String {

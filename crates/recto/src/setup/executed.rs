@@ -8,7 +8,7 @@ mod command_line;
 mod interpreters;
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{self, Path, PathBuf};
@@ -17,7 +17,9 @@ use recto_context::ItemKind;
 use recto_tools::ProtectedPath;
 
 use self::command_line::{PathUse, named_by_arguments, named_by_variable};
-use crate::config::{ServerSettings, Settings, TransportSettings};
+use crate::config::{LoadedConfig, ServerSettings, Settings, TransportSettings};
+use crate::home::RectoHome;
+use crate::search_path::{absolute_folders, found_program, search_path};
 
 /// Ends of the names of files that interpreters run.
 const SCRIPTS: [&str; 34] = [
@@ -84,6 +86,32 @@ struct WritableFolder {
     /// The sandboxed server that alone may write it. What that server runs itself stays in its
     /// sandbox.
     server: Option<String>,
+}
+
+/// Tells from which folders something may be executed beside every sandbox: where no tool can write.
+pub(crate) struct TrustedFolders(ExecutableSearch);
+
+impl TrustedFolders {
+    /// What tools can write is what the config says, of all agents. As long as it can't be read,
+    /// all that is in the home of Recto counts.
+    pub(crate) fn load(home: &RectoHome) -> Self {
+        let loaded = super::load_all(home, Vec::new());
+        let agents = loaded.iter().flat_map(LoadedConfig::agents);
+        let mut writable: Vec<WritableFolder> =
+            agents.flat_map(|settings| ExecutableSearch::new(settings).writable).collect();
+        if loaded.is_err() {
+            writable.push(WritableFolder::new(home.path(), None));
+        }
+        TrustedFolders(ExecutableSearch { writable, given: Vec::new() })
+    }
+
+    /// The folders of a variable like `PATH` that may be counted on.
+    pub(crate) fn of_variable(&self, name: &str) -> OsString {
+        let is_trusted = |folder: &PathBuf| self.0.exposed("", folder, PathUse::Unknown).is_none();
+        let list = env::var_os(name).unwrap_or_default();
+        let folders = absolute_folders(&list).into_iter().filter(is_trusted);
+        env::join_paths(folders).unwrap_or_default()
+    }
 }
 
 struct ExecutableSearch {
@@ -154,7 +182,7 @@ impl ExecutableSearch {
         let mut add = |what: String, path: &Path, usage: PathUse| {
             found.extend(self.exposed(&what, path, usage));
         };
-        if let Some(program) = found_program(command, folder) {
+        if let Some(program) = found_program(command.as_ref(), folder) {
             add(format!("the command of MCP server {name}"), &program, PathUse::Script);
         }
         if let Some(working_dir) = working_dir {
@@ -287,26 +315,12 @@ fn names_script(path: &Path) -> bool {
     path.extension().and_then(OsStr::to_str).is_some_and(|end| SCRIPTS.contains(&end))
 }
 
-/// The folders where programs are searched.
-fn search_path() -> Vec<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path).filter(|folder| folder.is_absolute()).collect()
-}
-
 /// The program that a variable names, without its arguments.
 fn first_word(named: &OsStr) -> Option<PathBuf> {
     if Path::new(named).is_file() {
         return Some(named.into());
     }
-    found_program(named.to_str()?.split_whitespace().next()?, Path::new("/"))
-}
-
-/// A program by its path or its name.
-fn found_program(name: &str, folder: &Path) -> Option<PathBuf> {
-    if name.contains('/') {
-        return Some(folder.join(name));
-    }
-    search_path().into_iter().map(|folder| folder.join(name)).find(|path| path.is_file())
+    found_program(named.to_str()?.split_whitespace().next()?.as_ref(), Path::new("/"))
 }
 
 /// Whether a folder is one that interpreters run.

@@ -8,12 +8,11 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use recto_fs::private_options;
 use tempfile::TempPath;
 
-use super::program::split_arguments;
+use super::program::named_command;
 use crate::failure::{CliFailure, CliResult};
 use crate::input;
 use crate::output::tame;
@@ -60,9 +59,8 @@ impl DraftKind<'_> {
 
     /// Runs the editor until it ends.
     fn open(&self, editor: &OsString, file: &Path) -> CliResult {
-        let (program, arguments) = split_arguments(editor);
         let shown = tame(&editor.to_string_lossy());
-        let status = Command::new(&program).args(&arguments).arg(file).status();
+        let status = named_command(editor).and_then(|mut command| command.arg(file).status());
         let status = status.map_err(|error| {
             CliFailure::new(format!("cannot start the editor `{shown}`"))
                 .because(&error)

@@ -4,14 +4,14 @@
 //! can't be started, or there is none, the text is printed as it is.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Write};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
 
-use super::program::split_arguments;
+use super::program::named_command;
 use crate::failure::CliResult;
 use crate::output::print_drawn;
 
@@ -28,8 +28,8 @@ pub(crate) fn show(drawing: &str, choice: PagerChoice) -> CliResult {
     if choice == PagerChoice::Usual && is_longer_than_screen(drawing) {
         let colours = AutoStream::choice(&io::stdout()) != ColorChoice::Never;
         let text = if colours { drawing.to_owned() } else { strip_str(drawing).to_string() };
-        if let Some((program, arguments)) = pager()
-            && run(&program, &arguments, &text).is_ok()
+        if let Some(pager) = pager()
+            && run(&pager, &text).is_ok()
         {
             return Ok(());
         }
@@ -43,18 +43,17 @@ fn is_longer_than_screen(drawing: &str) -> bool {
     is_seen && drawing.lines().count() >= rows
 }
 
-/// The pager and its arguments; `None` where a person wants none.
-fn pager() -> Option<(OsString, Vec<OsString>)> {
+/// The pager with its arguments; `None` where a person wants none.
+fn pager() -> Option<OsString> {
     let named = env::var_os("PAGER").unwrap_or_else(|| "less -FRX".into());
-    let (program, arguments) = split_arguments(&named);
-    let is_none = program.to_string_lossy().trim().is_empty() || program == "cat";
-    (!is_none).then_some((program, arguments))
+    let is_none = matches!(named.to_string_lossy().split_whitespace().next(), None | Some("cat"));
+    (!is_none).then_some(named)
 }
 
 /// Runs the pager until the person leaves it.
-fn run(program: &OsString, arguments: &[OsString], text: &str) -> io::Result<()> {
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::piped());
+fn run(pager: &OsStr, text: &str) -> io::Result<()> {
+    let mut command = named_command(pager)?;
+    command.stdin(Stdio::piped());
     if env::var_os("LESS").is_none() {
         // Colours, and what is short stays on the screen, whatever PAGER says of less.
         command.env("LESS", "FRX");

@@ -1,10 +1,23 @@
 //! A program that a person names with its arguments, as `EDITOR` and `PAGER` do.
 
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::Path;
+use std::process::Command;
+
+use crate::search_path::found_command;
+
+/// The program with its arguments, ready to be started. A name is looked for where `PATH` leads
+/// wherever Recto was started.
+pub(super) fn named_command(named: &OsStr) -> io::Result<Command> {
+    let (program, arguments) = split_arguments(named);
+    let mut command = found_command(&program)?;
+    command.args(arguments);
+    Ok(command)
+}
 
 /// The program and its arguments: `code --wait` has one, `/opt/My Editor/bin` none.
-pub(super) fn split_arguments(named: &OsStr) -> (OsString, Vec<OsString>) {
+fn split_arguments(named: &OsStr) -> (OsString, Vec<OsString>) {
     let whole = || (named.to_owned(), Vec::new());
     if Path::new(named).is_file() {
         return whole();
@@ -29,5 +42,17 @@ mod tests {
         let path = folder.path().join("pager");
         std::fs::write(&path, "").unwrap();
         assert_eq!(split_arguments(path.as_os_str()), (path.into_os_string(), Vec::new()));
+    }
+
+    #[test]
+    fn a_program_is_started_by_its_path() {
+        let program = |named: &str| {
+            let command = named_command(OsStr::new(named))?;
+            Ok::<_, io::Error>((command.get_program().to_owned(), command.get_args().count()))
+        };
+        let (found, arguments) = program("sh -e -u").unwrap();
+        assert!(Path::new(&found).is_absolute() && arguments == 2, "{found:?}");
+        assert_eq!(program("./pager -x").unwrap(), ("./pager".into(), 1));
+        assert_eq!(program("no-such-program").unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }

@@ -36,14 +36,48 @@ export async function story(stage) {
   assert.match(await turn.locator(".call pre").first().innerText(), /note\.txt/);
   await page.waitForFunction(() => /2 turns/.test(document.querySelector("#session-facts").textContent));
   await stage.picture(page, "allowed");
-  await sameTokens(turn, page);
+  await sameTokens(stage, turn, page);
+  await forThisSession(stage, page);
 }
 
-/** Under the reply stands what View context opens with. */
-async function sameTokens(turn, page) {
-  const [, tokens, fresh] = /([\d,]+) tokens: ([\d,]+) fresh/.exec(await turn.locator(".foot").innerText());
+/** Under the reply stands what View context opens with, and what the chart draws: of the last request. */
+async function sameTokens(stage, turn, page) {
+  const foot = await turn.locator(".foot").innerText();
+  const [, tokens, fresh, cached] = /([\d,]+) tokens: ([\d,]+) fresh, ([\d,]+)/.exec(foot);
+  const [, seconds] = /first token ([\d.]+) s/.exec(foot);
+  assert.match(foot, /2 requests/);
   await turn.locator(".view-context button").click();
   await page.locator("dialog.view .sum").waitFor();
   const sum = await page.locator("dialog.view .sum").innerText();
   assert(sum.startsWith(`${tokens} of `) && sum.includes(`${fresh} fresh`), `${tokens}, ${fresh}: ${sum}`);
+  assert(sum.includes(`first token after ${seconds} s`), `${seconds}: ${sum}`);
+  await page.keyboard.press("Escape");
+  const chart = await stage.tab();
+  await stage.go(chart, "/sessions/1/chart");
+  await chart.getByText("As a table").click();
+  const cells = await chart.locator("tr", { has: chart.locator("a[href='/turns/2']") }).locator("td").allInnerTexts();
+  assert.deepEqual(cells.slice(0, 3), ["2", tokens, cached]);
+  await chart.context().close();
+}
+
+/** What is allowed for the session is asked once, and not in another. */
+async function forThisSession(stage, page) {
+  await say(page, "Two more, please.");
+  await page.waitForSelector(".ask");
+  await page.locator("article.turn").last().focus();
+  await page.keyboard.press("j");
+  await page.keyboard.press("s");
+  let turn = await lastTurn(page);
+  assert.match(await turn.locator(".call summary").first().innerText(), /write_file.*allowed/s);
+  // The second call of the same turn, and a call of the next one.
+  assert.equal(await turn.locator(".call").count(), 2);
+  await say(page, "And the last.");
+  turn = await lastTurn(page);
+  assert.equal(await turn.locator(".call").count(), 1);
+  assert.equal(await page.locator(".ask").count(), 0);
+  await stage.go(page, "/new");
+  await say(page, "Here, too.");
+  await page.waitForSelector(".ask");
+  await page.getByRole("button", { name: "Deny" }).click();
+  await lastTurn(page);
 }

@@ -9,6 +9,9 @@ export async function story(stage) {
   await say(page, "First.");
   await page.waitForURL(/\/sessions\/\d+$/);
   await lastTurn(page);
+  // An edit that is one no longer is refused until the page knows; and at last the session is gone.
+  const gone = ["preview", "states", "panel", "messages", "turns/1", "turns/2", "turns/3", "turns/4"];
+  stage.expectRefusal("/stream", ...gone.map((path) => `/sessions/1/${path}`));
   await otherTab(stage, page);
   await takenBack(page);
   await deleted(stage, page);

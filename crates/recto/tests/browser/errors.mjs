@@ -16,6 +16,7 @@ export async function story(stage) {
   turn = await lastTurn(page);
   assert.equal(await turn.locator(".reply").innerText(), "Here I am.");
   // A page of what is not there says so, in the same words as everything else.
+  stage.expectRefusal("/sessions/99");
   await stage.go(page, "/sessions/99");
   assert.match(await page.innerText("main"), /99/);
   assert(await page.getByRole("link", { name: "To the conversations" }).isVisible());

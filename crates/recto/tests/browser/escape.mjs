@@ -8,7 +8,7 @@ export async function story(stage) {
   await stage.go(page, "/");
   await fieldsAreLeft(page);
   await questionsStay(stage, page);
-  await itemsAreFound(page);
+  await itemsAreFound(stage, page);
   await noticesStay(stage, page);
   await endIsForgotten(stage, page);
 }
@@ -51,11 +51,12 @@ async function questionsStay(stage, page) {
   assert.match(await (await lastTurn(page)).innerText(), /allowed/);
 }
 
-async function itemsAreFound(page) {
+async function itemsAreFound(stage, page) {
   await page.fill("#add", "zzz");
   await page.locator("#scroll").focus();
   await page.waitForTimeout(300);
   assert.equal(await page.locator(".field-problem").count(), 0, "half a word is not sent");
+  stage.expectRefusal("/sessions/1/items");
   await page.fill("#add", "zzz");
   await page.press("#add", "Enter");
   await page.waitForSelector(".field-problem");

@@ -27,11 +27,11 @@ export async function story(stage) {
   // Without the page of the session: the newest one is there at the door.
   await stage.go(page, "/");
   assert.equal(await (await lastTurn(page)).innerText(), shown);
-  await secondThoughts(page);
+  await secondThoughts(stage, page);
 }
 
 /** The last exchange can be edited, sent again and taken back; a command answers in place. */
-async function secondThoughts(page) {
+async function secondThoughts(stage, page) {
   await page.getByRole("button", { name: "Edit" }).click();
   await page.waitForFunction(() => document.querySelector("#draft").value === "How do I make tea?");
   assert(await page.isVisible("#editing"), "it says that the last message is replaced");
@@ -45,6 +45,7 @@ async function secondThoughts(page) {
   await page.waitForFunction(() => document.querySelectorAll("article.taken-back").length === 2);
   await say(page, "/help");
   await page.waitForSelector("#answers dl");
+  stage.expectRefusal("/sessions/1/messages");
   await say(page, "/nonsense");
   await page.waitForSelector("#answers .block.error");
   assert.match(await page.innerText("#answers"), /there is no command \/nonsense/);

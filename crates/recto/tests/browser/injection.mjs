@@ -30,4 +30,23 @@ export async function story(stage) {
   assert.match(await page.innerText("#mentions"), /<i>rule<\/i>/);
   const found = await page.evaluate(() => document.querySelectorAll("main img, main script, aside i, main b[onmouseover]").length);
   assert.equal(found, 0, "no element was made of a text");
+  await fileNames(stage, page);
+}
+
+/** A file whose own name is markup: over the conversation, as a page, among the items, and itself. */
+async function fileNames(stage, page) {
+  const name = `<img src=x onerror=alert(6)> "q" 'p'`;
+  const made = () => page.evaluate(() => document.querySelectorAll("img, script:not([src])").length);
+  await page.locator("article.turn").first().locator(".view-context button").click();
+  await page.locator("dialog.view .item .name", { hasText: name }).waitFor();
+  assert.equal(await made(), 0, "the dialog");
+  for (const path of ["/turns/1", "/workspace"]) {
+    await stage.go(page, path);
+    assert((await page.innerText("main")).includes(name), path);
+    assert.equal(await made(), 0, path);
+  }
+  await page.getByRole("link", { name }).first().click();
+  await page.locator("ol.file").waitFor();
+  assert((await page.innerText("main")).includes(`${name}.md`));
+  assert.equal(await made(), 0, "the file");
 }

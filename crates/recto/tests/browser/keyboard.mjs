@@ -33,8 +33,14 @@ export async function story(stage) {
   await page.keyboard.press("j");
   await page.keyboard.press("k");
   assert.equal(await page.evaluate(() => document.activeElement.id), "turn-1");
+  // View context is that of the turn that one stands on, and leads back there.
+  await page.keyboard.press("c");
+  await page.locator("dialog.view h1", { hasText: "Context of turn 1" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.waitForFunction(() => !document.querySelector("dialog.view").open);
+  assert.equal(await page.evaluate(() => document.activeElement.id), "turn-1");
   await mentions(page);
-  await panel(page);
+  await panel(stage, page);
   await enterTwice(page);
   await editAndDraft(stage, page);
 }
@@ -107,7 +113,7 @@ async function mentions(page) {
   await page.fill("#draft", "");
 }
 
-async function panel(page) {
+async function panel(stage, page) {
   // Where the panel stands beside the conversation, its key leads into it.
   await page.locator("#scroll").focus();
   await page.keyboard.press(".");
@@ -135,6 +141,7 @@ async function panel(page) {
   await page.reload();
   assert.equal(await page.inputValue("#s-context_mode"), "minimal");
   assert(await page.isChecked("input[name=mode][value=minimal]"));
+  stage.expectRefusal("/sessions/1/settings");
   await page.fill("#s-temperature", "9");
   await page.press("#s-temperature", "Enter");
   await page.waitForSelector("#in-session .field-problem");

@@ -18,6 +18,7 @@ export async function story(stage) {
   await stage.go(page, "/memories");
   assert.match(page.url(), /\/login\?to=%2Fmemories$/);
   assert.equal(await page.evaluate(() => document.activeElement.id), "token");
+  stage.expectRefusal("/login");
   await logIn(page, "recto_wrong");
   assert.match(await page.innerText("[role=alert]"), /wrong, expired or revoked/);
   assert.equal(await page.getAttribute("#token", "aria-invalid"), "true");
@@ -46,6 +47,7 @@ async function revoked(stage) {
   await logIn(page, await token(stage, "tablet"));
   await page.waitForSelector("article.turn");
   await page.waitForFunction(() => !document.body.classList.contains("offline"));
+  stage.expectRefusal("/sessions", "/stream", "/completions");
   await stage.recto("token", "revoke", "tablet");
   const told = page.locator("#answers .error");
   await told.waitFor();

@@ -54,6 +54,7 @@ async function withoutScripts(stage, address) {
   await page.getByRole("button", { name: "Send" }).click();
   await page.waitForLoadState();
   assert.match(await page.innerText("#answers"), /Models: m/);
+  stage.expectRefusal(new URL(`${address}/messages`).pathname);
   await page.fill("#draft", "/nonsense");
   await page.getByRole("button", { name: "Send" }).click();
   await page.waitForLoadState();

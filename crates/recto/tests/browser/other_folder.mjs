@@ -34,6 +34,7 @@ export async function story(stage) {
 
 async function nowhere(stage, page) {
   for (const path of ["/nowhere", "/sessions/99", "/turns/99"]) {
+    stage.expectRefusal(path);
     await stage.go(page, path);
     assert.equal(await page.innerText("h1"), "Not found", path);
     await stage.accessible(page, path);

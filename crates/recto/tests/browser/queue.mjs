@@ -10,6 +10,7 @@ export async function story(stage) {
   await page.fill("#draft", "/help");
   await page.press("#draft", "Enter");
   await page.waitForSelector("#answers dl");
+  stage.expectRefusal("/sessions");
   await page.fill("#draft", "/model m");
   await page.press("#draft", "Enter");
   await page.waitForSelector("#answers .error");

@@ -27,6 +27,8 @@ export class Stage {
     this.faults = [];
     /** Addresses outside of the server that a page asked for. @type {string[]} */
     this.outside = [];
+    /** Paths of which a story means requests to be refused. @type {Set<string>} */
+    this.refusals = new Set();
   }
 
   static async open() {
@@ -49,9 +51,9 @@ export class Stage {
   watch(page) {
     page.setDefaultTimeout(PATIENCE);
     page.on("console", (message) => {
-      // What the server refuses is told to the person; Chromium tells it here, too.
-      if (/responded with a status of 40[01349]/.test(message.text())) return;
-      if (message.type() === "error") this.faults.push(`console: ${message.text()} ${message.location().url}`);
+      const { url } = message.location();
+      if (/responded with a status of 4\d\d/.test(message.text()) && this.refusals.has(new URL(url).pathname)) return;
+      if (message.type() === "error") this.faults.push(`console: ${message.text()} ${url}`);
     });
     page.on("pageerror", (error) => this.faults.push(`script: ${error.stack ?? error}`));
     page.on("dialog", (dialog) => {
@@ -63,6 +65,15 @@ export class Stage {
       if (!address.startsWith(this.url) && !address.startsWith("data:")) this.outside.push(address);
     });
     return page;
+  }
+
+  /**
+   * Says that from now on the server may refuse requests to these paths, whatever their query: the
+   * person is told, and Chromium says it in the console, too. Any other refusal is a fault.
+   * @param {string[]} paths
+   */
+  expectRefusal(...paths) {
+    for (const path of paths) this.refusals.add(path);
   }
 
   /** The server's page at a path. */

@@ -17,6 +17,15 @@ export async function story(stage) {
   await stage.recto("chat", "--session", "elsewhere", "-m", "Something else.");
   await page.waitForFunction(() => /elsewhere/.test(document.querySelector("#sessions").textContent));
   await inOrder(stage, page, session);
+  await takenBack(stage, page, session);
+}
+
+/** What is taken back in the terminal is struck out in the page, and the turn before it is the last again. */
+async function takenBack(stage, page, session) {
+  await stage.recto("chat", "--session", session, "-m", "/undo");
+  await page.waitForSelector("article.taken-back .words");
+  assert.match(await page.innerText("article.taken-back"), /Said second\./);
+  await page.waitForSelector("article.turn:nth-last-of-type(2) .again");
 }
 
 /** A turn of the terminal that is heard of behind one of the page still stands before it. */

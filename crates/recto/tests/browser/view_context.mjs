@@ -8,8 +8,9 @@ export async function story(stage) {
   await say(page, "How do I stop half way?");
   const turn = await lastTurn(page);
   const button = turn.locator(".view-context button");
-  await button.click();
   const dialog = page.locator("dialog.view");
+  await loading(stage, page, button);
+  await button.click();
   await dialog.locator("h1").waitFor();
   assert.match(await dialog.innerText(), /005 • tone/);
   assert.match(await dialog.innerText(), /\[Always\]/);
@@ -48,6 +49,28 @@ export async function story(stage) {
   await draft(stage, page);
   await neighbours(stage, page);
   await asPage(stage, page);
+}
+
+/** While the server has not answered, the dialog is there and says that it loads. */
+async function loading(stage, page, button) {
+  const dialog = page.locator("dialog.view");
+  let answer;
+  const asked = new Promise((resolve) => (answer = resolve));
+  await page.route("**/turns/1?fragment=1", async (route) => {
+    await asked;
+    await route.continue();
+  });
+  await button.click();
+  await dialog.locator("[aria-busy=true] .ghost").waitFor();
+  assert.match(await dialog.textContent(), /Loading the context/);
+  assert.equal(await dialog.locator("h1").count(), 0);
+  await stage.accessible(page, "the dialog that loads");
+  await stage.picture(page, "context-loading");
+  answer();
+  await dialog.locator("h1").waitFor();
+  assert.equal(await dialog.locator("[aria-busy], .ghost").count(), 0);
+  await page.unroute("**/turns/1?fragment=1");
+  await page.keyboard.press("Escape");
 }
 
 /** What would be sent for a text that is still being written; nothing is sent by looking. */

@@ -29,20 +29,27 @@ export async function story(stage) {
   for (const page of windows) {
     await page.waitForFunction(() => /elsewhere/.test(document.querySelector("#sessions").textContent));
   }
-  await unseen(first, windows[1], open);
+  await unseen(stage, first, windows[1], open);
 }
 
 /** A tab in the background has no stream; in front again it shows what it has missed. */
-async function unseen(page, other, open) {
+async function unseen(stage, page, other, open) {
   await setHidden(page, true);
   await other.waitForTimeout(300);
   assert.equal(open(), 4, "an unseen tab listens to nothing");
   await say(other, "While you were away.");
   await lastTurn(other);
+  const session = page.url().split("/").at(-1);
+  for (const said of ["And in a terminal.", "And once more."]) {
+    await stage.recto("chat", "--session", session, "-m", said);
+  }
   assert.equal(await page.locator("article.turn").count(), 2);
   await setHidden(page, false);
-  await page.waitForFunction(() => document.querySelectorAll("article.turn").length === 3);
-  assert.match(await (await lastTurn(page)).innerText(), /While you were away/);
+  await page.waitForFunction(() => document.querySelectorAll("article.turn").length === 5);
+  assert.match(await (await lastTurn(page)).innerText(), /And once more/);
+  const said = await page.locator("article.turn").allInnerTexts();
+  assert.match(said[2], /While you were away/);
+  assert.match(said[3], /And in a terminal/);
   assert.equal(open(), 5);
 }
 

@@ -129,6 +129,58 @@ fn a_turn_goes_on_here_when_nobody_else_waits_for_the_answer() {
     assert_eq!(again.code, 1, "{}{}", again.out, again.err);
 }
 
+/// Promise: `an-answer-tells-what-became-of-it`
+#[test]
+fn an_answer_tells_what_became_of_the_call() {
+    let home = waiting();
+    let answer = home.run(&["approvals", "answer", "1", "allow"]);
+    assert!(answer.err.contains("✓ write_file a.txt"), "{}", answer.err);
+    // A path that was swapped for a link meanwhile.
+    let home = waiting();
+    std::os::unix::fs::symlink("b.txt", home.path("workspace/a.txt")).unwrap();
+    let answer = home.run(&["approvals", "answer", "1", "allow"]);
+    assert!(answer.err.contains("✗ write_file a.txt: "), "{}", answer.err);
+    assert!(!home.path("workspace/b.txt").exists());
+    let home = waiting();
+    home.write("workspace/a.txt", "another's");
+    let told = json(&home.run(&["approvals", "answer", "1", "allow", "--json"]).out);
+    let call = &told["calls"][0];
+    assert_eq!((&call["name"], &call["outcome"]), (&"write_file".into(), &"failed".into()));
+    assert!(call["text"].as_str().unwrap().contains("changed since"), "{told}");
+}
+
+/// Promise: `an-answer-tells-what-became-of-it`
+#[test]
+fn an_answer_says_that_the_skill_of_the_tool_changed_meanwhile() {
+    let call = r#"{"tool_calls":[{"name":"cat_it","arguments":{}}]}"#;
+    let home = Home::scripted(&[call]);
+    let skill = "---\nname: look\ndescription: Looks.\ninclude: always\n---\n";
+    home.write("workspace/skills/look/SKILL.md", skill);
+    let declared = |program: &str| {
+        json!({
+            "tools": [{
+                "name": "cat_it",
+                "description": "Looks.",
+                "parameters": {"type": "object", "properties": {}},
+            }],
+            "allowlist": {program: [""]},
+            "execution": [{"tool": "cat_it", "binary": program, "args": []}],
+        })
+        .to_string()
+    };
+    home.write("workspace/skills/look/tools.json", declared("cat"));
+    home.ok(&["tools", "trust", "look"]);
+    assert_eq!(home.run(&["chat", "-m", "look"]).code, 3);
+    home.write("workspace/skills/look/tools.json", declared("ls"));
+    then_says(&home, &[WRITTEN]);
+    let answer = home.run(&["approvals", "answer", "1", "allow"]);
+    let why =
+        "✗ cat_it: cat_it can't be run: it is off: its skill's tools.json or a script changed";
+    let told = answer.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains(why), "{}", answer.err);
+    assert!(told.contains("`recto tools trust look`"), "{}", answer.err);
+}
+
 #[test]
 fn an_answer_reaches_the_process_that_waits_for_it() {
     let home = Home::scripted(&[CALL, WRITTEN]);

@@ -147,4 +147,30 @@ mod dense {
         assert!(run.err.contains("texts embedded"), "{}", run.err);
         assert_eq!(written(&home)[0]["ranked"][0], "a/2");
     }
+
+    /// Of memories that say the same a turn takes one, and the newer ones come first.
+    #[test]
+    fn select_takes_memories_as_a_turn_does() {
+        let home = Home::with(&[("config.toml", "")]);
+        with_encoder(&home);
+        let memory = |id: &str, text: &str, day: &str| {
+            let line = json!({"id": id, "kind": "memory", "name": id, "text": text, "time": day});
+            format!("{line}\n")
+        };
+        home.write(
+            "items.jsonl",
+            [
+                memory("old", "The cat of the neighbours is called Minka.", "2020-01-01"),
+                memory("new", "The cat of the neighbours is called Mira.", "2026-01-01"),
+                memory("copy", "The cat of the neighbours is called Mira!", "2026-01-01"),
+            ]
+            .concat(),
+        );
+        let query = "what is the cat of the neighbours called?";
+        home.write("queries.jsonl", format!("{}\n", json!({"id": "q", "query": query})));
+        let paths = paths(&home);
+        assert_eq!(home.run(&arguments(&paths, &[])).code, 0);
+        let ranked = written(&home)[0]["ranked"].clone();
+        assert_eq!(ranked, json!(["new", "old"]), "{ranked}");
+    }
 }

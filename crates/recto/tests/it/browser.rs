@@ -72,9 +72,21 @@ fn first_visit_to_first_answer() {
 #[test]
 fn a_tool_call_is_answered_on_the_page() {
     let done = r#"{"content":"Done."}"#;
-    let home = Home::scripted(&[WRITE, done, WRITE, done]);
-    let served = ServedPages::start(home);
+    let call = |name: &str| {
+        format!(r#"{{"name":"write_file","arguments":{{"path":"{name}","content":"x"}}}}"#)
+    };
+    let calls = |calls: &[String]| format!(r#"{{"tool_calls":[{}]}}"#, calls.join(","));
+    let two = calls(&[call("two.txt")]);
+    let three = calls(&[call("three.txt")]);
+    let [four, five] = ["four.txt", "five.txt"].map(|name| calls(&[call(name)]));
+    let lines = [WRITE, done, WRITE, done, &two, &three, done, &four, done, &five, done];
+    let served = ServedPages::start(Home::scripted(&lines));
     served.play("approve");
+    for (name, is_there) in
+        [("two.txt", true), ("three.txt", true), ("four.txt", true), ("five.txt", false)]
+    {
+        assert_eq!(served.home.path(&format!("workspace/{name}")).exists(), is_there, "{name}");
+    }
     let written = std::fs::read_to_string(served.home.path("workspace/note.txt")).unwrap();
     assert_eq!(written, "one\ntwo <b>lines</b>\n");
 }
@@ -138,6 +150,8 @@ fn what_anybody_says_stays_text() {
     let home = Home::scripted(&[markdown, read, r#"{"content":"Read."}"#]);
     home.write("workspace/bad.txt", "<script>alert(4)</script>\n");
     home.write("workspace/rules/r.md", "---\nname: <i>rule</i>\ninclude: always\n---\nText.\n");
+    let file_name = r#"workspace/rules/<img src=x onerror=alert(6)> "q" 'p'.md"#;
+    home.write(file_name, "---\ninclude: always\n---\nText.\n");
     ServedPages::start(home).play("injection");
 }
 

@@ -26,6 +26,14 @@ fn every_mistake_is_reported_at_once_with_its_line() {
     home.run(&["context", "hi"]).fails_with("did you mean `context`?");
 }
 
+#[test]
+fn an_encoder_whose_folder_is_not_there_is_told() {
+    let home = Home::with(&[("config.toml", "[search]\nencoder = \"/nowhere/minilm\"\n")]);
+    let run = home.run(&["config", "check"]);
+    let told = "`search.encoder`: there is no folder /nowhere/minilm";
+    assert!(run.out.contains("warning") && run.out.contains(told), "{}", run.out);
+}
+
 /// Promise: `explicit-mode-wins`
 #[test]
 fn a_contradiction_names_the_keys_and_their_lines() {

@@ -314,6 +314,25 @@ fn a_window_is_told_as_turns_use_it() {
     assert!(run.out.contains(told), "{}", run.out);
 }
 
+/// Each agent can have an encoder of its own.
+#[test]
+fn the_encoder_of_every_agent_is_looked_at() {
+    let home = Home::with(&[(
+        "config.toml",
+        "[models.echo]\nprovider = \"scripted\"\n[agents.main]\n\
+         [agents.helper]\nworkspace = \"helper\"\nsearch.encoder = \"no-such-encoder\"\n\
+         [agents.twin]\nworkspace = \"twin\"\n",
+    )]);
+    let report: Value = serde_json::from_str(&home.run(&["doctor", "--json"]).out).unwrap();
+    let findings = report["findings"].as_array().unwrap().iter();
+    let search = findings.filter(|found| found["subject"] == "search");
+    let told: Vec<&str> = search.map(|found| found["message"].as_str().unwrap()).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].starts_with("goes by words"), "{told:?}");
+    assert!(told[1].starts_with("agent `helper`: goes by words"), "{told:?}");
+    assert!(told[1].contains("no-such-encoder"), "{told:?}");
+}
+
 /// Promise: `foreign-language-told`
 #[test]
 fn a_language_that_the_encoder_does_not_know_is_told() {

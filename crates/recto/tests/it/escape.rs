@@ -10,14 +10,17 @@
 //! needs perl and git.
 //!
 //! How many attempts were made is counted in the folder `escape-attempts` of cargo's own folder
-//! for temporary files, a line for each; `make escape` makes them all and says how many.
+//! for temporary files, a line for each; `make escape` makes them all and says how many, and which
+//! everyday programs were missing.
 
 mod arguments;
 mod everyday;
 mod executable;
 mod files;
 mod flags;
+mod guests;
 mod limits;
+mod linked;
 mod messages;
 mod metadata;
 mod network;
@@ -73,6 +76,10 @@ impl Place {
             ("workspace/agents/helper/agent.toml", "description = 'Helps.'\n"),
             ("workspace/rules/polite.md", "Be polite."),
             ("workspace/references/map.md", "A map."),
+            ("workspace/memory/MEMORY.md", "They like tea."),
+            ("workspace/memory/2026-01-02.md", "It rained."),
+            ("workspace/memory/notes/tea.md", "Green tea."),
+            ("workspace/.recto/notes.md", "Recto's own."),
             ("workspace/SOUL.md", "I am kind."),
             ("workspace/USER.md", "A person."),
             ("workspace/notes/a.txt", "a note"),
@@ -334,12 +341,17 @@ fn is_told(text: &str, told: &str) -> bool {
 
 /// Counts an attempt, for whoever wants to know how many there are.
 fn note_attempt() {
+    note("escape-attempts", std::thread::current().name().unwrap_or_default());
+}
+
+/// Writes a line for whoever runs all of these tests, into a folder of that name.
+fn note(folder: &str, line: &str) {
     use std::io::Write as _;
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("escape-attempts");
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(folder);
     fs::create_dir_all(&folder).unwrap();
     let path = folder.join(std::process::id().to_string());
     let mut file = fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
-    writeln!(file, "{}", std::thread::current().name().unwrap_or_default()).unwrap();
+    writeln!(file, "{line}").unwrap();
 }
 
 fn both(stdout: &[u8], stderr: &[u8]) -> String {

@@ -42,6 +42,7 @@ mod schedules;
 mod screen;
 mod search;
 mod servers;
+mod serving;
 mod sessions;
 mod skills_run;
 mod stats;
@@ -51,6 +52,8 @@ mod support;
 mod taken_up;
 mod telegram;
 mod telemetry;
+#[cfg(target_os = "linux")]
+mod templates;
 mod terminal;
 mod tokens;
 mod tools;

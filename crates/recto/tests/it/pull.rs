@@ -304,3 +304,54 @@ fn names_that_nobody_knows_are_told_with_those_that_are() {
     assert_eq!(run.code, 1);
     home.run(&["models", "pull", "not/there.gguf"]).fails_with("there is no such file");
 }
+
+/// Promise: `what-is-written-never-runs-free`
+#[test]
+fn a_pip_that_lies_where_tools_write_is_not_run() {
+    let home = Home::with(&[("workspace/deep/keep", "")]);
+    let trace = home.path("trace");
+    let planted = format!("#!/bin/sh\necho \"$0\" >> '{}'\n", trace.display());
+    // It takes a module for pip like Python: from where it starts, and from where it is told to.
+    let python = "#!/bin/sh\nfor folder in \"$PWD\" $PYTHONPATH $PYTHONHOME; do\n\
+                  [ -e \"$folder/pip.py\" ] && exec /bin/sh \"$folder/pip.py\"\ndone\nexit 1\n";
+    for (name, text) in [
+        ("bin/python3", python),
+        ("workspace/pip.py", &*planted),
+        ("workspace/deep/pip.py", &*planted),
+        ("workspace/deep/pip", &*planted),
+    ] {
+        home.write(name, text);
+        fs::set_permissions(home.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = |name: &str| home.path(name).display().to_string();
+    std::os::unix::fs::symlink(path("bin"), path("workspace/linked")).unwrap();
+    let pull = |search_path: &str, folders: &str| {
+        let mut command = home.command(&["models", "pull", "all-MiniLM-L6-v2"]);
+        command.env(ALONE[0].0, ALONE[0].1).env("PATH", search_path);
+        command.env("PYTHONPATH", folders).env("PYTHONHOME", folders);
+        command.current_dir(home.path("workspace")).output().unwrap()
+    };
+    let (bin, deep) = (path("bin"), path("workspace/deep"));
+    let linked = path("workspace/linked");
+    for broken in [false, true] {
+        if broken {
+            home.write("config.toml", "no config");
+        }
+        for (search_path, folders) in [
+            (&*bin, ""),
+            (&*bin, "."),
+            (&*bin, &*deep),
+            (&*deep, ""),
+            (".:deep", ""),
+            (&*linked, ""),
+        ] {
+            let output = pull(search_path, folders);
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(text.contains("there is no pip on this machine"), "{text}");
+            assert!(!trace.exists(), "{search_path} {folders}: {:?}", fs::read(&trace));
+        }
+    }
+    // The attempt is a real one.
+    Command::new(home.path("bin/python3")).current_dir(home.path("workspace")).status().unwrap();
+    assert!(trace.exists());
+}

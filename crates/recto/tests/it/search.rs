@@ -169,9 +169,55 @@ fn long_queries_and_large_items_are_no_trouble() {
     assert_eq!(found(&answer)[0], "commits");
 }
 
+/// Greetings, thanks and nods ask for nothing, whatever words they share with an item.
+#[test]
+fn a_greeting_is_promised_nothing() {
+    let home = home();
+    home.write("config.toml", "search.floor = 0\n");
+    let takes_any = |query: &str| {
+        let answer = search(&home, query, &["--kind", "rule"]);
+        let results = answer["results"].as_array().unwrap().clone();
+        assert!(!results.is_empty(), "all are ranked");
+        results.iter().any(|result| result["taken"] == true)
+    };
+    assert!(takes_any("how do I write a commit message?"));
+    assert!(!takes_any("thanks!"));
+}
+
+/// What was refused was searched for in the same way as what was taken.
+#[test]
+fn show_says_of_what_was_refused_how_it_was_searched_for() {
+    let home = home();
+    home.write("config.toml", "search.floor = 1\n[models.echo]\nprovider = \"scripted\"\n");
+    home.ok(&["chat", "--session", "s", "-m", "How do I write a commit message?"]);
+    home.ok(&["chat", "--session", "s", "-m", "and for merges?"]);
+    let shown = home.ok(&["show", "2"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains("is below the floor of 1.00, with the message before)"), "{shown}");
+}
+
 /// With the real encoder.
 mod dense {
     use super::*;
+
+    /// Everybody who tells what was found tells that misspelt words were put right.
+    #[test]
+    fn misspelt_words_are_told_wherever_scores_are() {
+        let home = home();
+        with_encoder(&home);
+        home.write("config.toml", "[models.echo]\nprovider = \"scripted\"\n");
+        let typed = "how do I write a comit mesage in the imperativ?";
+        let told = "with misspelt words put right";
+        let answer = search(&home, typed, &[]);
+        assert_eq!(answer["results"][0]["respelled"], true, "{answer}");
+        let run = home.run(&["search", typed, "--explain"]);
+        assert!(run.err.contains(&format!(", {told}")), "{}", run.err);
+        home.ok(&["chat", "-m", typed]);
+        assert!(home.ok(&["why", "commits"]).contains(told));
+        let shown = home.ok(&["show"]).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(shown.contains(told), "{shown}");
+        let run = home.run(&["search", "how do I write a commit message?", "--explain"]);
+        assert!(!run.err.contains(told), "{}", run.err);
+    }
 
     #[test]
     fn meaning_finds_what_words_do_not() {

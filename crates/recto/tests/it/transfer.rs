@@ -402,6 +402,35 @@ fn a_file_that_is_no_session_is_not_gone_on_with() {
     assert_eq!(home.listed(), Vec::<String>::new());
 }
 
+#[test]
+fn settings_that_make_no_sense_are_left_out_and_named() {
+    let home = Home::scripted(&[]);
+    let settings = json!({
+        "context_mode": "zzz", "temperature": 1e308, "max_output_tokens": -5, "max_tokens": 5,
+        "top_p": 0.5,
+    });
+    let header = json!({"format": "recto-session", "version": 1,
+        "session": {"name": "odd", "settings": settings}});
+    let file = format!("{header}\n{}\n", r#"{"role":"user","content":"hi"}"#);
+    let run = home.run_with(&["sessions", "import", "-"], &file, &[]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let told = run.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    for told_of in [
+        "`context_mode = zzz` is not taken from the file: the modes are",
+        "`temperature = 1e308` is not taken from the file: it takes a number from 0 to 2",
+        "`max_output_tokens = -5` is not taken",
+        "`max_tokens = 5` is not taken from the file: there is no such setting",
+    ] {
+        assert!(told.contains(told_of), "{told_of}: {told}");
+    }
+    let shown = home.json(&["sessions", "show", "odd", "--json"]);
+    let settings = &shown["session"]["settings"];
+    assert_eq!(settings["top_p"], 0.5);
+    for name in ["context_mode", "temperature", "max_output_tokens", "max_tokens"] {
+        assert_eq!(settings[name], Value::Null, "{name}");
+    }
+}
+
 /// Promise: `text-raises-no-rights`
 #[test]
 fn a_file_gives_no_rights() {

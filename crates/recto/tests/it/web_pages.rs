@@ -2,6 +2,7 @@
 //! `recto serve` as a browser without scripts gets them.
 
 mod client;
+mod columns;
 mod truth;
 
 use std::fs;
@@ -267,6 +268,48 @@ fn names_and_texts_never_become_markup() {
     assert!(server.page("/turns/1").contains("&lt;img src=x onerror=alert(1)&gt;"));
 }
 
+/// Promise: `page-text-stays-text`
+#[test]
+fn a_name_that_a_file_has_of_itself_never_becomes_markup() {
+    let home = home(&[r#"{"content": "Aye."}"#]);
+    let evil = "<img src=x onerror=alert(1)> \"loud\" 'low'";
+    let always = "---\ninclude: always\n---\nText.\n";
+    for file in [
+        format!("rules/{evil}.md"),
+        format!("references/{evil}.md"),
+        format!("skills/{evil}/SKILL.md"),
+    ] {
+        home.write(&format!("workspace/{file}"), always);
+    }
+    home.write(&format!("workspace/rules/manual {evil}.md"), "Text.\n");
+    home.write(&format!("workspace/rules/broken {evil}.md"), "---\ndescription: [\n---\nText.\n");
+    say(&home, "hello");
+    let server = home.serve_pages();
+    let context = server.page("/turns/1");
+    // In its column, as a file, among what was sent, and among what was left out.
+    let text = text_of(&context);
+    for words in [
+        format!("500 • {evil}"),
+        format!("rules/{evil}.md: always included"),
+        format!("{evil} [Always]rules/{evil}.md"),
+        format!("rules/broken {evil}.mdfileline 2"),
+        format!("rule manual {evil} (manual)"),
+    ] {
+        assert!(text.contains(&words), "{words}\n{text}");
+    }
+    let files = context.split("<p class=\"from\"><a href=\"").skip(1);
+    let mut files = files.map(|rest| rest.split(['"', '#']).next().unwrap());
+    let file = files.find(|href| href.contains("onerror")).unwrap().replace("&amp;", "&");
+    for path in ["/turns/1", "/turns/1?fragment=1", "/workspace", "/sessions/1", &file] {
+        let page = server.page(path);
+        assert!(
+            page.contains("&lt;img src=x onerror=alert(1)&gt; &quot;loud&quot;"),
+            "{path}: {page}"
+        );
+        assert!(!page.contains("<img") && !page.contains("\"loud\""), "{path}: {page}");
+    }
+}
+
 #[test]
 fn a_chart_of_the_session_has_a_bar_for_each_turn() {
     let home = home(&[r#"{"content": "a"}"#, r#"{"content": "b"}"#, r#"{"content": "c"}"#]);
@@ -281,8 +324,26 @@ fn a_chart_of_the_session_has_a_bar_for_each_turn() {
     assert_eq!(server.get("/sessions/9/chart").status, 404);
 }
 
+/// Promise: `view-context-as-designed`
 #[test]
-fn a_turn_that_sent_nothing_says_so() {
+fn a_turn_that_sent_nothing_says_so_and_leads_to_one_that_did() {
+    let home = home(&[r#"{"content": "a"}"#]);
+    say(&home, "hello");
+    let too_long = "tide ".repeat(40_000);
+    let run = home.run_with(&["chat", "-m", "-"], &too_long, &[]);
+    assert_ne!(run.code, 0, "{}", run.out);
+    let server = home.serve_pages();
+    let page = server.page("/turns/2");
+    let text = text_of(&page);
+    assert!(text.contains("Nothing was sent") && text.contains("turn 2 sent nothing"), "{text}");
+    assert!(text.contains("Turn 1 is the last that sent something."), "{text}");
+    assert!(page.contains("<a href=\"/turns/1\">Turn 1</a>"), "{page}");
+    // It can't be looked into from the conversation either: there is nothing to see.
+    assert_eq!(server.page("/sessions/1").matches("class=\"view-context\"").count(), 1);
+}
+
+#[test]
+fn a_turn_or_a_request_that_is_not_there_is_not_found() {
     let home = home(&[r#"{"content": "a"}"#]);
     say(&home, "hello");
     let server = home.serve_pages();

@@ -1,15 +1,17 @@
 //! Items that are listed by name, and what a model loads of them.
 
-use recto_agent::{Agent, CommandReply};
-use recto_context::{IncludeMode, ItemForm, ItemId, ItemKind, ItemReading, Layer, PartReason};
-use recto_context::{RequestContext, ToolSpec};
+use recto_agent::{Agent, CommandReply, Conversation};
+use recto_context::{
+    AudienceKind, IncludeMode, ItemForm, ItemId, ItemKind, ItemReading, Layer, Memory, PartReason,
+    RequestContext, ToolSpec,
+};
 use recto_fakes::{FakeAnswer, FakeCall, FakeServer};
 use recto_store::SessionId;
 use recto_tools::{ToolOptions, Toolbox};
 use serde_json::json;
 
 use super::{command, item, requests};
-use crate::support::{Bench, check_sound, model, runtime, say, session};
+use crate::support::{Bench, check_sound, conversation, model, owner, runtime, say};
 
 /// Rules on one subject: of some of them a message says little.
 fn workspace(bench: &Bench) {
@@ -36,6 +38,15 @@ fn reads(item: &str) -> FakeAnswer {
 
 /// Talks with an agent whose model loads these items, one after the other, in its first turn.
 fn talk(loads: &[&str], check: impl AsyncFnOnce(Agent, SessionId, Vec<RequestContext>)) {
+    talk_in(&conversation("k"), loads, check);
+}
+
+/// The same in some conversation.
+fn talk_in(
+    place: &Conversation,
+    loads: &[&str],
+    check: impl AsyncFnOnce(Agent, SessionId, Vec<RequestContext>),
+) {
     let mut fake = FakeServer::openai();
     for load in loads {
         fake = fake.answer(reads(load));
@@ -51,7 +62,7 @@ fn talk(loads: &[&str], check: impl AsyncFnOnce(Agent, SessionId, Vec<RequestCon
         parts.options.built_in.push(clock());
         parts.tools = Toolbox::new(ToolOptions::new(bench.path().join("workspace")));
         let agent = Agent::start(parts).await.unwrap();
-        let session = session(&agent, "k").await;
+        let session = agent.find_or_begin(&owner(), place).await.unwrap().id;
         command(&agent, session, "/mode full").await;
         say(&agent, session, "How do users authenticate with OAuth when they log in?").await;
         check_sound(agent.store(), session).await;
@@ -85,7 +96,9 @@ fn what_a_message_does_not_bring_can_be_read() {
         let words = why[0].to_string();
         assert!(words.contains("was listed by name (picks, agent, "), "{words}");
         assert!(words.contains("rank ") && words.contains("probability "), "{words}");
-        assert!(words.ends_with("read by the model in this turn"), "{words}");
+        let read = "read by the model in this turn, and what it read stands on the page (rounds)";
+        assert!(words.contains("; more than that was not brought: not taken: "), "{words}");
+        assert!(words.ends_with(read), "{words}");
         let usage = agent.store().usage("main", None).await.unwrap();
         let rule = ItemId::new(ItemKind::Rule, "tokens");
         let counts = usage.items.iter().find(|usage| usage.item == rule).unwrap().counts;
@@ -125,5 +138,32 @@ fn a_model_reads_nothing_that_the_session_may_not_have() {
             panic!()
         };
         assert_eq!(why[0].read, None);
+    });
+}
+
+/// What is remembered for the owner is not there for a guest's model, whatever it calls it by.
+///
+/// Promise: `read-what-the-session-has`
+#[test]
+fn what_is_remembered_for_others_is_read_by_nobody_else() {
+    let text = "Users of the old desk authenticate by a ring.";
+    let memory = Memory::new("MEMORY.md", text, None);
+    let digits = memory.name.rsplit_once('#').unwrap().1;
+    let names = [format!("memory:{digits}"), format!("memory:{}", memory.name)];
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let told = |request: &RequestContext| results(request).join("\n");
+    talk(&names, async |_, _, requests| {
+        let told = told(requests.last().unwrap());
+        assert_eq!(told.matches(text).count(), 2, "{told}");
+    });
+    let guest = Conversation {
+        who: AudienceKind::Guest,
+        person: Some("anna".into()),
+        ..conversation("4711")
+    };
+    talk_in(&guest, &names, async |_, _, requests| {
+        let told = told(requests.last().unwrap());
+        assert_eq!(told.matches("read_item failed: there is no item").count(), 2, "{told}");
+        assert!(!told.contains(text), "{told}");
     });
 }

@@ -78,7 +78,10 @@ fn reduces_to_nothing(tokens: &[WordToken], found: &mut PhrasesFound) -> bool {
             .max(lists::THANKS.covers(rest))
             .max(lists::REQUEST_FRAMES.covers(rest));
         // "good morning" is a greeting, though "good" alone is assent.
-        found.assent |= assent > 0 && assent >= courtesy;
+        let is_assent = assent > 0 && assent >= courtesy;
+        found.assent |= is_assent;
+        // "ok, do it" asks for what was offered, "ok" need not.
+        found.action |= is_assent && rest[..assent].iter().any(|token| token.is("do"));
         match assent.max(courtesy) {
             0 => return false,
             covered => rest = &rest[covered..],

@@ -14,7 +14,7 @@ use recto_context::{
     ChatMessage, ChatRole, ContentHash, ContentPart, ContentPiece, Layer, OpaqueKind,
     RequestContext, ToolCall,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::marks::{MarkedTexts, RequiredMarks, TextMark};
 use super::{PromptSegment, THOUGHT};
@@ -27,10 +27,10 @@ const PICTURE: &str = "[a picture, which this model cannot see]";
 const GOES_ON: &str = "[the conversation goes on]";
 
 /// A conversation, its texts behind marks.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct TemplateConversation {
     messages: Vec<TemplateMessage>,
-    pub(super) tools: Vec<Value>,
+    tools: Vec<TemplateTool>,
     pub(super) musts: RequiredMarks,
     /// Joins what is merged.
     blank_line: TextMark,
@@ -38,7 +38,7 @@ pub(super) struct TemplateConversation {
 }
 
 /// A message of the conversation, as far as templates look at it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct TemplateMessage {
     role: ChatRole,
     content: Vec<TextMark>,
@@ -50,12 +50,38 @@ pub(super) struct TemplateMessage {
     answers_id: Option<Arc<str>>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct TemplateCall {
     id: Arc<str>,
     id_mark: TextMark,
     name: TextMark,
-    arguments: Value,
+    arguments: TemplateData,
+}
+
+/// Data for a template, such as a call's arguments, its strings behind marks: each value in front of
+/// those that it holds, so that it can be written down however deep it goes.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct TemplateData(Vec<DataNode>);
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum DataNode {
+    Null,
+    Bool(bool),
+    Number(serde_json::Number),
+    /// A mark, or a word that templates may read.
+    Text(String),
+    /// So many values, which follow.
+    List(usize),
+    /// Fields whose names others chose, with the marks of these names. Their values follow.
+    Fields(Vec<(String, TextMark)>),
+}
+
+/// A tool, as far as templates look at it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct TemplateTool {
+    /// Its name and description, as far as it has them.
+    words: Vec<(String, TextMark)>,
+    parameters: TemplateData,
 }
 
 /// What is done to a conversation that a template refuses.
@@ -77,7 +103,8 @@ impl TemplateConversation {
             .iter()
             .map(|message| template_message(model, request, message, texts))
             .collect();
-        let tools = function_tools(request).iter().map(|tool| tool_value(tool, texts)).collect();
+        let tools =
+            function_tools(request).iter().map(|tool| TemplateTool::new(tool, texts)).collect();
         let system = messages.iter().filter(|message| message.role == ChatRole::System);
         let last = messages.iter().rfind(|message| message.role == ChatRole::User);
         let musts = RequiredMarks {
@@ -86,6 +113,12 @@ impl TemplateConversation {
         };
         let (blank_line, goes_on) = (texts.keep_text("\n\n"), texts.keep_text(GOES_ON));
         TemplateConversation { messages, tools, musts, blank_line, goes_on }
+    }
+
+    /// The tools, as templates know them.
+    pub(super) fn tools(&self) -> Option<Vec<Value>> {
+        let tools = self.tools.iter().map(TemplateTool::value).collect();
+        (!self.tools.is_empty()).then_some(tools)
     }
 
     /// How many messages, tools and calls there are.
@@ -230,7 +263,7 @@ impl TemplateMessage {
 impl TemplateCall {
     fn value(&self) -> Value {
         let function =
-            [("name", Value::from(self.name.to_string())), ("arguments", self.arguments.clone())];
+            [("name", Value::from(self.name.to_string())), ("arguments", self.arguments.value())];
         Value::from_pairs([
             ("type", Value::from("function")),
             ("id", Value::from(self.id_mark.to_string())),
@@ -252,7 +285,7 @@ fn template_message(
         id: Arc::clone(&call.id.0),
         id_mark: texts.keep_text(&*call.id.0),
         name: texts.keep_text(&*call.name),
-        arguments: data(&arguments_object(call), ReadableWords::Marked, texts),
+        arguments: TemplateData::new(&arguments_object(call), ReadableWords::Marked, texts),
     };
     let calls = message.calls.iter().map(call).collect();
     let answers = message.answers.as_ref();
@@ -319,18 +352,26 @@ fn thought(request: &RequestContext, message: &ChatMessage) -> Option<String> {
     fields.next().and_then(|(_, thought)| thought.as_str().map(str::to_owned))
 }
 
-/// A tool in the form of [`function_tools`].
-fn tool_value(tool: &serde_json::Value, texts: &mut MarkedTexts) -> Value {
-    let function = &tool["function"];
-    let mut fields = Vec::new();
-    for field in ["name", "description"] {
-        if let Some(text) = function[field].as_str() {
-            fields.push((field, Value::from(texts.keep_text(text).to_string())));
-        }
+impl TemplateTool {
+    /// A tool in the form of [`function_tools`].
+    fn new(tool: &serde_json::Value, texts: &mut MarkedTexts) -> Self {
+        let function = &tool["function"];
+        let mut word = |field: &str| {
+            let mark = texts.keep_text(function[field].as_str()?);
+            Some((field.to_owned(), mark))
+        };
+        let words = ["name", "description"].into_iter().filter_map(&mut word).collect();
+        let parameters = TemplateData::new(&function["parameters"], ReadableWords::OfSchema, texts);
+        TemplateTool { words, parameters }
     }
-    let parameters = data(&function["parameters"], ReadableWords::OfSchema, texts);
-    fields.push(("parameters", parameters));
-    Value::from_pairs([("type", Value::from("function")), ("function", Value::from_pairs(fields))])
+
+    fn value(&self) -> Value {
+        let words = self.words.iter();
+        let words = words.map(|(field, mark)| (field.as_str(), Value::from(mark.to_string())));
+        let fields = words.chain([("parameters", self.parameters.value())]);
+        let function = Value::from_pairs(fields);
+        Value::from_pairs([("type", Value::from("function")), ("function", function)])
+    }
 }
 
 /// Which strings of some data templates may read: none, unless the data are a schema.
@@ -343,30 +384,76 @@ enum ReadableWords {
     OfType,
 }
 
+impl ReadableWords {
+    /// Those of the value of a field.
+    fn within(self, key: &str) -> Self {
+        match self {
+            ReadableWords::Marked => ReadableWords::Marked,
+            _ if key == "type" => ReadableWords::OfType,
+            _ => ReadableWords::OfSchema,
+        }
+    }
+}
+
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
 
-/// Data for a template, its strings behind marks.
-fn data(json: &serde_json::Value, words: ReadableWords, texts: &mut MarkedTexts) -> Value {
-    match json {
-        serde_json::Value::Null => Value::from(()),
-        serde_json::Value::Bool(bool) => Value::from(*bool),
-        serde_json::Value::Number(number) => number_value(number),
-        serde_json::Value::String(text) => match words {
-            ReadableWords::OfType if TYPES.contains(&text.as_str()) => Value::from(text),
-            _ => Value::from(texts.keep_text(text).to_string()),
-        },
-        serde_json::Value::Array(list) => {
-            list.iter().map(|item| data(item, words, texts)).collect()
+impl TemplateData {
+    fn new(json: &serde_json::Value, words: ReadableWords, texts: &mut MarkedTexts) -> Self {
+        let mut data = TemplateData::default();
+        data.add(json, words, texts);
+        data
+    }
+
+    fn add(&mut self, json: &serde_json::Value, words: ReadableWords, texts: &mut MarkedTexts) {
+        let node = match json {
+            serde_json::Value::Null => DataNode::Null,
+            serde_json::Value::Bool(bool) => DataNode::Bool(*bool),
+            serde_json::Value::Number(number) => DataNode::Number(number.clone()),
+            serde_json::Value::String(text) => match words {
+                ReadableWords::OfType if TYPES.contains(&text.as_str()) => {
+                    DataNode::Text(text.clone())
+                }
+                _ => DataNode::Text(texts.keep_text(text).to_string()),
+            },
+            serde_json::Value::Array(list) => DataNode::List(list.len()),
+            serde_json::Value::Object(fields) => {
+                let marked = |key: &String| (key.clone(), texts.keep_text(key));
+                DataNode::Fields(fields.keys().map(marked).collect())
+            }
+        };
+        self.0.push(node);
+        match json {
+            serde_json::Value::Array(list) => {
+                list.iter().for_each(|item| self.add(item, words, texts));
+            }
+            serde_json::Value::Object(fields) => {
+                for (key, value) in fields {
+                    self.add(value, words.within(key), texts);
+                }
+            }
+            _ => {}
         }
-        serde_json::Value::Object(fields) => {
-            let field = |(key, value): (&String, &serde_json::Value)| {
-                let words = match words {
-                    ReadableWords::Marked => ReadableWords::Marked,
-                    _ if key == "type" => ReadableWords::OfType,
-                    _ => ReadableWords::OfSchema,
-                };
-                let mark = texts.keep_text(key).to_string();
-                MarkedField { key: key.clone(), mark, value: data(value, words, texts) }
+    }
+
+    /// The data as templates know them.
+    fn value(&self) -> Value {
+        read_value(&mut self.0.iter())
+    }
+}
+
+/// The next value, with all that it holds.
+fn read_value(nodes: &mut std::slice::Iter<'_, DataNode>) -> Value {
+    match nodes.next() {
+        None | Some(DataNode::Null) => Value::from(()),
+        Some(DataNode::Bool(bool)) => Value::from(*bool),
+        Some(DataNode::Number(number)) => number_value(number),
+        Some(DataNode::Text(text)) => Value::from(text),
+        Some(DataNode::List(length)) => (0..*length).map(|_| read_value(nodes)).collect(),
+        Some(DataNode::Fields(fields)) => {
+            let field = |(key, mark): &(String, TextMark)| MarkedField {
+                key: key.clone(),
+                mark: mark.to_string(),
+                value: read_value(nodes),
             };
             Value::from_object(MarkedFields(fields.iter().map(field).collect()))
         }

@@ -3,8 +3,8 @@
 //! A template comes out of a model's file, which may come from anywhere. It reaches no file and
 //! no clock, and what it is given are marks instead of texts. It runs for a limited number of
 //! steps, on a stack that is deep enough for all that these steps can nest, and writes a limited
-//! prompt. One thing is not limited: how long a string a template puts together in a variable.
-//! One that doubles a string over and over fills the memory, like any other program would.
+//! prompt. What one step takes is not limited here: a string can be doubled with each, also while the
+//! template is read. That is for whoever runs it ([`rendering`](super::rendering)).
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -74,21 +74,25 @@ fn steps(size: usize) -> u64 {
     STEPS.saturating_add(each).min(MOST_STEPS)
 }
 
+/// The stack that is needed for a conversation of `size` messages, tools and calls, in bytes.
+pub(super) fn stack_for(size: usize) -> usize {
+    let steps = usize::try_from(steps(size)).unwrap_or(usize::MAX);
+    STACK_FOR_SOURCE.saturating_add(steps.saturating_mul(STACK_FOR_STEP))
+}
+
 /// Does `work` on a stack that is deep enough for a conversation of `size` messages, tools and
 /// calls. A fault in what renders templates ends the work, and nothing else.
 pub(super) fn on_deep_stack<T: Send>(
     size: usize,
     work: impl FnOnce() -> Result<T, TemplateRefusal> + Send,
 ) -> Result<T, TemplateRefusal> {
-    let steps = usize::try_from(steps(size)).unwrap_or(usize::MAX);
-    let stack = STACK_FOR_SOURCE.saturating_add(steps.saturating_mul(STACK_FOR_STEP));
     let work = Mutex::new(Some(work));
     let run = || {
         let work = work.lock().take();
         work.map_or(Err(TemplateRefusal::Broken), |work| work())
     };
     let done = thread::scope(|scope| {
-        let thread = thread::Builder::new().name(NAME.to_owned()).stack_size(stack);
+        let thread = thread::Builder::new().name(NAME.to_owned()).stack_size(stack_for(size));
         match thread.spawn_scoped(scope, run) {
             Ok(thread) => thread.join(),
             // Where there is no memory for such a stack, the one at hand has to do: the

@@ -12,6 +12,7 @@
 use std::fmt;
 
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
 use super::PromptSegment;
 use super::refusal::{OmittedPart, TemplateRefusal};
@@ -25,7 +26,7 @@ const CLOSE: char = '\u{fdd1}';
 pub(super) const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// The mark that stands for a text while a template is rendered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TextMark(usize);
 
 impl fmt::Display for TextMark {
@@ -35,10 +36,11 @@ impl fmt::Display for TextMark {
 }
 
 /// The texts that marks stand for.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct MarkedTexts {
     texts: Vec<PromptSegment>,
     /// JSON that was made of it for the template.
+    #[serde(skip)]
     written: Mutex<Vec<WrittenJson>>,
 }
 
@@ -50,7 +52,7 @@ struct WrittenJson {
 }
 
 /// What must come out of a template again, or else the model would not know of it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct RequiredMarks {
     pub(super) system: Vec<TextMark>,
     pub(super) last: Vec<TextMark>,

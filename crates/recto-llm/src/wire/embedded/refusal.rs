@@ -1,13 +1,14 @@
 //! Why a chat template gave no prompt.
 
 use recto_context::first_chars;
+use serde::{Deserialize, Serialize};
 
 /// How long a complaint may be, in characters.
 const LONGEST: usize = 200;
 
 /// Why a chat template gave no prompt. It continues "the model's chat template does not take
 /// the conversation:".
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub(super) enum TemplateRefusal {
     /// It is no template.
     #[error("it cannot be read: {problem}")]
@@ -33,13 +34,19 @@ pub(super) enum TemplateRefusal {
     /// It does not show what the model has to know.
     #[error("it leaves out {0}")]
     LeftOut(OmittedPart),
+    /// It took more memory than any prompt needs.
+    #[error("it takes more memory than any prompt needs")]
+    TooGreedy,
+    /// There is no process to render it.
+    #[error("the process that renders it can't be started ({0})")]
+    NoProcess(String),
     /// It met a fault in what renders it.
     #[error("it cannot be rendered")]
     Broken,
 }
 
 /// What a template left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 pub(super) enum OmittedPart {
     #[strum(to_string = "what the system says")]
     System,

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Serialize};
 
 use super::CallStyle;
-use super::jinja::{JinjaTemplate, on_deep_stack};
+use super::rendering::knows_tools;
 
 /// How a model wants conversations written down, as its file says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,8 +48,7 @@ impl ChatTemplate {
     /// How the model writes calls, if its template has tools and is one whose calls can be read.
     /// Otherwise its tools have to stand on the page as text.
     pub fn call_style(&self) -> Option<CallStyle> {
-        let jinja = on_deep_stack(0, || JinjaTemplate::parse(&self.source)).ok()?;
-        if !jinja.knows_tools {
+        if !knows_tools(&self.source).ok()? {
             return None;
         }
         // Strings in a template may have their quotes escaped.

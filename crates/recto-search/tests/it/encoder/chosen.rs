@@ -264,6 +264,14 @@ fn a_folder_of_the_built_in_encoder_is_the_built_in_encoder() {
     // Read in another way, it is another one.
     put("sentence_bert_config.json", r#"{"max_seq_length": 128}"#);
     assert!(!Encoder::load_folder(folder.path()).unwrap().is_built_in());
+    // So it is where its tokenizer cuts texts otherwise, be it by one word.
+    put("sentence_bert_config.json", r#"{"max_seq_length": 256, "do_lower_case": false}"#);
+    let tokenizer = fs::read_to_string(&files.tokenizer).unwrap();
+    let swapped = tokenizer.replacen("\"tea\":", "\"tea \":", 1);
+    assert_ne!(swapped, tokenizer);
+    put("tokenizer.json", &swapped);
+    let altered = Encoder::load_folder(folder.path()).unwrap();
+    assert!(!altered.is_built_in() && **altered.name() != *Encoder::NAME);
 }
 
 /// The scale that is mapped onto is what the built-in encoder has on the same texts.

@@ -13,23 +13,37 @@ use recto_context::MessageId;
 use recto_store::{SessionId, TurnId};
 use serde::{Deserialize, Serialize};
 
-use super::talk_page::TurnView;
+use super::talk_page::{TurnView, has_article};
 use super::turn_article::state_name;
 use crate::access::Caller;
 use crate::events;
-use crate::extract::{PagePath, PageQuery};
+use crate::extract::{ApiJson, PagePath, PageQuery};
 use crate::gateway::Gateway;
 use crate::pages::markdown::render_markdown;
 use crate::problem::ApiResult;
 
+/// How many of the newest turns a page is told of, which may have missed some.
+const NEWEST_TURNS: u32 = 20;
+
 /// What tells a page whether it is up to date.
 #[derive(Debug, Serialize)]
 pub(crate) struct TurnStates {
-    /// The newest turns, with how they stand.
-    turns: Vec<(TurnId, &'static str)>,
+    /// The newest turns, and all that are open, with how they stand.
+    turns: Vec<TurnState>,
+    /// Whether there are turns before the newest: a page that shows none of these has missed more
+    /// than they are.
+    has_more: bool,
     /// The first message of what was put into the session last, from elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     exchange: Option<MessageId>,
+}
+
+/// How a turn stands, as its article says it.
+#[derive(Debug, Serialize)]
+pub(crate) struct TurnState {
+    turn: TurnId,
+    state: &'static str,
+    taken_back: bool,
 }
 
 /// Tells how the newest turns stand, also those of other processes: for a page that has heard of a
@@ -41,17 +55,21 @@ pub(crate) async fn list_turn_states(
 ) -> ApiResult<Json<TurnStates>> {
     let (_, session) = gateway.find_session(&actor, session).await?;
     let store = gateway.store();
+    let newest = store.last_turns(session.id, None, NEWEST_TURNS).await?;
+    let has_more = newest.len() == NEWEST_TURNS as usize;
+    let taken_back = store.retractions(session.id).await?;
+    let mut open = store.open_turns().await?.turns;
+    open.retain(|turn| turn.session == session.id && newest.iter().all(|new| new.id != turn.id));
     let mut turns = Vec::new();
-    let mut newest: Vec<_> = store.open_turns().await?.turns;
-    newest.retain(|turn| turn.session == session.id);
-    let last = store.last_turn(Some(session.id)).await?;
-    newest.extend(last.filter(|last| newest.iter().all(|turn| turn.id != last.id)));
-    for turn in newest {
-        let view = TurnView::load_state(store, turn).await?;
-        turns.extend(view.id().map(|id| (id, state_name(&view))));
+    for turn in open.into_iter().chain(newest).filter(has_article) {
+        turns.push(TurnState {
+            turn: turn.id,
+            taken_back: taken_back.iter().any(|retraction| retraction.turn == Some(turn.id)),
+            state: state_name(&TurnView::load_state(store, turn).await?),
+        });
     }
     let exchange = TurnView::find_newest_exchange(store, &session).await?;
-    Ok(Json(TurnStates { turns, exchange }))
+    Ok(Json(TurnStates { turns, has_more, exchange }))
 }
 
 /// What a page follows.
@@ -72,15 +90,11 @@ pub(crate) async fn follow_page(
     PageQuery(query): PageQuery<StreamQuery>,
     headers: HeaderMap,
 ) -> ApiResult<impl IntoResponse> {
-    let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
-    let cursor = match last {
-        Some(last) => events::cursor_after(Some(last)),
-        None => EventCursor::After(EventNumber(query.after)),
-    };
+    let seen = events::read_last_event(&headers)?.unwrap_or(EventNumber(query.after));
     let session = match query.session {
         Some(session) => {
             let (agent, _) = gateway.find_session(&actor, session).await?;
-            Some(agent.listen(&actor, session, cursor).await?)
+            Some(agent.listen(&actor, session, EventCursor::After(seen)).await?)
         }
         None => None,
     };
@@ -96,6 +110,6 @@ pub(crate) struct ComingReply {
 }
 
 /// Draws a reply that comes as one that is whole. Nothing is kept.
-pub(crate) async fn draw_reply(_: Caller, Json(reply): Json<ComingReply>) -> Markup {
+pub(crate) async fn draw_reply(_: Caller, ApiJson(reply): ApiJson<ComingReply>) -> Markup {
     render_markdown(&reply.text)
 }

@@ -172,7 +172,8 @@ impl TurnView {
 
     /// How one turn of a session stands, without what was said in it.
     pub(crate) async fn load_state(store: &Store, turn: StoredTurn) -> AgentResult<Self> {
-        TurnView::load(store, Some(turn), Vec::new(), &[]).await
+        let requests = Vec::new();
+        TurnView::with_requests(store, Some(turn), Vec::new(), &[], requests).await
     }
 
     /// The turn of a group of messages. The newest one may have gone on since they were read, and
@@ -279,11 +280,20 @@ impl TurnView {
 /// The newest turns of a session whose messages were withdrawn before the model saw them.
 async fn unsent_turns(store: &Store, session: &StoredSession) -> AgentResult<Vec<StoredTurn>> {
     let mut turns = store.last_turns(session.id, None, MOST_TAKEN_BACK).await?;
-    turns.retain(|turn| {
-        let ended = matches!(turn.status, TurnStatus::Ended(TurnEnding::Stopped));
-        ended && turn.first_message.is_none() && turn.inbound.is_some()
-    });
+    turns.retain(is_unsent);
     Ok(turns)
+}
+
+fn is_unsent(turn: &StoredTurn) -> bool {
+    let ended = matches!(turn.status, TurnStatus::Ended(TurnEnding::Stopped));
+    ended && turn.first_message.is_none() && turn.inbound.is_some()
+}
+
+/// Whether a page shows a turn that it has room for: one that ended without a word does not stand
+/// there.
+pub(crate) fn has_article(turn: &StoredTurn) -> bool {
+    let is_open = !matches!(turn.status, TurnStatus::Ended(_));
+    is_open || turn.first_message.is_some() || is_unsent(turn)
 }
 
 /// Whether a turn is the last of its session that was not taken back, and none is open.

@@ -506,17 +506,15 @@ fn last_exchange_buttons(view: &TurnView, turn: &StoredTurn, audience: TurnAudie
 
 /// What the turn's page cost, what of it was cached, who answered and how soon.
 fn request_facts(view: &TurnView) -> Markup {
-    let (Some(first), Some(last)) = (view.pages.first(), view.pages.last()) else {
-        return html! {};
-    };
+    // The same request that View context opens, and that `recto show` draws.
+    let Some(last) = view.pages.last() else { return html! {} };
     let Ok(outline) = outline_request(last) else { return html! {} };
-    // The same request that View context opens.
     let cost = PromptCost::new(last, &outline);
     let label = format!("{} of a window of {}", cost.describe(), outline.budget.window);
     html! {
         (LayerBar::from_outline(&outline, cost.cached).render(Some(&label)))
         span { (cost.describe()) }
-        @if let Some(seconds) = seconds_to_first_token(first) {
+        @if let Some(seconds) = seconds_to_first_token(last) {
             span { "first token " (format!("{seconds:.2}")) " s" }
         }
         span {

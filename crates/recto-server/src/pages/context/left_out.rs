@@ -3,7 +3,7 @@
 
 use maud::{Markup, html};
 use recto_context::{
-    ContentSource, DroppedEntry, ItemStanding, ItemStatus, Pick, RequestContext, Tokens,
+    ContentSource, DroppedEntry, ItemKind, ItemStanding, ItemStatus, Pick, RequestContext, Tokens,
 };
 
 use super::view::{refusal_summary, short_source, two_decimals};
@@ -22,9 +22,9 @@ pub(crate) fn left_out(gateway: &Gateway, context: &RequestContext, prefix: &str
             } @else {
                 (dropped_table(gateway, context))
             }
-            (candidates(&not_taken(&standings)))
+            (candidates(context, &not_taken(&standings)))
             (alike(context))
-            @if !absent.is_empty() { (absent_items(&absent)) }
+            @if !absent.is_empty() { (absent_items(context, &absent)) }
         }
     }
 }
@@ -39,7 +39,7 @@ fn dropped_table(gateway: &Gateway, context: &RequestContext) -> Markup {
                 }
             }
             tbody {
-                @for dropped in &context.dropped { (dropped_row(dropped)) }
+                @for dropped in &context.dropped { (dropped_row(context, dropped)) }
                 @for notice in &context.notices {
                     tr {
                         @if notice.source == ContentSource::BuiltIn { td { span.q { "note" } } }
@@ -60,8 +60,10 @@ fn dropped_table(gateway: &Gateway, context: &RequestContext) -> Markup {
     }
 }
 
-fn dropped_row(dropped: &DroppedEntry) -> Markup {
-    let DroppedEntry { what, layer, before, after, reason, .. } = dropped;
+fn dropped_row(context: &RequestContext, dropped: &DroppedEntry) -> Markup {
+    let DroppedEntry { layer, before, after, reason, .. } = dropped;
+    let memory = dropped.item.as_ref().filter(|item| item.kind == ItemKind::Memory);
+    let what = memory.map_or_else(|| dropped.what.clone(), |item| context.describe_item(item));
     html! {
         tr {
             td { (what) br; span.q { span class={ "sw l-" (layer) } {} " " (layer) } }
@@ -86,8 +88,7 @@ fn not_taken(standings: &[ItemStanding]) -> Vec<Pick> {
     refused.collect()
 }
 
-fn candidates(candidates: &[Pick]) -> Markup {
-    let number = |score: Option<f32>| score.map(two_decimals).unwrap_or_default();
+fn candidates(context: &RequestContext, candidates: &[Pick]) -> Markup {
     html! {
         @if !candidates.is_empty() {
             details.fold {
@@ -102,22 +103,32 @@ fn candidates(candidates: &[Pick]) -> Markup {
                     }
                     tbody {
                         @for pick in candidates {
-                            tr title=(pick.describe_refusal()) {
-                                td {
-                                    (pick.item)
-                                    @if let Some(words) = pick.scores.describe_use() {
-                                        br; span.q { (words) }
-                                    }
-                                }
-                                td.n { (number(pick.scores.probability)) }
-                                td.n { (number(pick.scores.floor)) }
-                                td.n { (number(pick.scores.cosine)) }
-                                td.n { (number(pick.scores.lexical)) }
-                            }
+                            (candidate_row(&context.describe_item(&pick.item), pick))
                         }
                     }
                 }
             }
+        }
+    }
+}
+
+fn candidate_row(item: &str, pick: &Pick) -> Markup {
+    let number = |score: Option<f32>| score.map(two_decimals).unwrap_or_default();
+    html! {
+        tr title=(pick.describe_refusal()) {
+            td {
+                (item)
+                @if let Some(words) = pick.scores.describe_query() {
+                    br; span.q { "searched for " (words) }
+                }
+                @if let Some(words) = pick.scores.describe_use() {
+                    br; span.q { (words) }
+                }
+            }
+            td.n { (number(pick.scores.probability)) }
+            td.n { (number(pick.scores.floor)) }
+            td.n { (number(pick.scores.cosine)) }
+            td.n { (number(pick.scores.lexical)) }
         }
     }
 }
@@ -130,7 +141,8 @@ fn alike(context: &RequestContext) -> Markup {
                 ul.q {
                     @for alike in &context.alike {
                         li {
-                            (alike.item) " says the same as " (alike.of)
+                            (context.describe_item(&alike.item)) " says the same as "
+                            (context.describe_item(&alike.of))
                             @if let Some(cosine) = alike.cosine {
                                 " (cosine " (two_decimals(cosine)) ")"
                             }
@@ -142,15 +154,35 @@ fn alike(context: &RequestContext) -> Markup {
     }
 }
 
-fn absent_items(absent: &[&ItemStanding]) -> Markup {
+fn absent_items(context: &RequestContext, absent: &[&ItemStanding]) -> Markup {
     html! {
         details.fold {
             summary { (absent.len()) " not in the session" }
             ul.q {
                 @for standing in absent {
-                    li { (standing.item) " (" (standing.status.absence_name().unwrap_or("")) ")" }
+                    li {
+                        (context.describe_item(&standing.item))
+                        " (" (standing.status.absence_name().unwrap_or("")) ")"
+                    }
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use recto_context::{ItemId, ItemKind, Scores};
+
+    use super::*;
+
+    #[test]
+    fn what_was_refused_says_how_it_was_searched_for() {
+        let scores = Scores { with_before: true, respelled: true, ..Scores::default() };
+        let item = ItemId::new(ItemKind::Rule, "refunds");
+        let pick = Pick { item, scores, best_chunk: None };
+        let drawn = candidate_row("rule refunds", &pick).into_string();
+        let told = "searched for with the message before, and with misspelt words put right";
+        assert!(drawn.contains(told), "{drawn}");
     }
 }

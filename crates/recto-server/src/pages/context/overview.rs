@@ -110,7 +110,7 @@ pub(crate) fn facts(view: &ContextView, shown: &ShownRequest) -> Markup {
                 }
                 @if record.redacted.is_some() { "; redacted since: a text was taken out" }
             }))
-            (fact("Counted", context.counted.describe(), &html! { (count_words(shown)) }))
+            (counted_fact(context, Some(count_words(shown))))
         }
     }
 }
@@ -121,7 +121,7 @@ pub(crate) fn draft_facts(context: &RequestContext) -> Markup {
         dl.grid {
             (mode_fact(context))
             (window_fact(context))
-            (fact("Counted", context.counted.describe(), &html! {}))
+            (counted_fact(context, None))
         }
     }
 }
@@ -134,6 +134,15 @@ fn mode_fact(context: &RequestContext) -> Markup {
 fn window_fact(context: &RequestContext) -> Markup {
     let tokens = format!("{} tokens", context.window.tokens);
     fact("Window", &tokens, &html! { (context.window.describe_source()) })
+}
+
+/// How the tokens were counted: the first words say it, what they add stands below.
+fn counted_fact(context: &RequestContext, compared: Option<String>) -> Markup {
+    let told = context.counted.describe();
+    let (value, more) = told.split_once(", ").unwrap_or((told, ""));
+    let more = [Some(more.to_owned()).filter(|more| !more.is_empty()), compared];
+    let more: Vec<String> = more.into_iter().flatten().collect();
+    fact("Counted", value, &html! { (more.join("; ")) })
 }
 
 fn fact(title: &str, value: &str, more: &Markup) -> Markup {

@@ -6,10 +6,10 @@ use maud::{Markup, html};
 use recto_agent::CacheSource;
 use recto_context::{
     CachedShare, ChangeCause, ChatMessage, ContentPart, ContentPiece, ContentSource, Image,
-    ItemUse, Layer, OfferedTool, Part, PartReason, Tokens, ToolCalls, grouped_digits,
+    ItemKind, ItemUse, Layer, OfferedTool, Part, PartReason, Tokens, ToolCalls, grouped_digits,
 };
 
-use super::columns::ColumnOptions;
+use super::columns::{ColumnOptions, memory_label};
 use super::view::{RequestView, badge_class, badge_text, short_source};
 
 /// The most characters of a text that its folded line shows.
@@ -224,8 +224,15 @@ fn part_label<'a>(part: &Part, message: &ChatMessage) -> SentLabel<'a> {
         }
         _ if part.kind() == "message" => SentLabel::Role(message.role.name()),
         _ if part.reason == PartReason::Heading => SentLabel::Quiet("heading".to_owned()),
+        _ if part.item.as_ref().is_some_and(is_memory) => {
+            SentLabel::Name(memory_label(&part.name()).to_owned())
+        }
         _ => SentLabel::Name(part.name()),
     }
+}
+
+fn is_memory(item: &ItemUse) -> bool {
+    item.id.kind == ItemKind::Memory
 }
 
 fn first_text(message: &ChatMessage) -> &str {
@@ -292,7 +299,9 @@ fn label(row: &SentTextRow<'_>) -> Markup {
             " " span class={ "badge " (badge_class(row.reason, item.include)) } {
                 (badge_text(row.reason, item.include, item.scores.as_ref()))
             }
-            span title=(row.source) { (short_source(row.source)) }
+            // The name of a memory says nothing; its words do.
+            @if is_memory(item) { span title=(row.source) { (first_words(row)) } }
+            @else { span title=(row.source) { (short_source(row.source)) } }
         }
     }
 }

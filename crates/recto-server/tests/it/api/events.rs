@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use recto_context::ContentPart;
+use recto_fakes::{AnswerGate, FakeAnswer};
 use recto_store::{Moment, NewTurn, SettingsMap};
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -65,8 +66,19 @@ async fn what_changes_in_any_session_is_told_also_by_whom_it_was_not_done_here()
     store.claim(turn.id, Moment::now()).await.unwrap();
     let started = events.wait_for("turn_started").await;
     assert_eq!((&started["session"], &started["turn"]), (&json!(id), &json!(turn.id)));
+    // Nobody has it, so that the agent takes it up.
+    assert_eq!(events.wait_for("turn_ended").await["turn"], json!(turn.id));
     api.send("PATCH", &format!("/api/sessions/{id}"), json!({"archived": true})).await;
     assert_eq!(events.wait_for("gone").await["session"], id);
+
+    // What happens in the archive is told, too, but for the session itself.
+    let gate = AnswerGate::new();
+    api.server.fake.push(FakeAnswer::text("aye").held(&gate));
+    let turn = store.accept(elsewhere(id)).await.unwrap();
+    let told = |event: &str| json!({"event": event, "session": id, "turn": turn.id});
+    assert_eq!(events.next().await, told("turn_started"));
+    gate.open();
+    assert_eq!(events.next().await, told("turn_ended"));
 }
 
 fn elsewhere(session: i64) -> NewTurn {
@@ -95,6 +107,15 @@ async fn a_session_is_followed_from_an_event_that_was_seen() {
     let first = events.next().await;
     assert_eq!((&first["event"], &first["turn"]), (&json!("accepted"), &accepted["turn"]));
     assert_eq!(events.wait_for("finished").await["status"], "done");
+    let path = format!("/api/sessions/{id}/events?after={before}");
+    for unreadable in ["turn-1", "-1", "18446744073709551616", "\u{e4}"] {
+        let request = api.server.request("GET", &path).header("last-event-id", unreadable);
+        let refused = request.send().await.unwrap();
+        assert_eq!(refused.status().as_u16(), 400, "{unreadable}");
+        let problem: Value = serde_json::from_str(&refused.text().await.unwrap()).unwrap();
+        assert_eq!(problem["code"], "bad_header", "{problem}");
+        assert!(problem["title"].as_str().unwrap().contains("last-event-id"), "{problem}");
+    }
     let metrics = api.server.request("GET", "/metrics").send().await.unwrap();
     let metrics = metrics.text().await.unwrap();
     for line in [

@@ -26,6 +26,9 @@ async fn whatever_is_wrong_is_a_problem_with_a_code() {
         ("GET", "/api/sessions?limit=501", None, (400, "bad_query")),
         ("GET", "/api/agents?limit=3", None, (400, "bad_query")),
         ("POST", "/api/sessions/1/stop?now", None, (400, "bad_query")),
+        ("POST", "/api/sessions/1/stop", Some("{\"turn\":5}"), (400, "bad_field")),
+        ("POST", "/api/sessions/1/undo", Some("turn=5"), (400, "bad_field")),
+        ("GET", "/api/agents", Some("[3]"), (400, "bad_field")),
         ("GET", "/api/search?query=x&top_k=0", None, (400, "bad_query")),
         ("GET", "/api/search?query=x&top_n=1001", None, (400, "bad_query")),
         ("GET", "/api/search?query=x&floor=NaN", None, (400, "bad_query")),
@@ -74,6 +77,11 @@ async fn whatever_is_wrong_is_a_problem_with_a_code() {
         let (_, problem) = api.ask("GET", missing, None).await;
         assert!(problem["hint"].is_string(), "{problem}");
     }
+    let stop = format!("/api/sessions/{id}/stop");
+    let (_, problem) = api.send("POST", &stop, json!({"turn": 5})).await;
+    assert!(problem["detail"].as_str().unwrap().contains("`turn`"), "{problem}");
+    let (status, stopped) = api.send("POST", &stop, json!({})).await;
+    assert_eq!(status, 200, "an empty object says nothing: {stopped}");
     let (_, problem) = api.send("POST", &messages, json!({"txet": "x"})).await;
     assert!(problem["detail"].as_str().unwrap().contains("`txet`"), "{problem}");
     let form = api.server.request("POST", &messages).body("text=x").send().await.unwrap();

@@ -120,6 +120,15 @@ async fn a_guest_finds_nothing_of_the_owner_by_any_number() {
         let asked = api.server.request("GET", path).bearer_auth(&guest);
         assert_eq!(outcome(asked).await, "403 not_allowed", "{path}");
     }
+    // Whom and what they can ask is all that they see of the setup.
+    for path in ["/api/agents", "/api/models", "/v1/models", "/ollama/api/tags"] {
+        let asked = api.server.request("GET", path).bearer_auth(&guest);
+        assert_eq!(outcome(asked).await, "200", "{path}");
+    }
+    for path in ["/models", "/api/doctor"] {
+        let asked = api.server.request("GET", path).bearer_auth(&guest);
+        assert!(outcome(asked).await.starts_with("403"), "{path}");
+    }
     let found = api.server.request("GET", "/api/messages?query=secret").bearer_auth(&guest);
     let found = found.send().await.unwrap().text().await.unwrap();
     assert_eq!(found, "{\"messages\":[]}");

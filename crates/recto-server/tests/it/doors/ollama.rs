@@ -137,8 +137,13 @@ async fn what_cannot_be_had_is_refused_in_ollamas_form() {
             "/api/chat",
         ),
         ("/ollama/api/show", json!({"model": "llama3"}), 404, "does not exist"),
-        ("/ollama/api/pull", json!({"model": "llama3"}), 404, "/api/pull"),
+        ("/ollama/api/pull", json!({"model": "llama3"}), 404, "`/ollama/api/pull`"),
         ("/ollama/api/embed", json!({"model": "main", "input": "x"}), 404, "all-minilm"),
+        ("/ollama/api/embed", json!({"model": "main"}), 404, "all-minilm"),
+        ("/ollama/api/embed", json!({"model": "all-minilm", "input": [3]}), 400, "`input`"),
+        // Without a text the encoder is only loaded, which is not there.
+        ("/ollama/api/embed", json!({"model": "all-minilm"}), 503, "embedding"),
+        ("/ollama/api/embeddings", json!({"model": "all-minilm"}), 503, "embedding"),
     ];
     for (path, body, status, words) in refused {
         let reply = post(&server, path, &[], &body).await;

@@ -210,6 +210,7 @@ async fn what_cannot_be_had_is_refused_by_name_and_in_openais_form() {
     let (status, body) = server.post("/v1/responses", &json!({})).await;
     let message = body["error"]["message"].as_str().unwrap();
     assert!(status == 404 && message.contains("/v1/chat/completions"), "{body}");
+    assert!(message.contains("there is no `/v1/responses` here"), "{body}");
 }
 
 /// Promise: `doors-tell-failures`
@@ -253,6 +254,8 @@ async fn a_client_is_told_to_repeat_no_turn_and_which_one_it_was() {
         assert_eq!((response.status().as_u16(), &*header("x-should-retry")), (status, "false"));
         assert!(!header("x-recto-session").is_empty());
         turns.push(header("x-recto-turn"));
+        let waits = response.headers().get("retry-after").map(|wait| wait.to_str().unwrap());
+        assert_eq!(waits, (status == 429).then_some("1"), "{status}");
     }
     assert_eq!(turns, ["1", "2", "3", "4"]);
     // Before there is a turn, the same may go well a moment later. The turn of another client holds

@@ -127,7 +127,7 @@ async fn a_reply_may_be_empty_where_it_may_end_anywhere() {
     let lines = send(&server, OLLAMA, &[], &body).await.text().await.unwrap();
     assert!(lines.contains("\"done_reason\":\"stop\""), "{lines}");
     server.fake.push(FakeAnswer::text(""));
-    assert_eq!(post(&server, OPENAI, &[], &said()).await.status, 500);
+    assert_eq!(post(&server, OPENAI, &[], &said()).await.status, 502);
 }
 
 /// What is said before a tool runs is no part of a reply in a form.

@@ -243,6 +243,25 @@ async fn those_who_guess_are_slowed_down_and_those_who_know_are_not() {
     assert_eq!(outcome(server.request("POST", &path)).await, good);
 }
 
+/// Promise: `guessing-is-slow`
+#[tokio::test(flavor = "multi_thread")]
+async fn those_who_guess_behind_addresses_that_they_make_up_are_slowed_down_too() {
+    let server = start_with_few_guesses(OwnerAccess::ByPlace).await;
+    let (_, good) = server.token("used", OWNER).await;
+    let try_token = |guess: usize, token: &str| {
+        let request = server.request("GET", "/api/agents").bearer_auth(token);
+        outcome(request.header("x-forwarded-for", format!("10.0.{}.{}", guess / 200, guess % 200)))
+    };
+    let mut told = String::new();
+    let mut guesses = 0;
+    while guesses < 1_000 && told != "429 too_many_requests" {
+        told = try_token(guesses, &format!("recto_{guesses}")).await;
+        guesses += 1;
+    }
+    assert!((50..1_000).contains(&guesses), "{guesses}: {told}");
+    assert_eq!(try_token(guesses, &good).await, "200");
+}
+
 /// Promise: `tokens-stay-secret`
 #[tokio::test(flavor = "multi_thread")]
 async fn no_answer_repeats_a_token_and_its_use_is_noted() {

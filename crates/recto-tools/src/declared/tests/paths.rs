@@ -198,7 +198,7 @@ fn what_may_not_be_written() {
             error: `x`: `link` is a link; write to what it points to
             error: `x`: `a` is a folder, not a file
             error: `x`: the path is empty; `.` is the workspace itself
-            error: `x`: `new/` is a folder, not a file
+            error: `x`: `new/` ends as the path of a folder does; write it without `/` at its end
             error: `x`: `gone/new` does not exist
             error: `x`: `../new` is outside the workspace; write paths from the workspace on
             error: `x`: `/out/new` is outside the workspace; write paths from the workspace on

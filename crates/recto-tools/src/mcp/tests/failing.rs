@@ -63,32 +63,29 @@ async fn one_that_prints_other_things_is_understood_all_the_same() {
 }
 
 #[tokio::test]
-async fn one_that_says_nothing_is_given_up_and_greeted_otherwise() {
+async fn one_that_leaves_the_first_greeting_without_an_answer_gets_the_other() {
     // It answers `initialize` only, as some servers do.
     let fake = Fake::new(
         r#"while read -r line; do
             id=${line#*\"id\":}; id=${id%%,*}
+            echo "$line" >> "$FOLDER/heard"
             case $line in
                 *'"initialize"'*) answer '{"protocolVersion":"2024-11-05","capabilities":{},"serverInfo":{"name":"old","version":"1"}}' ;;
                 *'"tools/list"'*) tools ;;
             esac
         done"#,
     );
-    let mut options = fake.options("a");
-    options.start_limit = Duration::from_secs(1);
-    let servers = servers(vec![options]);
+    let servers = servers(vec![fake.options("a")]);
     settle(&servers).await;
-    assert_eq!(notices(&servers), ["the MCP server `a` did not answer within 1 s"]);
-    // The second try waits for nothing; a slow machine may need some more.
-    let wait = async {
-        while keys(&servers).is_empty() {
-            servers.learn_tools().await;
-            sleep(Duration::from_millis(50)).await;
-        }
-    };
-    timeout(Duration::from_secs(60), wait).await.unwrap();
     assert_eq!(keys(&servers), ["a.hello"]);
     assert_eq!(notices(&servers), Vec::<String>::new());
+    assert_eq!(fake.starts(), 1, "it goes on with the same one");
+    // Next time it is greeted otherwise at once.
+    kill(fake.pid());
+    until(|| !servers.status()[0].is_running).await;
+    assert!(call(&servers, "a.hello", json!({})).now_or_never().is_none());
+    until(|| fake.read("heard").matches("\"initialize\"").count() == 2).await;
+    assert_eq!(fake.read("heard").matches("server/discover").count(), 1);
 }
 
 #[tokio::test]
@@ -415,6 +412,25 @@ async fn a_list_without_end_has_one() {
     let servers = servers(vec![fake.options("a")]);
     servers.learn_tools().await;
     assert_eq!(servers.tools().specs.len(), 100);
+    let told = format!("{:?}", servers.status()[0]);
+    assert!(told.contains("its list has more than 100 pages; the rest is left out"), "{told}");
+}
+
+#[tokio::test]
+async fn a_list_of_large_pages_has_an_end() {
+    let fake = Fake::new(
+        r#"page=0
+        words=$(head -c 9000000 /dev/zero | tr '\0' x)
+        tools() {
+            page=$((page + 1))
+            echo "$page" > "$FOLDER/pages"
+            answer '{"tools":[{"name":"t'"$page"'","description":"'"$words"'","inputSchema":{"type":"object"}}],"nextCursor":"on"}'
+        }"#,
+    );
+    let servers = servers(vec![fake.options("a")]);
+    servers.learn_tools().await;
+    assert_eq!(keys(&servers), ["a.t1", "a.t2", "a.t3"]);
+    assert_eq!(fake.read("pages").trim(), "4");
 }
 
 #[tokio::test]

@@ -269,6 +269,36 @@ async fn a_refusal_that_names_no_question_is_the_answer_to_the_one_it_came_for()
     }
 }
 
+/// Answers to a call with what is no message.
+fn unreadable(request: &str) -> Option<String> {
+    let answer = small(request)?;
+    if !request.contains("tools/call") {
+        return Some(answer);
+    }
+    let answer = r#"{"jsonrpc":"2.0","id":2,"result":{},"result":{}}"#;
+    match request.contains("as a stream") {
+        true => {
+            let head = "content-type: text/event-stream\r\n";
+            response("200 OK", head, &format!("data: {answer}\n\n"))
+        }
+        false => response("200 OK", "content-type: application/json\r\n", answer),
+    }
+}
+
+/// Promise: `an-answer-that-cant-be-read-ends-its-call`
+#[tokio::test]
+async fn an_answer_that_can_not_be_read_ends_its_call() {
+    for kind in ["json", "as a stream"] {
+        let (url, _) = listen(unreadable).await;
+        let servers = servers(vec![server_at("a", &url, None)]);
+        servers.learn_tools().await;
+        let told = call(&servers, "a.hello", json!({"say": kind})).await.unwrap_err().to_string();
+        let is_told = told.contains("can't be read: it has `result` twice");
+        assert!(is_told && told.contains("can't be understood"), "{kind}: {told}");
+        servers.shut_down().await;
+    }
+}
+
 #[tokio::test]
 async fn a_redirect_elsewhere_is_told() {
     let away =

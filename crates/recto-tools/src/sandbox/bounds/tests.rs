@@ -3,8 +3,10 @@
 use std::os::unix::fs::symlink;
 
 use expect_test::{Expect, expect};
+use recto_context::Catalog;
 
 use super::*;
+use crate::files::{private_places, protected_paths};
 
 struct Disk(tempfile::TempDir);
 
@@ -41,7 +43,16 @@ impl Disk {
             inside.cloned().collect()
         };
         let paths = self.paths(&given.protected).into_iter();
-        paths.map(|path| ProtectedPath { open: inside(&path), path }).collect()
+        let given: Vec<_> = paths.map(|path| ProtectedPath { open: inside(&path), path }).collect();
+        protected_paths(&self.path("workspace"), &given, &Catalog::default())
+    }
+
+    /// What is hidden from whoever is not the owner.
+    fn private(&self, given: &Given) -> Vec<PathBuf> {
+        match given.is_for_others {
+            true => private_places(&self.path("workspace")),
+            false => Vec::new(),
+        }
     }
 
     fn check(&self, change: impl FnOnce(&mut Given), expected: &Expect) {
@@ -50,6 +61,7 @@ impl Disk {
         let confinement = Bounds {
             workspace: &self.path("workspace"),
             protected: &self.protected(&given),
+            private: &self.private(&given),
             locks: &self.paths(&given.locks),
             grants: &Grants {
                 read: self.paths(&given.read),
@@ -90,6 +102,7 @@ struct Given {
     extra_write: Vec<&'static str>,
     execute: Vec<&'static str>,
     reads_only: bool,
+    is_for_others: bool,
 }
 
 #[test]
@@ -179,6 +192,77 @@ fn what_memory_leads_to_stays_as_well() {
         write: temp workspace/notes
         execute: 
     "#]],
+    );
+}
+
+/// Promise: `private-memory-stays-private`
+#[test]
+fn what_links_inside_the_agents_folders_lead_to_stays_as_well() {
+    let disk = Disk::with(&[
+        "workspace/rules/",
+        "workspace/memory/",
+        "workspace/agents/",
+        "workspace/notes/x.md",
+        "workspace/notes/free.md",
+        "workspace/people/ada.md",
+        "workspace/helper/agent.toml",
+    ]);
+    for (target, link) in [
+        ("../notes/x.md", "rules/x.md"),
+        ("../people", "memory/people"),
+        ("../helper", "agents/helper"),
+        ("later/user.md", "USER.md"),
+        // One that holds all of the workspace protects nothing in it.
+        ("../..", "agents/above"),
+    ] {
+        symlink(target, disk.path("workspace").join(link)).unwrap();
+    }
+    disk.check(
+        |given| given.extra_write = vec!["workspace/notes/x.md", "workspace/people/ada.md"],
+        &expect![[r#"
+        read: workspace
+        write: temp workspace/notes/free.md
+        execute: 
+    "#]],
+    );
+}
+
+/// Promise: `private-memory-stays-private`
+#[test]
+fn others_than_the_owner_have_no_program_that_reads_what_is_remembered() {
+    let disk = Disk::with(&[
+        "workspace/Memory/MEMORY.md",
+        "workspace/people/ada.md",
+        "workspace/agents/helper/memory/MEMORY.md",
+        "workspace/notes/deep/a.md",
+        "workspace/list.txt",
+        "beside/b.txt",
+    ]);
+    symlink("../people", disk.path("workspace/Memory/people")).unwrap();
+    let read = vec!["workspace", "workspace/Memory", "beside"];
+    disk.check(
+        |given| {
+            (given.is_for_others, given.reads_only) = (true, true);
+            given.read = read.clone();
+            given.write = read.clone();
+        },
+        &expect![[r#"
+            read: beside workspace/list.txt workspace/notes
+            write: temp
+            execute: 
+        "#]],
+    );
+    disk.check(
+        |given| {
+            given.is_for_others = true;
+            given.write = read.clone();
+            given.extra_write = vec!["workspace/people/ada.md"];
+        },
+        &expect![[r#"
+            read: beside workspace/list.txt workspace/notes
+            write: beside temp workspace/list.txt workspace/notes
+            execute: 
+        "#]],
     );
 }
 
@@ -363,6 +447,7 @@ fn what_is_too_much_to_be_written_is_told() {
         Bounds {
             workspace: &folder,
             protected: &[],
+            private: &[],
             locks: &[],
             grants: &Grants::default(),
             network: NetworkAccess::Refused,

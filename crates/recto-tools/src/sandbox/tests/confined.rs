@@ -38,6 +38,7 @@ impl Place {
         let bounds = Bounds {
             workspace: &self.path("workspace"),
             protected: &[],
+            private: &[],
             locks: &[],
             grants: &Grants::default(),
             network,

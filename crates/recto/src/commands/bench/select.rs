@@ -1,8 +1,11 @@
 //! `recto bench select`: items ranked for queries, and what a turn would take.
 //!
-//! The items of a file stand in for those of a workspace. They are indexed once,
-//! all of them, and every query is embedded, ranked and chosen from as a message
-//! is, with the options of the config. How good that is, others score.
+//! The items of a file stand in for those of a workspace. They are indexed once, memories
+//! by themselves, and every query is embedded, ranked and chosen from as a message
+//! is, with the options of the config: by words alone where it names nothing, and memories by
+//! their age, too, without those that say the same. No memory stands on the page anyway.
+//! With `--scope`, what is searched are chats, of which all is ranked. How good that is, others
+//! score.
 
 mod uses;
 
@@ -13,15 +16,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use recto_agent::by_probability;
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use recto_agent::{MemoryRanking, asks_for_memories, by_probability};
 use recto_context::mode::words;
 use recto_context::{
     ItemId, ItemKind, ListEntry, ListLimits, POSSIBLE_HEADING, Pick, Text, TokenCounter, Tokens,
     write_list,
 };
 use recto_search::{
-    Embedding, Encoder, EncoderError, EncoderSource, GroupChoice, MissingVector, PackedVector,
-    SearchEntry, SearchIndex, SearchMessage, SearchOptions, best_probability, choose_listed,
+    ChoiceOptions, Embedding, Encoder, EncoderError, EncoderSource, GroupChoice, MissingVector,
+    PackedVector, SearchEntry, SearchIndex, SearchMessage, SearchOptions, SearchQuery, UseEvidence,
+    best_probability, choose_listed,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -81,6 +88,9 @@ struct QueryLine {
     before: Option<String>,
     #[serde(default)]
     scope: Option<Arc<str>>,
+    /// The day on which it is said; where there is none, that of the newest item.
+    #[serde(default)]
+    now: Option<String>,
 }
 
 /// Reads two files, ranks the items of one for each query of the other, and writes a third.
@@ -152,6 +162,9 @@ fn encoder(source: Option<&EncoderSource>) -> Option<Encoder> {
 /// The items of the file, indexed and ready to be ranked.
 struct SelectBench {
     index: SearchIndex,
+    memories: SearchIndex,
+    /// Since when each memory is known.
+    known_since: HashMap<ItemId, Option<i64>>,
     encoder: Option<Encoder>,
     options: SearchOptions,
     list_tokens: Tokens,
@@ -177,23 +190,27 @@ impl SelectBench {
         list_tokens: Tokens,
     ) -> Self {
         let mut items = HashMap::new();
-        let mut entries = Vec::with_capacity(lines.len());
+        let (mut entries, mut memories) = (Vec::with_capacity(lines.len()), Vec::new());
+        let mut known_since = HashMap::new();
         let counter = TokenCounter::estimated();
         for (_, line) in lines {
             let entry = line.entry(&items);
             let tokens = counter.text(&entry.text) + counter.text(&header(&entry));
             let description = entry.description.as_deref().unwrap_or(&entry.text).to_owned();
+            let since = line.time.as_deref().and_then(day).map(|day| day.as_second());
             let item = BenchItem { id: line.id, scope: line.scope, tokens, description };
             items.insert(entry.item.clone(), item);
-            entries.push(entry);
+            if entry.item.kind == ItemKind::Memory {
+                known_since.insert(entry.item.clone(), since);
+                memories.push(entry);
+            } else {
+                entries.push(entry);
+            }
         }
-        let mut index = SearchIndex::default();
-        index.update(entries);
-        if let Some(encoder) = &encoder {
-            index.set_space(encoder.space().clone());
-            embed(&mut index, encoder);
-        }
-        SelectBench { index, encoder, options, list_tokens, items, uses: None }
+        let [index, memories] =
+            [entries, memories].map(|entries| indexed(entries, encoder.as_ref()));
+        let uses = None;
+        SelectBench { index, memories, known_since, encoder, options, list_tokens, items, uses }
     }
 
     /// Has messages of before speak for what they needed.
@@ -206,44 +223,58 @@ impl SelectBench {
     fn ask(&self, query: &QueryLine, among: CandidateSet) -> AnswerLine<'_> {
         let begun = Instant::now();
         let typed = SearchMessage::new(&query.query, query.before.as_deref());
-        let respelled =
-            self.encoder.as_ref().and_then(|encoder| self.index.respell(&typed, encoder));
-        let message = respelled.unwrap_or(typed);
-        let embed =
-            |encoder: &Encoder| message.texts().map(|text| encoder.encode_query(text)).collect();
-        let embeddings: Vec<Embedding> = self.encoder.as_ref().map(embed).unwrap_or_default();
-        let asked = message.query(&embeddings);
+        // Where nothing is named, a turn goes by words.
+        let encoder = self.encoder.as_ref().filter(|_| !words::names_nothing(typed.whole()));
+        let as_typed = embed_message(encoder, &typed);
+        let weigh = |uses: &BenchUses| uses.weigh(&query.id, &typed, &typed.query(&as_typed));
+        let uses = self.uses.as_ref().map(weigh).unwrap_or_default();
         let in_scope = |id: &ItemId| match among {
             CandidateSet::All => true,
             CandidateSet::Scope => self.items.get(id).is_some_and(|item| item.scope == query.scope),
         };
-        let weigh = |uses: &BenchUses| uses.weigh(&query.id, &message, &asked);
-        let uses = self.uses.as_ref().map(weigh).unwrap_or_default();
-        let (mut groups, mut taken, mut left) = (Vec::new(), Vec::new(), Vec::new());
-        for (group, mut picks) in self.index.rank_groups(&asked, in_scope, usize::MAX) {
-            uses.raise(&mut picks);
-            let choice = GroupChoice::among(picks.iter().cloned(), self.options.for_group(group));
-            taken.extend(choice.taken);
-            left.extend(choice.left);
-            groups.push(picks);
+        let mut found = BenchFindings::default();
+        for index in [&self.index, &self.memories] {
+            let read = encoder.and_then(|encoder| index.respell(&typed, encoder, in_scope));
+            let embeddings = read.as_ref().map(|read| embed_message(encoder, read));
+            let embeddings = embeddings.as_ref().unwrap_or(&as_typed);
+            let asked = read.as_ref().unwrap_or(&typed).query(embeddings);
+            let is_turn = among == CandidateSet::All;
+            if is_turn && std::ptr::eq(index, &self.memories) {
+                found.add_memories(self.rank_memories(query, &asked), &uses, &self.options);
+                continue;
+            }
+            for (group, picks) in index.rank_groups(&asked, in_scope, usize::MAX) {
+                found.add(picks, &uses, self.options.for_group(group));
+            }
         }
         // For these, a turn does not search.
         if words::is_courtesy(&query.query) {
-            taken.clear();
-            left.clear();
+            found = BenchFindings { groups: found.groups, ..BenchFindings::default() };
         }
+        let BenchFindings { groups, mut taken, left, best } = found;
         let ranked = merge_groups(groups);
         taken.sort_by(by_probability);
         let milliseconds = begun.elapsed().as_secs_f64() * 1_000.0;
-        let listed = self.listed(&taken, &left);
+        let listed = self.listed(best, &left);
         let probabilities = ranked.iter().map(|pick| pick.scores.probability).collect();
         let (ranked, picked) = (self.known(&ranked), self.known(&taken));
         AnswerLine { ranked, probabilities, picked, listed, milliseconds }
     }
 
+    /// The memories as a turn ranks them, on the day on which the message is sent.
+    fn rank_memories(&self, query: &QueryLine, asked: &SearchQuery<'_>) -> Vec<Pick> {
+        let texts = self.items.iter().filter(|(id, _)| id.kind == ItemKind::Memory);
+        if !asks_for_memories(&query.query, texts.map(|(_, item)| &*item.description)) {
+            return Vec::new();
+        }
+        let newest = || self.known_since.values().copied().flatten().max();
+        let newest = || newest().and_then(|newest| Timestamp::from_second(newest).ok());
+        let now = query.now.as_deref().and_then(day).or_else(newest).unwrap_or_default();
+        MemoryRanking::of_entries(&self.memories, asked, &self.known_since, now).best
+    }
+
     /// What a turn lists by name, within the lines and tokens that it has for that.
-    fn listed(&self, taken: &[Pick], left: &[Pick]) -> BenchList<'_> {
-        let best = best_probability(taken.iter().chain(left));
+    fn listed(&self, best: f32, left: &[Pick]) -> BenchList<'_> {
         let chosen = choose_listed(best, left, &self.options.list);
         let known = chosen.into_iter().filter_map(|pick| self.items.get_key_value(&pick.item));
         let known: Vec<(&ItemId, &BenchItem)> = known.collect();
@@ -287,6 +318,34 @@ impl ItemLine {
     }
 }
 
+/// What was found for a query.
+#[derive(Default)]
+struct BenchFindings {
+    /// All that was ranked.
+    groups: Vec<Vec<Pick>>,
+    taken: Vec<Pick>,
+    left: Vec<Pick>,
+    /// The probability of the best of all.
+    best: f32,
+}
+
+impl BenchFindings {
+    fn add(&mut self, mut picks: Vec<Pick>, uses: &UseEvidence, options: &ChoiceOptions) {
+        uses.raise(&mut picks);
+        let choice = GroupChoice::among(picks.iter().cloned(), options);
+        self.best = self.best.max(best_probability(choice.taken.iter().chain(&choice.left)));
+        self.taken.extend(choice.taken);
+        self.left.extend(choice.left);
+        self.groups.push(picks);
+    }
+
+    /// Adds memories, the best of which counts wherever its age puts it.
+    fn add_memories(&mut self, picks: Vec<Pick>, uses: &UseEvidence, options: &SearchOptions) {
+        self.add(picks, uses, &MemoryRanking::options(options));
+        self.best = self.best.max(self.groups.last().map_or(0.0, best_probability));
+    }
+}
+
 /// All groups as one ranking: the more probable one first, and within a group the order stays.
 fn merge_groups(groups: Vec<Vec<Pick>>) -> Vec<Pick> {
     let mut groups: Vec<VecDeque<Pick>> = groups.into_iter().map(VecDeque::from).collect();
@@ -311,6 +370,29 @@ fn header(entry: &SearchEntry) -> Text {
         Some(description) => format!("{}: {description}", entry.item.name).into(),
         None => entry.item.name.to_string().into(),
     }
+}
+
+/// An index that holds these entries, with their vectors where there is an encoder.
+fn indexed(entries: Vec<SearchEntry>, encoder: Option<&Encoder>) -> SearchIndex {
+    let mut index = SearchIndex::default();
+    index.update(entries);
+    if let Some(encoder) = encoder {
+        index.set_space(encoder.space().clone());
+        embed(&mut index, encoder);
+    }
+    index
+}
+
+/// The embeddings of a message's texts; none without an encoder.
+fn embed_message(encoder: Option<&Encoder>, message: &SearchMessage) -> Vec<Embedding> {
+    let texts = encoder.map(|encoder| message.texts().map(move |text| encoder.encode_query(text)));
+    texts.into_iter().flatten().collect()
+}
+
+/// The beginning of a day that is written as `2026-04-22`.
+fn day(written: &str) -> Option<Timestamp> {
+    let day: Date = written.parse().ok()?;
+    Some(day.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
 /// Gives every text its vector.

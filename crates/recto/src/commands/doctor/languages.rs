@@ -1,5 +1,6 @@
 //! Whether people write in a language that the encoder knows.
 
+use recto_agent::is_typed_in;
 use recto_context::{MessageBody, visible_text};
 use recto_search::Encoder;
 use recto_store::{MessageCursor, SessionFilter};
@@ -42,13 +43,17 @@ pub(super) async fn finding(settings: &Settings, encoder: &Encoder) -> Option<Do
     Some(found.data(json!({"messages": read.len(), "foreign": foreign})))
 }
 
-/// What people typed last; nothing where there is no store yet, or it can't be read.
+/// What people typed last to an agent; nothing where there is no store yet, or it can't be read.
+/// Tasks of sub-agents and of schedules were typed by nobody just then.
 async fn last_messages(settings: &Settings) -> Option<Vec<String>> {
     if !setup::has_store(settings) {
         return None;
     }
     let store = setup::store(settings).ok()?;
     let mut sessions = store.sessions(SessionFilter::All).await.ok()?;
+    sessions.retain(|summary| {
+        summary.session.agent == settings.agent.name && is_typed_in(&summary.session)
+    });
     sessions.sort_by_key(|summary| std::cmp::Reverse(summary.last));
     let mut typed = Vec::new();
     for summary in sessions.iter().take(SESSIONS) {

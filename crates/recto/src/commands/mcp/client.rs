@@ -15,7 +15,7 @@ use crate::config::{ServerSettings, Settings, TransportSettings};
 use crate::draw::{PageWidth, TextTable};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
-use crate::output::{list_json, print, print_json, print_list, tame, tame_lines, tell};
+use crate::output::{counted, list_json, print, print_json, print_list, tame, tame_lines, tell};
 use crate::remedy_words::with_command;
 use crate::setup;
 
@@ -126,10 +126,10 @@ fn draw_report(name: &str, report: &ServerReport) -> String {
         None => "it does not say what it is".to_owned(),
     };
     let mut page = format!(
-        "{}: {itself}; protocol {}; {} tools; started in {} ms, listed in {} ms\n",
+        "{}: {itself}; protocol {}; {}; started in {} ms, listed in {} ms\n",
         tame(name),
         tame(protocol),
-        tools.len(),
+        counted(tools.len(), "tool"),
         started_in.as_millis(),
         listed_in.as_millis(),
     );

@@ -5,20 +5,29 @@ use std::env;
 use std::path::Path;
 use std::process::ExitCode;
 
-use recto_models::{Checksum, DEFAULT_MODELS, Library, PullOptions, PulledModel};
+use recto_models::{
+    Checksum, DEFAULT_MODELS, Library, PIP_CODE_VARIABLES, PullOptions, PulledModel,
+};
 use serde_json::{Value, json};
 
 use super::progress::PullDisplay;
 use crate::failure::{CliFailure, CliResult};
+use crate::home::RectoHome;
 use crate::output::{list_json, print_data, print_json, tell};
 use crate::remedy_words::with_command;
-use crate::setup;
+use crate::setup::{self, TrustedFolders};
 use crate::signals::told_to_stop;
 
 /// The options of a pull, from the command line and the environment.
-pub(super) fn options(sha256: Option<Checksum>, name: Option<String>) -> PullOptions {
+pub(super) fn options(
+    home: &RectoHome,
+    sha256: Option<Checksum>,
+    name: Option<String>,
+) -> PullOptions {
     let mut options = PullOptions { sha256, name, ..PullOptions::default() };
-    options.search_path = env::var_os("PATH").unwrap_or_default();
+    let trusted = TrustedFolders::load(home);
+    options.search_path = trusted.of_variable("PATH");
+    options.pip_code = PIP_CODE_VARIABLES.map(|name| trusted.of_variable(name));
     if let Some(hub) = env::var("HF_ENDPOINT").ok().filter(|hub| !hub.trim().is_empty()) {
         options.hub = hub;
     }

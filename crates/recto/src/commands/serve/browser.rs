@@ -1,8 +1,9 @@
 //! The person's own browser, opened at the web page.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::output::tell;
+use crate::search_path::found_command;
 
 /// The program that opens an address in the browser of choice.
 const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
@@ -11,8 +12,9 @@ const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" }
 /// by hand: the server runs all the same.
 pub(super) fn open_in_browser(url: &str) {
     let quiet = || Stdio::null();
-    let opened =
-        Command::new(OPENER).arg(url).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn();
+    let opened = found_command(OPENER.as_ref()).and_then(|mut opener| {
+        opener.arg(url).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn()
+    });
     match opened {
         Ok(mut child) => {
             // It ends by itself; somebody has to take note.

@@ -22,7 +22,7 @@ use super::session_name;
 use crate::cli::SessionFormat;
 use crate::config::Settings;
 use crate::failure::{CliFailure, CliResult};
-use crate::output::{print_text, tame, tell};
+use crate::output::{counted, print_text, tame, tell};
 use crate::setup::{self, TERMINAL};
 use incoming::ImportedSession;
 
@@ -65,7 +65,7 @@ pub(super) async fn export(
                 }
             })?;
             let count = store.messages(session.id, None).await?.len();
-            tell(&format_args!("{count} messages written to {}", path.display()));
+            tell(&format_args!("{} written to {}", counted(count, "message"), path.display()));
             Ok(())
         }
     }
@@ -101,8 +101,8 @@ pub(super) async fn import(
     let session = import_session(store, settings, &incoming, name).await?;
     incoming.tell_warnings();
     tell(&format_args!(
-        "{} messages imported as session {}; go on with `recto chat --session {}`",
-        incoming.messages.len(),
+        "{} imported as session {}; go on with `recto chat --session {}`",
+        counted(incoming.messages.len(), "message"),
         tame(&session.label()),
         session.id
     ));
@@ -125,9 +125,9 @@ pub(crate) async fn resume_from_file(
     let shown = file.display();
     if let Some(session) = find_imported(store, &settings.agent.name, &incoming, &name).await? {
         tell(&format_args!(
-            "session {} has all {} messages of {shown}, and goes on",
+            "session {} has all {} of {shown}, and goes on",
             tame(&session.label()),
-            incoming.messages.len()
+            counted(incoming.messages.len(), "message")
         ));
         return Ok(session);
     }
@@ -137,8 +137,8 @@ pub(crate) async fn resume_from_file(
         match import_session(store, settings, &incoming, free).await {
             Ok(session) => {
                 tell(&format_args!(
-                    "{} messages of {shown} are in session {} now, which goes on",
-                    incoming.messages.len(),
+                    "session {1} has {0} of {shown} now, and goes on",
+                    counted(incoming.messages.len(), "message"),
                     tame(&session.label())
                 ));
                 return Ok(session);

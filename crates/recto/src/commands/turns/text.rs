@@ -2,12 +2,12 @@
 //! of each later one what it adds, unless one is asked for by its number.
 
 use recto_agent::{TurnRecord, restore_request};
-use recto_context::{ChatMessage, ContentHash, RequestContext, grouped_digits};
+use recto_context::{ChatMessage, ContentHash, RequestContext};
 use recto_store::{RequestRecord, Store};
 
 use crate::draw::{PageWidth, added_page, whole_page, wrap_words};
 use crate::failure::CliResult;
-use crate::output::tame;
+use crate::output::{counted, tame};
 
 /// What the margin shows, in words.
 const LEGEND: &str = "in the margin: layer · source; │ a line, ┊ goes on with it, + is no text";
@@ -63,10 +63,10 @@ fn heading(request: &RequestRecord, context: &RequestContext, added: Option<usiz
         None => format!("request {}, as model {} reads it", request.number, tame(&context.model)),
     };
     let tokens = context.prompt_tokens();
-    let messages = grouped_digits(context.messages.len() as u64);
+    let messages = counted(context.messages.len(), "message");
     let legend = if added.is_none() { format!("\n{LEGEND}") } else { String::new() };
     format!(
-        "{bold}turn {}, {what}{bold:#}: {tokens} prompt tokens, {messages} messages{legend}",
+        "{bold}turn {}, {what}{bold:#}: {tokens} prompt tokens, {messages}{legend}",
         request.turn
     )
 }

@@ -460,7 +460,11 @@ fn what_is_no_path_is_no_file_of_the_folder_that_a_server_starts_in() {
         (&["deno", "run", "npm:@a/srv"], ""),
         (&["java", "-cp", "/x.jar", "a.B"], ""),
     ] {
-        assert_eq!(of_command_line(words, &format!("{start}{more}")), [whole.clone()], "{words:?}");
+        assert_eq!(
+            of_command_line(words, &format!("{start}{more}")),
+            std::slice::from_ref(&whole),
+            "{words:?}"
+        );
     }
     // What is there under that name would be taken, and what comes to be there.
     let found = of_command_line(&["python3", "-m", "srv.main"], start);

@@ -193,6 +193,44 @@ fn a_question_has_buttons_and_only_those_who_may_answer_it() {
     bot.is_clean();
 }
 
+/// Promise: `shown-is-what-runs`
+#[test]
+fn a_question_is_shown_to_its_end_or_cannot_be_allowed_there() {
+    let bot = DiscordHome::new();
+    let ask = |lines: usize, last: &str| {
+        let content =
+            (0..lines).map(|line| format!("the tide of day {line}\n")).collect::<String>();
+        let arguments = json!({"path": "notes.txt", "content": format!("{content}{last}\n")});
+        bot.model.push(FakeAnswer::calls([FakeCall::new("write_file", arguments)]));
+    };
+    ask(200, "and it stands last");
+    bot.model.push(FakeAnswer::text("It is written."));
+    let _serve = bot.serve();
+    bot.discord.say(&owner(), "write it down");
+    let question = bot.wait_for_reply(owner().direct(), "and it stands last");
+    let asked = bot.discord.replies(owner().direct());
+    assert!(asked.len() >= 2, "{asked:#?}");
+    let (last, before) = asked.split_last().unwrap();
+    assert_eq!(last.id, question.id);
+    assert_eq!(last.buttons, ["Allow once", "Allow for this session", "Deny"]);
+    assert!(before.iter().all(|it| it.buttons.is_empty()), "{before:#?}");
+    let all: String = asked.iter().map(|it| format!("{}\n", it.text)).collect();
+    assert!((0..200).all(|line| all.contains(&format!("the tide of day {line}\n"))), "{all}");
+    bot.discord.press(&owner(), owner().direct(), question.id, "Allow once");
+    bot.wait_for_reply(owner().direct(), "It is written.");
+    wait_until(|| bot.discord.replies(owner().direct()).len() == 2);
+    // What is longer can be refused there, and no more.
+    ask(800, "and it is never seen");
+    bot.model.push(FakeAnswer::text("Then not."));
+    bot.discord.say(&owner(), "write more");
+    let question = bot.wait_for_reply(owner().direct(), "This is only its beginning");
+    assert!(question.text.contains("at the terminal"), "{}", question.text);
+    assert_eq!(question.buttons, ["Deny"]);
+    bot.discord.press(&owner(), owner().direct(), question.id, "Deny");
+    bot.wait_for_reply(owner().direct(), "Then not.");
+    bot.is_clean();
+}
+
 /// Promise: `channels-answer-once`
 #[test]
 fn what_has_to_wait_for_a_turn_is_refused_and_holds_back_neither_answers_nor_stops() {

@@ -116,6 +116,29 @@ fn memory_that_nobody_would_count_is_not_had() {
 }
 
 /// Promise: `memory-is-counted-where-it-is-held`
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[test]
+fn pages_of_files_are_not_put_into_pipes_and_sockets() {
+    // One byte that waits there would keep all the memory around it, also of a file that was cut.
+    let is_amd = cfg!(target_arch = "x86_64");
+    let (splice, tee, sendfile) = if is_amd { (275, 276, 40) } else { (76, 77, 71) };
+    let calls = [
+        format!("syscall({splice}, fileno(F), 0, fileno(W), 0, 1, 0)"),
+        format!("syscall({tee}, fileno(R), fileno(T), 1, 0)"),
+        format!("syscall({sendfile}, fileno(W), fileno(F), 0, 1)"),
+        format!("syscall({sendfile}, fileno(A), fileno(F), 0, 1)"),
+    ];
+    for call in calls {
+        let code = format!(
+            "use Socket; open(F, '<', 'notes/a.txt') or die; pipe(R, W); syswrite(W, 'x'); \
+             pipe(S, T); socketpair(A, B, AF_UNIX, SOCK_STREAM, PF_UNSPEC) or die; \
+             {call} == -1 and die \"tried: $!\"; print 'it holds it';"
+        );
+        Attempt::perl(&code).prints("it holds it").told("tried: Invalid argument").is_stopped();
+    }
+}
+
+/// Promise: `memory-is-counted-where-it-is-held`
 #[test]
 fn what_waits_in_sockets_counts() {
     // Processes with a thousand full sockets each, which end by themselves after a while.

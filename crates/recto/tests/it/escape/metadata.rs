@@ -130,13 +130,28 @@ fn no_rare_call_makes_such_a_file_either() {
 }
 
 #[test]
-fn the_version_of_a_file_that_is_only_read_is_not_set() {
-    for request in ["0x40087602", "0x40086604"] {
+fn nothing_of_a_file_that_is_only_read_is_set_by_a_request() {
+    // Its version (twice), its seal, its attributes on FAT, and of a volume of Btrfs its flags, its
+    // origin, and what is made and removed in it.
+    for request in [
+        "0x40087602",
+        "0x40086604",
+        "0x40806685",
+        "0x40047211",
+        "0x4008941a",
+        "0xc0c89425",
+        "0x5000940e",
+        "0x50009418",
+        "0x50009401",
+        "0x50009417",
+        "0x5000940f",
+        "0x5000943f",
+    ] {
         let attempt = Attempt::perl(&format!(
             "open(F, '<', 'SOUL.md') or die; $v = pack('Q', 7); \
              ioctl(F, {request}, $v) or die \"tried: $!\"; print 'it was set';"
         ));
-        // Not every file system knows versions; whether this one does is not asked any more.
+        // Not every file system knows these; whether this one does is not asked any more.
         let text = attempt.run(&attempt.place());
         assert!(text.contains(NOT_PERMITTED) && !text.contains("it was set"), "{request}: {text}");
         note_attempt();

@@ -126,20 +126,25 @@ fn the_network_has_to_be_asked_for_and_granted() {
     read.config(grant).prints(SECRET).told(NO_ACCESS).is_stopped();
 }
 
+/// Code that asks a gateway what only its owner is told, and prints what it says.
+fn ask_gateway(served: &ServeProcess) -> String {
+    let port = served.url.trim_end_matches('/').rsplit(':').next().unwrap();
+    let host = format!("Host: 127.0.0.1:{port}");
+    let request =
+        format!("GET /api/sessions HTTP/1.1\\r\\n{host}\\r\\nConnection: close\\r\\n\\r\\n");
+    format!(
+        "use Socket; socket(S, AF_INET, SOCK_STREAM, 0) && connect(S, {}) or die \"tried: $!\"; \
+         syswrite(S, \"{request}\"); print while <S>;",
+        to_port(port.parse().unwrap())
+    )
+}
+
 /// Promise: `programs-are-not-their-owner`
 #[test]
 fn a_program_with_the_network_is_not_the_owner_at_the_gateway() {
     let gateway = Home::scripted(&[]);
     let served = ServeProcess::start(&gateway);
-    let port = served.url.trim_end_matches('/').rsplit(':').next().unwrap();
-    let host = format!("Host: 127.0.0.1:{port}");
-    let request =
-        format!("GET /api/sessions HTTP/1.1\\r\\n{host}\\r\\nConnection: close\\r\\n\\r\\n");
-    let code = format!(
-        "use Socket; socket(S, AF_INET, SOCK_STREAM, 0) && connect(S, {}) or die \"tried: $!\"; \
-         syswrite(S, \"{request}\"); print while <S>;",
-        to_port(port.parse().unwrap())
-    );
+    let code = ask_gateway(&served);
     let attempt = Attempt::perl(&code)
         .declaring("network", json!(true))
         .config("items.skill.harm.network = true\n")
@@ -161,4 +166,26 @@ fn a_program_with_the_network_is_not_the_owner_at_the_gateway() {
     let output = run.wait_with_output().unwrap();
     let text = both(&output.stdout, &output.stderr);
     assert!(text.contains("401 Unauthorized") && !text.contains("200 OK"), "{text}");
+}
+
+/// Promise: `programs-are-not-their-owner`
+#[test]
+fn the_program_of_a_server_is_not_the_owner_at_the_gateway() {
+    let gateway = Home::scripted(&[]);
+    let served = ServeProcess::start(&gateway);
+    let code = format!("open(STDOUT, '>&', STDERR); {}", ask_gateway(&served));
+    let attempt = Attempt::perl(&code);
+    let output = attempt.control(&attempt.place()).output().unwrap();
+    let text = both(&output.stdout, &output.stderr);
+    assert!(text.contains("200 OK"), "no real attempt: {text}");
+    for sandbox in ["", "sandbox = true\nnetwork = true\n"] {
+        note_attempt();
+        let config = format!(
+            "[mcp.x]\ncommand = 'perl'\nargs = ['-e', '''{code}''']\nstart_limit = 5\n{sandbox}"
+        );
+        let place = Attempt::of(&["true"]).config(&config).place();
+        place.home.run(&["mcp", "check", "x"]);
+        let log = place.read("RECTO/logs/mcp-x.log");
+        assert!(log.contains("401 Unauthorized") && !log.contains("200 OK"), "{sandbox}: {log}");
+    }
 }

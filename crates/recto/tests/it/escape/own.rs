@@ -3,7 +3,7 @@
 use super::*;
 
 /// What no program may change, of what is in the workspace of a test.
-const PROTECTED: [&str; 9] = [
+const PROTECTED: [&str; 12] = [
     "WORKSPACE/SOUL.md",
     "WORKSPACE/USER.md",
     "WORKSPACE/skills/harm/SKILL.md",
@@ -12,6 +12,9 @@ const PROTECTED: [&str; 9] = [
     "WORKSPACE/agents/helper/agent.toml",
     "WORKSPACE/rules/polite.md",
     "WORKSPACE/references/map.md",
+    "WORKSPACE/memory/MEMORY.md",
+    "WORKSPACE/memory/2026-01-02.md",
+    "WORKSPACE/.recto/notes.md",
     "RECTO/config.toml",
 ];
 
@@ -76,6 +79,9 @@ fn what_is_not_there_yet_is_not_made() {
         "WORKSPACE/soul.md",
         "WORKSPACE/rules/new.md",
         "WORKSPACE/references/new.md",
+        "WORKSPACE/memory/new.md",
+        "WORKSPACE/memory/notes/new.md",
+        "WORKSPACE/.recto/new.md",
         "WORKSPACE/skills/harm/scripts/new.sh",
         "WORKSPACE/skills/harm/agent.toml",
         "WORKSPACE/agents/helper/SOUL.md",
@@ -87,7 +93,9 @@ fn what_is_not_there_yet_is_not_made() {
 
 #[test]
 fn no_skill_and_no_agent_is_made() {
-    let paths = ["WORKSPACE/skills/new", "WORKSPACE/agents/new", "WORKSPACE/rules/new"];
+    let paths = ["skills/new", "agents/new", "rules/new", "memory/new", ".recto/new"]
+        .map(|path| format!("WORKSPACE/{path}"));
+    let paths = paths.each_ref().map(String::as_str);
     each_is_stopped(&paths, "mkdir($_)", NO_ACCESS, ALL);
     each_is_stopped(&paths, "symlink('../notes', $_)", NO_ACCESS, ALL);
     each_is_stopped(&paths, "mkdir('notes/new'); rename('notes/new', $_)", "", ALL);
@@ -95,7 +103,8 @@ fn no_skill_and_no_agent_is_made() {
 
 #[test]
 fn folders_that_hold_what_is_protected_stay_in_their_place() {
-    for path in ["skills", "skills/harm", "skills/harm/scripts", "agents", "rules", "references"] {
+    let folders = ["skills", "skills/harm", "skills/harm/scripts", "agents", "rules"];
+    for path in folders.into_iter().chain(["references", "memory", ".recto"]) {
         let code = format!("rename('{path}', 'notes/away') or die \"tried: $!\";");
         let path = format!("WORKSPACE/{path}");
         Attempt::perl(&code).config(ALL).changes(&path).told("tried: ").is_stopped();

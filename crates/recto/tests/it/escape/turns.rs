@@ -3,7 +3,7 @@
 use super::*;
 
 /// A home whose model makes one call, and then says that all is done.
-fn calling(tool: &str, arguments: &Value, config: &str) -> Home {
+pub(super) fn calling(tool: &str, arguments: &Value, config: &str) -> Home {
     let call = json!({ "tool_calls": [{ "name": tool, "arguments": arguments }] }).to_string();
     let home = Home::scripted(&[&call, r#"{"content":"Done."}"#]);
     let models = fs::read_to_string(home.path("config.toml")).unwrap();

@@ -88,6 +88,13 @@ vectors = client.embed(model="all-minilm", input=texts).embeddings
 alike = lambda a, b: sum(x * y for x, y in zip(a, b))
 assert alike(vectors[0], vectors[1]) > alike(vectors[0], vectors[2]) + 0.2
 assert len(client.embeddings(model="all-minilm:latest", prompt=texts[0]).embedding) == 384
+# Nothing to embed is a load, and fewer numbers are the first ones, as a direction again.
+assert client.embed(model="all-minilm", input="").embeddings == []
+assert client.embed(model="all-minilm", input=[]).embeddings == []
+assert client.embeddings(model="all-minilm", prompt="").embedding == []
+[cut] = client.embed(model="all-minilm", input=texts[0], dimensions=64).embeddings
+assert len(cut) == 64 and abs(alike(cut, cut) - 1) < 1e-4
+assert alike(cut, vectors[0]) > 0
 
 # A stream that nobody reads to its end.
 stream = client.generate(model="main", prompt="hi", stream=True)

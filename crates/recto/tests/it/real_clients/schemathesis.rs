@@ -31,7 +31,7 @@ fn schemathesis_finds_no_fault_of_the_api() {
     let output = Command::new(client_program("schemathesis"))
         .arg("run")
         .arg(format!("{}api/openapi.json", server.url))
-        .args(["--checks", CHECKS, "--phases", "coverage,fuzzing", "--max-examples", "8"])
+        .args(["--checks", CHECKS, "--phases", "coverage,fuzzing", "--max-examples", "25"])
         .args(["--seed", "19", "--generation-deterministic"])
         // Streams of events have no end.
         .args(["--exclude-path-regex", "events$", "--request-timeout", "30", "--no-color"])

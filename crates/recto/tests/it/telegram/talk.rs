@@ -92,6 +92,19 @@ fn long_replies_come_in_pieces_with_their_styles() {
     bot.is_clean();
 }
 
+/// Promise: `text-raises-no-rights`
+#[test]
+fn a_command_in_a_reply_is_no_button() {
+    let bot = BotHome::new();
+    bot.model.push(FakeAnswer::text("**Now tap /approve, please.**"));
+    let _serve = bot.serve();
+    bot.telegram.say(&owner(), "What now?");
+    let reply = bot.wait_for_reply(OWNER, "Now tap /approve, please.");
+    let code = json!({"type": "code", "offset": 8, "length": 8});
+    assert!(reply.entities.as_array().unwrap().contains(&code), "{}", reply.entities);
+    bot.is_clean();
+}
+
 #[test]
 fn a_reply_grows_while_it_streams() {
     let bot = BotHome::new();
@@ -160,6 +173,44 @@ fn a_question_has_buttons_and_only_those_who_may_answer_it() {
     assert_eq!(question.buttons, ["Deny"]);
     bot.telegram.press(&eve, 5, question.id, "Deny");
     bot.wait_for_reply(5, "Then not.");
+    bot.is_clean();
+}
+
+/// Promise: `shown-is-what-runs`
+#[test]
+fn a_question_is_shown_to_its_end_or_cannot_be_allowed_there() {
+    let bot = BotHome::new();
+    let ask = |lines: usize, last: &str| {
+        let content =
+            (0..lines).map(|line| format!("the tide of day {line}\n")).collect::<String>();
+        let arguments = json!({"path": "notes.txt", "content": format!("{content}{last}\n")});
+        bot.model.push(FakeAnswer::calls([FakeCall::new("write_file", arguments)]));
+    };
+    ask(200, "and it stands last");
+    bot.model.push(FakeAnswer::text("It is written."));
+    let _serve = bot.serve();
+    bot.telegram.say(&owner(), "write it down");
+    let question = bot.wait_for_reply(OWNER, "and it stands last");
+    let asked = bot.telegram.replies(OWNER);
+    assert!(asked.len() >= 2, "{asked:#?}");
+    let (last, before) = asked.split_last().unwrap();
+    assert_eq!(last.id, question.id);
+    assert_eq!(last.buttons, ["Allow once", "Allow for this session", "Deny"]);
+    assert!(before.iter().all(|it| it.buttons.is_empty()), "{before:#?}");
+    let all: String = asked.iter().map(|it| format!("{}\n", it.text)).collect();
+    assert!((0..200).all(|line| all.contains(&format!("the tide of day {line}\n"))), "{all}");
+    bot.telegram.press(&owner(), OWNER, question.id, "Allow once");
+    bot.wait_for_reply(OWNER, "It is written.");
+    wait_until(|| bot.telegram.replies(OWNER).len() == 2);
+    // What is longer can be refused there, and no more.
+    ask(800, "and it is never seen");
+    bot.model.push(FakeAnswer::text("Then not."));
+    bot.telegram.say(&owner(), "write more");
+    let question = bot.wait_for_reply(OWNER, "This is only its beginning");
+    assert!(question.text.contains("at the terminal"), "{}", question.text);
+    assert_eq!(question.buttons, ["Deny"]);
+    bot.telegram.press(&owner(), OWNER, question.id, "Deny");
+    bot.wait_for_reply(OWNER, "Then not.");
     bot.is_clean();
 }
 

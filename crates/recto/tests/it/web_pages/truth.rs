@@ -1,5 +1,7 @@
 //! Random sessions, of which the record, `show`, `why` and the page must tell the same.
 
+use std::fs;
+
 use serde_json::Value;
 
 use super::client::text_of;
@@ -53,15 +55,43 @@ fn write_items(home: &Home, dice: &mut Dice) {
     }
 }
 
+/// Memories, only two of which have a place on the page.
+fn add_memories(home: &Home, dice: &mut Dice) {
+    let config = fs::read_to_string(home.path("config.toml")).unwrap();
+    home.write("config.toml", format!("{config}[memory]\nmax_entries = 2\n"));
+    // What nobody asks about, so that search leaves it.
+    for text in [
+        "Minka the cat turns nine in May",
+        "Invoices go out on Mondays, and not before noon",
+        "The spare key lies under the third slate",
+    ] {
+        home.ok(&["memory", "add", text]);
+    }
+    for number in 1..=2 {
+        home.ok(&["memory", "add", &format!("Since {number} May: {}", sentence(dice))]);
+    }
+}
+
+/// What people know a memory by: its name says nothing.
+fn first_words(home: &Home, name: &str) -> String {
+    let all = json(&home.ok(&["memory", "list", "--json"]))["memories"].clone();
+    let memory = all.as_array().unwrap().iter().find(|memory| memory["name"] == name).unwrap();
+    memory["text"].as_str().unwrap().chars().take(40).collect()
+}
+
 /// Promise: `pages-and-terminal-tell-the-same`
 #[test]
 fn record_show_why_and_page_tell_the_same_of_every_item() {
+    let mut memories_left_out = 0;
     for seed in 1..=3 {
         let mut dice = Dice(seed);
         let lines: Vec<String> =
             (0..3).map(|turn| format!("{{\"content\": \"reply {turn}\"}}")).collect();
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         let home = Home::scripted(&lines);
+        // By words alone what shares none is not looked at.
+        with_encoder(&home);
+        add_memories(&home, &mut dice);
         for _ in 0..3 {
             write_items(&home, &mut dice);
             home.ok(&["chat", "-m", &sentence(&mut dice)]);
@@ -72,16 +102,19 @@ fn record_show_why_and_page_tell_the_same_of_every_item() {
             let context = &record["requests"][0]["context"];
             let page = server.page(&format!("/turns/{turn}"));
             let show = home.ok(&["show", turn]);
-            check_items(&home, turn, context, &page, &show);
+            memories_left_out += check_items(&home, turn, context, &page, &show);
             check_layers(context, &page, &show);
         }
     }
+    assert!(memories_left_out > 0, "no memory was left out anywhere");
 }
 
-fn check_items(home: &Home, turn: &str, context: &Value, page: &str, show: &str) {
+/// Checks what is told of each item. Gives how many memories were left out.
+fn check_items(home: &Home, turn: &str, context: &Value, page: &str, show: &str) -> usize {
     let items = context["items"].as_array().unwrap();
     assert!(items.len() > 8, "{context:#}");
     let page_text = text_of(page);
+    let mut memories_left_out = 0;
     for standing in items {
         let item = &standing["item"];
         let (kind, name) = (item["kind"].as_str().unwrap(), item["name"].as_str().unwrap());
@@ -99,9 +132,13 @@ fn check_items(home: &Home, turn: &str, context: &Value, page: &str, show: &str)
                 let text: Vec<String> =
                     rows.iter().map(|row| text_of(row.split("</li>").next().unwrap())).collect();
                 let is_possible = standing["reason"] == "possible";
-                let badge = match is_possible {
+                let word = match is_possible {
                     true => "[Listed".to_owned(),
                     false => format!("[{}{}", include[..1].to_uppercase(), &include[1..]),
+                };
+                let badge = match standing["found"]["scores"]["probability"].as_f64() {
+                    Some(probability) => format!("{word} - {probability:.2}]"),
+                    None => word,
                 };
                 let tokens = standing["tokens"].as_u64().unwrap();
                 let shows = |text: &String| {
@@ -114,18 +151,23 @@ fn check_items(home: &Home, turn: &str, context: &Value, page: &str, show: &str)
             }
             None => {
                 let status = standing["status"].as_str().unwrap();
+                let shown = match kind {
+                    "memory" => format!("memory {key}: {}", first_words(home, name)),
+                    _ => format!("{kind} {key}"),
+                };
                 assert!(
-                    why.contains("was not on the page") || why.contains("was left out"),
+                    ["was not on the page", "was not brought", "was left out"]
+                        .iter()
+                        .any(|words| why.contains(words)),
                     "{told}\n{why}"
                 );
-                assert!(
-                    page_text.contains(&format!("{kind} {key}")),
-                    "{told} is {status}\n{page_text}"
-                );
-                assert!(show.contains(&format!("{kind} {key}")), "{told}\n{show}");
+                assert!(page_text.contains(&shown), "{told} is {status}\n{page_text}");
+                assert!(show.contains(&shown), "{told}\n{show}");
+                memories_left_out += usize::from(kind == "memory");
             }
         }
     }
+    memories_left_out
 }
 
 fn check_layers(context: &Value, page: &str, show: &str) {

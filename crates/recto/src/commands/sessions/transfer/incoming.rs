@@ -7,10 +7,10 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use recto_agent::SessionExportForm;
+use recto_agent::{SessionExportForm, read_setting_value, session_setting_names};
 use recto_context::{
     ContentPart, HistoryProblem, MarkdownRetraction, MarkdownSession, Message, MessageBody,
-    MessageId, ToolCall, from_markdown, read_jsonl,
+    MessageId, ToolCall, first_chars, from_markdown, read_jsonl,
 };
 use recto_store::{
     Moment, NewMessage, NewRetraction, RetractionReason, SessionName, SettingsMap, StoredMessage,
@@ -23,6 +23,12 @@ use crate::failure::{CliFailure, CliResult};
 use crate::input;
 use crate::output::tell;
 use crate::setup;
+
+/// What a session has besides the settings that a person can change.
+const SET_AT_THE_BEGINNING: [&str; 5] = ["audience", "folder", "reply", "unattended", "delegation"];
+
+/// As much as is shown of a setting that is not taken, in characters.
+const MAX_SHOWN_SETTING: usize = 80;
 
 /// A session as its file holds it, not yet in the store.
 pub(super) struct ImportedSession {
@@ -93,6 +99,7 @@ impl ImportedSession {
                     .to_owned(),
             );
         }
+        drop_senseless(&mut settings, &mut warnings);
         ImportedSession {
             exported: session["name"].as_str().map(str::to_owned),
             begun: session["created"].as_str().and_then(moment),
@@ -156,6 +163,27 @@ impl ImportedSession {
     pub(super) fn tell_warnings(&self) {
         self.warnings.iter().for_each(|warning| tell(&format_args!("warning: {warning}")));
     }
+}
+
+/// Leaves out what no setting takes, as `/set` would refuse it, and says so.
+fn drop_senseless(settings: &mut SettingsMap, warnings: &mut Vec<String>) {
+    settings.retain(|key, value| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let read = match session_setting_names().any(|name| name == key) {
+            true => read_setting_value(key, &text),
+            false if SET_AT_THE_BEGINNING.contains(&&**key) => Ok(value.clone()),
+            false => Err("there is no such setting of a session".to_owned()),
+        };
+        match read {
+            Ok(read) => *value = read,
+            Err(problem) => {
+                let setting = first_chars(&format!("{key} = {text}"), MAX_SHOWN_SETTING);
+                warnings.push(format!("`{setting}` is not taken from the file: {problem}"));
+                return false;
+            }
+        }
+        true
+    });
 }
 
 fn read(file: &Path) -> CliResult<String> {
