@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use recto_context::{Audience, AudienceKind, Catalog, ContextLimits, TokenCounter, Tokens};
+use recto_context::{Audience, AudienceKind, Catalog, ContextLimits, Tokens};
+use recto_fs::blocking;
 use recto_search::UseEvidence;
 use recto_store::{
     BindingKey, Moment, NewSession, RowId, SessionHolder, SessionId, SessionName, SessionNameError,
@@ -20,6 +21,7 @@ use crate::elsewhere::tell_of_turns_elsewhere;
 use crate::error::{AgentError, AgentResult};
 use crate::event::EventNumber;
 use crate::event_stream::{EventCursor, EventListener};
+use crate::exact_counts::ItemCounts;
 use crate::inbound::{ArrivedMessage, Inbound, SurfaceMessage};
 use crate::items::without_mentions;
 use crate::mailbox::MailboxItem;
@@ -30,7 +32,7 @@ use crate::options::{AgentParts, CompactionSetting, ModelEntry, SessionSettings}
 use crate::preview::{RequestPreview, preview_first_request};
 use crate::rights::{Right, is_attended, may_reach};
 use crate::search::{SearchPatience, Searcher, search_message};
-use crate::shared::{AgentShared, WorkKind, counter_from};
+use crate::shared::{AgentShared, WorkKind};
 use crate::shutdown::TakeUpScope;
 use crate::turn::PendingNotices;
 
@@ -243,9 +245,21 @@ impl Agent {
         self.shared.model(Some(name))
     }
 
-    /// Counts as the requests to a model are counted, as far as its server has told.
-    pub async fn counter(&self, model: &ModelEntry) -> AgentResult<TokenCounter<'static>> {
-        Ok(counter_from(&self.shared.calibration(model).await?))
+    /// Counts items as the requests to a model are counted: by its own tokenizer where that is at
+    /// hand, or as far as its server has told.
+    pub async fn item_counts(
+        &self,
+        model: &ModelEntry,
+        catalog: &Arc<Catalog>,
+    ) -> AgentResult<ItemCounts> {
+        let counts = self.shared.counts(model).await;
+        let catalog = catalog.clone();
+        let table = match counts {
+            // A tokenizer takes its time over long texts that it has not seen.
+            Some(counts) => Some(blocking(move || counts.count_items(&catalog)).await),
+            None => None,
+        };
+        Ok(ItemCounts::new(table, &self.shared.calibration(model).await?))
     }
 
     /// The most that is used of what a model was trained for, where nobody says what its server

@@ -27,7 +27,7 @@ use crate::record;
 use crate::rights::{Right, is_allowed};
 use crate::stats::{UsageQuery, UsageReport, UsageSpan};
 use crate::stop_requests::StopReport;
-use crate::take_back::UndoneExchange;
+use crate::take_back::{EditableMessage, UndoneExchange};
 use crate::why::ItemExplanation;
 
 pub use parse::{CommandProblem, read_setting_value, session_setting_names, session_setting_words};
@@ -180,7 +180,7 @@ pub enum CommandReply {
     /// The surface is to send this, as it sends a message: it takes the place of the last one.
     Resend(Box<Inbound>),
     /// The last message, to be changed and sent with `/edit TEXT`.
-    Edit(String),
+    Edit(EditableMessage),
     /// What became of the wish to stop.
     Stopped(StopReport),
 }
@@ -302,7 +302,7 @@ impl Agent {
             ChatCommand::Edit(Some(text)) => {
                 CommandReply::Resend(Box::new(self.edit(actor, session, &text).await?))
             }
-            ChatCommand::Edit(None) => CommandReply::Edit(self.last_message_text(session).await?),
+            ChatCommand::Edit(None) => CommandReply::Edit(self.editable_message(session).await?),
             ChatCommand::Sessions => {
                 CommandReply::Sessions(self.visible_sessions(actor, session).await?)
             }

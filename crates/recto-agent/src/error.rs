@@ -204,6 +204,10 @@ pub enum AgentError {
     #[error("no message stands in this session that could be taken back or sent again")]
     #[strum(message = "say something first")]
     NothingToTakeBack,
+    /// Another exchange is the last by now than the one that was to be replaced.
+    #[error("the message that was to be replaced is not the last one any more")]
+    #[strum(message = "send it as a message of its own, or edit the last one")]
+    NotLast,
     /// The last exchange belongs to a conversation that a client keeps.
     #[error("the last exchange is part of a conversation that its client keeps")]
     #[strum(message = "change it in the client, which sends all of it each time")]

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use recto_context::{
-    AssemblyInputs, Catalog, ContextLimits, CountTable, Message, OverBudget, RequestContext,
-    TokenCounter, TokenRates, Tokens, Window,
+    AssemblyInputs, Calibration, Catalog, ContextLimits, CountTable, Message, OverBudget,
+    RequestContext, Text, TokenCounter, TokenRates, Tokens, Window,
 };
 use recto_llm::{ModelTokenizer, encode};
 
@@ -91,9 +91,20 @@ impl ExactCounts {
         counted - room
     }
 
+    /// The counts, with those of all items of a catalog.
+    pub(crate) fn count_items(&self, catalog: &Catalog) -> Arc<CountTable> {
+        let texts = catalog.uncounted(&self.table.lock());
+        self.count_texts(&texts);
+        self.table.lock().clone()
+    }
+
     /// Counts the texts of a page that were not counted yet.
     fn count_new(&self, request: &RequestContext) -> NewCounts {
         let texts = request.uncounted(&self.table.lock());
+        self.count_texts(&texts)
+    }
+
+    fn count_texts(&self, texts: &[Text]) -> NewCounts {
         let counted: Vec<_> = texts
             .iter()
             .map(|text| (text.hash(), Tokens::new(self.tokenizer.count(text))))
@@ -108,6 +119,30 @@ impl ExactCounts {
         }
         table.counts.extend(counted);
         NewCounts::Some
+    }
+}
+
+/// Counts items as the requests to a model are counted.
+#[derive(Debug, Default)]
+pub struct ItemCounts {
+    table: Option<Arc<CountTable>>,
+    /// What a server's counts have corrected; nothing as long as it has told none.
+    rates: Option<TokenRates>,
+}
+
+impl ItemCounts {
+    pub(crate) fn new(table: Option<Arc<CountTable>>, calibration: &Calibration) -> Self {
+        let rates = (calibration.observations() > 0).then(|| calibration.rates());
+        ItemCounts { table, rates }
+    }
+
+    /// The counter that has these counts.
+    pub fn counter(&self) -> TokenCounter<'_> {
+        match (&self.table, &self.rates) {
+            (Some(table), rates) => TokenCounter::exact(table, rates.clone().unwrap_or_default()),
+            (None, Some(rates)) => TokenCounter::calibrated(rates.clone()),
+            (None, None) => TokenCounter::estimated(),
+        }
     }
 }
 

@@ -28,6 +28,7 @@ mod event;
 mod event_log;
 mod event_stream;
 mod exact_counts;
+mod file_mentions;
 mod guests;
 mod inbound;
 mod inventory;
@@ -99,7 +100,8 @@ pub use event::{
     TurnEvent, TurnSnapshot,
 };
 pub use event_stream::{EventCursor, EventListener};
-pub use exact_counts::assemble_for;
+pub use exact_counts::{ItemCounts, assemble_for};
+pub use file_mentions::{FILE_MENTION, mentioned_files};
 pub use guests::{GuestBook, GuestStanding, SessionGuest};
 pub use inbound::{Inbound, InboundReading, InputSource, SurfaceMessage};
 pub use inventory::{AgentInventory, IncludeSettings, SourceFileView};
@@ -155,7 +157,8 @@ pub use stats::{
 };
 pub use stop_requests::{StopOutcome, StopReport, stop_session};
 pub use take_back::{
-    ReplacedExchange, StandingCall, TakenBackEvent, UndoneExchange, describe_arguments,
+    EditableMessage, ReplacedExchange, StandingCall, TakenBackEvent, UndoneExchange,
+    describe_arguments,
 };
 pub use trace::CONTENTS;
 pub use turn::{HandedResult, said_before};

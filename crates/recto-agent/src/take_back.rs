@@ -40,6 +40,15 @@ pub struct UndoneExchange {
     pub stays_done: Vec<StandingCall>,
 }
 
+/// The last message of a session, to be changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EditableMessage {
+    /// What the person had said.
+    pub text: String,
+    /// Which message it is: whoever sends another in its place names it.
+    pub id: MessageId,
+}
+
 /// A call whose effect stays when its exchange is taken back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StandingCall {
@@ -85,6 +94,12 @@ impl TakenBackEvent {
 }
 
 impl ReplacedExchange {
+    /// Refuses where the exchange is another one than that which begins with this message: what was
+    /// written for one must not take the place of another.
+    pub fn must_begin_with(&self, message: MessageId) -> AgentResult {
+        if self.first == message { Ok(()) } else { Err(AgentError::NotLast) }
+    }
+
     /// What the store is to write with the turn of the message.
     pub(crate) fn to_store(&self, actor: &Actor, at: Moment) -> NewRetraction {
         let ReplacedExchange { first, last, reason, .. } = *self;
@@ -194,8 +209,13 @@ impl Agent {
     }
 
     /// What the person said last, to be changed.
-    pub(crate) async fn last_message_text(&self, session: SessionId) -> AgentResult<String> {
-        Ok(visible_text(self.last_exchange(session).await?.content()))
+    pub(crate) async fn editable_message(
+        &self,
+        session: SessionId,
+    ) -> AgentResult<EditableMessage> {
+        let exchange = self.last_exchange(session).await?;
+        let first = exchange.messages.first().ok_or(AgentError::NothingToTakeBack)?;
+        Ok(EditableMessage { text: visible_text(exchange.content()), id: first.id })
     }
 
     /// The last exchange that still stands, where it can be taken back.

@@ -160,10 +160,10 @@ pub(crate) fn reply_words(reply: &CommandReply) -> Option<String> {
         CommandReply::Settings(settings) => settings_words(settings),
         CommandReply::Sessions(sessions) => session_words(sessions),
         CommandReply::Undone(undone) => undone_words(undone),
-        CommandReply::Edit(text) => {
+        CommandReply::Edit(message) => {
             format!(
                 "Your last message was:\n\n{}\n\n/edit TEXT sends another in its place.",
-                fenced(text)
+                fenced(&message.text)
             )
         }
         CommandReply::Stopped(report) => match report.outcome {

@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalog::{CatalogDocument, Skill, ToolSpec};
+use crate::catalog::{Catalog, CatalogDocument, Skill, ToolSpec};
 use crate::compose::item_lead;
 use crate::context::{OfferedTool, RequestContext};
 use crate::item::ItemKind;
@@ -55,6 +55,22 @@ impl CountTable {
 
     fn knows(&self, text: &Text) -> bool {
         text.is_empty() || self.counts.contains_key(&text.hash())
+    }
+}
+
+impl Catalog {
+    /// The texts of its items that `table` has no count of.
+    pub fn uncounted(&self, table: &CountTable) -> Vec<Text> {
+        let of_kind = |kind, documents: &[CatalogDocument]| -> Vec<Text> {
+            let texts = |it: &CatalogDocument| [item_lead(kind, &it.name), it.text.clone()];
+            documents.iter().flat_map(texts).collect()
+        };
+        let mut texts = of_kind(ItemKind::Rule, &self.rules);
+        texts.extend(of_kind(ItemKind::Reference, &self.references));
+        texts.extend(self.skills.iter().flat_map(|it| [it.heading.clone(), it.body.clone()]));
+        texts.extend(self.all_tools().map(|tool| tool.schema.clone()));
+        texts.retain(|text| !table.knows(text));
+        texts
     }
 }
 

@@ -326,7 +326,7 @@ impl ModeReason {
             ModeReason::Found(item) => format!("search found {item}"),
             ModeReason::Words(sign) => sign.describe().to_owned(),
             ModeReason::Uncertain => {
-                "nothing in the message decides: auto_uncertain does".to_owned()
+                "no word of the message decides, and the model is set so for that".to_owned()
             }
         }
     }

@@ -4,7 +4,7 @@ import { completeWhileTyping } from "./completion.js";
 import { openDialog } from "./context.js";
 import { ServerProblem, ask, conversation, element, parseFragment, withCode } from "./dom.js";
 import { dropDraftsAtLogOut, loadDraft, newDelivery, storeDraft } from "./drafts.js";
-import { clearAnswer, isUsualMode, sendForm, showOutcome, showProblem } from "./forms.js";
+import { clearAnswer, sendForm, showOutcome, showProblem } from "./forms.js";
 import { openTurns } from "./turns.js";
 
 /** How long one has to have stopped typing before it is looked what would be sent. */
@@ -39,7 +39,7 @@ export function liveComposer(onCommand) {
   text.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || completion.isOpen()) return;
     event.preventDefault();
-    if (text.value.trim()) box.requestSubmit();
+    if (text.value.trim() && !text.readOnly) box.requestSubmit();
   });
   text.addEventListener("input", () => {
     // Other words are another message.
@@ -59,6 +59,9 @@ export function liveComposer(onCommand) {
     event.preventDefault();
     send(box, text, onCommand);
   });
+  const turns = document.getElementById("turns");
+  if (turns) new MutationObserver(endStaleEdit).observe(turns, { childList: true });
+  endStaleEdit();
   previewSoon();
 }
 
@@ -79,7 +82,7 @@ function focusAtFirst(text) {
  * @param {string} text
  */
 function writeDraft(text) {
-  replaceDraft({ text, delivery: "", edits: false, before: "" });
+  replaceDraft({ text, delivery: "", edits: "", before: "" });
 }
 
 /**
@@ -93,11 +96,38 @@ export function addToDraft(unsent) {
 /**
  * Puts the last message into the composer: what is sent then takes its place. What was being written
  * comes back behind it.
- * @param {string} said
+ * @param {{text: string, message: string}} last
  */
-export function editLast(said) {
+export function editLast(last) {
   const { text, edits, before } = state.draft;
-  replaceDraft({ text: said, delivery: "", edits: true, before: edits ? before : text });
+  replaceDraft({ text: last.text, delivery: "", edits: last.message, before: edits ? before : text });
+}
+
+/**
+ * Whether a message is the last one that stands, as far as the page shows.
+ * @param {string} message
+ */
+function isLast(message) {
+  const standing = [...document.querySelectorAll("#turns article.turn:not(.taken-back, :has(.unsent))")];
+  const last = standing.at(-1);
+  return last instanceof HTMLElement && last.dataset.said === message;
+}
+
+/** What is written in place of a message that is not the last one any more is a message of its own. */
+function endStaleEdit() {
+  const { edits } = state.draft;
+  if (edits && !state.isSending && !isLast(edits)) endEdit();
+}
+
+/** What is being written stays where it is, and where it was begun. */
+function endEdit() {
+  const text = field();
+  const ended = document.getElementById("edit-ended");
+  if (!text || !ended) return;
+  keepDraft({ ...state.draft, text: text.value, delivery: "", edits: "" });
+  showDraft(text);
+  ended.hidden = false;
+  previewSoon();
 }
 
 /** @param {import("./drafts.js").Draft} draft */
@@ -123,7 +153,8 @@ function showDraft(text) {
   const edits = line?.querySelector("input");
   if (!line || !edits) return;
   line.hidden = !state.draft.edits;
-  edits.value = state.draft.edits ? "last" : "";
+  edits.value = state.draft.edits;
+  document.getElementById("edit-ended")?.setAttribute("hidden", "");
 }
 
 /**
@@ -154,8 +185,10 @@ async function send(box, text, onCommand) {
     scrollToEnd();
   } catch (problem) {
     showProblem(problem);
+    if (problem instanceof ServerProblem && problem.code === "not_last") endEdit();
   }
   state.isSending = false;
+  endStaleEdit();
   button?.removeAttribute("disabled");
   previewSoon();
 }
@@ -266,7 +299,7 @@ function previewWhole(box, text) {
  */
 function askForPreview(box, text, shows) {
   const fields = new FormData(box);
-  const mode = isUsualMode(box, "mode") ? null : fields.get("mode");
+  const mode = fields.get("mode");
   const { session } = conversation;
   return ask(session ? `/sessions/${session}/preview` : "/preview", {
     method: "POST",

@@ -33,8 +33,23 @@ export async function openDialog(place, request) {
   if (!dialog.open) {
     state.opener = document.activeElement;
     dialog.showModal();
+    // Back closes it, as if it were a page.
+    if (!isInHistory()) history.pushState({ dialog: true, place }, "");
   }
+  if (isInHistory()) history.replaceState({ dialog: true, place }, "");
   await load(dialog, place, request);
+}
+
+/** Whether the browser stands at the entry of its history that the dialog has. */
+function isInHistory() {
+  return Boolean(history.state?.dialog);
+}
+
+/** Back closes the dialog, and Forward opens it again; a draft that was looked at has no address. */
+function followHistory() {
+  const { dialog } = state;
+  if (!isInHistory()) dialog?.close();
+  else if (history.state.place && !dialog?.open) openContext(history.state.place);
 }
 
 /** @returns {HTMLDialogElement} */
@@ -58,6 +73,7 @@ function makeDialog() {
   dialog.append(bar, content);
   dialog.addEventListener("close", () => {
     state.asked += 1;
+    if (isInHistory()) history.back();
     if (state.opener instanceof HTMLElement) state.opener.focus();
   });
   dialog.addEventListener("click", (event) => {
@@ -230,6 +246,11 @@ function onClick(event) {
   if (href.startsWith("#")) {
     const part = root?.querySelector(`#${CSS.escape(href.slice(1))}`);
     if (part instanceof HTMLDetailsElement) part.open = true;
+    if (part && state.dialog?.contains(link)) {
+      // The address is that of the page below.
+      event.preventDefault();
+      part.scrollIntoView({ block: "start" });
+    }
     return;
   }
   const inside = state.dialog?.open && state.dialog.contains(link);
@@ -258,4 +279,6 @@ document.addEventListener("keydown", onKey);
 document.addEventListener("click", onClick);
 document.addEventListener("submit", onSubmit);
 addEventListener("hashchange", () => openTarget(document));
+addEventListener("popstate", followHistory);
 prepare(document);
+followHistory();

@@ -8,14 +8,14 @@ import { conversation } from "./dom.js";
  * @typedef {object} Draft
  * @property {string} text
  * @property {string} delivery what it is known by once it was sent; nothing until then
- * @property {boolean} edits whether it is to be sent in place of the last message
+ * @property {string} edits the number of the message that it is to be sent in place of, if of any
  * @property {string} before what stood in the composer before the last message was put there
  */
 
 const PREFIX = "recto-draft-";
 
 /** @type {Draft} */
-const EMPTY = { text: "", delivery: "", edits: false, before: "" };
+const EMPTY = { text: "", delivery: "", edits: "", before: "" };
 
 /** Whose drafts these are: others may use the same browser. */
 function ownPrefix() {

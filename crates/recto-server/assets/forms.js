@@ -4,7 +4,7 @@ import { ask, element, parseFragment, problemBlock, withCode } from "./dom.js";
 
 /**
  * What the server says came of a form.
- * @typedef {{go?: string, answer?: string, edited?: string, draft?: string}} FormOutcome
+ * @typedef {{go?: string, answer?: string, edited?: {text: string, message: string}, draft?: string}} FormOutcome
  */
 
 /**
@@ -18,20 +18,10 @@ export async function sendForm(form, button, more) {
   const data = new FormData(form, button);
   const body = new URLSearchParams(more);
   for (const [name, value] of data) {
-    if (typeof value === "string" && !isUsualMode(form, name)) body.append(name, value);
+    if (typeof value === "string") body.append(name, value);
   }
   const response = await ask(form.action, { method: "POST", body, headers: { "x-recto-live": "1" } });
   return response.json();
-}
-
-/**
- * Whether a field is the mode that holds anyway: only one that was chosen for the message is sent.
- * @param {HTMLFormElement} form
- * @param {string} name
- */
-export function isUsualMode(form, name) {
-  const chosen = form.querySelector("input[name=mode]:checked");
-  return name === "mode" && chosen instanceof HTMLInputElement && chosen.defaultChecked;
 }
 
 /**

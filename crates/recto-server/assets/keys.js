@@ -27,7 +27,8 @@ const KEYS = {
 function goToPanel() {
   const panel = document.getElementById("in-session");
   if (!panel) return false;
-  if (matchMedia("(max-width: 78rem)").matches) return panel.togglePopover() !== undefined;
+  if (matchMedia("(max-width: 78rem)").matches && !panel.togglePopover()) return;
+  // Fields that carry something are hidden, and take no focus.
   const first = panel.querySelector("input:enabled:not([type=hidden]), select:enabled, a[href]");
   if (!(first instanceof HTMLElement)) return false;
   return goTo(first);

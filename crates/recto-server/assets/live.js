@@ -178,11 +178,15 @@ async function compareTurns() {
   }
 }
 
-/** The session that is shown was deleted, here or elsewhere. */
+/** The session that is shown was deleted, here or elsewhere: nothing more can be done in it. */
 function tellGone() {
   stop();
   state.isOver = true;
-  showProblem(new ServerProblem({ title: "This session was deleted: what you see here is all that is left of it.", status: 404 }));
+  // What was being written stays, to be copied.
+  document.getElementById("draft")?.setAttribute("readonly", "");
+  const useless = "form.composer :is(button, input), #turns form button, #in-session :is(button, input, select)";
+  for (const control of document.querySelectorAll(useless)) control.setAttribute("disabled", "");
+  showProblem(new ServerProblem({ title: "This session was deleted: what you see here is all that is left of it.", hint: "what you were writing stays in its field, to be copied", status: 404 }));
 }
 
 /** A first page that says that no model answers looks for one. */

@@ -104,8 +104,31 @@ fn refuse_body(rejection: &JsonRejection, body: &[u8]) -> ApiProblem {
 
 /// What serde says, without what axum puts in front of it: with the place in a body, where there is
 /// one.
-pub(crate) fn reason(text: &str) -> &str {
-    text.split_once(": ").map_or(text, |(_, reason)| reason)
+pub(crate) fn reason(text: &str) -> String {
+    in_words(text.split_once(": ").map_or(text, |(_, reason)| reason))
+}
+
+/// What serde says of a value, without the names of Rust's types.
+fn in_words(reason: &str) -> String {
+    const TYPES: [(&str, &str); 11] = [
+        ("expected u8", "expected a small whole number, not below 0"),
+        ("expected u16", "expected a whole number, not below 0"),
+        ("expected u32", "expected a whole number, not below 0"),
+        ("expected u64", "expected a whole number, not below 0"),
+        ("expected usize", "expected a whole number, not below 0"),
+        ("expected i32", "expected a whole number"),
+        ("expected i64", "expected a whole number"),
+        ("expected f32", "expected a number"),
+        ("expected f64", "expected a number"),
+        ("expected a sequence", "expected a list"),
+        ("expected a map", "expected an object"),
+    ];
+    if let Some((before, named)) = reason.split_once("expected struct ") {
+        let behind = named.split_once(' ').map_or("", |(_, behind)| behind);
+        return format!("{before}expected an object {behind}").trim_end().to_owned();
+    }
+    let named = TYPES.iter().find(|(name, _)| reason.contains(name));
+    named.map_or_else(|| reason.to_owned(), |(name, words)| reason.replacen(name, words, 1))
 }
 
 impl<T: DeserializeOwned> FromRequestParts<Gateway> for ApiQuery<T> {
@@ -246,5 +269,20 @@ impl ProblemForm {
             ProblemForm::Page => PageProblem(problem).into_response(),
             ProblemForm::Data => problem.into_response(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_value_is_told_without_the_names_of_types() {
+        let told = reason("n: invalid value: integer `-1`, expected u32 at line 1 column 76");
+        let words = "invalid value: integer `-1`, expected a whole number, not below 0";
+        assert_eq!(told, format!("{words} at line 1 column 76"));
+        let told = reason("n: invalid type: integer `1`, expected struct ChatBody at line 1");
+        assert_eq!(told, "invalid type: integer `1`, expected an object at line 1");
+        assert_eq!(reason("x: missing field `model`"), "missing field `model`");
     }
 }

@@ -57,7 +57,7 @@ where
 {
     let parse = |body: &[u8]| match Json::<T>::from_bytes(body) {
         Ok(Json(read)) => Ok(read),
-        Err(rejection) => Err(refuse_door_body(reason(&rejection.body_text()))),
+        Err(rejection) => Err(refuse_door_body(&reason(&rejection.body_text()))),
     };
     parse_body(body, parse).await
 }

@@ -35,7 +35,7 @@ use crate::gateway::Gateway;
 use crate::problem::{ApiProblem, describe_remedies};
 
 pub(crate) use layout::{render_stranger_page, with_code};
-pub(crate) use page_problem::{PageProblem, refuse_path};
+pub(crate) use page_problem::PageProblem;
 
 /// The routes of the pages and of what they load.
 pub(crate) fn routes(gateway: &Gateway) -> Router<Gateway> {
@@ -52,10 +52,8 @@ pub(crate) fn routes(gateway: &Gateway) -> Router<Gateway> {
         .merge(schedules::routes())
         .merge(chart::routes())
         .method_not_allowed_fallback(refuse_method)
-        .layer(middleware::from_fn_with_state(
-            gateway.clone(),
-            page_problem::describe_page_remedies,
-        ))
+        .fallback(page_problem::refuse_path)
+        .layer(middleware::from_fn_with_state(gateway.clone(), page_problem::complete_problems))
         // Scripts are told in the API's form.
         .layer(middleware::from_fn_with_state(gateway.clone(), describe_remedies))
         .layer(middleware::from_fn(visible_text::reveal_pages))

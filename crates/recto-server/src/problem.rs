@@ -278,6 +278,7 @@ fn status_of(error: &AgentError) -> StatusCode {
         | AgentError::SubAgentOff { .. }
         | AgentError::ScheduleRuns { .. }
         | AgentError::NothingToTakeBack
+        | AgentError::NotLast
         | AgentError::ClientExchange
         | AgentError::OthersMessage { .. }
         | AgentError::NothingAsked

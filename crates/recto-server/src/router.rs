@@ -26,7 +26,6 @@ pub(crate) fn router(gateway: Gateway) -> Router {
         .nest("/ollama/v1", openai::routes(conversations.clone()))
         .nest("/ollama", ollama::routes(conversations))
         .merge(pages::routes(&gateway))
-        .fallback(pages::refuse_path)
         // The guard reads bodies, within the limit of the config.
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(gateway.clone(), guard))

@@ -201,10 +201,11 @@ fn a_retry_sends_the_same_message_with_its_image_in_place_of_the_exchange() {
         let page = last_page(store, session).await;
         assert_eq!(shown_history(&page), ["one", "one"]);
         assert_eq!(page.sent.content()[1], content[1]);
-        let CommandReply::Edit(text) = try_command(&agent, session, "/edit").await.unwrap() else {
+        let CommandReply::Edit(edited) = try_command(&agent, session, "/edit").await.unwrap()
+        else {
             panic!()
         };
-        assert_eq!(text, "look closer");
+        assert_eq!(edited.text, "look closer");
     });
 }
 

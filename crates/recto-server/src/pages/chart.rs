@@ -54,6 +54,8 @@ struct TurnSize {
     cached: Option<u64>,
     /// Why the agreement with the request before ended early, where it did in any of its pages.
     cause: Option<String>,
+    /// Who said what was cached.
+    source: CacheSource,
 }
 
 async fn show_chart(
@@ -138,6 +140,7 @@ impl TurnSize {
             tokens: u64::from(cost.prompt.get()),
             cached: is_known.then(|| u64::from(cost.cached.get())),
             cause: cause.map(|cause| cause.describe().to_owned()),
+            source: cost.source,
         })
     }
 
@@ -149,12 +152,24 @@ impl TurnSize {
     fn title(&self) -> String {
         let mut title = format!("turn {}: {} tokens", self.turn, grouped_digits(self.tokens));
         if let (Some(cached), Some(share)) = (self.cached, self.share()) {
-            title.push_str(&format!(", {} cached ({share} %)", grouped_digits(cached)));
+            let word = self.source.cached_word();
+            title.push_str(&format!(", {} {word} ({share} %)", grouped_digits(cached)));
         }
         if let Some(cause) = &self.cause {
             title.push_str(&format!(", {cause}"));
         }
         title
+    }
+}
+
+/// What the share is of, in the words of the turns' feet: as long as no server tells what it had
+/// cached, it is what the request before said as well.
+fn share_words(sizes: &[TurnSize]) -> &'static str {
+    let has = |source| sizes.iter().any(|size| size.source == source);
+    match (has(CacheSource::Server), has(CacheSource::RequestBefore)) {
+        (true, true) => "cached or as before",
+        (false, true) => CacheSource::RequestBefore.cached_word(),
+        (_, false) => CacheSource::Server.cached_word(),
     }
 }
 
@@ -168,10 +183,11 @@ fn chart_section(name: &Markup, sizes: &[TurnSize]) -> Markup {
                 (name)
                 @if first.turn == last.turn { ", turn " (first.turn) }
                 @else { ", turns " (first.turn) " to " (last.turn) }
-                ": tokens of each turn's last request, and the share of it that was cached."
+                ": tokens of each turn's last request, and the share of it that was "
+                (share_words(sizes)) "."
             }
             (chart(sizes))
-            (key())
+            (key(share_words(sizes)))
             details.fold { summary { "As a table" } (table(sizes)) }
         }
     }
@@ -183,7 +199,7 @@ fn chart(sizes: &[TurnSize]) -> Markup {
     let middle = (TOKENS_TOP + TOKENS_BOTTOM) / 2.0;
     html! {
         svg.chart height="284" role="group" aria-label="Tokens of each turn's last request; the table below has the same numbers" {
-            text x="0" y="10" { "cached share" }
+            text x="0" y="10" { "share " (share_words(sizes)) }
             text x="100%" y="10" text-anchor="end" { "100 %" }
             @for y in [SHARE_TOP, SHARE_BOTTOM, TOKENS_BOTTOM, middle, TOKENS_TOP] {
                 line.axis x1="0" x2="100%" y1=(y) y2=(y) {}
@@ -228,7 +244,7 @@ fn turn_bar(size: &TurnSize, start: f64, step: f64, most: u64) -> Markup {
     }
 }
 
-fn key() -> Markup {
+fn key(share: &str) -> Markup {
     html! {
         p.key {
             span {
@@ -241,7 +257,7 @@ fn key() -> Markup {
                 svg width="14" height="10" aria-hidden="true" {
                     rect.solid width="14" height="10" {} rect.over width="14" height="10" {}
                 }
-                " cached"
+                " " (share)
             }
             span title="The request did not begin as the one before it: from there on a server reads all anew" {
                 svg width="14" height="10" aria-hidden="true" {
@@ -259,7 +275,7 @@ fn table(sizes: &[TurnSize]) -> Markup {
             thead {
                 tr {
                     th scope="col" { "Turn" } th.n scope="col" { "Tokens" }
-                    th.n scope="col" { "Cached" } th.n scope="col" { "Share" }
+                    th.n scope="col" { (share_words(sizes)) } th.n scope="col" { "Share" }
                     th scope="col" { "Why it was read anew" }
                 }
             }
@@ -312,12 +328,18 @@ mod tests {
             tokens: 1_450,
             cached,
             cause: cause.map(str::to_owned),
+            source: CacheSource::Server,
         };
         assert_eq!(size(None, None).title(), "turn 7: 1,450 tokens");
         assert_eq!(
             size(Some(824), Some("history trimmed")).title(),
             "turn 7: 1,450 tokens, 824 cached (57 %), history trimmed"
         );
+        let guessed = TurnSize { source: CacheSource::RequestBefore, ..size(Some(824), None) };
+        assert_eq!(guessed.title(), "turn 7: 1,450 tokens, 824 as before (57 %)");
+        let words = |sizes: &[TurnSize]| share_words(sizes);
+        assert_eq!(words(std::slice::from_ref(&guessed)), "as before");
+        assert_eq!(words(&[guessed, size(Some(824), None)]), "cached or as before");
     }
 
     #[test]
@@ -327,6 +349,7 @@ mod tests {
             tokens: 9,
             cached: None,
             cause: None,
+            source: CacheSource::Nobody,
         };
         let drawn = chart(&[size("11"), size("12")]).into_string();
         assert!(drawn.contains("<tspan class=\"dense\">turn </tspan>11"), "{drawn}");

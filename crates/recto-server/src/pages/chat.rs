@@ -21,15 +21,15 @@ mod welcome;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use maud::{Markup, html};
 use recto_agent::{
-    Actor, Agent, GuestStanding, Inbound, InboundReading, ModelEntry, RequestPreview, Right,
-    SessionSettings, is_allowed, shorten_words,
+    Actor, Agent, GuestStanding, Inbound, InboundReading, ItemCounts, ModelEntry, RequestPreview,
+    Right, SessionSettings, is_allowed, shorten_words,
 };
-use recto_context::{ContextMode, MessageId, TokenCounter, grouped_digits};
+use recto_context::{ContextMode, MessageId, grouped_digits};
 use recto_store::{RowId, SessionId, StoreError, StoredSession, TurnId};
 use serde::Deserialize;
 use serde_json::Value;
@@ -120,10 +120,20 @@ async fn show_session(
     State(gateway): State<Gateway>,
     visitor: PageVisitor,
     PagePath(session): PagePath<SessionId>,
-) -> PageResult<Markup> {
+    PageQuery(query): PageQuery<SessionQuery>,
+) -> PageResult<Response> {
     let side = SideList::load(&gateway, &visitor.actor).await?;
     let page = ChatPage::load(&gateway, &visitor, session).await?;
-    Ok(page.render(&side, &ComposerDraft::Empty, &html! {}))
+    if let Some(turn) = query.around {
+        return Ok(page.lead_to(turn).await?.into_response());
+    }
+    Ok(page.render(&side, &ComposerDraft::Empty, &html! {}).into_response())
+}
+
+/// The turn that somebody comes to see.
+#[derive(Debug, Deserialize)]
+struct SessionQuery {
+    around: Option<TurnId>,
 }
 
 /// All that a page of the chat shows of one session.
@@ -138,7 +148,7 @@ struct ChatPage<'a> {
     catalog: std::sync::Arc<recto_context::Catalog>,
     /// The settings that hold, each with where it comes from.
     effective: Value,
-    counter: TokenCounter<'static>,
+    counts: ItemCounts,
     /// Why nothing can be said in it from here, where that is so.
     obstacle: Option<TalkObstacle>,
 }
@@ -162,9 +172,9 @@ impl<'a> ChatPage<'a> {
             .await;
         let effective = effective.unwrap_or_default();
         let obstacle = TalkObstacle::find(actor, agent, &session);
-        let counter = match session_model(agent, &session) {
-            Some(model) => agent.counter(model).await?,
-            None => TokenCounter::estimated(),
+        let counts = match session_model(agent, &session) {
+            Some(model) => agent.item_counts(model, &catalog).await?,
+            None => ItemCounts::default(),
         };
         Ok(ChatPage {
             gateway,
@@ -176,9 +186,24 @@ impl<'a> ChatPage<'a> {
             talk,
             catalog,
             effective,
-            counter,
+            counts,
             obstacle,
         })
+    }
+
+    /// Where a turn of the session stands: among the newest ones, or with those around it.
+    async fn lead_to(&self, turn: TurnId) -> PageResult<Redirect> {
+        let id = self.session.id;
+        let is_here = self.talk.turns.iter().any(|view| view.id() == Some(turn));
+        let found = self.gateway.store().turn(turn).await?.filter(|found| found.session == id);
+        let first = found.and_then(|found| found.first_message).filter(|_| !is_here);
+        Ok(Redirect::to(&match first {
+            Some(first) => {
+                let before = TalkPage::end_around(first);
+                format!("/sessions/{id}/older?before={before}#turn-{turn}")
+            }
+            None => format!("/sessions/{id}#turn-{turn}"),
+        }))
     }
 
     fn audience(&self) -> TurnAudience<'_> {
@@ -199,7 +224,7 @@ impl<'a> ChatPage<'a> {
             catalog: &self.catalog,
             items: &self.talk.items,
             effective: &self.effective,
-            counter: &self.counter,
+            counter: self.counts.counter(),
             role: self.actor.role,
             mode: self.usual_mode(),
             is_elsewhere: !self.agent.works_in_folder_of(&self.session),
@@ -364,7 +389,12 @@ async fn show_older(
         main.page #main {
             h1 { (title) }
             div.turns { (stretch) }
-            p { a.btn href={ "/sessions/" (session.id) } { "Newest messages" } }
+            p.acts {
+                @if let Some(later) = talk.later {
+                    a.btn href={ "/sessions/" (session.id) "/older?before=" (later) } { "Later messages" }
+                }
+                a.btn href={ "/sessions/" (session.id) } { "Newest messages" }
+            }
         }
     };
     Ok(chrome.render(frame, &body))
@@ -376,20 +406,26 @@ async fn show_side_list(
     State(gateway): State<Gateway>,
     visitor: PageVisitor,
     PageQuery(query): PageQuery<SideQuery>,
-) -> PageResult<Markup> {
+    headers: HeaderMap,
+) -> PageResult<Response> {
+    if headers.get("sec-fetch-dest").is_some_and(|dest| dest == "document") {
+        // Somebody who typed it wants to see the sessions, not the part of a page that has them.
+        return Ok(Redirect::to("/all-sessions").into_response());
+    }
     let side = SideList::load(&gateway, &visitor.actor).await?;
     let shown = query.current.and_then(|session| side.find(session));
     let agent = shown.map(|summary| &*summary.session.agent).or(query.agent.as_deref());
     let agent = gateway.agent_or_default(agent)?.name();
     let chrome = PageChrome::load(&gateway, &visitor, agent).await?;
-    Ok(html! {
+    let parts = html! {
         (side.render(&chrome, query.current))
         (chrome.page_links(Some(NavPage::Chat)))
         @if let Some(summary) = shown {
             (title_heading(&side_list::title(summary)))
             (session_facts(&summary.session, summary.turns))
         }
-    })
+    };
+    Ok(parts.into_response())
 }
 
 /// The session that the list is shown beside, or the agent of one that is to begin.
@@ -472,9 +508,9 @@ struct DraftJson {
     mode: Option<ContextMode>,
     /// The agent that a new session is with.
     agent: Option<String>,
-    /// Whether it is to be sent in place of the last message.
+    /// The message that it is to be sent in place of, as its number; empty where it is a new one.
     #[serde(default)]
-    edits: bool,
+    edits: String,
     /// How much is shown of what would be sent.
     #[serde(default)]
     shows: DraftExtent,
@@ -531,9 +567,9 @@ async fn preview_draft(
 ) -> ApiResult<Markup> {
     let (agent, session) = gateway.find_session(&actor, session).await?;
     let typed = (draft.text.as_str(), draft.mode);
-    let inbound = match draft.edits {
-        true => Some(edited_message(agent, &actor, &session, typed).await?),
-        false => meant_for_model(composed_message(agent, &actor, &session, typed)),
+    let inbound = match draft.edits.parse().map(MessageId) {
+        Ok(message) => Some(edited_message(agent, &actor, &session, message, typed).await?),
+        Err(_) => meant_for_model(composed_message(agent, &actor, &session, typed)),
     };
     let Some(inbound) = inbound else { return Ok(html! {}) };
     let preview = agent.preview(session.id, inbound).await?;

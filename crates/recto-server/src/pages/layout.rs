@@ -171,7 +171,17 @@ impl PageChrome {
         })
     }
 
-    /// The chrome of a page for somebody of whom nothing need be known, such as that of an error.
+    /// The chrome of an error that somebody met: what of it can't be asked for is left out.
+    pub(crate) async fn around_problem(gateway: &Gateway, visitor: &PageVisitor) -> Self {
+        let agent = gateway.default_agent().map(|agent| agent.name().to_owned());
+        let loaded = match &agent {
+            Ok(agent) => PageChrome::load(gateway, visitor, agent).await,
+            Err(_) => Ok(PageChrome::plain()),
+        };
+        PageChrome { agent: String::new(), ..loaded.unwrap_or_else(|_| PageChrome::plain()) }
+    }
+
+    /// The chrome of a page for somebody of whom nothing is known.
     pub(crate) fn plain() -> Self {
         let (agent, form_field) = (String::new(), html! {});
         PageChrome {

@@ -71,17 +71,18 @@ impl MarkdownWriter {
 
     fn open(&mut self, tag: Tag<'_>) {
         match tag {
-            Tag::Paragraph | Tag::HtmlBlock => self.html.push_str("<p>"),
+            // Each is laid out by its own first letter, in whichever direction that is written.
+            Tag::Paragraph | Tag::HtmlBlock => self.html.push_str("<p dir=\"auto\">"),
             Tag::Heading { level, .. } => {
-                let _ = write!(self.html, "<{}>", heading(level));
+                let _ = write!(self.html, "<{} dir=\"auto\">", heading(level));
             }
             Tag::BlockQuote(_) => self.html.push_str("<blockquote>"),
             Tag::CodeBlock(kind) => self.open_code(&kind),
-            Tag::List(Some(1)) => self.html.push_str("<ol>"),
+            Tag::List(Some(1)) => self.html.push_str("<ol dir=\"auto\">"),
             Tag::List(Some(start)) => {
-                let _ = write!(self.html, "<ol start=\"{start}\">");
+                let _ = write!(self.html, "<ol dir=\"auto\" start=\"{start}\">");
             }
-            Tag::List(None) => self.html.push_str("<ul>"),
+            Tag::List(None) => self.html.push_str("<ul dir=\"auto\">"),
             Tag::Item => self.html.push_str("<li>"),
             Tag::Table(columns) => {
                 self.columns = columns;
@@ -197,9 +198,9 @@ mod tests {
     fn what_people_write_becomes_what_they_mean() {
         check(
             "# Title\n\nA *word*, **two**, `code <b>`.\n\n1. one\n2. two\n\n- [x] done\n",
-            &expect![
-                "<h3>Title</h3><p>A <em>word</em>, <strong>two</strong>, <code>code &lt;b&gt;</code>.</p><ol><li>one</li><li>two</li></ol><ul><li>☑ done</li></ul>"
-            ],
+            &expect![[
+                r#"<h3 dir="auto">Title</h3><p dir="auto">A <em>word</em>, <strong>two</strong>, <code>code &lt;b&gt;</code>.</p><ol dir="auto"><li>one</li><li>two</li></ol><ul dir="auto"><li>☑ done</li></ul>"#
+            ]],
         );
         check(
             "```rust\nlet x = \"<&>\";\n```",
@@ -221,17 +222,17 @@ mod tests {
         check(
             "<script>alert(1)</script>\n\n<img src=x onerror=alert(1)>",
             &expect![[r#"
-            <p>&lt;script&gt;alert(1)&lt;/script&gt;
-            </p><p>&lt;img src=x onerror=alert(1)&gt;</p>"#]],
+                <p dir="auto">&lt;script&gt;alert(1)&lt;/script&gt;
+                </p><p dir="auto">&lt;img src=x onerror=alert(1)&gt;</p>"#]],
         );
         check(
             "[a](javascript:alert(1)) [b](JaVaScRiPt:x) [c](/local) [d](data:text/html,x)",
-            &expect!["<p>a b c d</p>"],
+            &expect![[r#"<p dir="auto">a b c d</p>"#]],
         );
         check(
             "[x](https://a.example/\"onmouseover=alert(1)) ![i](https://b.example/i.png)",
             &expect![[
-                r#"<p><a href="https://a.example/&quot;onmouseover=alert(1)" rel="noopener noreferrer nofollow" target="_blank">x</a> <a href="https://b.example/i.png" rel="noopener noreferrer nofollow" target="_blank">i</a></p>"#
+                r#"<p dir="auto"><a href="https://a.example/&quot;onmouseover=alert(1)" rel="noopener noreferrer nofollow" target="_blank">x</a> <a href="https://b.example/i.png" rel="noopener noreferrer nofollow" target="_blank">i</a></p>"#
             ]],
         );
         check(
@@ -243,7 +244,7 @@ mod tests {
         check(
             "[a]: javascript:alert(1)\n\n[a] <javascript:alert(1)> <https://c.example>",
             &expect![[
-                r#"<p>a javascript:alert(1) <a href="https://c.example" rel="noopener noreferrer nofollow" target="_blank">https://c.example</a></p>"#
+                r#"<p dir="auto">a javascript:alert(1) <a href="https://c.example" rel="noopener noreferrer nofollow" target="_blank">https://c.example</a></p>"#
             ]],
         );
     }

@@ -3,23 +3,24 @@
 
 use axum::Router;
 use axum::extract::State;
-use axum::response::Redirect;
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
 use recto_agent::{Agent, MemoryEdit, Right, is_allowed};
-use recto_context::{ContentHash, ContentSource, Memory, MemoryMarks, MemoryScope};
+use recto_context::{ContentHash, ContentSource, Memory, MemoryMarks, MemoryScope, one_line};
 use recto_workspace::AllMemories;
 use serde::Deserialize;
 
 use super::files::file_address;
 use super::layout::{NavPage, PageChrome, PageFrame, PageVisitor};
-use super::page_problem::PageResult;
+use super::page_problem::{PageResult, problem_block};
 use super::workspace::{agent_tabs, asked_agent};
 use crate::access::Caller;
 use crate::extract::{PageFields, PageQuery};
 use crate::gateway::Gateway;
+use crate::problem::ApiProblem;
 
 /// The routes of this page.
 pub(crate) fn routes() -> Router<Gateway> {
@@ -61,15 +62,33 @@ async fn show_memories(
     PageQuery(query): PageQuery<MemoriesQuery>,
 ) -> PageResult<Markup> {
     let agent = asked_agent(&gateway, query.agent.as_deref())?;
+    render_memories(&gateway, &visitor, agent, None).await
+}
+
+/// What somebody typed that could not be remembered so, and why.
+#[derive(Debug, Clone, Copy)]
+struct RefusedMemory<'a> {
+    form: &'a MemoryForm,
+    problem: &'a ApiProblem,
+}
+
+/// The page, with what was typed in vain where it can be sent anew.
+async fn render_memories(
+    gateway: &Gateway,
+    visitor: &PageVisitor,
+    agent: &Agent,
+    refused: Option<RefusedMemory<'_>>,
+) -> PageResult<Markup> {
     let remembered = agent.all_memories(&visitor.actor).await?;
     let forgotten = agent.forgotten_memories(&visitor.actor).await?;
-    let chrome = PageChrome::load(&gateway, &visitor, agent.name()).await?;
+    let chrome = PageChrome::load(gateway, visitor, agent.name()).await?;
     let list = MemoryList {
         chrome: &chrome,
         agent: agent.name(),
+        refused,
         may_change: is_allowed(visitor.actor.role, Right::ChangeWorkspace),
     };
-    let body = memories_page(&gateway, agent, list, &remembered, &forgotten);
+    let body = memories_page(gateway, agent, list, &remembered, &forgotten);
     let frame = PageFrame {
         title: "Memories",
         page: Some(NavPage::Memories),
@@ -81,23 +100,44 @@ async fn show_memories(
 
 async fn add_memory(
     State(gateway): State<Gateway>,
-    Caller(actor): Caller,
+    visitor: PageVisitor,
     PageFields(form): PageFields<MemoryForm>,
-) -> PageResult<Redirect> {
+) -> PageResult<Response> {
     let agent = asked_agent(&gateway, Some(&form.agent))?;
-    let added = agent.add_memory(&actor, &form.text, form.marks()).await?;
-    Ok(back_to(agent, &added.memory))
+    match agent.add_memory(&visitor.actor, &form.text, form.marks()).await {
+        Ok(added) => Ok(back_to(agent, &added.memory).into_response()),
+        Err(error) => refuse_memory(&gateway, &visitor, agent, &form, error.into()).await,
+    }
 }
 
 async fn edit_memory(
     State(gateway): State<Gateway>,
-    Caller(actor): Caller,
+    visitor: PageVisitor,
     PageFields(form): PageFields<MemoryForm>,
-) -> PageResult<Redirect> {
+) -> PageResult<Response> {
     let agent = asked_agent(&gateway, Some(&form.agent))?;
     let edit = MemoryEdit { text: Some(form.text.clone()), marks: Some(form.marks()) };
-    let edited = agent.edit_memory(&actor, &form.name, edit).await?;
-    Ok(back_to(agent, &edited))
+    match agent.edit_memory(&visitor.actor, &form.name, edit).await {
+        Ok(edited) => Ok(back_to(agent, &edited).into_response()),
+        Err(error) => refuse_memory(&gateway, &visitor, agent, &form, error.into()).await,
+    }
+}
+
+/// Says why a memory was not kept, with all that was typed: a memory that somebody else has
+/// forgotten meanwhile can be remembered anew.
+async fn refuse_memory(
+    gateway: &Gateway,
+    visitor: &PageVisitor,
+    agent: &Agent,
+    form: &MemoryForm,
+    problem: ApiProblem,
+) -> PageResult<Response> {
+    if !is_allowed(visitor.actor.role, Right::ChangeWorkspace) {
+        return Err(problem.into());
+    }
+    let refused = RefusedMemory { form, problem: &problem };
+    let page = render_memories(gateway, visitor, agent, Some(refused)).await?;
+    Ok((problem.status(), page).into_response())
 }
 
 async fn forget_memory(
@@ -175,21 +215,32 @@ struct MemoryList<'a> {
     chrome: &'a PageChrome,
     agent: &'a str,
     may_change: bool,
+    refused: Option<RefusedMemory<'a>>,
 }
 
 impl MemoryList<'_> {
     fn add_form(self) -> Markup {
+        let typed = self.refused.map(|refused| refused.form);
+        let marks = typed.map_or(MemoryMarks::default(), MemoryForm::marks);
         let content = html! {
             (self.agent_field())
             label for="new-memory" { "Remember" }
-            textarea id="new-memory" name="text" rows="2" required
-                placeholder="a fact or a wish, in one sentence" {}
+            // A field of one line, which Enter sends.
+            input id="new-memory" name="text" required autocomplete="off" dir="auto"
+                value=[typed.map(|typed| one_line(&typed.text))]
+                placeholder="a fact or a wish, in one sentence";
             div.acts {
-                (mark_boxes(MemoryMarks::default()))
+                (mark_boxes(marks))
                 button.btn.first type="submit" { "Remember" }
             }
         };
-        self.chrome.post_form("/memories/add", "memo", &content)
+        html! {
+            @if let Some(refused) = self.refused {
+                (problem_block(refused.problem))
+                p.wait { "What you typed stands below, to be remembered anew." }
+            }
+            (self.chrome.post_form("/memories/add", "memo", &content))
+        }
     }
 
     fn agent_field(self) -> Markup {

@@ -1,6 +1,6 @@
 //! An error as a page: what happened, to what, and what to do.
 
-use axum::extract::{Request, State};
+use axum::extract::{FromRequestParts, Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use recto_agent::AgentError;
 use recto_store::StoreError;
 
-use super::layout::{PageChrome, PageFrame, with_code};
+use super::layout::{PageChrome, PageFrame, PageVisitor, with_code};
 use crate::gateway::Gateway;
 use crate::problem::ApiProblem;
 
@@ -38,7 +38,7 @@ impl From<StoreError> for PageProblem {
 }
 
 /// An error as a block of a page.
-fn problem_block(problem: &ApiProblem) -> Markup {
+pub(crate) fn problem_block(problem: &ApiProblem) -> Markup {
     let hint = problem.hint_with_remedy();
     html! {
         div.block.error role="alert" {
@@ -51,6 +51,13 @@ fn problem_block(problem: &ApiProblem) -> Markup {
 
 impl IntoResponse for PageProblem {
     fn into_response(self) -> Response {
+        // Whoever asked is told with their own top line where the page leaves (`complete_problems`).
+        self.into_page(&PageChrome::plain())
+    }
+}
+
+impl PageProblem {
+    fn into_page(self, chrome: &PageChrome) -> Response {
         let status = self.0.status();
         let title = problem_title(status);
         let frame = PageFrame { title, page: None, body_class: "", scripts: &[] };
@@ -61,8 +68,7 @@ impl IntoResponse for PageProblem {
                 p { a.btn href="/" { "To the conversations" } }
             }
         };
-        // Where a page could not be made, what stands around it is not asked for.
-        let mut answer = (status, PageChrome::plain().render(frame, &body)).into_response();
+        let mut answer = (status, chrome.render(frame, &body)).into_response();
         answer.extensions_mut().insert(self);
         answer
     }
@@ -79,20 +85,27 @@ fn problem_title(status: StatusCode) -> &'static str {
     }
 }
 
-/// Adds to the problem of a page how its remedy is applied, in the words of the program around the
-/// server.
-pub(crate) async fn describe_page_remedies(
+/// Adds to the problem of a page what only the way out knows: the top line of whoever asked, and how
+/// a remedy is applied, in the words of the program around the server.
+pub(crate) async fn complete_problems(
     State(gateway): State<Gateway>,
     request: Request,
     next: Next,
 ) -> Response {
-    let answer = next.run(request).await;
-    let told = answer.extensions().get::<PageProblem>().filter(|told| told.0.remedy.is_some());
-    let Some(PageProblem(mut problem)) = told.cloned() else { return answer };
+    let (parts, body) = request.into_parts();
+    let mut asked = parts.clone();
+    let answer = next.run(Request::from_parts(parts, body)).await;
+    let Some(PageProblem(mut problem)) = answer.extensions().get::<PageProblem>().cloned() else {
+        return answer;
+    };
     if let Some(advice) = &mut problem.remedy {
         advice.words = gateway.describe_remedy(&advice.remedy);
     }
-    PageProblem(problem).into_response()
+    let chrome = match PageVisitor::from_request_parts(&mut asked, &gateway).await {
+        Ok(visitor) => PageChrome::around_problem(&gateway, &visitor).await,
+        Err(_) => PageChrome::plain(),
+    };
+    PageProblem(problem).into_page(&chrome)
 }
 
 /// Answers for a path that nothing has: with a page to whoever looks at pages.

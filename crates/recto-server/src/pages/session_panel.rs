@@ -35,7 +35,7 @@ pub(crate) struct SessionPanel<'a> {
     /// The settings that hold, each with where it comes from.
     pub(crate) effective: &'a Value,
     /// Counts as the session's requests are counted.
-    pub(crate) counter: &'a TokenCounter<'a>,
+    pub(crate) counter: TokenCounter<'a>,
     /// What whoever looks at it is to the agent.
     pub(crate) role: ActorRole,
     /// The mode that holds where a message says none.

@@ -125,7 +125,7 @@ fn workspace_page(
                     h1 { "Items of the workspace" }
                     p.q {
                         "agent " (agent.name()) " · "
-                        (always_tokens(table.inventory)) " tokens go into every session · "
+                        "about " (always_tokens(table.inventory)) " tokens go into every session · "
                         a href={ "/schedules?agent=" (agent.name()) } {
                             @match schedules {
                                 0 => "no schedules",

@@ -1,5 +1,7 @@
 //! The chat as it is served: what stands in the page, and what the page loads.
 
+mod said;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -379,7 +381,7 @@ async fn a_message_that_a_page_sends_again_begins_no_other_turn() {
     let all = server.store.sessions(recto_store::SessionFilter::All).await.unwrap();
     let [begun] = all.as_slice() else { panic!("one session begins: {all:?}") };
     let path = format!("/sessions/{}", begun.session.id);
-    for body in ["text=more&delivery=2", "text=other&edits=last&delivery=3"] {
+    for body in ["text=more&delivery=2", "text=other&edits=3&delivery=3"] {
         for _ in 0..2 {
             assert_eq!(post_form(&server, &format!("{path}/messages"), body).await.0, 303);
         }
@@ -399,7 +401,7 @@ async fn what_would_be_sent_in_place_of_the_last_message_is_shown_without_it() {
     post_form(&server, &format!("{path}/messages"), "text=hello&mode=full").await;
     server.agent.finished().await;
     let shown = async |edits: bool| {
-        let draft = json!({"text": "other", "mode": "full", "edits": edits, "shows": "page"});
+        let draft = json!({"text": "other", "mode": "full", "edits": if edits { "1" } else { "" }, "shows": "page"});
         let (status, told) = server.post(&format!("{path}/preview"), &draft).await;
         assert_eq!(status, 200, "{told}");
         told.as_str().unwrap().contains("Wicks are trimmed")
@@ -587,7 +589,7 @@ async fn nothing_hides_in_what_a_page_shows() {
     assert!(!undone.contains('\u{202e}'), "{undone}");
     let draw = json!({"text": "a\u{202e}b"});
     let (_, drawn) = server.post("/drawn", &draw).await;
-    assert_eq!(drawn, json!("<p>a\\u{202e}b</p>"));
+    assert_eq!(drawn, json!("<p dir=\"auto\">a\\u{202e}b</p>"));
     for path in
         [path.as_str(), "/", "/turns/1", "/workspace", "/workspace?message=kind", "/completions"]
     {
@@ -678,7 +680,7 @@ async fn what_is_asked_again_keeps_the_mode_that_was_chosen_for_it() {
     assert_eq!(mode().await, Some(json!("minimal")));
     post_form(&server, &path, "text=%2Fretry").await;
     assert_eq!(mode().await, Some(json!("minimal")), "it is the same message");
-    post_form(&server, &path, "text=other&edits=last&mode=full").await;
+    post_form(&server, &path, "text=other&edits=3&mode=full").await;
     assert_eq!(mode().await, None, "full holds anyway, and was chosen where it was edited");
 }
 

@@ -68,7 +68,7 @@ async fn serve(
     let services = channels::service_report(&channels, &agents);
     tokio::spawn(standby::release_pages(pages, agents.clone()));
     let (handle, requests) = HostHandle::new();
-    tokio::spawn(host::answer_requests(home.clone(), requests));
+    tokio::spawn(host::answer_requests(home.clone(), config, requests));
     let gateway = Gateway::new(GatewayParts {
         agents,
         store,

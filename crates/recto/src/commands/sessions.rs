@@ -137,7 +137,13 @@ async fn not_found(store: &Store, name: &str) -> CliResult<CliFailure> {
         return Ok(failure.hint(format!("session {id} of somebody else has that name: say `{id}`")));
     }
     let otherwise = "`recto sessions list --all` lists those that are there";
-    Ok(failure.hint_nearest(name, labels.iter().map(String::as_str), otherwise))
+    // A number next to another is no misspelling of it.
+    let is_number = |label: &str| label.bytes().all(|byte| byte.is_ascii_digit());
+    let names = labels.iter().map(String::as_str).filter(|label| !is_number(label));
+    Ok(match is_number(name.trim()) {
+        true => failure.hint(otherwise),
+        false => failure.hint_nearest(name, names, otherwise),
+    })
 }
 
 /// The failure of whoever asks one agent for the session of another.

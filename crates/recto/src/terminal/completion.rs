@@ -4,11 +4,9 @@
 use std::fs;
 use std::path::Path;
 
+use recto_agent::FILE_MENTION;
 use recto_context::{Reveal, reveal};
 use reedline::{Completer, Span, Suggestion};
-
-/// What a message says in front of the path of a file that comes along.
-pub(crate) const FILE_MENTION: &str = "@file:";
 
 /// The most names of files that are shown.
 const MOST_FILES: usize = 200;

@@ -119,6 +119,14 @@ async function panel(stage, page) {
   await page.keyboard.press(".");
   assert.equal(await page.evaluate(() => document.activeElement.id), "add");
   assert.equal(await page.locator("#in-session:popover-open").count(), 0);
+  // Where it is a drawer, it is opened, too.
+  await page.setViewportSize({ width: 900, height: 860 });
+  await page.locator("#scroll").focus();
+  await page.keyboard.press(".");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "add");
+  assert.equal(await page.locator("#in-session:popover-open").count(), 1);
+  await page.keyboard.press("Escape");
+  await page.setViewportSize({ width: 1280, height: 860 });
   const kinds = page.locator("#in-session");
   await kinds.getByRole("button", { name: "Remove tone from this session" }).click();
   await page.waitForFunction(() => !/tone/.test(document.querySelector("#in-session ul")?.textContent ?? ""));

@@ -35,6 +35,17 @@ export async function story(stage) {
   await page.keyboard.press("Escape");
   await page.waitForFunction(() => !document.querySelector("dialog.view").open);
   assert(await button.evaluate((own) => own === document.activeElement));
+  // Back closes it, Forward opens it again, and where it is closed nothing is left to go back to.
+  const chat = page.url();
+  await button.click();
+  await dialog.locator("h1").waitFor();
+  await page.goBack();
+  await page.waitForFunction(() => !document.querySelector("dialog.view").open);
+  assert.equal(page.url(), chat);
+  await page.goForward();
+  await page.waitForFunction(() => document.querySelector("dialog.view").open);
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await page.waitForFunction(() => !history.state?.dialog);
   await draft(stage, page);
   await neighbours(stage, page);
   await asPage(stage, page);

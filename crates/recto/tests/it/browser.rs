@@ -104,6 +104,11 @@ fn a_turn_begun_in_the_terminal_moves_in_the_page() {
 }
 
 #[test]
+fn an_edit_replaces_what_was_edited_and_nothing_else() {
+    ServedPages::start(Home::scripted(&[])).play("edit_last");
+}
+
+#[test]
 fn an_error_says_what_to_do_and_can_be_tried_again() {
     let refused = r#"{"error":{"status":401,"body":"bad key"}}"#;
     ServedPages::start(Home::scripted(&[refused, r#"{"content":"Here I am."}"#])).play("errors");

@@ -352,3 +352,20 @@ fn a_turn_or_a_request_that_is_not_there_is_not_found() {
     assert_eq!(server.get("/turns/1?request=9").status, 404);
     assert!(text_of(&server.page("/models")).contains("State of the setup"));
 }
+
+#[test]
+fn the_panel_tells_the_settings_that_are_in_force() {
+    let home = home(&[r#"{"content": "a"}"#]);
+    let config = fs::read_to_string(home.path("config.toml")).unwrap();
+    say(&home, "hello");
+    let server = home.serve_pages();
+    let is_minimal = |page: &str| {
+        page.contains("minimal (the model&#39;s entry)")
+            || page.contains("minimal (the model's entry)")
+    };
+    assert!(!is_minimal(&server.page("/sessions/1")));
+    home.write("config.toml", format!("{config}context_mode = \"minimal\"\n"));
+    assert!(!is_minimal(&server.page("/sessions/1")), "it holds from the next start on");
+    drop(server);
+    assert!(is_minimal(&home.serve_pages().page("/sessions/1")));
+}

@@ -11,10 +11,10 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use recto_agent::{
-    Actor, Agent, AgentError, ChatCommand, CommandProblem, CommandReply, Inbound, InboundReading,
-    RecordReader, SessionSettings, SurfaceMessage, TakeUpScope,
+    Actor, Agent, AgentError, ChatCommand, CommandProblem, CommandReply, EditableMessage, Inbound,
+    InboundReading, RecordReader, SessionSettings, SurfaceMessage, TakeUpScope,
 };
-use recto_context::ContextMode;
+use recto_context::{ContextMode, MessageId};
 use recto_store::{ApprovalId, Moment, SessionId, StoredSession, TurnId, TurnOwner};
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ use crate::api::{ApprovalWord, resend};
 use crate::extract::{PageFields, PagePath};
 use crate::gateway::{Gateway, web_conversation};
 use crate::pages::layout::PageVisitor;
-use crate::pages::page_problem::PageProblem;
+use crate::pages::page_problem::{PageProblem, problem_block};
 use crate::pages::session_panel::effective_mode;
 use crate::pages::visible_text::reveal_html;
 use crate::problem::{ApiProblem, ApiResult};
@@ -63,7 +63,7 @@ pub(super) struct ActionOutcome {
     /// What a command has answered.
     pub(super) answer: Option<Markup>,
     /// The last message, which is to stand in the composer and be sent anew.
-    pub(super) edited: Option<String>,
+    pub(super) edited: Option<EditableMessage>,
     /// A message that was never sent, which is to stand in the composer.
     pub(super) draft: Option<String>,
 }
@@ -76,9 +76,16 @@ struct ActionJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    edited: Option<String>,
+    edited: Option<EditedJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     draft: Option<String>,
+}
+
+/// A message that is to be sent anew, for a script: numbers in JSON have no room for all ids.
+#[derive(Debug, Serialize)]
+struct EditedJson {
+    text: String,
+    message: String,
 }
 
 /// The answer to a form, or the problem, in the form that its sender takes.
@@ -111,6 +118,10 @@ impl FormSender {
             // No page, so that nobody else writes out what hides in it.
             let answer = answer.map(|answer| answer_note(&answer).into_string());
             let answer = answer.map(|answer| reveal_html(&answer).into_owned());
+            let edited = edited.map(|EditableMessage { text, id }| {
+                let message = id.0.to_string();
+                EditedJson { text, message }
+            });
             return Ok(Json(ActionJson { go, answer, edited, draft }).into_response());
         };
         if answer.is_none() && edited.is_none() && draft.is_none() {
@@ -145,7 +156,7 @@ pub(crate) struct MessageForm {
     mode: Option<ContextMode>,
     /// The agent that a new session is with.
     agent: Option<String>,
-    /// Not empty where it is to be sent in place of the last message.
+    /// The message that it is to be sent in place of, as its number; empty where it is a new one.
     #[serde(default)]
     edits: String,
     /// The page's own number of the message: one that is sent again begins no other turn.
@@ -229,9 +240,24 @@ pub(crate) async fn send_message(
         true => submit_text(agent, &actor, &session, &form).await,
         false => submit_edited(agent, &actor, &session, &form).await,
     };
-    let outcome = sent.map_err(|problem| sender.refuse(problem))?;
-    sender.answer(&gateway, &actor, outcome).await
+    match (sent, sender) {
+        // A script keeps what was typed; a browser alone would have lost it with its page.
+        (Err(problem), sender @ FormSender::Browser(_)) if *problem.code == *NOT_LAST => {
+            let answer = Some(problem_block(&problem));
+            let outcome = ActionOutcome { answer, draft: Some(form.text), ..stay(session.id) };
+            let mut page = sender.answer(&gateway, &actor, outcome).await?;
+            *page.status_mut() = problem.status();
+            Ok(page)
+        }
+        (sent, sender) => {
+            let outcome = sent.map_err(|problem| sender.refuse(problem))?;
+            sender.answer(&gateway, &actor, outcome).await
+        }
+    }
 }
+
+/// The code of the problem that another message is the last one by now.
+const NOT_LAST: &str = "not_last";
 
 /// A message as the composer sends it. What would be sent is asked with the same one, so that both
 /// are made for the same reasons: the mode counts as chosen where it is not the one that holds.
@@ -257,15 +283,20 @@ pub(crate) fn inbound_message(
     inbound
 }
 
-/// A message that is to stand in place of the last one, as the composer sends it.
+/// A message that is to stand in place of the last one, which this must be, as the composer sends
+/// it.
 pub(crate) async fn edited_message(
     agent: &Agent,
     actor: &Actor,
     session: &StoredSession,
+    message: MessageId,
     (text, mode): (&str, Option<ContextMode>),
 ) -> ApiResult<Inbound> {
     let command = ChatCommand::Edit(Some(normalize_lines(text)));
     let mut inbound = resend(agent, actor, session.id, command).await?;
+    if let Some(replaced) = &inbound.replaces {
+        replaced.must_begin_with(message)?;
+    }
     // The composer shows the mode that it is sent in.
     let composed = composed_message(agent, actor, session, (text, mode));
     inbound.settings.context_mode = composed.settings.context_mode;
@@ -286,7 +317,9 @@ async fn submit_edited(
             return Ok(stay(session.id));
         }
     }
-    let edited = edited_message(agent, actor, session, (&form.text, form.mode)).await?;
+    // What is no number is no message's: none is the last.
+    let message = form.edits.parse().map(MessageId).map_err(|_| AgentError::NotLast)?;
+    let edited = edited_message(agent, actor, session, message, (&form.text, form.mode)).await?;
     agent.submit(session.id, Inbound { delivery, ..edited }).await?;
     Ok(stay(session.id))
 }
@@ -346,7 +379,7 @@ async fn follow_reply(
             agent.submit(session.id, *inbound).await?;
             here
         }
-        CommandReply::Edit(text) => ActionOutcome { edited: Some(text), ..here },
+        CommandReply::Edit(message) => ActionOutcome { edited: Some(message), ..here },
         reply => ActionOutcome { answer: describe_reply(&reply), ..here },
     })
 }

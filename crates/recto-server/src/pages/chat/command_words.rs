@@ -33,10 +33,8 @@ pub(crate) fn describe_reply(reply: &CommandReply) -> Option<Markup> {
         },
         CommandReply::Answered(answered) => html! { (answer_words(answered)?) },
         CommandReply::Models { names, current } => html! {
-            "Models: " @for (at, name) in names.iter().enumerate() {
-                @if at > 0 { ", " }
-                @if Some(name) == current.as_ref() { b { (name) } } @else { (name) }
-            }
+            @if let Some(current) = current { b { (current) } " answers in this session. " }
+            "Models: " (names.join(", "))
         },
         CommandReply::Settings(settings) => settings_line(settings),
         CommandReply::Sessions(_) => html! { "The sessions stand at the side." },

@@ -1,7 +1,7 @@
 //! Where a message is written: the text, the mode of its turn, and what would be sent for it.
 
 use maud::{Markup, html};
-use recto_agent::{COMMANDS, RequestPreview, Right, typed_name};
+use recto_agent::{COMMANDS, EditableMessage, RequestPreview, Right, typed_name};
 use recto_context::{Catalog, CatalogDocument, ContextMode, ItemId, ItemKind, Tokens};
 use serde::Serialize;
 
@@ -25,7 +25,7 @@ pub(crate) enum ComposerDraft {
     /// A message that was not sent.
     New(String),
     /// The last message, to be sent anew in its place.
-    Edited(String),
+    Edited(EditableMessage),
 }
 
 /// A composer: where it sends to, and what stands in it.
@@ -52,16 +52,16 @@ impl MessageComposer<'_> {
                 (self.editing_line())
                 div.box {
                     label.vh for="draft" { "Message" }
-                    textarea #draft name="text" rows="2" required placeholder="Message"
+                    textarea #draft name="text" rows="2" required placeholder="Message" dir="auto"
                         autocomplete="off" { "\n" (self.text()) }
                     ul.mentions #mentions role="listbox" aria-label="What can be named" hidden {}
                     div.row {
                         (self.mode_switch())
-                        span.q.grow.wide {
+                        span.q.grow.wide.scripted {
                             code { "@" } " mention · " code { "/" } " command · "
                             button.link type="button" popovertarget="keys" { code { "?" } " keys" }
                         }
-                        button.btn.first.send type="submit" { "Send " kbd { "⏎" } }
+                        button.btn.first.send type="submit" { "Send " kbd.scripted { "⏎" } }
                     }
                 }
                 @if chrome.may(Right::Inspect) { div.meter #meter aria-live="off" {} }
@@ -72,18 +72,29 @@ impl MessageComposer<'_> {
     fn text(&self) -> &str {
         match self.draft {
             ComposerDraft::Empty => "",
-            ComposerDraft::New(text) | ComposerDraft::Edited(text) => text,
+            ComposerDraft::New(text) => text,
+            ComposerDraft::Edited(message) => &message.text,
         }
     }
 
-    /// Says that the message takes the place of the last one, and keeps that it does.
+    /// Says that the message takes the place of the last one, and keeps of which; or, for scripts,
+    /// that it does so no longer.
     fn editing_line(&self) -> Markup {
-        let is_edited = matches!(self.draft, ComposerDraft::Edited(_));
+        let edited = match self.draft {
+            ComposerDraft::Edited(message) => Some(message.id.0),
+            ComposerDraft::Empty | ComposerDraft::New(_) => None,
+        };
         html! {
-            p.q.editing #editing hidden[!is_edited] {
-                input type="hidden" name="edits" value=(if is_edited { "last" } else { "" });
+            p.q.editing #editing hidden[edited.is_none()] {
+                input type="hidden" name="edits" value=[edited];
                 "It is sent in place of your last message. "
                 a.btn.plain #keep-last href=(self.page()) { "Keep the last one" }
+            }
+            div role="status" {
+                p.wait #edit-ended hidden {
+                    "The message that you were changing is not the last one any more: this is sent as a "
+                    "message of its own."
+                }
             }
         }
     }

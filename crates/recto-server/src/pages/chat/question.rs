@@ -135,15 +135,15 @@ fn answers(
     let per_session = approval.question.extent == ApprovalExtent::Tool;
     let buttons = html! {
         @if may_allow {
-            button.btn.first name="answer" value="once" data-key="a" { (allow) kbd { "a" } }
+            button.btn.first name="answer" value="once" data-key="a" { (allow) kbd.scripted { "a" } }
             @if per_session {
                 button.btn name="answer" value="session" data-key="s" {
-                    "Allow for this session " kbd { "s" }
+                    "Allow for this session " kbd.scripted { "s" }
                 }
             }
         }
         @if may_deny {
-            button.btn name="answer" value="deny" data-key="d" { "Deny " kbd { "d" } }
+            button.btn name="answer" value="deny" data-key="d" { "Deny " kbd.scripted { "d" } }
         }
         @if !may_allow { span.wait { "Waits for the owner's word." } }
         span.q { "question " (approval.id) ", until " (times::said_at(approval.question.expires)) }

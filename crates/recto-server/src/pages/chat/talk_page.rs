@@ -28,6 +28,8 @@ pub(crate) struct TalkPage {
     pub(crate) turns: Vec<TurnView>,
     /// The message before which there is more; nothing where there is none.
     pub(crate) older: Option<MessageId>,
+    /// Where the stretch behind it ends, where that is not the newest one.
+    pub(crate) later: Option<u64>,
     /// The items of the session, and those that a person removed.
     pub(crate) items: Vec<(ItemId, ItemState)>,
     /// How many turns the session has had.
@@ -113,7 +115,13 @@ impl TalkPage {
         });
         let turns = try_join_all(turns).await?;
         let turn_count = state.last_turn.map_or(0, |number| number.0);
-        Ok(TalkPage { turns, older, items: state.items.unwrap_or_default(), turn_count })
+        let later = Some(last + 1 + PAGE_MESSAGES).filter(|end| Some(MessageId(*end)) <= newest);
+        Ok(TalkPage { turns, older, later, items: state.items.unwrap_or_default(), turn_count })
+    }
+
+    /// The message before which a stretch ends that has this one in its middle.
+    pub(crate) fn end_around(message: MessageId) -> u64 {
+        message.0 + PAGE_MESSAGES / 2
     }
 }
 
@@ -254,6 +262,12 @@ impl TurnView {
     /// The number of the turn.
     pub(crate) fn id(&self) -> Option<TurnId> {
         self.turn.as_ref().map(|turn| turn.id)
+    }
+
+    /// The message with which its exchange begins, as what replaces it names it.
+    pub(crate) fn said(&self) -> Option<u64> {
+        let mut messages = self.messages.iter().rev().map(|stored| &stored.message);
+        messages.find(|message| message.is_user()).map(|message| message.id.0)
     }
 
     /// The questions of the turn that nobody has answered.

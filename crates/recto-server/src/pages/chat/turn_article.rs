@@ -5,10 +5,12 @@
 
 use maud::{Markup, html};
 use recto_agent::{
-    Actor, OpenTurnStanding, PromptCost, Right, SessionSettings, outline_request, recorded_notices,
+    Actor, FILE_MENTION, NoticeFacts, OpenTurnStanding, PromptCost, Right, SessionSettings,
+    mentioned_files, outline_request, recorded_notices,
 };
 use recto_context::{
-    CallId, ContentPart, DropReason, Layer, MessageBody, ToolCall, grouped_digits, visible_text,
+    CallId, ContentPart, DropReason, Layer, MessageBody, ToolCall, first_chars, grouped_digits,
+    visible_text,
 };
 use recto_store::{
     Moment, RequestRecord, RetractionReason, StoredRetraction, StoredTurn, TurnEnding, TurnStatus,
@@ -45,11 +47,13 @@ pub(crate) fn turn_article(view: &TurnView, audience: TurnAudience<'_>) -> Marku
     let asker = view.turn.as_ref().map(|turn| Actor::from_store(&turn.actor));
     html! {
         article.turn.taken-back[is_taken_back] id=(anchor) aria-labelledby=(said) tabindex="-1"
-            data-turn=[view.id()] data-state=(state) {
+            data-turn=[view.id()] data-said=[view.said()] data-state=(state) {
             @if let Some(turn) = view.id() {
                 a.no href={ "#" (anchor) } title={ "turn " (turn) } { (turn) }
             }
             (said_heading(view, &said))
+            (said_below(view))
+            (unread_files_line(view))
             @if let Some(retraction) = &view.retraction { (taken_back_line(retraction)) }
             (task_line(view))
             (left_out_line(view))
@@ -76,9 +80,107 @@ pub(crate) fn state_name(view: &TurnView) -> &'static str {
     }
 }
 
-fn said_heading(view: &TurnView, id: &str) -> Markup {
+/// What the person said, as far as it is known.
+fn said_content(view: &TurnView) -> &[ContentPart] {
     let first = view.messages.iter().find(|stored| stored.message.is_user());
     let inbound = view.turn.as_ref().and_then(|turn| turn.inbound.as_deref());
+    first.map(|stored| stored.message.content()).or(inbound).unwrap_or_default()
+}
+
+/// Says of `@file:PATH` that it was text, where nothing came along: a terminal reads the file, no
+/// other surface does.
+fn unread_files_line(view: &TurnView) -> Markup {
+    let content = said_content(view);
+    let text = visible_text(content);
+    let mentioned: Vec<&str> = match content.iter().any(|part| attachment(part).is_some()) {
+        true => Vec::new(),
+        false => mentioned_files(&text).collect(),
+    };
+    html! {
+        @if !mentioned.is_empty() {
+            p.q {
+                @for (at, path) in mentioned.iter().enumerate() {
+                    @if at > 0 { ", " } code { (FILE_MENTION) (path) }
+                }
+                " was sent as words: only " code { "recto chat" } " in a terminal sends files along. Where the "
+                "agent has tools that read files, ask it to read the file."
+            }
+        }
+    }
+}
+
+/// The longest message that stands there as a heading, and the longest that is not folded.
+const MOST_LINES: usize = 12;
+const MOST_CHARACTERS: usize = 1_200;
+
+/// The longest first line that stands there as a heading of what is below it, in characters.
+const MOST_OPENING: usize = 200;
+
+/// The words of a message: what stands there as a heading, and what below it.
+fn split_words(text: &str) -> (String, Option<&str>) {
+    let has_code = text.lines().any(is_fence);
+    if !has_code && !is_long(text) {
+        return (text.to_owned(), None);
+    }
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    match first.chars().count() {
+        _ if is_fence(first) || first.trim().is_empty() => {
+            let spoken = text.lines().find(|line| !is_fence(line) && !line.trim().is_empty());
+            (first_chars(spoken.unwrap_or_default(), MOST_OPENING), Some(text))
+        }
+        ..=MOST_OPENING => (first.to_owned(), Some(rest)),
+        _ => (first_chars(first, MOST_OPENING), Some(text)),
+    }
+}
+
+fn is_long(text: &str) -> bool {
+    text.lines().count() > MOST_LINES || text.chars().count() > MOST_CHARACTERS
+}
+
+fn is_fence(line: &str) -> bool {
+    line.trim_start().starts_with("```")
+}
+
+/// What of a message does not stand in its heading: folded where it is long.
+fn said_below(view: &TurnView) -> Markup {
+    let text = visible_text(said_content(view));
+    let (_, Some(rest)) = split_words(&text) else { return html! {} };
+    if brings_results(view) {
+        return html! {};
+    }
+    let words = html! { div.words.whole { (fenced_words(rest)) } };
+    let lines = rest.lines().count() as u64;
+    match is_long(rest) {
+        false => words,
+        true => html! {
+            details.fold {
+                summary { "Show all" @if lines > 1 { " " (grouped_digits(lines)) " lines" } }
+                (words)
+            }
+        },
+    }
+}
+
+/// A text with what stands between its fences as code.
+fn fenced_words(text: &str) -> Markup {
+    let mut blocks: Vec<(bool, String)> = vec![(false, String::new())];
+    for line in text.split_inclusive('\n') {
+        let in_code = blocks.last().is_some_and(|(in_code, _)| *in_code);
+        match is_fence(line) {
+            true => blocks.push((!in_code, String::new())),
+            false => blocks.last_mut().into_iter().for_each(|(_, block)| block.push_str(line)),
+        }
+    }
+    html! {
+        @for (in_code, block) in blocks.iter().filter(|(_, block)| !block.trim().is_empty()) {
+            @if *in_code { pre.code tabindex="0" { (block.trim_end_matches('\n')) } }
+            @else { p dir="auto" { (block.trim_matches('\n')) } }
+        }
+    }
+}
+
+fn said_heading(view: &TurnView, id: &str) -> Markup {
+    let first = view.messages.iter().find(|stored| stored.message.is_user());
     let at = first.map(|stored| stored.at).or(view.turn.as_ref().map(|turn| turn.accepted));
     let speaker = first.and_then(|stored| match &stored.message.body {
         MessageBody::User(user) => {
@@ -86,15 +188,17 @@ fn said_heading(view: &TurnView, id: &str) -> Markup {
         }
         _ => None,
     });
-    let content = first.map(|stored| stored.message.content()).or(inbound).unwrap_or_default();
+    let content = said_content(view);
     let attached: Vec<String> = content.iter().filter_map(attachment).collect();
+    let text = visible_text(content);
+    let (opening, _) = split_words(&text);
     html! {
         h2.said id=(id) {
             @if let Some(speaker) = speaker { span.speaker { (speaker) ": " } }
             @if first.is_none() && brings_results(view) {
                 span.q { "Its client has run what was called." }
             } @else {
-                span.words { (visible_text(content)) }
+                span.words dir="auto" { (opening) }
             }
             @for name in attached { " " span.badge { (name) } }
             @if let Some(at) = at { " " (times::said_at(at)) }
@@ -164,10 +268,19 @@ fn left_out_line(view: &TurnView) -> Markup {
     else {
         return html! {};
     };
+    // What is told below is not told twice.
+    let is_told = view
+        .pages
+        .iter()
+        .flat_map(recorded_notices)
+        .any(|notice| matches!(notice.facts, NoticeFacts::LeftOut { .. }));
     html! {
         p.notice role="note" {
-            (left.what) " (" (left.before) " tokens) left the page: " (left.reason.describe())
-            ". They stay in the session. "
+            @if is_told { "What had to leave the page stays in the session. " }
+            @else {
+                (left.what) " (" (left.before) " tokens) left the page: " (left.reason.describe())
+                ". They stay in the session. "
+            }
             a href={ "/turns/" (turn) "#left-out" } { "What was left out" }
         }
     }
@@ -305,7 +418,7 @@ fn stop_button(view: &TurnView, turn: &StoredTurn, audience: TurnAudience<'_>) -
     let has_key = matches!(state_name(view), "running" | "elsewhere");
     let button = html! {
         button.btn.stop name="turn" value=(turn.id) {
-            @if waits { "Don't send" } @else { "Stop" @if has_key { " " kbd { "Esc" } } }
+            @if waits { "Don't send" } @else { "Stop" @if has_key { " " kbd.scripted { "Esc" } } }
         }
     };
     audience.chrome.post_form(&action, "", &button)

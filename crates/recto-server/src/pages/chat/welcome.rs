@@ -157,7 +157,7 @@ fn included(catalog: &Catalog, include: IncludeMode, title: &str, items: &str) -
         @if !words.is_empty() {
             dt { (title) }
             dd {
-                a href=(items) { (words.join(", ")) } ", " (tokens) " tokens"
+                a href=(items) { (words.join(", ")) } ", about " (tokens) " tokens"
                 @if include == IncludeMode::Manual { ": type " code { "@" } }
             }
         }

@@ -22,7 +22,7 @@ pub(crate) fn head(view: &ContextView, may_replay: Option<&PageChrome>, prefix: 
         header.head {
             div {
                 p.crumbs {
-                    a.cut href={ "/sessions/" (session.id) } { (view.title) }
+                    a.cut href={ "/sessions/" (session.id) "?around=" (view.turn.id) } { (view.title) }
                     span aria-hidden="true" { "/" }
                     span { (ordinal(turn.number.0)) " turn, " (local(turn.accepted).strftime("%-d %B %Y at %H:%M")) }
                     @if let Some(before) = before {

@@ -44,7 +44,7 @@ impl WorkspaceTable<'_> {
                 caption {
                     h2 {
                         (kind_title(kind)) " "
-                        span.q { (items.len()) " · " (always) " tokens go into every session" }
+                        span.q { (items.len()) " · about " (always) " tokens go into every session" }
                     }
                 }
                 thead {
@@ -52,7 +52,7 @@ impl WorkspaceTable<'_> {
                         th.c-what scope="col" { "Item" }
                         th scope="col" { "Description" }
                         th.c-inc scope="col" { "Include" }
-                        th.n.c-n scope="col" { "Tokens" }
+                        th.n.c-n scope="col" title="estimated: each model counts in its own way" { "Tokens" }
                         th.c-last scope="col" { "Last used" }
                         th.n.c-bar scope="col" { "In turns" }
                     }

@@ -47,9 +47,9 @@ pub(super) fn draw(answer: &CommandReply, view: &AnswerView) -> String {
         CommandReply::Undone(undone) => undone_text(undone),
         // The turn that it begins is shown.
         CommandReply::Resend(_) => String::new(),
-        CommandReply::Edit(text) => format!(
+        CommandReply::Edit(message) => format!(
             "the last message is:\n{}\n`/edit TEXT` sends another in its place\n",
-            tame_lines(text)
+            tame_lines(&message.text)
         ),
         CommandReply::Stopped(report) => sessions::stop_text(report) + "\n",
     }
@@ -93,7 +93,7 @@ pub(super) fn json(answer: &CommandReply, view: &AnswerView) -> Value {
         }
         CommandReply::Undone(undone) => ("undone", json!(undone)),
         CommandReply::Resend(inbound) => ("resend", json!({"text": inbound.visible_text()})),
-        CommandReply::Edit(text) => ("edit", json!({"text": text})),
+        CommandReply::Edit(message) => ("edit", json!({"text": message.text})),
         CommandReply::Stopped(stopping) => ("stopped", json!(stopping)),
     };
     json!({"event": "answer", "kind": kind, "data": data})

@@ -118,8 +118,8 @@ impl Chat {
         }
         match &answer {
             // The line has it, to be changed there.
-            CommandReply::Edit(text) if self.answers == AnswerMode::AtOnce => {
-                self.typing.preload(&format!("/edit {text}"));
+            CommandReply::Edit(message) if self.answers == AnswerMode::AtOnce => {
+                self.typing.preload(&format!("/edit {}", message.text));
             }
             answer => self.show_reply(answer, setting).await?,
         }
@@ -162,7 +162,7 @@ impl Chat {
         }
         let (session, shown) = (self.session.id, ChatCommand::Edit(None));
         match self.agent.command(&self.actor, &self.conversation, session, shown).await? {
-            CommandReply::Edit(text) => Ok(Some(text)),
+            CommandReply::Edit(message) => Ok(Some(message.text)),
             _ => Ok(None),
         }
     }

@@ -1,33 +1,40 @@
 //! What the server asks of the program around it: the config and the setup are known here.
 
+use std::sync::Arc;
+
 use recto_agent::IncludeSettings;
 use recto_fs::blocking;
 use recto_server::{HostAnswer, HostProblem, HostRequest, IncludeChange, IncludeTarget};
-use recto_store::StoredSession;
-use serde_json::Value;
 use tokio::sync::mpsc::Receiver;
 
 use crate::cli::AgentArg;
 use crate::commands::doctor;
 use crate::commands::items::set::{set_item_include, set_server_include};
 use crate::commands::sessions::{effective_settings, forget_elsewhere};
-use crate::config::Settings;
+use crate::config::{LoadedConfig, Settings};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::setup;
 
 /// Answers the server's requests until it has ended, each in a task of its own: none waits for
 /// another, and what breaks in one is that one's alone.
-pub(super) async fn answer_requests(home: RectoHome, mut requests: Receiver<HostRequest>) {
+pub(super) async fn answer_requests(
+    home: RectoHome,
+    config: LoadedConfig,
+    mut requests: Receiver<HostRequest>,
+) {
+    let config = Arc::new(config);
     while let Some(request) = requests.recv().await {
-        tokio::spawn(answer_request(home.clone(), request));
+        tokio::spawn(answer_request(home.clone(), config.clone(), request));
     }
 }
 
-async fn answer_request(home: RectoHome, request: HostRequest) {
+async fn answer_request(home: RectoHome, config: Arc<LoadedConfig>, request: HostRequest) {
     match request {
         HostRequest::SessionSettings { session, answer } => {
-            send_answer(answer, move || settings_json(&home, &session)).await;
+            // By the config that the agents began with: what the file says since then does not hold
+            // before the next start.
+            send_answer(answer, move || Ok(effective_settings(&config, &session).json())).await;
         }
         HostRequest::ForgetSession { session, said, answer } => {
             send_answer(answer, move || forget_elsewhere(&home, &session, &said)).await;
@@ -48,12 +55,6 @@ async fn send_answer<T: Send + 'static>(
     let done = blocking(work).await.map_err(host_problem);
     // Nobody waits any more for an answer that is not taken.
     let _ = answer.send(done);
-}
-
-/// The settings that hold in a session by the config as it is now.
-fn settings_json(home: &RectoHome, session: &StoredSession) -> CliResult<Value> {
-    let config = setup::load_config(home, Vec::new())?;
-    Ok(effective_settings(&config, session).json())
 }
 
 /// Writes an include mode into the config, and gives what the config then says for each agent.

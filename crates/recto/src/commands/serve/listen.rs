@@ -23,10 +23,7 @@ pub(super) struct ListenPlan {
 impl ListenPlan {
     /// The plan for an address, by the settings of the server.
     pub(super) fn new(address: &str, server: &GatewaySettings) -> CliResult<Self> {
-        let address: SocketAddr = address.parse().map_err(|_| {
-            CliFailure::new(format!("`{address}` is no address to listen on"))
-                .hint("name an address and a port, such as 127.0.0.1:7411")
-        })?;
+        let address = read_address(address)?;
         let is_open = !address.ip().to_canonical().is_loopback();
         let owner = match is_open || server.require_token {
             true => OwnerAccess::ByToken,
@@ -74,6 +71,15 @@ impl ListenPlan {
     }
 }
 
+/// An address with a port. `localhost` is this machine alone, whatever its table of names says.
+fn read_address(typed: &str) -> CliResult<SocketAddr> {
+    let local = typed.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    local.as_deref().unwrap_or(typed).parse().map_err(|_| {
+        CliFailure::new(format!("`{typed}` is no address to listen on"))
+            .hint("name an address and a port, such as 127.0.0.1:7411")
+    })
+}
+
 /// What is said once the server answers: its address in a line of its own. Of all addresses of this
 /// machine none is known to be the one that others use, so it is for who sits here.
 pub(super) fn answer_line(listener: &TcpListener, url: &str) -> String {
@@ -100,6 +106,13 @@ pub(super) fn page_url(listener: &TcpListener) -> CliResult<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn localhost_is_an_address_to_listen_on() {
+        assert_eq!(read_address("localhost:7411").unwrap().to_string(), "127.0.0.1:7411");
+        assert_eq!(read_address("[::1]:7411").unwrap().to_string(), "[::1]:7411");
+        assert!(read_address("localhost").is_err() && read_address("localhost:x").is_err());
+    }
 
     #[tokio::test]
     async fn an_address_for_this_machine_alone_is_told_as_that() {
