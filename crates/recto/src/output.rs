@@ -169,6 +169,12 @@ pub(crate) fn one_line(text: &str, columns: usize) -> String {
     cut_to(&recto_context::one_line(text), columns)
 }
 
+/// The same where it is data: cut where it stands beside others on a terminal, and whole for
+/// programs.
+pub(crate) fn shown_line(text: &str, columns: usize) -> String {
+    one_line(text, if io::stdout().is_terminal() { columns } else { usize::MAX })
+}
+
 /// What a model's server read, in words: `945 prompt tokens (578 from cache)`.
 pub(crate) fn prompt_words(prompt: u64, cached: Option<u64>) -> String {
     let prompt = grouped_digits(prompt);
