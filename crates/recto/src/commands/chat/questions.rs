@@ -172,7 +172,11 @@ impl QuestionQueue {
 /// What would be run, exactly.
 pub(super) fn wants(question: &ApprovalQuestion) -> String {
     let ApprovalQuestion { approval, tool, title, detail, .. } = question;
-    let text = format!("{tool} wants to run (approval {approval}): {title}");
+    let text = match *title == tool.to_string() {
+        // A title may say no more than whose call it is.
+        true => format!("{tool} wants to run (approval {approval})"),
+        false => format!("{tool} wants to run (approval {approval}): {title}"),
+    };
     if detail.is_empty() {
         return text;
     }
