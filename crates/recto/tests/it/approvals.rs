@@ -242,6 +242,26 @@ fn a_turn_that_asks_again_is_left_waiting() {
 }
 
 #[test]
+fn every_question_of_a_reply_is_told_where_nobody_can_press_a_key() {
+    let write =
+        |path: &str| json!({"name": "write_file", "arguments": {"path": path, "content": "x"}});
+    let both = json!({"tool_calls": [write("a.txt"), write("b.txt")]}).to_string();
+    let home = Home::scripted(&[&both]);
+    let run = home.run(&["chat", "-m", "write both"]);
+    assert_eq!(run.code, 3, "{}{}", run.out, run.err);
+    for (approval, file) in [(1, "a.txt"), (2, "b.txt")] {
+        let how = format!("`recto approvals answer {approval} allow`");
+        assert_eq!(run.err.matches(&how).count(), 1, "{}", run.err);
+        assert!(run.err.contains(&format!("create {file}")), "{}", run.err);
+    }
+    let first = home.run(&["approvals", "answer", "1", "allow"]);
+    assert!(first.err.contains("other questions of the turn are open"), "{}", first.err);
+    then_says(&home, &[WRITTEN]);
+    assert_eq!(home.run(&["approvals", "answer", "2", "allow"]).out, "Written.\n");
+    assert!(home.path("workspace/a.txt").exists() && home.path("workspace/b.txt").exists());
+}
+
+#[test]
 fn what_nobody_answers_in_time_is_not_listed() {
     let home = Home::scripted(&[CALL]);
     let mut config = std::fs::read_to_string(home.path("config.toml")).unwrap();
