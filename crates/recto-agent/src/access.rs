@@ -56,7 +56,8 @@ pub(crate) async fn admit_message(shared: &AgentShared, message: &ArrivedMessage
 
 /// Takes a session out of the archive in which a person says something: it is seen in the lists,
 /// whichever surface it was said on. Where another has its name by now, the message is refused, so
-/// that nobody looks for what was said under the wrong one.
+/// that nobody looks for what was said under the wrong one. Where the message will be refused,
+/// because the session is another agent's or about another folder, it stays where it is.
 async fn reopen_for_people(shared: &AgentShared, message: &ArrivedMessage) -> AgentResult {
     if message.inbound.actor.role == ActorRole::Schedule {
         return Ok(());
@@ -64,7 +65,8 @@ async fn reopen_for_people(shared: &AgentShared, message: &ArrivedMessage) -> Ag
     let store = &shared.parts.store;
     let is_put_away = |stored: &StoredSession| {
         let is_task = SessionSettings::from_store(&stored.settings).delegation.is_some();
-        stored.archived.is_some() && !is_task && stored.agent == *shared.parts.options.name
+        let is_ours = stored.agent == *shared.parts.options.name;
+        stored.archived.is_some() && !is_task && is_ours && works_in_folder_of(shared, stored)
     };
     if store.session(message.session).await?.as_ref().is_some_and(is_put_away) {
         store.unarchive(message.session).await?;

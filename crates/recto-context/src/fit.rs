@@ -18,7 +18,7 @@ use crate::layer::Layer;
 use crate::message::{Message, MessageBody};
 use crate::page::{Part, PartReason};
 use crate::plan::{
-    DropTally, Exchange, Plan, PlannedLine, SkillForm, pick_brings_tool, plan_page, shed_body,
+    DropTally, Exchange, Plan, PlannedLine, SkillForm, brought_tools, plan_page, shed_body,
     skill_id,
 };
 use crate::summary::summary_room;
@@ -193,9 +193,8 @@ fn at_trim(inputs: &AssemblyInputs<'_>) -> Carry {
     }
     if inputs.rounds.is_empty() {
         // Those that search brings again keep their places.
-        carry
-            .found_tools
-            .retain(|tool| inputs.picks.iter().any(|pick| pick_brings_tool(pick, &tool.item)));
+        let again = brought_tools(inputs);
+        carry.found_tools.retain(|tool| again.contains(&tool.item));
         // Minimal turns don't show what was shed, so they can't bring it back.
         if !inputs.mode.chosen.is_minimal() {
             carry.shed.clear();

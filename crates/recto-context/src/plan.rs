@@ -30,8 +30,8 @@ pub(crate) use history::Exchange;
 pub(crate) use listing::{PlannedLine, list_heading};
 pub(crate) use picks::{PlannedPick, shows_kept_picks};
 pub(crate) use skills::{PlannedSkill, SkillForm, shed_body, skill_id};
+pub(crate) use tools::brought_tools;
 pub use tools::has_tools;
-pub(crate) use tools::pick_brings_tool;
 
 /// Everything that belongs on the page, in units that can be cut.
 pub(crate) struct Plan<'a> {

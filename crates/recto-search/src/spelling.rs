@@ -77,7 +77,7 @@ impl Vocabulary {
             }
             let small = word.to_lowercase();
             // Most words are known, and to measure how far one is from all others takes longest.
-            if (known.is_known)(&small) || self.count(&small, &known.is_candidate) > 0 {
+            if (known.is_known)(&small) || self.has(&small, &known.is_candidate) {
                 continue;
             }
             let Some(meant) = self.meant_by(&small, &known.is_candidate) else { continue };
@@ -93,11 +93,11 @@ impl Vocabulary {
         Cow::Owned(respelled)
     }
 
-    /// How many candidates have a word.
-    fn count(&self, word: &str, is_candidate: impl Fn(u32) -> bool) -> usize {
+    /// Whether a candidate has a word.
+    fn has(&self, word: &str, is_candidate: impl Fn(u32) -> bool) -> bool {
         let shelf = place(word).and_then(|place| self.shelves.get(&place));
         let slots = shelf.and_then(|shelf| shelf.get(word)).into_iter().flatten();
-        slots.filter(|slot| is_candidate(**slot)).count()
+        slots.copied().any(is_candidate)
     }
 
     /// The word of a candidate that an unknown one was meant to be: the nearest, of equals the

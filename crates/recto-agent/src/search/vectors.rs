@@ -116,22 +116,20 @@ impl Searcher {
         let missing = self.missing(is_candidate.clone()).await?.len();
         self.take_stored(encoder, missing).await?;
         let missing = self.missing(is_candidate.clone()).await?;
-        self.tell_progress(is_candidate.clone()).await?;
+        // What was kept from an earlier run counts as done.
+        let VectorCoverage { mut done, total } = self.coverage(is_candidate).await?;
+        self.0.progress.send_replace(EmbeddingProgress { done, total });
         for batch in missing.chunks(BATCH) {
             self.embed(encoder, batch.to_vec()).await?;
-            self.tell_progress(is_candidate.clone()).await?;
+            done = total.min(done + batch.len());
+            self.0.progress.send_replace(EmbeddingProgress { done, total });
         }
         Some(())
     }
 
-    /// Tells how far the embedding is, of all texts of the candidates: what was kept from an
-    /// earlier run counts as done.
-    async fn tell_progress(&self, is_candidate: IsCandidate) -> Option<()> {
+    async fn coverage(&self, is_candidate: IsCandidate) -> Option<VectorCoverage> {
         let searcher = self.clone();
-        let coverage = move || searcher.index().coverage(|id| is_candidate(id));
-        let VectorCoverage { done, total } = run_blocking(coverage).await?;
-        self.0.progress.send_replace(EmbeddingProgress { done, total });
-        Some(())
+        run_blocking(move || searcher.index().coverage(|id| is_candidate(id))).await
     }
 
     async fn missing(&self, is_candidate: IsCandidate) -> Option<Vec<MissingVector>> {

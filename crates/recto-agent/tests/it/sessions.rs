@@ -1,13 +1,13 @@
 //! What a session keeps from turn to turn: its items, its settings, and what was
 //! learned about its model.
 
-use recto_agent::{Agent, Conversation, Inbound, SessionSettings};
+use recto_agent::{Agent, AgentError, Conversation, Inbound, SessionFolder, SessionSettings};
 use recto_context::{
     ContextMode, ItemId, ItemKind, ItemOrigin, ModeSource, RequestContext, Tokens, Window,
     WindowSource,
 };
 use recto_fakes::{FakeAnswer, FakeServer};
-use recto_store::{ItemState, SessionCursor, SessionId, Store};
+use recto_store::{ItemState, Moment, SessionCursor, SessionId, Store};
 
 use crate::support::{
     Bench, check_sound, conversation, holds, model, owner, runtime, say, session, text, transcript,
@@ -272,4 +272,27 @@ fn what_was_learned_about_a_model_survives_a_restart() {
     let after_restart = runtime().block_on(async { estimate(bench.agent(&fake).await).await });
     assert_ne!(fresh, learned);
     assert_eq!(learned, after_restart);
+}
+
+/// What is said in the archive takes its session out of it, and what is refused does not.
+#[test]
+fn a_message_that_is_refused_leaves_its_session_in_the_archive() {
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let here = session(&agent, "k").await;
+        say(&agent, here, "one").await;
+        agent.store().archive(here, Moment::now()).await.unwrap();
+        let mut parts = bench.parts(vec![model("fake", &fake)]);
+        parts.options.folder = Some(SessionFolder::Project("/elsewhere".to_owned()));
+        let elsewhere = Agent::start(parts).await.unwrap();
+        let sent = elsewhere.submit(here, Inbound::text(&owner(), "two")).await;
+        let refused = sent.err();
+        assert!(matches!(refused, Some(AgentError::OtherFolder { .. })), "{refused:?}");
+        let is_archived =
+            async || agent.store().session(here).await.unwrap().unwrap().archived.is_some();
+        assert!(is_archived().await);
+        say(&agent, here, "three").await;
+        assert!(!is_archived().await);
+    });
 }

@@ -12,6 +12,7 @@ use super::{Plan, SessionLookup, reason, scores_of};
 use crate::carry::{FinderOfTool, FoundTool};
 use crate::catalog::{Catalog, Skill, ToolSpec};
 use crate::context::{DropReason, OfferedTool};
+use crate::inputs::AssemblyInputs;
 use crate::item::{
     ContentSource, IncludeMode, ItemId, ItemKind, ItemOrigin, Pick, Scores, SessionItem,
 };
@@ -63,10 +64,11 @@ fn in_session(
     own.map(by_itself).or_else(|| comes_along.then(with_skill))
 }
 
-/// Whether a pick brings a tool: by itself, or with the tool's skill.
-pub(crate) fn pick_brings_tool(pick: &Pick, tool: &ItemId) -> bool {
-    pick.item == *tool
-        || (pick.item.kind == ItemKind::Skill && tool.server.as_ref() == Some(&pick.item.name))
+/// The tools that search brings for this message: by themselves, or with their skills.
+pub(crate) fn brought_tools<'a>(inputs: &AssemblyInputs<'a>) -> HashSet<&'a ItemId> {
+    let tools = ordered_tools(inputs.catalog, inputs.removed).into_iter();
+    let brought = tools.filter(|tool| inputs.picks.iter().any(|pick| brings(pick, tool)));
+    brought.map(|(tool, _)| &tool.id).collect()
 }
 
 fn reads_skills_on_demand(catalog: &Catalog, layout: &PageLayout) -> bool {

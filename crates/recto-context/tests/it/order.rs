@@ -191,6 +191,27 @@ fn tools_found_again_at_a_trim_keep_their_places() {
 }
 
 #[test]
+fn at_a_trim_a_tool_stays_for_the_skill_that_it_comes_with_and_for_no_namesake() {
+    let mut catalog = Catalog::default();
+    catalog.skills.push(skill("mail", None, "Dear …", &["draft"]));
+    catalog.skills[0].tools[0].include = IncludeMode::Agent;
+    // A server that is called like the skill.
+    catalog.tools.push(tool(Some("mail"), "send"));
+    catalog.tools[0].include = IncludeMode::Agent;
+    catalog.skills[0].include = IncludeMode::Agent;
+    let found =
+        ["draft", "send"].map(|name| found_earlier(ItemId::tool(Some("mail".into()), name)));
+    let carry = Carry { found_tools: found.to_vec(), ..Carry::default() };
+    let picks = [pick(ItemKind::Skill, "mail", 0.9)];
+    let history = [Arc::new(Message::user(1, words(900)))];
+    let inputs = AssemblyInputs::new(&catalog, "x").message_id(MessageId(2)).history(&history);
+    let request = inputs.picks(&picks).carry(carry).window(window(800)).assemble().unwrap();
+    assert_eq!(request.carry.trims, 1);
+    let offered: Vec<&str> = request.tools.iter().map(|tool| &*tool.spec.id.name).collect();
+    assert!(offered.contains(&"draft") && !offered.contains(&"send"), "{offered:?}");
+}
+
+#[test]
 fn a_found_tool_whose_server_is_gone_is_recorded() {
     let carry = Carry {
         found_tools: vec![found_earlier(ItemId::tool(Some("mail".into()), "send"))],

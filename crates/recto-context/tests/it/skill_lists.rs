@@ -236,7 +236,8 @@ fn a_tool_that_only_a_person_brings_comes_with_no_skill_that_was_found() {
     let include =
         |catalog: &Catalog| catalog.items().find(|(id, _)| *id == count).map(|(_, mode)| mode);
     assert_eq!(include(&catalog), Some(IncludeMode::Manual));
-    let read = r#"model: call read_skill{"skill_name":"stocktake"} / tool: Shelf by shelf."#;
+    let read = "model: call read_skill{\"skill_name\":\"stocktake\"} / \
+                tool: [skill: stocktake]\nShelf by shelf.";
     let added = [SessionItem { item: count.clone(), joined: ItemOrigin::ByHand }];
     let found = candidates(&[("stocktake", 0.9)]);
     for (picks, rounds) in [(&found[..], ""), (&found[..0], read)] {

@@ -7,3 +7,4 @@ mod directions;
 mod encoder;
 mod models;
 mod respell;
+mod variants;

@@ -118,12 +118,7 @@ pub(crate) async fn assemble(
     let said = without_mentions(message);
     let question = question(&said, history);
     let (found, snapshot) = search(source, &model, &session, &question, mark).await;
-    if let Some(how @ RankingBasis::Words(why)) = &found.how
-        && *why != WordsOnlyReason::NothingNamed
-    {
-        let how = with_command(how.to_string(), how.remedy().as_ref());
-        tell(&format_args!("warning: items were searched {how}"));
-    }
+    warn_of_words_alone(&found);
     let mode = mode::decide(&ModeQuestion {
         setting: model.mode,
         uncertain: model.uncertain,
@@ -156,6 +151,16 @@ pub(crate) async fn assemble(
         .await
         .map_err(|over| CliFailure::new(over.to_string()).hint(over.hint()))?;
     Ok((model, request))
+}
+
+/// Warns where meaning did not count, though the message names something to look for.
+fn warn_of_words_alone(found: &SearchOutcome) {
+    if let Some(how @ RankingBasis::Words(why)) = &found.how
+        && *why != WordsOnlyReason::NothingNamed
+    {
+        let how = with_command(how.to_string(), how.remedy().as_ref());
+        tell(&format_args!("warning: items were searched {how}"));
+    }
 }
 
 /// What is searched for: the message, with what was said before it.

@@ -79,7 +79,7 @@ pub(crate) async fn patiently<T>(searcher: &Searcher, search: impl Future<Output
     let texts = |done: usize, total: usize| format!("{done} of {total} texts embedded");
     match io::stderr().is_terminal() {
         true => status.show(&texts(done, total)),
-        false if total == 0 => tell(&"loading the embedding model"),
+        false if total == done => tell(&"loading the embedding model"),
         false => tell(&format_args!("embedding {} texts", total - done)),
     }
     loop {

@@ -93,7 +93,7 @@ fn reduces_to_nothing(tokens: &[WordToken], found: &mut PhrasesFound) -> bool {
 /// "create it", "send them": the verb is here, what it is done to is not.
 fn action_on_pronoun(tokens: &[WordToken]) -> usize {
     match tokens {
-        [verb, object] if is_verb(verb, &lists::ACTION_VERBS) && is_pronoun(object) => 2,
+        [verb, object, ..] if is_verb(verb, &lists::ACTION_VERBS) && is_pronoun(object) => 2,
         _ => 0,
     }
 }
