@@ -33,12 +33,12 @@ impl Envelope {
         // Messages stand in a list, or alone.
         let top = if line.trim_ascii_start().starts_with(b"[") { 2 } else { 1 };
         let mut depth = 0_usize;
-        for Token { kind, text, rest } in tokens(line) {
+        for JsonToken { kind, text, rest } in tokens(line) {
             match kind {
-                TokenKind::Open => depth += 1,
-                TokenKind::Close => depth = depth.saturating_sub(1),
-                TokenKind::Text if depth == top => envelope.note_field(text, rest),
-                TokenKind::Text | TokenKind::Other => {}
+                JsonTokenKind::Open => depth += 1,
+                JsonTokenKind::Close => depth = depth.saturating_sub(1),
+                JsonTokenKind::Text if depth == top => envelope.note_field(text, rest),
+                JsonTokenKind::Text | JsonTokenKind::Other => {}
             }
             envelope.depth = envelope.depth.max(depth);
         }
@@ -106,8 +106,8 @@ fn problem(line: &[u8], envelope: &Envelope) -> String {
 /// The line with `null` in the place of all that is nested deeper than that.
 fn without_deeper(line: &[u8], deepest: usize) -> Vec<u8> {
     let (mut kept, mut depth) = (Vec::with_capacity(line.len()), 0_usize);
-    for Token { kind, text, .. } in tokens(line) {
-        if kind == TokenKind::Open {
+    for JsonToken { kind, text, .. } in tokens(line) {
+        if kind == JsonTokenKind::Open {
             depth += 1;
             if depth == deepest + 1 {
                 kept.extend_from_slice(b"null");
@@ -116,7 +116,7 @@ fn without_deeper(line: &[u8], deepest: usize) -> Vec<u8> {
         if depth <= deepest {
             kept.extend_from_slice(text);
         }
-        if kind == TokenKind::Close {
+        if kind == JsonTokenKind::Close {
             depth = depth.saturating_sub(1);
         }
     }
@@ -132,15 +132,15 @@ fn number(value: &[u8]) -> Option<i64> {
 }
 
 /// A piece of JSON, as far as nesting and texts go.
-struct Token<'a> {
-    kind: TokenKind,
+struct JsonToken<'a> {
+    kind: JsonTokenKind,
     text: &'a [u8],
     /// What follows it.
     rest: &'a [u8],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TokenKind {
+enum JsonTokenKind {
     Open,
     Close,
     /// A text with its quotes, or what is there of it.
@@ -148,18 +148,18 @@ enum TokenKind {
     Other,
 }
 
-fn tokens(line: &[u8]) -> impl Iterator<Item = Token<'_>> {
+fn tokens(line: &[u8]) -> impl Iterator<Item = JsonToken<'_>> {
     let mut rest = line;
     std::iter::from_fn(move || {
         let (kind, length) = match rest.first()? {
-            b'{' | b'[' => (TokenKind::Open, 1),
-            b'}' | b']' => (TokenKind::Close, 1),
-            b'"' => (TokenKind::Text, text_length(rest)),
-            _ => (TokenKind::Other, 1),
+            b'{' | b'[' => (JsonTokenKind::Open, 1),
+            b'}' | b']' => (JsonTokenKind::Close, 1),
+            b'"' => (JsonTokenKind::Text, text_length(rest)),
+            _ => (JsonTokenKind::Other, 1),
         };
         let (text, behind) = rest.split_at(length);
         rest = behind;
-        Some(Token { kind, text, rest })
+        Some(JsonToken { kind, text, rest })
     })
 }
 
