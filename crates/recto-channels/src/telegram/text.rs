@@ -181,7 +181,7 @@ mod tests {
         let text = RichText::from_markdown("/app**rove it**");
         let found: Vec<(usize, usize)> =
             to_entities(&text).iter().map(|entity| (entity.offset, entity.length)).collect();
-        assert_eq!(found, [(0, 8), (8, 3)]);
+        assert_eq!(found, [(0, 8), (9, 2)]);
     }
 
     #[test]

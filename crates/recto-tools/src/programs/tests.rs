@@ -134,9 +134,10 @@ async fn what_was_not_asked_because_it_reads_does_nothing_else() {
     let refused = run(Consent::Unasked).await.unwrap_err();
     assert!(refused.contains("declared to read only"), "{refused}");
     assert_eq!(run(Consent::ToTool).await.as_deref(), Ok("ran"));
-    place.declare(&json!({"readOnly": true, "network": true}), &json!([]));
+    let given = json!([{"param": "to"}]);
+    place.declare(&json!({"readOnly": true, "network": true}), &given);
     assert_eq!(run(Consent::Unasked).await, Err(refused));
-    place.declare(&json!({"readOnly": true}), &json!([]));
+    place.declare(&json!({"readOnly": true}), &given);
     assert_eq!(run(Consent::Unasked).await.as_deref(), Ok("ran"));
 }
 
