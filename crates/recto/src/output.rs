@@ -13,7 +13,7 @@ use recto_agent::UsageTotals;
 use recto_context::{Reveal, counted_noun, grouped_digits, reveal, reveal_json};
 use serde_json::{Value, json};
 
-use crate::draw::{PageWidth, cut_to, wrap_words};
+use crate::draw::{PageWidth, cut_to, exact_line, wrap_words};
 use crate::failure::{CliFailure, CliResult};
 
 /// Prints lines for people. A terminal gets none that is wider than it is: what is too wide is
@@ -142,6 +142,15 @@ pub(crate) fn tell(what: &dyn Display) {
     };
     // Nobody is left to be told when standard error is gone.
     let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Tells a line with words of a model in it, so that these can't pass for further lines.
+pub(crate) fn tell_exactly(line: &str) {
+    let width = match ERROR_READER.get() {
+        Some(ErrorReader::Program) => PageWidth::Unlimited,
+        Some(ErrorReader::Person) | None => PageWidth::of_stderr(),
+    };
+    tell(&exact_line(line, width));
 }
 
 /// Tells of the failure of a command, in the form for whoever reads it.

@@ -15,7 +15,7 @@ use super::text;
 use crate::cli::ShowArgs;
 use crate::commands::approvals::answer_text;
 use crate::commands::sessions::local;
-use crate::draw::{self, PageWidth, labelled, wrap_words};
+use crate::draw::{self, PageWidth, labelled, labelled_exactly, wrap_words};
 use crate::failure::CliResult;
 use crate::home::RectoHome;
 use crate::output::{print_bytes, print_json, tame, turn_usage_words, usage_words};
@@ -206,7 +206,7 @@ async fn approvals(store: &Store, turn: &StoredTurn, width: PageWidth) -> CliRes
         let (tool, title) = (approval.question.tool.key(), &approval.question.title);
         let answer = answer_text(&approval);
         let text = format!("{}: {}: {answer}", tame(&tool), tame(title));
-        out.push_str(&labelled("asked", &text, width));
+        out.push_str(&labelled_exactly("asked", &text, width));
     }
     Ok(out)
 }
