@@ -33,6 +33,27 @@ fn what_a_fragment_leans_on_decides_between_those_it_names() {
     assert_eq!(best(&index, whole, Some(before)), best(&index, whole, None));
 }
 
+/// What a message takes back stands behind what it names, where there is an item of that name.
+#[test]
+fn a_correction_is_read_with_the_new_name_in_place_of_the_old() {
+    let index = index();
+    let before = "how many days of leave are there in Germany?";
+    let read = |message: &str, is_candidate: fn(&ItemId) -> bool| {
+        let message = SearchMessage::new(message, Some(before));
+        let read = index.read(&message, None, is_candidate)?;
+        Some(read.texts().nth(1)?.to_owned())
+    };
+    for message in ["no, Spain", "sorry, I meant Spain", "and for Spain?"] {
+        let expected = "how many days of leave are there in Spain?";
+        assert_eq!(read(message, |_| true).as_deref(), Some(expected), "{message}");
+    }
+    assert_eq!(read("and for Norway?", |_| true), None);
+    // Items of others say nothing.
+    assert_eq!(read("no, Spain", |id| &*id.name != "leave-spain"), None);
+    let alone = SearchMessage::new("how much leave is there in Spain this year?", Some(before));
+    assert_eq!(index.read(&alone, None, |_| true), None);
+}
+
 #[test]
 fn each_of_several_requests_brings_its_own() {
     let index = index();

@@ -316,10 +316,8 @@ mod tests {
 
     #[test]
     fn a_floor_is_named_where_all_are_below_it() {
-        let pick = |floor| Pick {
-            item: ItemId::new(ItemKind::Rule, "a"),
-            scores: Scores { floor, ..Scores::default() },
-            best_chunk: None,
+        let pick = |floor| {
+            Pick::new(ItemId::new(ItemKind::Rule, "a"), Scores { floor, ..Scores::default() })
         };
         let below = [pick(Some(0.4)), pick(Some(0.4))];
         assert_eq!(refusal_summary(&below), "Search did not take 2 items: below the floor of 0.40");
