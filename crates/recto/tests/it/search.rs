@@ -146,21 +146,21 @@ fn the_config_says_what_a_turn_takes() {
 fn a_message_that_goes_on_is_searched_with_what_was_said_before() {
     let home = home();
     let file = home.path("talk.jsonl");
-    let names = |more: &[&str]| {
+    let taken = |more: &[&str]| {
         let out = home.ok(&[&["context", "and for merges?", "--json"], more].concat());
         let context: Value = serde_json::from_str(&out).unwrap();
-        let items = context["items"].as_array().unwrap().iter();
-        items.filter_map(|item| item["name"].as_str().map(str::to_owned)).collect::<Vec<_>>()
+        let found = context["found"].as_array().unwrap().iter();
+        found.map(|item| item["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     fs::write(&file, "{\"role\": \"user\", \"content\": \"How are commit messages written?\"}\n")
         .unwrap();
-    assert!(!names(&[]).contains(&"commits".to_owned()));
-    assert!(names(&["--history", file.to_str().unwrap()]).contains(&"commits".to_owned()));
+    assert!(taken(&[]).is_empty());
+    assert_eq!(taken(&["--history", file.to_str().unwrap()]), ["commits"]);
     // Thanks and fragments on the way change nothing.
     let said = ["How are commit messages written?", "and for tags?", "thanks!"];
     let said = said.map(|text| json!({"role": "user", "content": text}).to_string());
     fs::write(&file, said.join("\n")).unwrap();
-    assert!(names(&["--history", file.to_str().unwrap()]).contains(&"commits".to_owned()));
+    assert_eq!(taken(&["--history", file.to_str().unwrap()]), ["commits"]);
 }
 
 #[test]

@@ -344,7 +344,7 @@ fn the_same_file_again_goes_on_with_the_session_that_it_became() {
     let other = Home::scripted(&[]);
     other.say_in("talk", "another talk of that name");
     other.write("talk.md", fs::read(&file).unwrap());
-    assert!(go_on(&other, "two").contains("are in session talk-2 now"));
+    assert!(go_on(&other, "two").contains("session talk-2 has 2 messages of"));
     assert!(go_on(&other, "three").contains("session talk-2 has all 2 messages of"));
     assert_eq!(other.listed(), ["1 talk: 2 messages", "2 talk-2: 6 messages"]);
     // From the archive, too, and under another name.
@@ -356,7 +356,7 @@ fn the_same_file_again_goes_on_with_the_session_that_it_became() {
     // What somebody changed is another talk.
     let text = fs::read_to_string(&file).unwrap();
     other.write("talk.md", text.replace("\none\n", "\none or two\n"));
-    assert!(go_on(&other, "five").contains("are in session talk-2 now"));
+    assert!(go_on(&other, "five").contains("session talk-2 has 2 messages of"));
     assert_eq!(other.said("3")[0], "one or two");
     other.write("talk.md", text + "\n## User\n\nand I add\n");
     assert!(go_on(&other, "six").contains("3 messages of"));
@@ -417,7 +417,7 @@ fn settings_that_make_no_sense_are_left_out_and_named() {
     let told = run.err.split_whitespace().collect::<Vec<_>>().join(" ");
     for told_of in [
         "`context_mode = zzz` is not taken from the file: the modes are",
-        "`temperature = 1e308` is not taken from the file: it takes a number from 0 to 2",
+        "`temperature = 1e+308` is not taken from the file: it takes a number from 0 to 2",
         "`max_output_tokens = -5` is not taken",
         "`max_tokens = 5` is not taken from the file: there is no such setting",
     ] {
