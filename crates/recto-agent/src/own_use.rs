@@ -177,8 +177,11 @@ impl PersonUse {
         let UsedTurn { turn, number, holder, actor, at, items, .. } = turn;
         let text = without_mentions(text);
         // The first message of a session has nothing to lean on.
-        let before =
-            (number > TurnNumber(1)).then(|| SaidBefore { text: text.to_string(), place: 1 });
+        let before = (number > TurnNumber(1)).then(|| SaidBefore {
+            text: text.to_string(),
+            since: None,
+            place: 1,
+        });
         let message = search_message(&text, before.as_ref());
         let past = PastUse::new(turn.get(), day_of(at), &message, items)?;
         Some(PersonUse { actor: Actor::from_store(&actor), holder, past })

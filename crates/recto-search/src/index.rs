@@ -36,7 +36,7 @@ use crate::rank::{
 };
 use crate::space::{CosineScale, VectorSpace};
 use crate::spelling::{KnownWords, Vocabulary};
-use crate::variants::{self, NameWords};
+use crate::variants::NameWords;
 use crate::vectors::PackedVector;
 pub use coverage::VectorCoverage;
 pub use duplicates::DuplicatePick;
@@ -287,9 +287,10 @@ impl SearchIndex {
         message: &SearchMessage,
         is_candidate: impl Fn(&ItemId) -> bool,
     ) -> Option<SearchMessage> {
-        let before = message.before()?;
-        let words = lexical::words(before).into_iter().chain(lexical::words(message.whole()));
-        let words: HashSet<String> = words.collect();
+        if !message.leans_on_before() {
+            return None;
+        }
+        let words: HashSet<String> = message.said().flat_map(lexical::words).collect();
         let slots: HashSet<u32> =
             words.iter().flat_map(|word| self.lexicon.with_header(word)).collect();
         // Memories are named by their files, which hold more than one thing.
@@ -297,8 +298,7 @@ impl SearchIndex {
             item.entry.item.kind != ItemKind::Memory && is_candidate(&item.entry.item)
         });
         let names: Vec<NameWords> = names.map(|item| NameWords::new(&item.entry.item)).collect();
-        let read = variants::replace_names(message.whole(), before, &names)?;
-        Some(message.with_before_as(read))
+        message.replace_names(&names)
     }
 
     /// A message with its misspelt words read as words of the candidates; nothing if it has none.

@@ -18,6 +18,7 @@ use crate::encoder::Embedding;
 use crate::index::SearchQuery;
 use crate::lexical;
 use crate::spelling::RespelledText;
+use crate::variants::{self, NameWords};
 
 /// The most parts that are looked at by themselves.
 const MOST_PARTS: usize = 4;
@@ -210,8 +211,8 @@ const POINTERS: [&str; 38] = [
 pub struct SearchMessage {
     /// The whole message, then what was said before (if that counts), then its parts.
     texts: Vec<String>,
-    /// Where what was said before stands among what that person said, if it counts.
-    before: Option<u32>,
+    /// What was said before, if it counts.
+    said: Option<SaidBefore>,
     /// The misspelt words that were put right.
     put_right: Arc<[RespelledWord]>,
 }
@@ -221,32 +222,44 @@ pub struct SearchMessage {
 pub struct SaidBefore {
     /// What it says.
     pub text: String,
+    /// The last fragment since then that names something.
+    pub since: Option<String>,
     /// Where it stands among what that person said before: 1 is the last message.
     pub place: u32,
 }
 
 impl SaidBefore {
     /// What a message leans on, of what the same person said before it, the last first: the last
-    /// message that stood by itself. Thanks and nods on the way say nothing. Fragments do, where
-    /// the message names nothing itself: "and for Spain?", then "how do I pay it there?".
+    /// message that stood by itself. Thanks and nods on the way say nothing.
     pub fn find(message: &str, said: impl IntoIterator<Item = String>) -> Option<SaidBefore> {
         if !leans_back(message) {
             return None;
         }
-        let mut named = None;
+        let mut named: Option<SaidBefore> = None;
         for (text, place) in said.into_iter().zip(1..) {
             if stands_by_itself(&text) {
-                let named = named.filter(|_| naming_words(message).next().is_none());
-                let named = named.map_or_else(String::new, |named: SaidBefore| named.text);
-                return Some(SaidBefore { text: format!("{text} {named}").trim().into(), place });
+                return Some(SaidBefore { text, since: named.map(|named| named.text), place });
             }
-            if named.is_none() && naming_words(&text).next().is_some() {
-                named = Some(SaidBefore { text, place });
+            if named.is_none() && names_any(&text) {
+                named = Some(SaidBefore { text, since: None, place });
             }
         }
         // What it went on from is not known: then what was named last has to do.
         named
     }
+
+    /// What of it a message leans on that names nothing itself, or something else: "is it the same
+    /// there?" is about the place that was named since.
+    fn for_message(&self, message: &str) -> String {
+        match self.since.as_deref().filter(|_| !names_any(message)) {
+            Some(since) => format!("{} {since}", self.text),
+            None => self.text.clone(),
+        }
+    }
+}
+
+fn names_any(text: &str) -> bool {
+    naming_words(text).next().is_some()
 }
 
 /// Whether a message says by itself what it is about. What goes on from another doesn't, nor do
@@ -267,21 +280,16 @@ pub struct QueryText<'a> {
 impl SearchMessage {
     /// Reads a message, with the one that the same person sent before it.
     pub fn new(message: &str, before: Option<&str>) -> SearchMessage {
-        let before = before.map(|text| SaidBefore { text: text.to_owned(), place: 1 });
+        let before = before.map(|text| SaidBefore { text: text.to_owned(), since: None, place: 1 });
         SearchMessage::with_before(message, before.as_ref())
     }
 
     /// Reads a message, with what it leans on of what the same person said.
     pub fn with_before(message: &str, before: Option<&SaidBefore>) -> SearchMessage {
-        let before = before.filter(|before| !before.text.trim().is_empty() && leans_back(message));
-        let parts = parts(message);
-        let texts = [message].into_iter().chain(before.map(|before| before.text.as_str()));
-        let texts = texts.chain(parts.iter().map(String::as_str)).map(str::to_owned).collect();
-        SearchMessage {
-            texts,
-            before: before.map(|before| before.place),
-            put_right: Arc::default(),
-        }
+        let said = before.filter(|before| !before.text.trim().is_empty() && leans_back(message));
+        let before = said.map(|said| said.for_message(message));
+        let texts = [message.to_owned()].into_iter().chain(before).chain(parts(message)).collect();
+        SearchMessage { texts, said: said.cloned(), put_right: Arc::default() }
     }
 
     /// The same message with each of its texts read in another way; nothing if none is.
@@ -299,22 +307,27 @@ impl SearchMessage {
         };
         let texts = self.texts.iter().map(respell).collect();
         let is_respelled = !put_right.is_empty();
-        let (before, put_right) = (self.before, put_right.into());
-        is_respelled.then_some(SearchMessage { texts, before, put_right })
+        let (said, put_right) = (self.said.clone(), put_right.into());
+        is_respelled.then_some(SearchMessage { texts, said, put_right })
     }
 
-    /// The same message with what was said before read as another text.
-    pub(crate) fn with_before_as(&self, text: String) -> SearchMessage {
+    /// The same message where what was said before is read with names of items in place of those
+    /// that they replace: those that were named since, and its own.
+    pub(crate) fn replace_names(&self, items: &[NameWords]) -> Option<SearchMessage> {
+        let said = self.said.as_ref()?;
+        let since = said.since.as_deref();
+        let since = since.and_then(|since| variants::replace_names(since, &said.text, items));
+        let before = since.as_deref().or(self.texts.get(1).map(String::as_str))?;
+        let read = variants::replace_names(self.whole(), before, items).or(since)?;
         let mut message = self.clone();
-        if let Some(before) = message.texts.get_mut(1).filter(|_| self.before.is_some()) {
-            *before = text;
-        }
-        message
+        message.texts[1] = read;
+        Some(message)
     }
 
-    /// What was said before, where it counts.
-    pub(crate) fn before(&self) -> Option<&str> {
-        self.before.and_then(|_| self.texts.get(1)).map(String::as_str)
+    /// All that is said in it and was said before.
+    pub(crate) fn said(&self) -> impl Iterator<Item = &str> {
+        let since = self.said.as_ref().and_then(|said| said.since.as_deref());
+        self.texts().chain(since)
     }
 
     /// The message as a whole.
@@ -324,7 +337,7 @@ impl SearchMessage {
 
     /// Whether what was said before counts.
     pub fn leans_on_before(&self) -> bool {
-        self.before.is_some()
+        self.said.is_some()
     }
 
     /// All texts that are searched for, the whole message first.
@@ -341,7 +354,7 @@ impl SearchMessage {
             .enumerate()
             .map(|(place, text)| QueryText { text, embedding: embeddings.get(place) });
         let whole = texts.next().unwrap_or(QueryText { text: "", embedding: None });
-        let before = self.before.and_then(|place| Some((texts.next()?, place)));
+        let before = self.said.as_ref().and_then(|said| Some((texts.next()?, said.place)));
         let (before, before_place) = before.unzip();
         let (parts, put_right) = (texts.collect(), self.put_right.clone());
         SearchQuery { whole, before, before_place, parts, put_right }
@@ -716,7 +729,8 @@ mod tests {
     fn leans_on(said: &[&str]) -> Option<(String, u32)> {
         let (message, earlier) = said.split_last().unwrap();
         let earlier = earlier.iter().rev().map(|text| (*text).to_owned());
-        SaidBefore::find(message, earlier).map(|before| (before.text, before.place))
+        let before = SaidBefore::find(message, earlier)?;
+        Some((before.for_message(message), before.place))
     }
 
     /// Promise: `fragments-are-understood`

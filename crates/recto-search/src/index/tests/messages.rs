@@ -1,7 +1,7 @@
 //! Messages that lean on another, and those that ask for several things.
 
 use super::*;
-use crate::message::SearchMessage;
+use crate::message::{SaidBefore, SearchMessage};
 
 fn best(index: &SearchIndex, message: &str, before: Option<&str>) -> Vec<String> {
     let message = SearchMessage::new(message, before);
@@ -50,6 +50,17 @@ fn a_correction_is_read_with_the_new_name_in_place_of_the_old() {
     assert_eq!(read("and for Norway?", |_| true), None);
     // Items of others say nothing.
     assert_eq!(read("no, Spain", |id| &*id.name != "leave-spain"), None);
+    // What was named since counts as well.
+    let since = |message: &str| {
+        let since = Some("and for Spain?".to_owned());
+        let said = SaidBefore { text: before.to_owned(), since, place: 2 };
+        let message = SearchMessage::with_before(message, Some(&said));
+        Some(index.read(&message, None, |_| true)?.texts().nth(1)?.to_owned())
+    };
+    let expected = Some("how many days of leave are there in Spain?".to_owned());
+    assert_eq!(since("is it the same for Rozanski?"), expected);
+    assert_eq!(since("is it the same there?"), expected);
+    assert_eq!(since("and in Germany?").as_deref(), Some(before));
     let alone = SearchMessage::new("how much leave is there in Spain this year?", Some(before));
     assert_eq!(index.read(&alone, None, |_| true), None);
 }
