@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use recto_context::RespelledWord;
-use recto_context::mode::words::{is_order, is_pleasantry, is_question, names_nothing, only_names};
+use recto_context::mode::words::{is_order, is_question, names_nothing, only_names};
 
 use crate::encoder::Embedding;
 use crate::index::SearchQuery;
@@ -265,7 +265,7 @@ fn names_any(text: &str) -> bool {
 /// Whether a message says by itself what it is about. What goes on from another doesn't, nor do
 /// thanks and nods.
 fn stands_by_itself(message: &str) -> bool {
-    !leans_back(message) && !names_nothing(message) && !is_pleasantry(message)
+    !leans_back(message) && !names_nothing(message)
 }
 
 /// A text that is searched for, with its embedding where there is an encoder.
@@ -741,7 +741,7 @@ mod tests {
             (&[question, "and for Spain?"][..], 1),
             (&[question, "Spain?", "France?", "Portugal?"], 3),
             (&[question, "thanks!", "and for Spain?"], 2),
-            (&[question, "thanks, that was kind", "ok", "no, Portugal"], 3),
+            (&[question, "thanks a lot!", "ok", "no, Portugal"], 3),
             (&["Who delivers the tyres to us?", question, "Spain please"], 1),
         ] {
             assert_eq!(leans_on(said), Some((question.to_owned(), place)), "{said:?}");

@@ -42,10 +42,10 @@ fn a_slip_is_read_as_the_word_of_an_item() {
 
 #[test]
 fn words_are_put_right_where_most_are_misspelt() {
-    let typed = "wen is teh refnud for my warrnaty deu?";
+    let typed = "wich refnud do I get for my warrnaty, plese?";
     let message = SearchMessage::new(typed, None);
     let read = index().read(&message, Some(encoder()), |_| true).unwrap();
-    assert_eq!(read.whole(), "wen is teh refund for my warranty deu?");
+    assert_eq!(read.whole(), "wich refund do I get for my warranty, plese?");
     let words = read.query(&[]).put_right;
     let told: Vec<(&str, &str)> = words.iter().map(|word| (&*word.typed, &*word.read)).collect();
     assert_eq!(told, [("refnud", "refund"), ("warrnaty", "warranty")]);

@@ -134,7 +134,7 @@ fn heading(request: &RequestContext, width: PageWidth) -> String {
         ("counted", request.counted.describe().to_owned()),
     ];
     lines.extend(request.tool_choice.describe().map(|words| ("calls", tame(&words))));
-    lines.extend(put_right(request).map(|words| ("spelling", tame(&words))));
+    lines.extend(put_right(request).map(|words| ("typos", tame(&words))));
     lines.iter().map(|(label, text)| labelled(label, text, width)).collect()
 }
 

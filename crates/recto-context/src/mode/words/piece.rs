@@ -3,7 +3,7 @@
 
 use super::grammar::is_verb;
 use super::lex::{self, TokenGap, WordToken};
-use super::{find_talk, imperative, is_opener, lists, question, request};
+use super::{imperative, lists, question, request};
 
 /// Whether a piece of a sentence tells somebody to do something: "book the van", "and let Anna
 /// know". A verb without anything behind it may as well be a noun: "buy eggs, water, …".
@@ -25,12 +25,6 @@ pub fn is_question(piece: &str) -> bool {
     let Some(first) = sentences.first() else { return false };
     let request = request::peel(&first.tokens);
     question::begins_question(request.rest, request.frame, first.asks)
-}
-
-/// Whether a message is a greeting, thanks or a nod, in however many words: "thanks, that was
-/// kind".
-pub fn is_pleasantry(message: &str) -> bool {
-    find_talk(message).is_some_and(|reading| is_opener(reading.sign))
 }
 
 /// Whether a piece of a sentence only names something: "in Lyon", "the blue trailer". It orders
@@ -78,17 +72,6 @@ mod tests {
         }
         for piece in ["when it rains", "book the van", "the deposit?", "if it rains, call", ""] {
             assert!(!is_question(piece), "{piece}");
-        }
-    }
-
-    #[test]
-    fn thanks_are_thanks_in_many_words_too() {
-        for message in ["thanks!", "thanks, that was kind", "ok great", "hello there"] {
-            assert!(is_pleasantry(message), "{message}");
-        }
-        for message in ["What is our deposit?", "thanks, and in Spain?", "tell me a joke", "Spain"]
-        {
-            assert!(!is_pleasantry(message), "{message}");
         }
     }
 
