@@ -83,8 +83,8 @@ pub struct ItemSearchReport {
 
 impl ItemSearchReport {
     /// How the message was searched for, where not as it is, in words.
-    pub fn describe_query(&self) -> Option<&'static str> {
-        self.rows.iter().find_map(|row| row.pick.scores.describe_query())
+    pub fn describe_query(&self) -> Option<String> {
+        self.rows.iter().find_map(|row| row.pick.describe_query())
     }
 
     /// What a turn of a new session makes of these items, in words.
@@ -208,7 +208,7 @@ impl TurnFate {
 impl ItemSearchRow {
     /// The row as data for programs.
     pub fn json(&self) -> Value {
-        let Pick { item, scores, best_chunk } = &self.pick;
+        let Pick { item, scores, best_chunk, put_right } = &self.pick;
         let mut value = json!(scores);
         value["kind"] = json!(item.kind);
         value["name"] = json!(item.name);
@@ -217,6 +217,9 @@ impl ItemSearchRow {
         value["taken"] = json!(self.fate == TurnFate::Taken);
         value["page"] = json!(self.fate);
         value["best_chunk"] = json!(best_chunk);
+        if !put_right.is_empty() {
+            value["put_right"] = json!(put_right);
+        }
         value
     }
 
@@ -373,7 +376,7 @@ mod tests {
         let memories: Vec<Memory> =
             (0..30).map(|n| Memory::new("MEMORY.md", format!("Fact {n}."), None)).collect();
         let scores = Scores { probability: Some(0.9), ..Scores::default() };
-        let fitting = [Pick { item: memories[20].id(), scores, best_chunk: None }];
+        let fitting = [Pick::new(memories[20].id(), scores)];
         let pool = MemoryPool {
             memories: &memories,
             fingerprint: ContentHash::of_bytes(b""),

@@ -400,7 +400,7 @@ impl fmt::Display for ScoresText<'_> {
             number("together", fused),
             number("by its age", recency),
             rank.map(|rank| format!("rank {rank}")),
-            self.0.scores.describe_query().map(str::to_owned),
+            self.0.describe_query(),
             self.0.scores.describe_use(),
         ];
         f.write_str(&known.into_iter().flatten().collect::<Vec<_>>().join(", "))?;

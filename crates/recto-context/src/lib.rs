@@ -78,7 +78,8 @@ pub use description::ItemDescription;
 pub use earlier_use::{CivilDay, EarlierUse, NotADay};
 pub use inputs::{AssemblyInputs, Bootstrap, ContextLimits, HistoryOwner};
 pub use item::{
-    ContentSource, IncludeMode, ItemId, ItemKind, ItemOrigin, Pick, Priority, Scores, SessionItem,
+    ContentSource, IncludeMode, ItemId, ItemKind, ItemOrigin, Pick, Priority, RespelledWord,
+    Scores, SessionItem,
 };
 pub use item_list::{ListEntry, ListLimits, listed_name, own_words, write_list};
 pub use item_reading::{

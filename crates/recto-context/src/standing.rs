@@ -11,9 +11,10 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::context::{DropReason, DroppedEntry, RequestContext};
-use crate::item::{IncludeMode, ItemId, ItemKind, Pick};
+use crate::item::{IncludeMode, ItemId, ItemKind, Pick, Scores};
 use crate::item_reading::{loaded_item, loaded_items};
 use crate::layer::Layer;
+use crate::memory::PinReason;
 use crate::message::Message;
 use crate::page::{ItemUse, Part, PartReason};
 use crate::tokens::Tokens;
@@ -364,8 +365,19 @@ impl RequestContext {
 
     fn placement(&self, item: &ItemUse, layer: Layer, reason: &PartReason) -> ItemPlacement {
         let now = self.found.iter().find(|pick| pick.item == item.id).cloned();
-        let found = now.or_else(|| found_earlier(item, reason));
+        let found =
+            now.or_else(|| found_earlier(item, reason)).or_else(|| self.pinned(item, reason));
         ItemPlacement { layer, include: item.include, reason: reason.clone(), found }
+    }
+
+    /// What search said of a memory when it was pinned, where that is why it was.
+    fn pinned(&self, item: &ItemUse, reason: &PartReason) -> Option<Pick> {
+        let by_search = matches!(reason, PartReason::Pinned(PinReason::Fits));
+        let snapshot = self.carry.snapshot.as_ref().filter(|_| by_search)?;
+        let pinned = snapshot.entries.iter().find(|pinned| pinned.item == item.id)?;
+        // Its place was one among others for another message.
+        let scores = Scores { rank: None, ..pinned.scores? };
+        Some(Pick::new(item.id.clone(), scores))
     }
 }
 
@@ -373,7 +385,7 @@ impl RequestContext {
 fn found_earlier(item: &ItemUse, reason: &PartReason) -> Option<Pick> {
     let is_earlier = matches!(reason, PartReason::FoundInTurn(_));
     let scores = item.scores.filter(|_| is_earlier)?;
-    Some(Pick { item: item.id.clone(), scores, best_chunk: None })
+    Some(Pick::new(item.id.clone(), scores))
 }
 
 /// The standings as they are found, each item once.

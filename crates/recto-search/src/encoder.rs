@@ -20,6 +20,7 @@ mod config;
 mod embedding;
 mod error;
 mod forward;
+mod knowledge;
 mod shape;
 mod simd;
 mod tensors;
@@ -46,7 +47,7 @@ use config::EncoderConfig;
 pub use embedding::{DIMENSIONS, Embedding};
 pub use error::EncoderError;
 use forward::EncoderBuffers;
-pub use tokenizer::WordKnowledge;
+pub use knowledge::WordKnowledge;
 use tokenizer::WordPieceTokenizer;
 use weights::EncoderWeights;
 

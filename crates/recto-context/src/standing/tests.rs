@@ -9,7 +9,7 @@ use crate::mode::{Mode, ModeDecision, ModeReason};
 
 fn pick(item: ItemId, probability: f32) -> Pick {
     let scores = Scores { probability: Some(probability), ..Scores::default() };
-    Pick { item, scores, best_chunk: None }
+    Pick::new(item, scores)
 }
 
 fn status(request: &RequestContext, item: &ItemId) -> Option<ItemStatus> {

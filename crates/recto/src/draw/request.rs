@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 use recto_context::{
     ContentSource, DroppedEntry, Image, ItemId, ItemKind, ItemReading, ItemStanding, ItemStatus,
-    ItemUse, Layer, OfferedTool, Part, PartReason, RequestContext, Scores, Tokens, byte_words,
+    ItemUse, Layer, OfferedTool, Part, PartReason, RequestContext, RespelledWord, Scores, Tokens,
+    byte_words,
 };
 
 use super::TextTable;
@@ -137,7 +138,7 @@ fn why(reason: &PartReason, item: Option<&ItemUse>) -> String {
 
 /// How the message was searched for, where not as it is, and what was used before.
 fn search_words(scores: &Scores) -> String {
-    let words = scores.describe_query().map(str::to_owned).into_iter().chain(scores.describe_use());
+    let words = scores.describe_query().into_iter().chain(scores.describe_use());
     words.map(|words| format!(", {words}")).collect()
 }
 
@@ -160,7 +161,21 @@ fn heading(request: &RequestContext, width: PageWidth) -> String {
         ("counted", request.counted.describe().to_owned()),
     ];
     lines.extend(request.tool_choice.describe().map(|words| ("calls", tame(&words))));
+    lines.extend(put_right(request).map(|words| ("spelling", tame(&words))));
     lines.iter().map(|(label, text)| labelled(label, text, width)).collect()
+}
+
+/// The misspelt words of the message that were put right for the search, with what they were read
+/// as: for items and memories alike.
+fn put_right(request: &RequestContext) -> Option<String> {
+    let mut words: Vec<String> = Vec::new();
+    let picks = request.found.iter().chain(&request.candidates);
+    for word in picks.flat_map(|pick| pick.put_right.iter()).map(RespelledWord::describe) {
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    (!words.is_empty()).then(|| format!("read {} for the search", words.join(", ")))
 }
 
 fn percent(part: Tokens, whole: Tokens) -> String {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::*;
 
@@ -206,6 +206,11 @@ fn a_message_that_goes_on_is_searched_with_what_was_said_before() {
         .unwrap();
     assert!(taken(&[]).is_empty());
     assert_eq!(taken(&["--history", file.to_str().unwrap()]), ["commits"]);
+    // Thanks and fragments on the way change nothing.
+    let said = ["How are commit messages written?", "and for tags?", "thanks!"];
+    let said = said.map(|text| json!({"role": "user", "content": text}).to_string());
+    fs::write(&file, said.join("\n")).unwrap();
+    assert_eq!(taken(&["--history", file.to_str().unwrap()]), ["commits"]);
 }
 
 #[test]
@@ -241,8 +246,14 @@ fn show_says_of_what_was_refused_how_it_was_searched_for() {
     home.write("config.toml", "search.floor = 1\n[models.echo]\nprovider = \"scripted\"\n");
     home.ok(&["chat", "--session", "s", "-m", "How do I write a commit message?"]);
     home.ok(&["chat", "--session", "s", "-m", "and for merges?"]);
-    let shown = home.ok(&["show", "2"]).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(shown.contains("is below the floor of 1.00, with the message before)"), "{shown}");
+    let shown =
+        |turn: &str| home.ok(&["show", turn]).split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = "is below the floor of 1.00, with the message before)";
+    assert!(shown("2").contains(told), "{}", shown("2"));
+    // Where it was not the last message, it says which one it was.
+    home.ok(&["chat", "--session", "s", "-m", "and for tags?"]);
+    let told = "is below the floor of 1.00, with the message 2 before)";
+    assert!(shown("3").contains(told), "{}", shown("3"));
 }
 
 /// With the real encoder.
@@ -260,10 +271,15 @@ mod dense {
         let answer = search(&home, typed, &[]);
         assert_eq!(answer["results"][0]["respelled"], true, "{answer}");
         crate::json_shapes::check("search", &answer);
+        let words = answer["results"][0]["put_right"].as_array().unwrap();
+        assert!(words.contains(&json!({"typed": "comit", "read": "commit"})), "{answer}");
         let run = home.run(&["search", typed, "--explain"]);
         assert!(run.err.contains(&format!(", {told}")), "{}", run.err);
         home.ok(&["chat", "-m", typed]);
         assert!(home.ok(&["why", "commits"]).contains(told));
+        for told in [run.err, home.ok(&["why", "commits"]), home.ok(&["show"])] {
+            assert!(told.contains("\"comit\" as \"commit\""), "{told}");
+        }
         let shown = home.ok(&["show"]).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(shown.contains(told), "{shown}");
         let run = home.run(&["search", "how do I write a commit message?", "--explain"]);

@@ -143,7 +143,7 @@ fn candidate_row(item: &str, refused: &RefusedItem<'_>) -> Markup {
         tr title=(pick.describe_refusal()) {
             td {
                 (item)
-                @if let Some(words) = pick.scores.describe_query() {
+                @if let Some(words) = pick.describe_query() {
                     br; span.q { "searched for " (words) }
                 }
                 @if let Some(words) = pick.scores.describe_use() {
@@ -208,7 +208,7 @@ mod tests {
     fn what_was_refused_says_how_it_was_searched_for() {
         let scores = Scores { with_before: true, respelled: true, ..Scores::default() };
         let item = ItemId::new(ItemKind::Rule, "refunds");
-        let pick = Pick { item, scores, best_chunk: None };
+        let pick = Pick::new(item, scores);
         let refused = RefusedItem { pick: &pick, unlisted: None };
         let drawn = candidate_row("rule refunds", &refused).into_string();
         let told = "searched for with the message before, and with misspelt words put right";
@@ -220,7 +220,7 @@ mod tests {
         let scores = Scores { probability: Some(0.08), floor: Some(0.4), ..Scores::default() };
         let item = ItemId::new(ItemKind::Rule, "refunds");
         let reason = DropReason::ListLines { limit: 3 };
-        let candidate = Some(Pick { item: item.clone(), scores, best_chunk: None });
+        let candidate = Some(Pick::new(item.clone(), scores));
         let standing = |status| ItemStanding {
             item: item.clone(),
             tokens: Tokens::new(7),

@@ -316,10 +316,8 @@ mod tests {
 
     #[test]
     fn a_floor_is_named_where_all_are_below_it() {
-        let pick = |floor| Pick {
-            item: ItemId::new(ItemKind::Rule, "a"),
-            scores: Scores { floor, ..Scores::default() },
-            best_chunk: None,
+        let pick = |floor| {
+            Pick::new(ItemId::new(ItemKind::Rule, "a"), Scores { floor, ..Scores::default() })
         };
         let (below, beaten) = (&pick(Some(0.4)), &pick(None));
         let of_two = "Search did not take 2 items";
