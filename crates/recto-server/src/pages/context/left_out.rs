@@ -220,7 +220,7 @@ mod tests {
         let scores = Scores { probability: Some(0.08), floor: Some(0.4), ..Scores::default() };
         let item = ItemId::new(ItemKind::Rule, "refunds");
         let reason = DropReason::ListLines { limit: 3 };
-        let candidate = Some(Pick { item: item.clone(), scores, best_chunk: None });
+        let candidate = Some(Pick::new(item.clone(), scores));
         let standing = |status| ItemStanding {
             item: item.clone(),
             tokens: Tokens::new(7),
