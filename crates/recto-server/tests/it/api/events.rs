@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use recto_context::ContentPart;
+use recto_context::{ContentPart, ItemId, ItemKind};
 use recto_fakes::{AnswerGate, FakeAnswer};
-use recto_store::{Moment, NewTurn, SettingsMap};
+use recto_store::{ItemState, Moment, NewTurn, SettingsMap};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -60,8 +60,12 @@ async fn what_changes_in_any_session_is_told_also_by_whom_it_was_not_done_here()
     let id = api.begin("talk").await;
     let begun = events.wait_for("session").await;
     assert_eq!((&begun["session"]["id"], &begun["session"]["turns"]), (&json!(id), &json!(0)));
-    // A turn that stands in the store, and that no agent here has begun.
     let store = api.server.agent.store();
+    // What is in a session is changed by hand, without a turn.
+    let rule = ItemId::new(ItemKind::Rule, "tone");
+    store.set_item(id.to_string().parse().unwrap(), rule, ItemState::Removed).await.unwrap();
+    assert_eq!(events.wait_for("session").await["session"]["id"], json!(id));
+    // A turn that stands in the store, and that no agent here has begun.
     let turn = store.accept(elsewhere(id)).await.unwrap();
     store.claim(turn.id, Moment::now()).await.unwrap();
     let started = events.wait_for("turn_started").await;
