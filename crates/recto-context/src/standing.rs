@@ -89,6 +89,9 @@ pub enum ItemStatus {
         layer: Layer,
         /// Why it was left out.
         reason: DropReason,
+        /// What search said of it, where it looked at it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        candidate: Option<Pick>,
     },
     /// Search looked at it and did not take it.
     NotTaken {
@@ -233,7 +236,8 @@ impl RequestContext {
         for dropped in &self.dropped {
             if let Some(item) = &dropped.item {
                 let DroppedEntry { layer, reason, before, .. } = dropped.clone();
-                standings.miss(item, before, ItemStatus::LeftOut { layer, reason });
+                let candidate = self.searched(item);
+                standings.miss(item, before, ItemStatus::LeftOut { layer, reason, candidate });
             }
         }
         self.place_read_items(&mut standings);
@@ -312,6 +316,11 @@ impl RequestContext {
         }
     }
 
+    /// What search said of an item for this message, whether it took it or not.
+    fn searched(&self, item: &ItemId) -> Option<Pick> {
+        self.found.iter().chain(&self.candidates).find(|pick| pick.item == *item).cloned()
+    }
+
     /// At how many items search looked that it ranks together with those of a kind.
     fn looked_at(&self, kind: ItemKind) -> usize {
         let ranked = self.candidates.iter().chain(&self.found).map(|pick| &pick.item);
@@ -345,7 +354,11 @@ impl RequestContext {
             |dropped: &&DroppedEntry| dropped.layer == Layer::Skills && dropped.item.is_none();
         let is_counted = item.kind == ItemKind::Skill && otherwise != ItemStatus::NotAdded;
         match self.dropped.iter().find(is_of_many).filter(|_| is_counted) {
-            Some(many) => ItemStatus::LeftOut { layer: many.layer, reason: many.reason.clone() },
+            Some(many) => ItemStatus::LeftOut {
+                layer: many.layer,
+                reason: many.reason.clone(),
+                candidate: None,
+            },
             None => otherwise,
         }
     }

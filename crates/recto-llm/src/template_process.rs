@@ -18,6 +18,8 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::block_in_place;
 
 use crate::wire::do_written_work;
 
@@ -85,8 +87,8 @@ pub(crate) fn ask(executable: &Path, written: Vec<u8>) -> Result<Vec<u8>, Proces
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn();
-    let mut process = started.map_err(|error| ProcessFailure::NotStarted(error.to_string()))?;
-    let answer = talk(&mut process, written);
+    let mut process = started.map_err(|error| not_started(&error))?;
+    let answer = wait_apart(|| talk(&mut process, written));
     // One that has answered is about to end by itself, and its exit code stands.
     _ = process.kill();
     let status = process.wait().map_err(|_| ProcessFailure::Ended)?;
@@ -104,17 +106,31 @@ fn talk(process: &mut Child, written: Vec<u8>) -> Result<Vec<u8>, ProcessFailure
         return Err(ProcessFailure::Ended);
     };
     let (done, answered) = channel();
-    thread::spawn(move || {
+    let talk = move || {
         let mut answer = Vec::new();
         let told = stdin.write_all(&written);
         drop(stdin);
         let read = told.and_then(|()| stdout.take(MOST_ANSWER).read_to_end(&mut answer));
         let _ = done.send(read.map(|_| answer));
-    });
+    };
+    thread::Builder::new().spawn(talk).map_err(|error| not_started(&error))?;
     match answered.recv_timeout(PATIENCE) {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => Err(ProcessFailure::Ended),
         Err(RecvTimeoutError::Timeout) => Err(ProcessFailure::OutOfTime),
+    }
+}
+
+fn not_started(error: &io::Error) -> ProcessFailure {
+    ProcessFailure::NotStarted(error.to_string())
+}
+
+/// Waits for the process. Whoever asks for a prompt may be a task of a runtime, whose other tasks go
+/// on meanwhile.
+fn wait_apart<T>(wait: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => block_in_place(wait),
+        _ => wait(),
     }
 }
 
@@ -156,6 +172,24 @@ mod tests {
         assert!(matches!(ask_shell("exec cat /dev/zero"), Err(ProcessFailure::Ended)));
         let missing = ask(Path::new("/nowhere/recto"), Vec::new());
         assert!(matches!(missing, Err(ProcessFailure::NotStarted(_))));
+    }
+
+    /// Promise: `input-never-runs-on`
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn tasks_beside_the_one_that_waits_for_a_process_go_on() {
+        let (begun, waits) = tokio::sync::oneshot::channel();
+        let asked = tokio::spawn(async move {
+            begun.send(()).unwrap();
+            ask_shell("cat > /dev/null; sleep 5; printf done").unwrap()
+        });
+        let beside = tokio::spawn(async move {
+            waits.await.unwrap();
+            // Behind the other task in the only worker's line.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        });
+        beside.await.unwrap();
+        assert!(!asked.is_finished(), "the runtime stood still");
+        assert_eq!(asked.await.unwrap(), b"done");
     }
 
     #[test]

@@ -309,6 +309,9 @@ fn load_minilm(
 
 /// Reads an encoder with all that its own files say of it.
 fn load_chosen(folder: &Path) -> Result<Encoder, EncoderError> {
+    if folder.is_file() {
+        return Err(EncoderError::NoFolder { path: folder.to_owned() });
+    }
     let config = EncoderConfig::read(folder)?;
     let (weights_file, tokenizer_file) =
         (folder.join("model.safetensors"), folder.join("tokenizer.json"));

@@ -28,7 +28,9 @@ const draftKey = () => ownPrefix() + (conversation.session ?? "new");
 /** @returns {Draft} */
 export function loadDraft() {
   try {
-    return { ...EMPTY, ...JSON.parse(localStorage.getItem(draftKey()) ?? "{}") };
+    const draft = { ...EMPTY, ...JSON.parse(localStorage.getItem(draftKey()) ?? "{}") };
+    // Before a draft named the message, it said whether it was the last one.
+    return { ...draft, edits: typeof draft.edits === "string" ? draft.edits : "" };
   } catch {
     // It was written by another version.
     return EMPTY;

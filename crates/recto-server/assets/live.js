@@ -159,8 +159,10 @@ async function compareTurns() {
   try {
     const { turns, has_more, exchange } = await (await ask(`/sessions/${conversation.session}/states`)).json();
     const isShown = (/** @type {{turn: number}} */ { turn }) => article(turn);
-    // So much was missed that the page is read anew; what is being written is kept.
-    if (has_more && document.querySelector("article.turn[data-turn]") && !turns.some(isShown)) return location.reload();
+    // So much was missed that the page is read anew; what is being written is kept. Where none of the
+    // newest turns stands on a page, reading it anew would bring none either.
+    const isFarBehind = has_more && turns.length > 0 && !turns.some(isShown);
+    if (isFarBehind && document.querySelector("article.turn[data-turn]")) return location.reload();
     let isTakenBack = false;
     const stale = turns.filter((/** @type {{turn: number, state: string, taken_back: boolean}} */ { turn, state, taken_back }) => {
       const shown = article(turn);

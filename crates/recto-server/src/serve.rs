@@ -187,3 +187,54 @@ async fn answer(
         }))
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Bytes;
+    use axum::routing::get;
+    use futures_util::stream;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    /// A connection that asks for a path, with the first line of what it is answered.
+    async fn ask(address: SocketAddr, path: &str) -> (TcpStream, String) {
+        let mut client = TcpStream::connect(address).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nhost: here\r\n\r\n");
+        // One that is refused may be closed before it has asked.
+        let _ = client.write_all(request.as_bytes()).await;
+        let mut status = [0; 12];
+        let _ = client.read_exact(&mut status).await;
+        (client, String::from_utf8_lossy(&status).into_owned())
+    }
+
+    /// Promise: `no-request-holds-the-server`
+    #[tokio::test]
+    async fn an_answer_that_nobody_reads_makes_room() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let limits = ConnectionLimits {
+            most: 1,
+            most_from_address: 1,
+            header_timeout: Duration::from_millis(300),
+        };
+        let endless =
+            || stream::repeat_with(|| Ok::<_, io::Error>(Bytes::from_static(&[b'x'; 4096])));
+        let app = Router::new()
+            .route("/endless", get(async move || Body::from_stream(endless())))
+            .route("/", get(async || "here"));
+        let (_close, closing) = watch::channel(());
+        tokio::spawn(accept(listener, app, limits, closing));
+        let (mut unread, status) = ask(address, "/endless").await;
+        assert_eq!(status, "HTTP/1.1 200");
+        assert_eq!(ask(address, "/").await.1, "HTTP/1.1 503", "it is at work");
+        let makes_room = async {
+            while ask(address, "/").await.1 != "HTTP/1.1 200" {
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(Duration::from_secs(30), makes_room).await.expect("it holds its place for nobody");
+        let rest = timeout(Duration::from_secs(30), unread.read_to_end(&mut Vec::new())).await;
+        rest.expect("it is closed").ok();
+    }
+}

@@ -215,7 +215,7 @@ impl StoreError {
                  what can still be read can be copied to a new one",
             ),
             StoreError::Damaged { .. } => {
-                Some("copy what can still be read to a new one, or restore it from a backup")
+                Some("restore it from a backup, or copy what can still be read to a new one")
             }
             StoreError::ReadOnly { .. } | StoreError::CannotOpen { .. } => Some(
                 "check who owns the file and its folder, and that their file system can be written",

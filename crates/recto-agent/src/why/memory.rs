@@ -100,7 +100,7 @@ impl AgentMemories {
         let pinned = || snapshot.into_iter().flat_map(|snapshot| &snapshot.entries);
         if pinned().any(|entry| entry.item == memory.id()) {
             let (layer, reason) = (Layer::Memory, DropReason::MemoryLimit);
-            return ItemReason::Recorded(ItemStatus::LeftOut { layer, reason });
+            return ItemReason::Recorded(ItemStatus::LeftOut { layer, reason, candidate: None });
         }
         let is_memory = |pick: &&Pick| pick.item.kind == ItemKind::Memory;
         let looked_at = request.found.iter().chain(&request.candidates).filter(is_memory).count();

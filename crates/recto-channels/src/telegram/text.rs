@@ -50,11 +50,14 @@ fn is_code(entity: &MessageEntity) -> bool {
 fn with_commands_as_code(text: &RichText) -> RichText {
     let is_code =
         |span: &&RichSpan| matches!(span.style, TextStyle::Code | TextStyle::CodeBlock(_));
-    let is_bare = |range: &Range<usize>| {
-        let meets = |span: &RichSpan| span.range.start < range.end && range.start < span.range.end;
-        !text.spans.iter().filter(is_code).any(meets)
+    // Where code begins within a command, what stands before it is left to be tapped.
+    let bare_part = |range: Range<usize>| {
+        let meets = |span: &&RichSpan| meets(&span.range, &range);
+        let code = text.spans.iter().filter(is_code).find(meets);
+        let end = code.map_or(range.end, |code| code.range.start);
+        (range.start < end).then_some(range.start..end)
     };
-    let commands: Vec<Range<usize>> = commands(&text.text).filter(is_bare).collect();
+    let commands: Vec<Range<usize>> = commands(&text.text).filter_map(bare_part).collect();
     let mut spans = Vec::with_capacity(text.spans.len() + commands.len());
     for span in &text.spans {
         if is_code(&span) {
@@ -62,7 +65,7 @@ fn with_commands_as_code(text: &RichText) -> RichText {
             continue;
         }
         let mut start = span.range.start;
-        for command in commands.iter().filter(|it| span.range.contains(&it.start)) {
+        for command in commands.iter().filter(|command| meets(command, &span.range)) {
             spans.push(RichSpan { range: start..command.start, style: span.style.clone() });
             start = command.end;
         }
@@ -72,6 +75,10 @@ fn with_commands_as_code(text: &RichText) -> RichText {
     let as_code = |range| RichSpan { range, style: TextStyle::Code };
     spans.extend(commands.into_iter().map(as_code));
     RichText { text: text.text.clone(), spans }
+}
+
+fn meets(one: &Range<usize>, other: &Range<usize>) -> bool {
+    one.start < other.end && other.start < one.end
 }
 
 /// Where Telegram may see a command: a slash that stands behind no word, and a word right behind it.
@@ -151,6 +158,7 @@ mod tests {
         assert_eq!(code("> quoted /approve"), ["/approve"]);
         assert_eq!(code("[/approve](tg://x) [see /deny](https://a.b)"), ["/approve", "/deny"]);
         assert_eq!(code("```\n/approve\n```"), ["/approve"]);
+        assert_eq!(code("/app`rove` `/de`ny"), ["/app", "rove", "/de"]);
         let others = "and/or 1/2 /usr/bin //x / /- https://a.b/approve";
         assert_eq!(code(others), Vec::<String>::new());
         // However many styles there are, no command is left without.
@@ -166,6 +174,14 @@ mod tests {
         let found: Vec<(usize, usize)> =
             to_entities(&text).iter().map(|entity| (entity.offset, entity.length)).collect();
         assert_eq!(found, [(0, 2), (3, 8), (12, 2)]);
+    }
+
+    #[test]
+    fn no_style_reaches_into_a_command() {
+        let text = RichText::from_markdown("/app**rove it**");
+        let found: Vec<(usize, usize)> =
+            to_entities(&text).iter().map(|entity| (entity.offset, entity.length)).collect();
+        assert_eq!(found, [(0, 8), (9, 2)]);
     }
 
     #[test]

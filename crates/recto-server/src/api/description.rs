@@ -46,7 +46,7 @@ enum MetBy {
     All,
     /// Those that name what they are about, in a path, a query or a body.
     Naming,
-    /// Those that change something, or begin work.
+    /// Those that change something, begin work, or need the agent of a session.
     Changing,
     /// Those with a body.
     WithBody,
@@ -56,6 +56,9 @@ enum MetBy {
 
 /// The operations that may ask a model's server before they answer.
 const ASKING_MODELS: [&str; 3] = ["submit_message", "preview_message", "replay_turn"];
+
+/// The operations that change nothing, and need the agent of a session: it may be gone.
+const NEEDING_AGENT: [&str; 2] = ["follow_session", "explain_item"];
 
 /// Makes an entry of the table below.
 const fn problem(status: &'static str, met_by: MetBy, words: &'static str) -> DescribedProblem {
@@ -84,14 +87,14 @@ const PROBLEMS: [DescribedProblem; 15] = [
 impl MetBy {
     fn includes(self, operation: &Operation, is_change: bool) -> bool {
         let takes_body = operation.request_body.is_some();
+        let is_one_of =
+            |ids: &[&str]| operation.operation_id.as_deref().is_some_and(|id| ids.contains(&id));
         match self {
             MetBy::All => true,
             MetBy::Naming => takes_body || operation.parameters.iter().flatten().next().is_some(),
-            MetBy::Changing => is_change,
+            MetBy::Changing => is_change || is_one_of(&NEEDING_AGENT),
             MetBy::WithBody => takes_body,
-            MetBy::AskingModels => {
-                operation.operation_id.as_deref().is_some_and(|id| ASKING_MODELS.contains(&id))
-            }
+            MetBy::AskingModels => is_one_of(&ASKING_MODELS),
         }
     }
 }
@@ -165,6 +168,7 @@ mod tests {
         assert_eq!(met(&document, "/api/doctor", "get"), with(&[]));
         assert_eq!(met(&document, "/api/sessions/{session}", "get"), with(&["404"]));
         assert_eq!(met(&document, "/api/sessions/{session}", "delete"), with(&["404", "409"]));
+        assert_eq!(met(&document, "/api/turns/{turn}/why", "get"), with(&["404", "409"]));
         let begin = with(&["404", "408", "409", "413", "415", "501"]);
         assert_eq!(met(&document, "/api/sessions", "post"), begin);
         let replay = with(&["404", "408", "409", "413", "415", "501", "502", "504"]);
@@ -172,10 +176,10 @@ mod tests {
     }
 
     #[test]
-    fn those_that_ask_models_are_operations() {
+    fn those_that_are_named_are_operations() {
         let (_, document) = described_routes().split_for_parts();
         let text = write(&document);
-        for id in ASKING_MODELS {
+        for id in ASKING_MODELS.into_iter().chain(NEEDING_AGENT) {
             assert!(text.contains(&format!("\"operationId\": \"{id}\"")), "{id}");
         }
     }

@@ -210,24 +210,37 @@ pub(crate) fn is_private_name(name: &OsStr) -> bool {
 /// What links lead to that are entries of the workspace of these names, or lie in such a one. A
 /// place that holds the whole workspace says nothing about what is in it.
 fn links_of(workspace: &Path, is_own: impl Fn(&str) -> bool) -> Vec<PathBuf> {
-    let mut places = Vec::new();
+    let mut links = FoundLinks { workspace: without_links(workspace), places: Vec::new() };
     for entry in fs::read_dir(workspace).into_iter().flatten().flatten() {
         if is_own(&fold(&entry.file_name())) {
-            find_links(&entry, MAX_LINK_DEPTH, &mut places);
+            links.find(&entry, MAX_LINK_DEPTH);
         }
     }
-    let workspace = without_links(workspace);
-    places.retain(|place| !workspace.starts_with(place));
-    places
+    links.places
 }
 
-fn find_links(entry: &DirEntry, depth: usize, places: &mut Vec<PathBuf>) {
-    let Ok(kind) = entry.file_type() else { return };
-    if kind.is_symlink() {
-        places.push(without_links(&entry.path()));
-    } else if depth > 0 && kind.is_dir() {
-        let below = fs::read_dir(entry.path()).into_iter().flatten().flatten();
-        below.for_each(|entry| find_links(&entry, depth - 1, places));
+/// What links lead to, as far as it was looked for.
+struct FoundLinks {
+    workspace: PathBuf,
+    places: Vec<PathBuf>,
+}
+
+impl FoundLinks {
+    /// Looks for links in an entry, and in what they lead to: a link may lie in a folder that is one.
+    fn find(&mut self, entry: &DirEntry, depth: usize) {
+        let Ok(kind) = entry.file_type() else { return };
+        let mut folder = entry.path();
+        if kind.is_symlink() {
+            folder = without_links(&folder);
+            if self.workspace.starts_with(&folder) {
+                return;
+            }
+            self.places.push(folder.clone());
+        }
+        if depth > 0 && folder.is_dir() {
+            let below = fs::read_dir(folder).into_iter().flatten().flatten();
+            below.for_each(|entry| self.find(&entry, depth - 1));
+        }
     }
 }
 

@@ -4,8 +4,9 @@
 //! nothing is left out without saying so. Links are shown, never followed.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cap_std::fs::{Dir, Metadata};
@@ -15,7 +16,7 @@ use serde_json::json;
 use super::problem::{FileError, FileResult};
 use super::walk::{LastLink, ResolvedPath, WorkspaceRoot, display_path};
 use super::write::is_draft;
-use super::{FileAccess, FileContext, FileTool, describe_look, is_private};
+use super::{FileAccess, FileContext, FileTool, describe_look, is_private, private_places};
 use crate::arguments::CallArguments;
 use crate::blocking::Stop;
 use crate::tool::ToolClass;
@@ -55,8 +56,8 @@ fn list(
     if !resolved.below.is_empty() {
         return Err(no_folder(&resolved, path));
     }
-    let mut listing =
-        FolderListing { room: files.room, who: context.who, ..FolderListing::default() };
+    let (room, who, hidden) = (files.room, context.who, hidden_places(&root, context.who));
+    let mut listing = FolderListing { room, who, hidden, ..FolderListing::default() };
     let failed = |cause| FileError::Io { path: path.to_owned(), cause };
     listing.add(&resolved.folder, &resolved.above, stop).map_err(failed)?;
     listing.go_deeper(&root, resolved.above.len(), depth, stop);
@@ -71,6 +72,17 @@ fn no_folder(resolved: &ResolvedPath, path: &str) -> FileError {
     }
 }
 
+/// The places that links in what is remembered lead to, as far as it is not named before these, by
+/// their paths from the workspace on.
+fn hidden_places(root: &WorkspaceRoot, who: AudienceKind) -> Vec<PathBuf> {
+    if who == AudienceKind::Owner {
+        return Vec::new();
+    }
+    let places = private_places(root.real_path()).into_iter();
+    let inside = |place: PathBuf| place.strip_prefix(root.real_path()).map(Path::to_owned).ok();
+    places.filter_map(inside).collect()
+}
+
 /// A listing in the making: the entries found so far, and the room that is left.
 #[derive(Debug, Default)]
 struct FolderListing {
@@ -82,6 +94,7 @@ struct FolderListing {
     unlisted: Vec<String>,
     /// Before whom it is made: what they may not see is not named, either.
     who: AudienceKind,
+    hidden: Vec<PathBuf>,
     /// Bytes that are left.
     room: usize,
     /// Entries that were seen and not taken.
@@ -101,7 +114,7 @@ impl FolderListing {
                 return Ok(());
             }
             let name = entry?.file_name();
-            if is_draft(&name) || is_private(&name, self.who) {
+            if is_draft(&name) || is_private(&name, self.who) || self.is_hidden(above, &name) {
                 continue;
             }
             names.insert(name);
@@ -112,6 +125,11 @@ impl FolderListing {
         }
         names.into_iter().for_each(|name| self.take(folder, above, name));
         Ok(())
+    }
+
+    fn is_hidden(&self, above: &[OsString], name: &OsStr) -> bool {
+        let is_it = |place: &PathBuf| place.iter().eq(above.iter().map(|it| &**it).chain([name]));
+        self.hidden.iter().any(is_it)
     }
 
     fn take(&mut self, folder: &Dir, above: &[OsString], name: OsString) {

@@ -1,5 +1,5 @@
-//! The mark by which a program that has the network, or that of an MCP server, is known from outside, whoever runs it and
-//! whatever has become of that one's file.
+//! The mark by which a program that has the network, and the program of an MCP server, is known
+//! from outside, whoever runs it and whatever has become of that one's file.
 //!
 //! It is a resource limit on a number that the kernel does not count any more, that of locks on
 //! files. Everybody can read it in `/proc`, it stays with all that a process starts, and a limit

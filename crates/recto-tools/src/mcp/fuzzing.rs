@@ -8,6 +8,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 
 use super::bounded_http::bounded_events;
 use super::content::tool_output;
+use super::envelope::{Envelope, read_message};
 use super::listing::{ListingBuilder, ServerListing};
 use super::log::Redactor;
 use super::names::model_name;
@@ -18,6 +19,9 @@ const KEY: &str = "s3cr3t-\"token\"";
 
 /// The same as JSON writes it.
 const KEY_IN_JSON: &str = r#"s3cr3t-\"token\""#;
+
+/// The most that is said of a line that can't be read, in bytes.
+const MOST_TOLD: usize = 200;
 
 /// The places at which a stream is cut in two.
 const CUTS: usize = 6;
@@ -35,6 +39,7 @@ pub fn check_mcp(data: &[u8]) {
 }
 
 fn check_message(line: &[u8]) {
+    check_unread(line);
     let Ok(JsonRpcMessage::Response(answer)) = serde_json::from_slice::<ServerJsonRpcMessage>(line)
     else {
         return;
@@ -47,6 +52,17 @@ fn check_message(line: &[u8]) {
             assert!(!told.contains(KEY), "{told}");
         }
         _ => {}
+    }
+}
+
+/// Whatever a line is, it is told in a few words what is wrong with it, as far as anything is.
+fn check_unread(line: &[u8]) {
+    let envelope = Envelope::scan(line);
+    for is_tool_list in [false, true] {
+        if let Err(why) = read_message(line, &envelope, is_tool_list) {
+            assert!(!why.is_empty() && why.len() < MOST_TOLD, "{why}");
+            assert!(!why.chars().any(is_unseen), "{why:?}");
+        }
     }
 }
 

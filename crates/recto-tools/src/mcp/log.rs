@@ -179,14 +179,18 @@ impl Log {
     }
 
     pub(super) fn write(&mut self, line: &[u8]) -> io::Result<()> {
-        if self.length + line.len() as u64 > MAX_LOG {
-            let mut old = self.path.clone().into_os_string();
-            old.push(".1");
-            fs::rename(&self.path, old)?;
+        let added = line.len() as u64;
+        if self.length + added > MAX_LOG {
+            // Whoever else has it open may have set it aside already.
+            if fs::metadata(&self.path).is_ok_and(|found| found.len() + added > MAX_LOG) {
+                let mut old = self.path.clone().into_os_string();
+                old.push(".1");
+                fs::rename(&self.path, old)?;
+            }
             *self = Log::append_to(self.path.clone())?;
         }
         self.file.write_all(line)?;
-        self.length += line.len() as u64;
+        self.length += added;
         Ok(())
     }
 }
@@ -261,6 +265,32 @@ mod tests {
         assert!(new.len() as u64 <= MAX_LOG && old.len() as u64 <= MAX_LOG);
         assert!(old.starts_with("key …\n"));
         assert_eq!(format!("{old}{new}"), text.replace("s3cr3t-token", "…"));
+    }
+
+    #[test]
+    fn a_log_that_several_write_is_set_aside_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| folder.path().join(name);
+        let full = "x".repeat(usize::try_from(MAX_LOG).unwrap());
+        fs::write(file("mcp-a.log"), &full).unwrap();
+        let open = || Log::open(folder.path(), "a").unwrap();
+        for mut log in [open(), open()] {
+            log.write(b"more\n").unwrap();
+        }
+        assert!(fs::read_to_string(file("mcp-a.log.1")).unwrap() == full);
+        assert_eq!(fs::read_to_string(file("mcp-a.log")).unwrap(), "more\nmore\n");
+    }
+
+    #[tokio::test]
+    async fn what_a_terminal_would_act_on_is_written_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let tail = StderrTail::default();
+        let text = "a\u{1b}[2J\u{9b}2J\u{202e}b\nc\n";
+        let log = Log::open(folder.path(), "a");
+        follow_stderr(text.as_bytes(), tail.clone(), log, Redactor::default()).await;
+        let told = "a\\u{1b}[2J\\u{9b}2J\\u{202e}b\nc\n";
+        assert_eq!(fs::read_to_string(folder.path().join("mcp-a.log")).unwrap(), told);
+        assert_eq!(tail.text(), told);
     }
 
     #[cfg(unix)]

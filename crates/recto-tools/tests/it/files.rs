@@ -330,17 +330,21 @@ async fn files_of_memories_are_named_to_their_owner_alone() {
 async fn what_links_in_memories_lead_to_is_read_by_their_owner_alone() {
     let home = Home::with(&[("memory/MEMORY.md", "x"), ("people/ann.md", "x"), ("notes.md", "x")]);
     std::os::unix::fs::symlink("../people", home.path("workspace/memory/people")).unwrap();
-    let read = async |who: AudienceKind, path: &str| {
+    let call_as = async |who: AudienceKind, tool: &str, arguments: Value| {
         let audience = Audience { who, ..Audience::default() };
         let caller = ToolCaller { audience, ..ToolCaller::default() };
         let context = CallContext { caller, ..CallContext::default() };
         let toolbox = home.toolbox();
-        let calls = [tool_call("read_file", &json!({ "path": path }))];
+        let calls = [tool_call(tool, &arguments)];
         let results = run_all(&toolbox, &calls, &toolbox.specs(), &context).await;
         show(&results[0])
     };
+    let read = async |who, path: &str| call_as(who, "read_file", json!({ "path": path })).await;
     assert_eq!(read(AudienceKind::Owner, "people/ann.md").await, "Done: x");
     assert_eq!(read(AudienceKind::Guest, "notes.md").await, "Done: x");
     let refused = read(AudienceKind::Guest, "people/ann.md").await;
     assert!(refused.contains("use recall"), "{refused}");
+    let list = async |who| call_as(who, "list_files", json!({"depth": 9})).await;
+    assert!(list(AudienceKind::Owner).await.contains("people/ann.md"));
+    assert_eq!(list(AudienceKind::Guest).await, "Done: notes.md (1 byte)");
 }

@@ -57,7 +57,7 @@ pub enum KeyKind {
     Float { min: f64, max: f64 },
     /// One of these words, in either spelling.
     Choice(&'static [&'static str]),
-    /// A list of strings, none of them blank.
+    /// A list of strings; one may be empty.
     TextList,
     /// A list of paths, each as [`KeyKind::Path`].
     PathList,

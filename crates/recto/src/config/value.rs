@@ -78,7 +78,7 @@ pub(super) fn string(kind: KeyKind, text: &str) -> ValueResult {
     }
 }
 
-/// Checks a list of strings, none of which is blank.
+/// Checks a list of strings. Where they are to name variables, each does.
 pub(super) fn list(kind: KeyKind, items: Vec<String>) -> ValueResult {
     let bad = |item: &String| kind == KeyKind::Variables && !is_variable(item);
     match items.iter().position(bad) {

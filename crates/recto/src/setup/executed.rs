@@ -16,7 +16,7 @@ use std::path::{self, Path, PathBuf};
 use recto_context::ItemKind;
 use recto_tools::ProtectedPath;
 
-use self::command_line::{PathUse, named_by_arguments, named_by_variable};
+use self::command_line::{NamedPathUse, named_by_arguments, named_by_variable};
 use crate::config::{LoadedConfig, ServerSettings, Settings, TransportSettings};
 use crate::home::RectoHome;
 use crate::search_path::{absolute_folders, found_program, search_path};
@@ -107,7 +107,8 @@ impl TrustedFolders {
 
     /// The folders of a variable like `PATH` that may be counted on.
     pub(crate) fn of_variable(&self, name: &str) -> OsString {
-        let is_trusted = |folder: &PathBuf| self.0.exposed("", folder, PathUse::Unknown).is_none();
+        let is_trusted =
+            |folder: &PathBuf| self.0.exposed("", folder, NamedPathUse::Unknown).is_none();
         let list = env::var_os(name).unwrap_or_default();
         let folders = absolute_folders(&list).into_iter().filter(is_trusted);
         env::join_paths(folders).unwrap_or_default()
@@ -143,7 +144,7 @@ impl ExecutableSearch {
     fn find(&self, settings: &Settings) -> Vec<ExposedExecutable> {
         let mut found = Vec::new();
         let mut add = |what: &str, path: &Path| {
-            found.extend(self.exposed(what, path, PathUse::ByItsLook));
+            found.extend(self.exposed(what, path, NamedPathUse::ByItsLook));
         };
         if let Ok(own) = env::current_exe() {
             add("Recto itself", &own);
@@ -179,15 +180,15 @@ impl ExecutableSearch {
         let name = &server.name;
         let folder = working_dir.as_deref().unwrap_or(Path::new("/"));
         let mut found = Vec::new();
-        let mut add = |what: String, path: &Path, usage: PathUse| {
+        let mut add = |what: String, path: &Path, usage: NamedPathUse| {
             found.extend(self.exposed(&what, path, usage));
         };
         if let Some(program) = found_program(command.as_ref(), folder) {
-            add(format!("the command of MCP server {name}"), &program, PathUse::Script);
+            add(format!("the command of MCP server {name}"), &program, NamedPathUse::Script);
         }
         if let Some(working_dir) = working_dir {
             let what = format!("the folder that MCP server {name} starts in");
-            add(what, working_dir, PathUse::Loaded);
+            add(what, working_dir, NamedPathUse::Loaded);
         }
         for (path, usage) in named_by_arguments(command, args, folder) {
             add(format!("an argument of MCP server {name}"), &path, usage);
@@ -204,7 +205,7 @@ impl ExecutableSearch {
     }
 
     /// Something that is executed, if tools can write it, or a link that leads to it.
-    fn exposed(&self, what: &str, path: &Path, usage: PathUse) -> Option<ExposedExecutable> {
+    fn exposed(&self, what: &str, path: &Path, usage: NamedPathUse) -> Option<ExposedExecutable> {
         let Place { real, mut links } = Place::find(path);
         links.retain(|link| self.is_writable(link));
         let is_writable = self.is_writable(&real);
@@ -227,8 +228,8 @@ impl ExecutableSearch {
 
     /// The file and the folder around it, from which many programs load more; but never a folder
     /// that tools are meant to write as a whole, nor what they are given to write inside it.
-    fn kept(&self, path: &Path, usage: PathUse) -> Vec<ProtectedPath> {
-        let is_script = usage == PathUse::Script || !path.is_dir() && is_run(path);
+    fn kept(&self, path: &Path, usage: NamedPathUse) -> Vec<ProtectedPath> {
+        let is_script = usage == NamedPathUse::Script || !path.is_dir() && is_run(path);
         let around = path.parent().filter(|_| is_script);
         // The interpreter of a virtual environment loads what is installed there.
         let environment = around.and_then(Path::parent);
@@ -297,11 +298,11 @@ fn told_once(found: Vec<ExposedExecutable>) -> Vec<ExposedExecutable> {
 }
 
 /// Whether something is executed or loaded. Data that a server is given is there to be changed.
-fn is_executed(path: &Path, usage: PathUse) -> bool {
+fn is_executed(path: &Path, usage: NamedPathUse) -> bool {
     match usage {
-        PathUse::Script | PathUse::Loaded => true,
-        PathUse::ByItsLook => path.is_dir() || is_run(path),
-        PathUse::Unknown => false,
+        NamedPathUse::Script | NamedPathUse::Loaded => true,
+        NamedPathUse::ByItsLook => path.is_dir() || is_run(path),
+        NamedPathUse::Unknown => false,
     }
 }
 

@@ -12,9 +12,25 @@ export async function story(stage) {
   // An edit that is one no longer is refused until the page knows; and at last the session is gone.
   const gone = ["preview", "states", "panel", "messages", "turns/1", "turns/2", "turns/3", "turns/4"];
   stage.expectRefusal("/stream", ...gone.map((path) => `/sessions/1/${path}`));
+  await olderDraft(stage, page.url());
   await otherTab(stage, page);
   await takenBack(page);
   await deleted(stage, page);
+}
+
+/** A draft that was kept before drafts named the message that they replace is a message like any other. */
+async function olderDraft(stage, address) {
+  const page = await stage.tab();
+  await page.goto(address);
+  await page.evaluate(() => {
+    const { person } = document.querySelector("form.composer").dataset;
+    const draft = { text: "Half a word", delivery: "", edits: false, before: "" };
+    localStorage.setItem(`recto-draft-${person}-${location.pathname.split("/").at(-1)}`, JSON.stringify(draft));
+  });
+  await page.reload();
+  await page.waitForSelector("#meter svg");
+  assert.equal(await page.inputValue("#draft"), "Half a word");
+  await page.context().close();
 }
 
 /** Puts the last message into the composer, to be changed. */

@@ -1,10 +1,13 @@
 // What the first page takes: with nothing kept and again, of an empty home and of a session of thousands
-// of messages. How soon it was shown is printed; what holds on any machine is what it weighs.
+// of messages. What it weighs holds on any machine. How soon it is shown does not, and is printed: 200 ms
+// are meant, with a release build and nothing else to do; here the best visit has five times as long.
 
 import { join } from "node:path";
 import { assert } from "./support.mjs";
 
 const MOST_BYTES = { empty: 100 * 1024, long: 120 * 1024 };
+
+const MOST_MILLISECONDS = 1_000;
 
 export async function story(stage) {
   const figures = {};
@@ -14,6 +17,8 @@ export async function story(stage) {
   console.error(JSON.stringify(figures));
   for (const [name, visits] of Object.entries(figures)) {
     for (const visit of visits) assert(visit.bytes <= MOST_BYTES[name], `${name}: ${JSON.stringify(visit)}`);
+    const soonest = Math.min(...visits.map(({ shown }) => shown));
+    assert(soonest <= MOST_MILLISECONDS, `${name}: ${JSON.stringify(visits)}`);
     // Scripts and styles are kept from the first visit on.
     assert(visits[1].bytes < 32 * 1024, `${name}: ${JSON.stringify(visits[1])}`);
   }

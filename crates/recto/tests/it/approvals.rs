@@ -139,7 +139,7 @@ fn an_answer_tells_what_became_of_the_call() {
     let home = waiting();
     std::os::unix::fs::symlink("b.txt", home.path("workspace/a.txt")).unwrap();
     let answer = home.run(&["approvals", "answer", "1", "allow"]);
-    assert!(answer.err.contains("✗ write_file a.txt: "), "{}", answer.err);
+    assert!(answer.err.contains("✗ write_file a.txt, x: "), "{}", answer.err);
     assert!(!home.path("workspace/b.txt").exists());
     let home = waiting();
     home.write("workspace/a.txt", "another's");
@@ -239,6 +239,26 @@ fn a_turn_that_asks_again_is_left_waiting() {
     let answer = home.run(&["approvals", "answer", "2", "session"]);
     assert_eq!((answer.code, answer.out.as_str()), (0, "Written.\n"), "{}", answer.err);
     assert!(home.path("workspace/b.txt").exists());
+}
+
+#[test]
+fn every_question_of_a_reply_is_told_where_nobody_can_press_a_key() {
+    let write =
+        |path: &str| json!({"name": "write_file", "arguments": {"path": path, "content": "x"}});
+    let both = json!({"tool_calls": [write("a.txt"), write("b.txt")]}).to_string();
+    let home = Home::scripted(&[&both]);
+    let run = home.run(&["chat", "-m", "write both"]);
+    assert_eq!(run.code, 3, "{}{}", run.out, run.err);
+    for (approval, file) in [(1, "a.txt"), (2, "b.txt")] {
+        let how = format!("`recto approvals answer {approval} allow`");
+        assert_eq!(run.err.matches(&how).count(), 1, "{}", run.err);
+        assert!(run.err.contains(&format!("create {file}")), "{}", run.err);
+    }
+    let first = home.run(&["approvals", "answer", "1", "allow"]);
+    assert!(first.err.contains("other questions of the turn are open"), "{}", first.err);
+    then_says(&home, &[WRITTEN]);
+    assert_eq!(home.run(&["approvals", "answer", "2", "allow"]).out, "Written.\n");
+    assert!(home.path("workspace/a.txt").exists() && home.path("workspace/b.txt").exists());
 }
 
 #[test]

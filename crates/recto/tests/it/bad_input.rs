@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use crate::pty::Pty;
 use crate::support::*;
 
 /// Runs `recto context hi`, which must go on in spite of it and tell of it, and
@@ -165,6 +166,23 @@ fn data_goes_out_byte_for_byte() {
     let body: serde_json::Value = serde_json::from_str(&run.out).unwrap();
     let content = body["messages"][1]["content"].as_str().unwrap();
     assert!(content.ends_with("a\u{7f}b\u{1b}[1m"), "{content:?}");
+}
+
+#[test]
+fn data_is_written_out_where_a_person_looks() {
+    let home = Home::scripted(&[r#"{"content":"ok"}"#]);
+    let message = "a\u{202e}b\u{9b}2J";
+    home.ok(&["chat", "-m", message]);
+    for arguments in
+        [&["context", message, "--raw"][..], &["show", "1", "--body"], &["show", "1", "--json"]]
+    {
+        let piped = home.ok(arguments);
+        assert!(piped.contains(message), "no real attempt, {arguments:?}: {piped:?}");
+        let variables = [("NO_COLOR", "1"), ("PAGER", "cat")];
+        let shown = Pty::open(200, 24).run(&home, arguments, &variables);
+        assert!(!shown.contains(['\u{202e}', '\u{9b}', '\u{1b}']), "{arguments:?}: {shown:?}");
+        assert!(shown.contains("202e") && shown.contains("9b"), "{arguments:?}: {shown:?}");
+    }
 }
 
 #[test]

@@ -198,7 +198,7 @@ fn a_database_that_was_cut_short_is_called_damaged() {
         all_fail_with(
             &home,
             "damaged: the database",
-            "hint: copy what can still be read to a new one",
+            "or copy what can still be read to a new one (`recto store check --salvage`)",
         );
     }
     home.write("data/recto.db", kept);

@@ -83,9 +83,18 @@ impl Running {
 
     /// What Ctrl-C does.
     pub(crate) fn interrupt(&self) {
+        self.signal("INT");
+    }
+
+    /// What a service manager does.
+    pub(crate) fn terminate(&self) {
+        self.signal("TERM");
+    }
+
+    fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
-        let status = Command::new("sh").args(["-c", "kill -INT \"$0\"", &id]).status().unwrap();
-        assert!(status.success());
+        let kill = ["-c", "kill -\"$0\" \"$1\"", name, &id];
+        assert!(Command::new("sh").args(kill).status().unwrap().success());
     }
 
     /// Ends the input and waits for the process to end by itself.

@@ -30,10 +30,21 @@ fn address_of(server: &Running) -> String {
 
 /// Asks a server for a path, and gives the first line of what it answers.
 fn status(address: &str, path: &str) -> String {
+    send(address, "GET", path, "")
+}
+
+/// Sends JSON to a server, or nothing, and gives the first line of what it answers.
+fn send(address: &str, method: &str, path: &str, body: &str) -> String {
     let host = address.trim_start_matches("http://").trim_end_matches('/');
     let mut stream = TcpStream::connect(host).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n").unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer.lines().next().unwrap_or_default().to_owned()
@@ -69,6 +80,35 @@ fn a_server_that_was_killed_keeps_nobody_out() {
     drop(first);
     let second = home.start(&SERVE);
     assert_eq!(status(&address_of(&second), "/healthz"), "HTTP/1.1 200 OK");
+}
+
+/// Promise: `shutdown-loses-nothing`
+#[test]
+fn a_server_that_ends_takes_nothing_new_and_leaves_what_runs_to_the_next() {
+    let home = Home::scripted(&[r#"{"content": "late", "delay_ms": 600000}"#]);
+    let config = fs::read_to_string(home.path("config.toml")).unwrap();
+    home.write("config.toml", format!("{config}[server]\ngrace = 5\n"));
+    let server = home.start(&SERVE);
+    let address = address_of(&server);
+    let begun = send(&address, "POST", "/api/sessions", r#"{"name": "harbour"}"#);
+    assert_eq!(begun, "HTTP/1.1 201 Created");
+    let say = || send(&address, "POST", "/api/sessions/1/messages", r#"{"text": "hello"}"#);
+    assert_eq!(say(), "HTTP/1.1 202 Accepted");
+    let shown = || json(&home.ok(&["sessions", "show", "1", "--json"]));
+    wait_until("the turn runs", || shown()["turns"][0]["status"] == "running");
+    server.terminate();
+    let refused = "HTTP/1.1 503 Service Unavailable";
+    wait_until("it says that it ends", || status(&address, "/readyz") == refused);
+    assert_eq!(say(), refused);
+    assert_eq!(status(&address, "/api/sessions/1"), "HTTP/1.1 200 OK");
+    assert_eq!(server.wait().code, 0);
+    assert_eq!(shown()["turns"][0]["status"], "running", "it is parked");
+    home.write("talk.jsonl", r#"{"content": "Noon."}"#);
+    let next = home.start(&SERVE);
+    address_of(&next);
+    wait_until("it goes on", || shown()["turns"][0]["status"] == "done");
+    assert_eq!(shown()["turns"].as_array().unwrap().len(), 1);
+    assert_eq!(shown()["messages"][1]["content"], "Noon.");
 }
 
 #[test]

@@ -51,6 +51,43 @@ fn view_context_shows_items_layers_text_and_source() {
     assert!(whole.contains(&text_of(&fragment)), "{whole}");
 }
 
+/// Promise: `view-context-as-designed`
+#[test]
+fn view_context_tells_the_mode_the_window_the_cache_and_each_request() {
+    let calling = r#"{"content": "I look.", "usage": {"prompt": 400, "cached": 100},
+                      "tool_calls": [{"name": "list_files", "arguments": {}}]}"#;
+    let done = r#"{"content": "Done.", "usage": {"prompt": 500, "cached": 380}}"#;
+    let home = home(&[&calling.replace('\n', ""), done]);
+    let config = fs::read_to_string(home.path("config.toml")).unwrap();
+    home.write("config.toml", format!("{config}context_mode = \"auto\"\n"));
+    home.write("workspace/rules/lamps.md", "---\ninclude: agent\n---\nTrim the wicks at dusk.\n");
+    say(&home, "ok, edit config.json");
+    let server = home.serve_pages();
+    let page = server.page("/turns/1");
+    let text = text_of(&page);
+    for words in [
+        "Mode minimal a file name is in the message (config.json); the model is set to auto",
+        "Window 16,384 tokens set in the config",
+        "Search did not take 1 item",
+        "rule lamps",
+    ] {
+        assert!(text_of(&page.replace('<', " <")).contains(words), "{words}\n{text}");
+    }
+    // What the server had before stands apart, in the layers and in their bar.
+    let shown = |page: &str| text_of(page.split("class=\"sum\"").nth(1).unwrap());
+    assert!(
+        page.contains("<rect class=\"cached\"") && shown(&page).contains(" cached, "),
+        "{page}"
+    );
+    // The later request is there first, and the first one a step away.
+    let is_current = |page: &str, request: u32| {
+        page.contains(&format!("?request={request}\" data-into-dialog aria-current=\"true\""))
+    };
+    assert!(is_current(&page, 2), "{page}");
+    let first = server.page("/turns/1?request=1");
+    assert!(is_current(&first, 1) && shown(&first) != shown(&page), "{first}");
+}
+
 #[test]
 fn what_was_sent_can_be_verified_downloaded_and_replayed() {
     let home = home(&[r#"{"content": "Aye & <b>again</b>."}"#]);

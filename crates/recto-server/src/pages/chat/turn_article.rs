@@ -118,14 +118,15 @@ const MOST_OPENING: usize = 200;
 
 /// The words of a message: what stands there as a heading, and what below it.
 fn split_words(text: &str) -> (String, Option<&str>) {
-    let has_code = text.lines().any(is_fence);
+    let has_code = text.lines().any(|line| fence_language(line).is_some());
     if !has_code && !is_long(text) {
         return (text.to_owned(), None);
     }
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     match first.chars().count() {
-        _ if is_fence(first) || first.trim().is_empty() => {
-            let spoken = text.lines().find(|line| !is_fence(line) && !line.trim().is_empty());
+        _ if fence_language(first).is_some() || first.trim().is_empty() => {
+            let is_spoken = |line: &&str| fence_language(line).is_none() && !line.trim().is_empty();
+            let spoken = text.lines().find(is_spoken);
             (first_chars(spoken.unwrap_or_default(), MOST_OPENING), Some(text))
         }
         ..=MOST_OPENING => (first.to_owned(), Some(rest)),
@@ -137,8 +138,15 @@ fn is_long(text: &str) -> bool {
     text.lines().count() > MOST_LINES || text.chars().count() > MOST_CHARACTERS
 }
 
-fn is_fence(line: &str) -> bool {
-    line.trim_start().starts_with("```")
+/// The longest name of a language behind a fence.
+const MOST_LANGUAGE: usize = 20;
+
+/// The language that a fence names, of a line that is one; mostly none. Any other words on a line
+/// make it one of the text: a fence is not shown, and nothing that was said may go with it.
+fn fence_language(line: &str) -> Option<&str> {
+    let language = line.trim_start().strip_prefix("```")?.trim_start_matches('`').trim();
+    let is_name = |it: char| it.is_ascii_alphanumeric() || "+-#._".contains(it);
+    (language.len() <= MOST_LANGUAGE && language.chars().all(is_name)).then_some(language)
 }
 
 /// What of a message does not stand in its heading: folded where it is long.
@@ -166,7 +174,9 @@ fn fenced_words(text: &str) -> Markup {
     let mut blocks: Vec<(bool, String)> = vec![(false, String::new())];
     for line in text.split_inclusive('\n') {
         let in_code = blocks.last().is_some_and(|(in_code, _)| *in_code);
-        match is_fence(line) {
+        // Where a language is named, code can only begin.
+        let is_fence = fence_language(line).is_some_and(|name| !in_code || name.is_empty());
+        match is_fence {
             true => blocks.push((!in_code, String::new())),
             false => blocks.last_mut().into_iter().for_each(|(_, block)| block.push_str(line)),
         }

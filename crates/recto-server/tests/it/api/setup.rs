@@ -87,7 +87,8 @@ async fn items_are_listed_searched_and_nobody_sets_what_is_not_there() {
     assert_eq!(items["items"], json!([]), "{items}");
     api.send("POST", "/api/memories", json!({"text": "Boats need paint."})).await;
     let found = api.get("/api/search?query=paint%20the%20boats&top_k=3&top_n=1").await;
-    assert_eq!(found["results"][0]["kind"], "memory", "{found}");
+    let best = &found["results"][0];
+    assert_eq!((&best["kind"], &best["page"]), (&json!("memory"), &json!("anyway")), "{found}");
     for path in ["/api/items/rule/x", "/api/items/server/x", "/api/items/nonsense/x"] {
         let (status, problem) = api.send("PUT", path, json!({"include": "always"})).await;
         assert_eq!(status, 404, "{problem}");

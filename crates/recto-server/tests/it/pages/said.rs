@@ -78,6 +78,26 @@ async fn long_messages_are_folded_and_code_in_them_is_code() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn no_words_are_taken_for_a_fence_and_left_out() {
+    let server = TestServer::start().await;
+    let session = begin(&server, "talk").await.id;
+    let path = format!("/sessions/{session}/messages");
+    post_form(&server, &path, "text=%60%60%60let+x+%3D+1%60%60%60").await;
+    let body =
+        "text=Run%0A%60%60%60sh+and+delete+all%0A%60%60%60%0Als%0A%60%60%60sh%0A%60%60%60%0Aend";
+    post_form(&server, &path, body).await;
+    server.agent.finished().await;
+    let (_, page) = get(&server, &format!("/sessions/{session}")).await;
+    for words in [
+        "<span class=\"words\" dir=\"auto\">```let x = 1```</span>",
+        "<p dir=\"auto\">```sh and delete all</p>",
+        "<pre class=\"code\" tabindex=\"0\">ls\n```sh</pre><p dir=\"auto\">end</p>",
+    ] {
+        assert!(page.contains(words), "{words}\n{page}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_old_turn_leads_to_its_place_in_the_conversation() {
     let server = TestServer::start().await;
     let session = begin(&server, "talk").await.id;
@@ -86,7 +106,7 @@ async fn an_old_turn_leads_to_its_place_in_the_conversation() {
         post_form(&server, &format!("{path}/messages"), &format!("text=word+{number}")).await;
         server.agent.finished().await;
     }
-    let first = server.store.turns(session).await.unwrap()[10].id;
+    let first = server.store.turns(session).await.unwrap()[20].id;
     let lead = async |turn: String| {
         let answer = server.request("GET", &format!("{path}?around={turn}")).send().await.unwrap();
         assert_eq!(answer.status().as_u16(), 303);

@@ -412,7 +412,7 @@ async fn a_list_without_end_has_one() {
     let servers = servers(vec![fake.options("a")]);
     servers.learn_tools().await;
     assert_eq!(servers.tools().specs.len(), 100);
-    let told = format!("{:?}", servers.status()[0]);
+    let told = notices(&servers).join("\n");
     assert!(told.contains("its list has more than 100 pages; the rest is left out"), "{told}");
 }
 

@@ -17,7 +17,7 @@ use super::{SCRIPTS, is_program_folder, names_script};
 
 /// How something is used that a command line or a variable names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PathUse {
+pub(super) enum NamedPathUse {
     /// It is executed, whatever its name.
     Script,
     /// Programs load from it.
@@ -35,7 +35,7 @@ const REMOTE: [&str; 4] = ["npm:", "jsr:", "node:", "data:"];
 const WRITTEN_TO: &str = ">";
 
 /// A path with what it is used for.
-pub(super) type NamedPath = (PathBuf, PathUse);
+pub(super) type NamedPath = (PathBuf, NamedPathUse);
 
 /// What the arguments of a program name: the whole of one, or what stands in it, as in the code
 /// for a shell.
@@ -115,7 +115,7 @@ impl CommandLineReader {
     /// Reads a text of which nothing says what it is.
     fn read_by_look(&mut self, text: &str) {
         if !self.looks_like_code(text) {
-            return self.add(text, PathUse::ByItsLook);
+            return self.add(text, NamedPathUse::ByItsLook);
         }
         let mut inner = CommandLineReader::new(&self.folder);
         inner.read_shell_code(text);
@@ -170,7 +170,7 @@ impl CommandLineReader {
     fn add_from_code(&mut self, word: &str) {
         if !is_own_folder(word) {
             let is_folder = self.folder.join(word).is_dir();
-            self.add(word, if is_folder { PathUse::Loaded } else { PathUse::ByItsLook });
+            self.add(word, if is_folder { NamedPathUse::Loaded } else { NamedPathUse::ByItsLook });
             self.add_with_endings(word);
         }
     }
@@ -232,10 +232,10 @@ impl CommandLineReader {
             }
             OptionValue::Name => self.expect_first(FirstWord::Argument),
             OptionValue::Preload => self.read_preloaded(text),
-            OptionValue::Loaded => self.add(text, PathUse::Loaded),
+            OptionValue::Loaded => self.add(text, NamedPathUse::Loaded),
             OptionValue::PathOrName => self.read_path_or_name(text),
             OptionValue::StartFolder => {
-                self.add(text, PathUse::Loaded);
+                self.add(text, NamedPathUse::Loaded);
                 self.folder = self.folder.join(text);
             }
             OptionValue::Setting => self.read_setting(text),
@@ -250,8 +250,8 @@ impl CommandLineReader {
     fn read_module(&mut self, name: &str) {
         let first = name.split('.').next().filter(|first| !first.contains('/'));
         if let Some(first) = first.filter(|first| !first.is_empty()) {
-            self.add(&format!("{first}.py"), PathUse::Script);
-            self.add(first, PathUse::Loaded);
+            self.add(&format!("{first}.py"), NamedPathUse::Script);
+            self.add(first, NamedPathUse::Loaded);
         }
         match interpreter(name, NamePlace::Command) {
             Some(found) => self.running = Some(RunningProgram::new(found)),
@@ -273,7 +273,7 @@ impl CommandLineReader {
         let path = text.rfind("file:").map_or(text, |at| without_scheme(&text[at..]));
         let path = path.split('[').next().unwrap_or(path);
         if self.is_path(path) {
-            self.add(path, PathUse::Loaded);
+            self.add(path, NamedPathUse::Loaded);
         }
     }
 
@@ -297,7 +297,7 @@ impl CommandLineReader {
         if let Some((name, value)) = setting.split_once('=') {
             let loads = is_loading_setting(name.trim());
             match loads {
-                true => self.add(value.trim(), PathUse::Loaded),
+                true => self.add(value.trim(), NamedPathUse::Loaded),
                 false => self.read_by_look(value),
             }
         }
@@ -319,9 +319,9 @@ impl CommandLineReader {
 
     fn read_variable(&mut self, name: &str, value: &str) {
         let usage = match use_of_variable(name) {
-            Some(OptionValue::Loaded) => PathUse::Loaded,
+            Some(OptionValue::Loaded) => NamedPathUse::Loaded,
             Some(usage) => return self.read_value(usage, value),
-            None => PathUse::Unknown,
+            None => NamedPathUse::Unknown,
         };
         if self.folder.join(value).exists() {
             return self.add(value, usage);
@@ -359,7 +359,7 @@ impl CommandLineReader {
         if let Some(found) = interpreter(word, place) {
             self.running = Some(RunningProgram::new(found));
             if word.contains('/') {
-                self.add(word, PathUse::Script);
+                self.add(word, NamedPathUse::Script);
             }
             return;
         }
@@ -377,13 +377,13 @@ impl CommandLineReader {
             FirstWord::Program if !self.is_program_path(word) => {}
             FirstWord::Program => self.add_script(word),
             FirstWord::Code(language) => self.read_code(language, word),
-            FirstWord::Argument => self.add(word, PathUse::ByItsLook),
+            FirstWord::Argument => self.add(word, NamedPathUse::ByItsLook),
         }
     }
 
     fn add_script(&mut self, text: &str) {
         self.add_with_endings(text);
-        self.add(text, PathUse::Script);
+        self.add(text, NamedPathUse::Script);
     }
 
     /// Adds the scripts that interpreters take in the place of a path that lacks an ending.
@@ -391,19 +391,19 @@ impl CommandLineReader {
         let path = self.folder.join(without_scheme(text));
         if path.extension().is_none() && !path.is_file() {
             let names = SCRIPTS.iter().map(|end| path.with_extension(end));
-            self.found.extend(names.filter(|it| it.is_file()).map(|it| (it, PathUse::Script)));
+            self.found.extend(names.filter(|it| it.is_file()).map(|it| (it, NamedPathUse::Script)));
         }
     }
 
-    fn add(&mut self, text: &str, usage: PathUse) {
+    fn add(&mut self, text: &str, usage: NamedPathUse) {
         self.found.extend(places(text, usage, &self.folder));
     }
 }
 
 /// The paths of a word, which may be an address of a file, or a list. Folders that nothing is loaded
 /// from are there to be worked in.
-fn places(text: &str, usage: PathUse, folder: &Path) -> Vec<NamedPath> {
-    let is_used = matches!(usage, PathUse::Script | PathUse::Loaded);
+fn places(text: &str, usage: NamedPathUse, folder: &Path) -> Vec<NamedPath> {
+    let is_used = matches!(usage, NamedPathUse::Script | NamedPathUse::Loaded);
     let text = without_scheme(text);
     let is_one = !text.is_empty() && folder.join(text).exists();
     if is_used && !is_one && is_remote(text) {
@@ -415,31 +415,33 @@ fn places(text: &str, usage: PathUse, folder: &Path) -> Vec<NamedPath> {
         false => text.split([':', ',']).filter_map(|part| part.split(['?', '#']).next()).collect(),
     };
     let is_place = |part: &&str| match usage {
-        PathUse::Script | PathUse::Loaded => !part.is_empty() && !part.starts_with('$'),
-        PathUse::ByItsLook => {
+        NamedPathUse::Script | NamedPathUse::Loaded => !part.is_empty() && !part.starts_with('$'),
+        NamedPathUse::ByItsLook => {
             part.starts_with('/')
                 || names_script(Path::new(part))
                 || is_one && folder.join(part) != folder
         }
-        PathUse::Unknown => part.starts_with('/'),
+        NamedPathUse::Unknown => part.starts_with('/'),
     };
     // Behind the path of a script stands what it is asked for: `server.py:app`.
-    let most = if usage == PathUse::Script { 1 } else { parts.len() };
+    let most = if usage == NamedPathUse::Script { 1 } else { parts.len() };
     let paths = parts.into_iter().filter(is_place).take(most).map(|part| folder.join(part));
     paths.filter_map(|path| named_path(path, usage)).collect()
 }
 
 /// A path with its use, as it is a file or a folder; nothing for a folder to work in.
-fn named_path(path: PathBuf, usage: PathUse) -> Option<NamedPath> {
+fn named_path(path: PathBuf, usage: NamedPathUse) -> Option<NamedPath> {
     // All that a pattern fits lies in the folder before it.
     let fixed = path.iter().take_while(|name| !name.to_string_lossy().contains('*')).collect();
     let (path, usage) = match usage {
-        PathUse::Script | PathUse::Loaded if fixed != path => (fixed, PathUse::Loaded),
+        NamedPathUse::Script | NamedPathUse::Loaded if fixed != path => {
+            (fixed, NamedPathUse::Loaded)
+        }
         _ => (path, usage),
     };
     match usage {
-        PathUse::Script if path.is_dir() => Some((path, PathUse::Loaded)),
-        PathUse::ByItsLook if path.is_dir() && !is_program_folder(&path) => None,
+        NamedPathUse::Script if path.is_dir() => Some((path, NamedPathUse::Loaded)),
+        NamedPathUse::ByItsLook if path.is_dir() && !is_program_folder(&path) => None,
         _ => Some((path, usage)),
     }
 }
