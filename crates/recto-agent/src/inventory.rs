@@ -4,13 +4,13 @@
 //! When items are included can be changed while the agent runs; whoever wrote the change down
 //! hands the settings in. Nothing is written here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use recto_context::{Catalog, IncludeMode, ItemKind, ToolSpec};
+use recto_context::{Catalog, IncludeMode, ItemId, ItemKind, ToolSpec};
 use recto_tools::{ServerIncludes, ServerStatus};
-use recto_workspace::{Override, WorkspaceSnapshot};
+use recto_workspace::{IncludeSource, Override, WorkspaceSnapshot};
 
 use crate::actor::Actor;
 use crate::agent::Agent;
@@ -25,8 +25,18 @@ pub struct AgentInventory {
     pub catalog: Arc<Catalog>,
     /// The files that they come from, with what is wrong with those.
     pub snapshot: Arc<WorkspaceSnapshot>,
-    /// The MCP servers, with how their tools come into a session where nothing else is set.
-    pub servers: Vec<(ServerStatus, IncludeMode)>,
+    /// The MCP servers, with how their tools come into a session.
+    pub servers: Vec<(ServerStatus, ServerIncludes)>,
+    /// The tools of which the config says by themselves when they are included.
+    set_tools: BTreeSet<ItemId>,
+}
+
+impl AgentInventory {
+    /// Whether the config says of the item by itself when it is included.
+    pub fn is_set(&self, item: &ItemId) -> bool {
+        let source = self.snapshot.include_sources.get(item);
+        matches!(source, Some(IncludeSource::Config { .. })) || self.set_tools.contains(item)
+    }
 }
 
 /// When items are included, as the config has it.
@@ -59,12 +69,21 @@ impl Agent {
         let catalog = self.shared.catalog(CatalogPurpose::Look).await.catalog;
         let snapshot = parts.workspace.catalog().await;
         let registry = parts.tools.servers();
-        let with_include = |status: ServerStatus| {
-            let include = registry.server_include(&status.name).unwrap_or(IncludeMode::Always);
-            (status, include)
+        let with_includes = |status: ServerStatus| {
+            let includes = registry.server_includes(&status.name).unwrap_or_default();
+            (status, includes)
         };
-        let servers = registry.status().into_iter().map(with_include).collect();
-        Ok(AgentInventory { catalog, snapshot, servers })
+        let servers = registry.status().into_iter().map(with_includes).collect();
+        let names = registry.names();
+        let is_set = |tool: &ItemId| {
+            let of_skill = tool.server.as_ref().is_some_and(|server| !names.contains(server));
+            // A skill's tool is also meant by its plain name.
+            parts.workspace.sets_include(tool.kind, &tool.key())
+                || of_skill && parts.workspace.sets_include(tool.kind, &tool.name)
+        };
+        let tools = catalog.all_tools().map(|tool| tool.id.clone());
+        let set_tools = tools.filter(is_set).collect();
+        Ok(AgentInventory { catalog, snapshot, servers, set_tools })
     }
 
     /// Replaces when items are included, from the next turn on. Sessions that have an item keep

@@ -115,7 +115,7 @@ pub use record::{
 };
 pub use redaction::{Redaction, RedactionError};
 pub use remedy::Remedy;
-pub use reveal::{Reveal, is_unseen, reveal, reveal_char, reveal_json};
+pub use reveal::{Reveal, is_all_seen, is_unseen, reveal, reveal_char, reveal_json};
 pub use skill_texts::{POSSIBLE_HEADING, reading_tools};
 pub use standing::{AlikeItem, ItemForm, ItemPlacement, ItemReading, ItemStanding, ItemStatus};
 pub use summary::{HistorySummary, SummaryBy, summary_room};

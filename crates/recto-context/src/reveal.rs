@@ -91,6 +91,11 @@ pub fn reveal_char(c: char, previous: Option<char>, form: Reveal, shown: &mut St
     }
 }
 
+/// Whether people see all of a text as it is, on one line.
+pub fn is_all_seen(text: &str) -> bool {
+    !text.contains(['\n', '\t']) && reveal(text, Reveal::Lines) == text
+}
+
 /// Whether people would not see a character, or it acts on those around it.
 pub fn is_unseen(c: char) -> bool {
     c.is_control()

@@ -20,7 +20,7 @@ const COMMAND = /^(\/[a-z]*)$/;
  */
 export function completeWhileTyping(field) {
   const list = document.getElementById("mentions");
-  if (!list) return { isOpen: () => false };
+  if (!list) return { isOpen: () => false, close: () => {} };
   const state = {
     /** @type {Promise<{items: CompletionEntry[], commands: CompletionEntry[]}> | null} */
     known: null,
@@ -28,8 +28,11 @@ export function completeWhileTyping(field) {
     shown: [],
     chosen: 0,
     typed: "",
+    /** Counts looks and closes, so that a late answer opens nothing that nobody waits for. */
+    asked: 0,
   };
   const close = () => {
+    state.asked += 1;
     list.hidden = true;
     // What there is may have changed until the next one is named.
     state.known = null;
@@ -59,15 +62,17 @@ export function completeWhileTyping(field) {
   };
   const look = async () => {
     if (!beingTyped(field)) return close();
+    const asked = (state.asked += 1);
     state.known ??= load();
     const known = await state.known.catch(() => null);
+    if (asked !== state.asked) return;
     if (!known) {
       // The next letter asks again.
       state.known = null;
       return close();
     }
     const { items, commands } = known;
-    // Meanwhile more may have been typed, or sent.
+    // Meanwhile the cursor may have moved.
     const typed = beingTyped(field);
     if (!typed) return close();
     state.typed = typed;
@@ -87,7 +92,7 @@ export function completeWhileTyping(field) {
     event.preventDefault();
     event.stopImmediatePropagation();
   });
-  return { isOpen: () => !list.hidden };
+  return { isOpen: () => !list.hidden, close };
 }
 
 /**

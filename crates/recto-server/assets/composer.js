@@ -57,6 +57,7 @@ export function liveComposer(onCommand) {
   });
   box.addEventListener("submit", (event) => {
     event.preventDefault();
+    completion.close();
     send(box, text, onCommand);
   });
   const turns = document.getElementById("turns");

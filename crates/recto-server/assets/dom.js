@@ -106,15 +106,49 @@ export function problemBlock(problem) {
 }
 
 /**
- * Puts new children into an element, and the focus back to where it was.
+ * Puts new children into an element, and the focus back to where it was: to what stands there for
+ * what had it, or to the next of its kind where that is gone.
  * @param {Element} target
  * @param {Element} source
  */
 export function replaceInside(target, source) {
   const active = document.activeElement;
-  const id = active && target.contains(active) ? active.id : "";
+  const candidates = active && target.contains(active) ? nearestFirst(target, active) : [];
   target.replaceChildren(...source.childNodes);
-  if (id) document.getElementById(id)?.focus();
+  if (candidates.length === 0) return;
+  const fresh = new Map(controls(target).map((control) => [identity(control), control]));
+  // What is read meanwhile stays in sight.
+  candidates.map((name) => fresh.get(name)).find(Boolean)?.focus({ preventScroll: true });
+}
+
+/** What can have the focus. @param {Element} root @returns {HTMLElement[]} */
+function controls(root) {
+  return [...root.querySelectorAll("a[href], button, input, select, textarea, summary")].filter(
+    (control) => control instanceof HTMLElement,
+  );
+}
+
+/** What a control is known by, also when it is drawn anew. @param {Element} control */
+function identity(control) {
+  const { id, tagName } = control;
+  return id || ["name", "value", "href"].map((name) => control.getAttribute(name)).concat(tagName).join("|");
+}
+
+/**
+ * The controls of an element, as they are known: the one that has the focus, then those of its name,
+ * those behind it first, and then all others, the nearest in front of it first.
+ * @param {Element} root
+ * @param {Element} active
+ */
+function nearestFirst(root, active) {
+  const all = controls(root);
+  const at = all.findIndex((control) => control === active);
+  if (at < 0) return [];
+  const before = all.slice(0, at).reverse();
+  const ordered = [...all.slice(at), ...before];
+  const name = active.getAttribute("name");
+  const isLike = (/** @type {Element} */ control) => name !== null && control.getAttribute("name") === name;
+  return [active, ...ordered.filter(isLike), ...before, ...ordered].map(identity);
 }
 
 /** The conversation that the page shows; nothing where it shows none yet. */

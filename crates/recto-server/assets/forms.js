@@ -92,11 +92,10 @@ export function catchForms(done) {
     underWay.add(form);
     for (const old of form.querySelectorAll(".field-problem")) old.remove();
     const button = event.submitter;
-    // What a disabled button would send is left out, so it is read before.
-    const sent = sendForm(form, button);
-    button?.setAttribute("disabled", "");
+    // It keeps the focus, which a disabled one would lose.
+    button?.setAttribute("aria-disabled", "true");
     try {
-      const outcome = await sent;
+      const outcome = await sendForm(form, button);
       clearAnswer();
       showOutcome(outcome);
       done(form, outcome);
@@ -107,6 +106,6 @@ export function catchForms(done) {
       done(form, null);
     }
     underWay.delete(form);
-    button?.removeAttribute("disabled");
+    button?.removeAttribute("aria-disabled");
   });
 }

@@ -117,6 +117,7 @@ export async function addExchange(message) {
     const [fresh] = await fetchFragment(`/sessions/${conversation.session}/exchanges/${message}`);
     if (!(fresh instanceof HTMLElement) || document.getElementById(fresh.id)) return;
     document.getElementById("answers")?.before(fresh);
+    document.querySelector(".welcome")?.remove();
     sayReply(fresh);
   } catch {
     // The next look at the server brings it.
@@ -199,7 +200,7 @@ function showNotices(turn) {
   for (const text of state.notices.get(turn) ?? []) {
     const line = element("p", "q", text);
     line.replaceChildren(...withCode(line.textContent ?? ""));
-    const isShown = [...place.children].some((shown) => shown.textContent === line.textContent);
+    const isShown = [...place.children].some((shown) => (shown.querySelector(".told") ?? shown).textContent === line.textContent);
     if (!isShown) place.append(line);
   }
 }

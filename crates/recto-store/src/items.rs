@@ -1,6 +1,6 @@
 //! What belongs to a session's context, and what a person took out of it.
 
-use crate::sql::{SqlConnection, params};
+use crate::sql::{SqlConnection, SqlRow, params};
 use recto_context::{ItemId, ItemOrigin};
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +71,11 @@ pub(crate) fn set_items(
 /// Which state of its items a session is in.
 pub(crate) fn revision(db: &SqlConnection, session: SessionId) -> DbResult<ItemsRevision> {
     db.only("SELECT items FROM sessions WHERE id = ?1", [session.0]).map(ItemsRevision)
+}
+
+/// The same of a row of sessions.
+pub(crate) fn read_revision(row: &SqlRow<'_>) -> DbResult<ItemsRevision> {
+    row.get("items").map(ItemsRevision)
 }
 
 /// The session's items, in the order in which they were first set.

@@ -9,6 +9,7 @@ use crate::commit::{NewMessage, PackedMessage};
 use crate::error::{DbError, RowId, StoreError, StoreResult};
 use crate::holder::SessionHolder;
 use crate::ids::{Moment, SessionId};
+use crate::items::{self, ItemsRevision};
 use crate::names::{SessionName, SessionNameError};
 use crate::retractions::{self, NewRetraction};
 use crate::rows::{self, DbResult};
@@ -103,6 +104,9 @@ pub struct SessionSummary {
     pub last: Moment,
     /// The first words of its first message, if that can be read.
     pub opening: Option<String>,
+    /// Which state its items are in; a number that says nothing by itself.
+    #[serde(skip)]
+    pub items: ItemsRevision,
 }
 
 /// What was said elsewhere, and what of it was taken back there.
@@ -423,7 +427,7 @@ pub(crate) fn read(row: &SqlRow<'_>) -> DbResult<StoredSession> {
 
 /// What lists need of a session. What a request handed on can be long, and is not read.
 const LISTED: &str =
-    "SELECT id, name, agent, surface, created, archived, settings, opening FROM sessions";
+    "SELECT id, name, agent, surface, created, archived, settings, opening, items FROM sessions";
 
 fn list(db: &SqlConnection, filter: SessionFilter) -> DbResult<Vec<SessionSummary>> {
     let sql = match filter {
@@ -457,6 +461,7 @@ fn summarise(db: &SqlConnection, row: &SqlRow<'_>) -> DbResult<SessionSummary> {
         turns: turns.unsigned_abs(),
         last: last.and_then(Moment::from_microseconds).unwrap_or(session.created),
         opening: rows::unless_damaged(opening)?,
+        items: items::read_revision(row)?,
         session,
     })
 }

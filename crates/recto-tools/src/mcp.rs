@@ -166,9 +166,9 @@ impl ServerRegistry {
         self.set.refresh();
     }
 
-    /// How the tools of a server come into sessions, where nothing is set for one of them.
-    pub fn server_include(&self, name: &str) -> Option<IncludeMode> {
-        Some(self.set.includes.lock().get(name)?.include)
+    /// How the tools of a server come into sessions.
+    pub fn server_includes(&self, name: &str) -> Option<ServerIncludes> {
+        self.set.includes.lock().get(name).cloned()
     }
 
     /// Starts the servers whose tools are not known yet, side by side, and asks

@@ -236,8 +236,16 @@ pub struct ServerOptions {
 pub struct ServerIncludes {
     /// All of them, unless the tool is set otherwise.
     pub include: IncludeMode,
+    /// Whether that is set for this server, and not for all tools or by nobody.
+    pub is_set: bool,
     /// Single tools, by their names.
     pub tools: BTreeMap<String, IncludeMode>,
+}
+
+impl Default for ServerIncludes {
+    fn default() -> Self {
+        ServerIncludes { include: IncludeMode::Always, is_set: false, tools: BTreeMap::new() }
+    }
 }
 
 /// How an MCP server is reached.
@@ -431,7 +439,7 @@ mod tests {
         ServerOptions {
             name: "a".to_owned(),
             transport,
-            includes: ServerIncludes { include: IncludeMode::Always, tools: BTreeMap::new() },
+            includes: ServerIncludes::default(),
             disabled_tools: Vec::new(),
             start_limit: Duration::from_secs(1),
             time_limit: Duration::from_secs(1),

@@ -52,6 +52,11 @@ impl Workspace {
         }
     }
 
+    /// Whether the settings from outside say of an item, by this name, when it is included.
+    pub fn sets_include(&self, kind: ItemKind, name: &str) -> bool {
+        self.options.read().overrides(kind, name).include.is_some()
+    }
+
     /// Replaces what is known of which folder each skill's name belongs to. Says whether that is
     /// another than before: the next catalog has it.
     pub fn replace_skill_owners(&self, skill_owners: BTreeMap<String, ContentHash>) -> bool {

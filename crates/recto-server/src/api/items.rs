@@ -64,7 +64,7 @@ pub(crate) async fn list_all(
     let servers = inventory
         .servers
         .iter()
-        .map(|(status, include)| json!({"name": status.name, "include": include}));
+        .map(|(status, includes)| json!({"name": status.name, "include": includes.include}));
     Ok(Json(json!({
         "agent": agent.name(),
         "items": items,
@@ -175,21 +175,26 @@ impl ItemUses {
         let unused =
             || ItemUsage { item: item.id.clone(), counts: ItemCounts::default(), last_used: None };
         let usage = self.0.get(&item.id).cloned().unwrap_or_else(unused);
-        let source = inventory.snapshot.include_sources.get(&item.id);
         let mut json = item.json();
         json["kind"] = json!(item.id.kind);
         json["key"] = item.key().into();
-        json["include_from"] = json!(source.map(|source| match source {
-            IncludeSource::Config { .. } => "config",
-            IncludeSource::OwnFile => "file",
-            IncludeSource::Kind => "kind",
-            IncludeSource::Usual => "usual",
-            IncludeSource::TooLong => "too_long",
-        }));
+        json["include_from"] = json!(include_source(item, inventory));
         if let (Value::Object(fields), Value::Object(counted)) = (&mut json, usage_json(&usage)) {
             fields.extend(counted);
         }
         json
+    }
+}
+
+/// What says when an item is included. Of tools it is known only where that is the config.
+fn include_source(item: &ListedItem<'_>, inventory: &AgentInventory) -> Option<&'static str> {
+    match inventory.snapshot.include_sources.get(&item.id) {
+        Some(IncludeSource::Config { .. }) => Some("config"),
+        Some(IncludeSource::OwnFile) => Some("file"),
+        Some(IncludeSource::Kind) => Some("kind"),
+        Some(IncludeSource::Usual) => Some("usual"),
+        Some(IncludeSource::TooLong) => Some("too_long"),
+        None => inventory.is_set(&item.id).then_some("config"),
     }
 }
 

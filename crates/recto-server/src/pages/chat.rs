@@ -30,7 +30,7 @@ use recto_agent::{
     Right, SessionSettings, is_allowed, shorten_words,
 };
 use recto_context::{ContextMode, MessageId, grouped_digits};
-use recto_store::{RowId, SessionId, StoreError, StoredSession, TurnId};
+use recto_store::{RowId, SessionId, Store, StoreError, StoreResult, StoredSession, TurnId};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -145,6 +145,8 @@ struct ChatPage<'a> {
     title: String,
     chrome: PageChrome,
     talk: TalkPage,
+    /// How long it is, in words.
+    length: String,
     catalog: std::sync::Arc<recto_context::Catalog>,
     /// The settings that hold, each with where it comes from.
     effective: Value,
@@ -163,6 +165,7 @@ impl<'a> ChatPage<'a> {
         let (agent, session) = gateway.find_session(actor, session).await?;
         let chrome = PageChrome::load(gateway, visitor, agent.name()).await?;
         let talk = TalkPage::load_newest(gateway.store(), &session).await?;
+        let length = session_length(gateway.store(), session.id, talk.turn_count).await?;
         let catalog = agent.catalog().await;
         let title = session_title(gateway, &session).await?;
         let asked = Box::new(session.clone());
@@ -184,6 +187,7 @@ impl<'a> ChatPage<'a> {
             title,
             chrome,
             talk,
+            length,
             catalog,
             effective,
             counts,
@@ -252,12 +256,16 @@ impl<'a> ChatPage<'a> {
                 div.scroll #scroll tabindex="-1" {
                     div.turns #turns {
                         (older_link(&self.session, &self.talk))
+                        @if self.talk.turns.is_empty() && self.talk.older.is_none() {
+                            p.empty.welcome { "Nothing has been said in this session yet." }
+                        }
                         (turn_articles(&self.talk, self.audience()))
                         div #answers role="status" { (answer) }
                     }
                     // Replies for those who listen to the page.
                     div.vh #spoken role="status" {}
                 }
+                (self.archive_line())
                 @match &self.obstacle {
                     Some(obstacle) => (obstacle.render(self.gateway)),
                     None => (composer.render(&self.chrome)),
@@ -277,7 +285,7 @@ impl<'a> ChatPage<'a> {
                 @if let Some(guest) = self.chrome.guest_of(&self.session) {
                     span.wait.with { "with " (guest) }
                 }
-                (session_facts(&self.session, self.talk.turn_count.into()))
+                (session_facts(&self.session, &self.length))
                 button.btn.plain.narrow.p type="button" popovertarget="in-session" {
                     "In this session"
                 }
@@ -287,6 +295,26 @@ impl<'a> ChatPage<'a> {
 }
 
 impl ChatPage<'_> {
+    /// Says of a session in the archive that it is there, with the way out.
+    fn archive_line(&self) -> Markup {
+        if self.session.archived.is_none() {
+            return html! {};
+        }
+        let action = format!("/sessions/{}/unarchive", self.session.id);
+        let button = html! { button.btn { "Take it out again" } };
+        html! {
+            div.put-away role="status" {
+                p.q {
+                    "This session is in the archive."
+                    @if self.obstacle.is_none() { " What is said here takes it out." }
+                }
+                @if self.chrome.may(Right::BeginSession) {
+                    (self.chrome.post_form(&action, "", &button))
+                }
+            }
+        }
+    }
+
     /// Who else reads what the owner writes here.
     fn reader_line(&self) -> Markup {
         let Some(guest) = self.chrome.guest_of(&self.session) else { return html! {} };
@@ -305,16 +333,35 @@ fn title_heading(title: &str) -> Markup {
     html! { h1.cut #session-title title=(title) { (title) } }
 }
 
-/// Where a session is held, since when, and how many turns it has had.
-fn session_facts(session: &StoredSession, turns: u64) -> Markup {
+/// Where a session is held, since when, and how long it is.
+fn session_facts(session: &StoredSession, length: &str) -> Markup {
     let begun = times::local(session.created).strftime("%-d %B").to_string();
     html! {
         span.q.grow.wide #session-facts {
-            (surface_words(&session.surface)) " · begun " (begun) " · " (grouped_digits(turns))
-            @if turns == 1 { " turn" } @else { " turns" }
+            (surface_words(&session.surface)) " · begun " (begun) " · " (length)
             @if session.archived.is_some() { " · archived" }
         }
     }
+}
+
+/// How many turns a session has had; of one that was imported, which has had none here, how many
+/// messages.
+fn length_words(turns: u64, messages: u64) -> String {
+    match (turns, messages) {
+        (1, _) => "1 turn".to_owned(),
+        (0, 1) => "1 message".to_owned(),
+        (0, 2..) => format!("{} messages", grouped_digits(messages)),
+        _ => format!("{} turns", grouped_digits(turns)),
+    }
+}
+
+async fn session_length(store: &Store, session: SessionId, turns: u32) -> StoreResult<String> {
+    let messages = match turns {
+        0 => store.session_summary(session).await?.messages,
+        // Nobody is told of them.
+        _ => 0,
+    };
+    Ok(length_words(turns.into(), messages))
 }
 
 /// The model that answers in a session.
@@ -422,7 +469,7 @@ async fn show_side_list(
         (chrome.page_links(Some(NavPage::Chat)))
         @if let Some(summary) = shown {
             (title_heading(&side_list::title(summary)))
-            (session_facts(&summary.session, summary.turns))
+            (session_facts(&summary.session, &length_words(summary.turns, summary.messages)))
         }
     };
     Ok(parts.into_response())

@@ -7,14 +7,17 @@
 use std::fmt::Write as _;
 
 use maud::{Escaper, Markup, PreEscaped};
-use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{
+    Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd, TextMergeStream,
+};
 
 /// Renders a text.
 pub(crate) fn render_markdown(source: &str) -> Markup {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut writer = MarkdownWriter::default();
-    for event in Parser::new_ext(source, options) {
+    // An address is whole: the parser ends a text at each sign that could have been Markdown.
+    for event in TextMergeStream::new(Parser::new_ext(source, options)) {
         writer.write_event(event);
     }
     PreEscaped(writer.html)
@@ -26,6 +29,8 @@ struct MarkdownWriter {
     html: String,
     /// For each link that is open, whether it leads somewhere.
     links: Vec<LinkTarget>,
+    /// Whether a block of code is open.
+    in_code: bool,
     /// How the columns of the table are aligned, and which one is next.
     columns: Vec<Alignment>,
     column: usize,
@@ -45,6 +50,7 @@ impl MarkdownWriter {
         match event {
             Event::Start(tag) => self.open(tag),
             Event::End(tag) => self.close(tag),
+            Event::Text(text) if self.links.is_empty() && !self.in_code => self.write_linked(&text),
             Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => self.escape(&text),
             Event::InlineMath(text) | Event::DisplayMath(text) => self.escape(&text),
             Event::Code(text) => {
@@ -60,8 +66,23 @@ impl MarkdownWriter {
             Event::SoftBreak => self.html.push('\n'),
             Event::HardBreak => self.html.push_str("<br>"),
             Event::Rule => self.html.push_str("<hr>"),
-            Event::TaskListMarker(done) => self.escape(if done { "☑ " } else { "☐ " }),
+            Event::TaskListMarker(done) => {
+                let sign = if done { "☑" } else { "☐" };
+                let _ = write!(self.html, "<span class=\"task\">{sign}</span> ");
+            }
         }
+    }
+
+    /// Writes a text in which addresses of the web are links.
+    fn write_linked(&mut self, mut text: &str) {
+        while let Some((start, address)) = find_address(text) {
+            self.escape(&text[..start]);
+            self.open_link(address);
+            self.escape(address);
+            self.close(TagEnd::Link);
+            text = &text[start + address.len()..];
+        }
+        self.escape(text);
     }
 
     fn escape(&mut self, text: &str) {
@@ -101,6 +122,7 @@ impl MarkdownWriter {
     }
 
     fn open_code(&mut self, kind: &CodeBlockKind<'_>) {
+        self.in_code = true;
         self.html.push_str("<pre class=\"code\" tabindex=\"0\"");
         if let CodeBlockKind::Fenced(language) = kind
             && let Some(word) = language.split_whitespace().next()
@@ -143,7 +165,10 @@ impl MarkdownWriter {
                 ""
             }
             TagEnd::BlockQuote(_) => "</blockquote>",
-            TagEnd::CodeBlock => "</pre>",
+            TagEnd::CodeBlock => {
+                self.in_code = false;
+                "</pre>"
+            }
             TagEnd::List(true) => "</ol>",
             TagEnd::List(false) => "</ul>",
             TagEnd::Item => "</li>",
@@ -175,6 +200,34 @@ fn heading(level: HeadingLevel) -> &'static str {
     }
 }
 
+/// The first address of the web in a text, with where it begins. What ends a sentence behind it is
+/// none of it, nor is the bracket of one that stands in brackets.
+fn find_address(text: &str) -> Option<(usize, &str)> {
+    let begins = |(at, _): &(usize, &str)| {
+        !text[..*at].chars().next_back().is_some_and(char::is_alphanumeric)
+    };
+    let mut schemes = text.match_indices("http").filter(begins);
+    schemes.find_map(|(at, _)| {
+        let rest = &text[at..];
+        let host = rest.strip_prefix("https://").or_else(|| rest.strip_prefix("http://"))?;
+        let is_end = |c: char| c.is_whitespace() || c.is_control() || "<>\"`|".contains(c);
+        let length = rest.find(is_end).unwrap_or(rest.len());
+        let has_host = host.starts_with(|c: char| c.is_alphanumeric() || c == '[');
+        has_host.then(|| (at, trim_address(&rest[..length])))
+    })
+}
+
+fn trim_address(mut address: &str) -> &str {
+    loop {
+        let is_opened = address.matches('(').count() >= address.matches(')').count();
+        let is_sign = |c: char| ".,;:!?'*_~".contains(c) || c == ')' && !is_opened;
+        match address.strip_suffix(is_sign) {
+            Some(shorter) => address = shorter,
+            None => return address,
+        }
+    }
+}
+
 /// Whether a page may lead there: to the web, or to a letter.
 fn judge_link(target: &str) -> LinkTarget {
     let scheme = target.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
@@ -199,7 +252,7 @@ mod tests {
         check(
             "# Title\n\nA *word*, **two**, `code <b>`.\n\n1. one\n2. two\n\n- [x] done\n",
             &expect![[
-                r#"<h3 dir="auto">Title</h3><p dir="auto">A <em>word</em>, <strong>two</strong>, <code>code &lt;b&gt;</code>.</p><ol dir="auto"><li>one</li><li>two</li></ol><ul dir="auto"><li>☑ done</li></ul>"#
+                r#"<h3 dir="auto">Title</h3><p dir="auto">A <em>word</em>, <strong>two</strong>, <code>code &lt;b&gt;</code>.</p><ol dir="auto"><li>one</li><li>two</li></ol><ul dir="auto"><li><span class="task">☑</span> done</li></ul>"#
             ]],
         );
         check(
@@ -214,6 +267,31 @@ mod tests {
                 r#"<div class="table" tabindex="0"><table><thead><tr><th>a</th><th class="n">b</th></tr></thead><tbody><tr><td>1</td><td class="n">2</td></tr></tbody></table></div>"#
             ]],
         );
+    }
+
+    #[test]
+    fn an_address_is_a_link_as_it_stands() {
+        let link = |address: &str| {
+            format!(
+                "<a href=\"{address}\" rel=\"noopener noreferrer nofollow\" \
+                 target=\"_blank\">{address}</a>"
+            )
+        };
+        let check = |source: &str, expected: &str| {
+            let drawn = render_markdown(source).into_string();
+            assert_eq!(drawn, format!("<p dir=\"auto\">{expected}</p>"));
+        };
+        let (plain, wiki) = (link("https://a.example/b_c_d"), link("http://b.example/x_(y)"));
+        check("See https://a.example/b_c_d.", &format!("See {plain}."));
+        check("(http://b.example/x_(y)), or", &format!("({wiki}), or"));
+        check("**https://a.example/b_c_d**!", &format!("<strong>{plain}</strong>!"));
+        let none = "xhttps://a.example https:// http";
+        check(
+            &format!("`https://a.example` {none}"),
+            &format!("<code>https://a.example</code> {none}"),
+        );
+        check("<https://a.example/b_c_d>", &plain);
+        check("<b title=https://a.example>", "&lt;b title=https://a.example&gt;");
     }
 
     /// Promise: `page-text-stays-text`

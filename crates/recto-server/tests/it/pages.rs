@@ -224,6 +224,42 @@ async fn a_long_session_opens_with_its_newest_messages_and_the_rest_comes_in_str
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_session_says_how_long_it_is_also_where_nothing_was_said_here() {
+    let server = TestServer::start().await;
+    let imported = import(&server, 2_000).await;
+    let (empty, spoken) = (begin(&server, "empty").await.id, begin(&server, "talk").await.id);
+    post_form(&server, &format!("/sessions/{spoken}/messages"), "text=hello").await;
+    server.agent.finished().await;
+    let nothing = "Nothing has been said in this session yet.";
+    for (session, length) in [(imported, "2,000 messages"), (empty, "0 turns"), (spoken, "1 turn")]
+    {
+        let (_, page) = get(&server, &format!("/sessions/{session}")).await;
+        let (_, side) = get(&server, &format!("/sessions?current={session}")).await;
+        for part in [&page, &side] {
+            let facts = between(part, "id=\"session-facts\"", "</span>");
+            assert!(facts.ends_with(&format!(" · {length}")), "{facts}");
+        }
+        assert_eq!(page.contains(nothing), session == empty, "{page}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_put_away_stays_open_with_the_way_out() {
+    let server = TestServer::start().await;
+    let session = begin(&server, "talk").await.id;
+    begin(&server, "other").await;
+    let path = format!("/sessions/{session}");
+    for (action, is_there) in [("archive", true), ("unarchive", false)] {
+        let request = server.request("POST", &format!("{path}/{action}"));
+        let request = request.header("content-type", "application/x-www-form-urlencoded");
+        let sent = request.header("x-recto-live", "1").send().await.unwrap();
+        assert_eq!(sent.json::<serde_json::Value>().await.unwrap(), json!({"go": path}));
+        let (_, page) = get(&server, &path).await;
+        assert_eq!(page.contains("This session is in the archive."), is_there, "{action}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_page_follows_its_session_and_the_list_by_one_stream() {
     let server = TestServer::start().await;
     let session = begin(&server, "talk").await.id;
@@ -330,6 +366,8 @@ async fn what_somebody_may_not_do_is_not_offered() {
     let rules = server.folder.path().join("workspace/rules");
     std::fs::create_dir_all(&rules).unwrap();
     std::fs::write(rules.join("tone.md"), "Be kind.\n").unwrap();
+    let trick = "r\u{202e}gpj";
+    std::fs::write(rules.join(format!("{trick}.md")), "Be kind.\n").unwrap();
     let shown = async |path: &str, token: &str| {
         let request = server.request("GET", path).bearer_auth(token);
         request.send().await.unwrap().text().await.unwrap()
@@ -337,7 +375,11 @@ async fn what_somebody_may_not_do_is_not_offered() {
     let (_, owner) = server.token("own", OWNER).await;
     let (_, reader) = server.token("reader", OWNER_READ).await;
     let (_, guest) = server.token("guest", GUEST).await;
-    assert!(shown("/completions", &owner).await.contains("@rule:tone"));
+    let completions = shown("/completions", &owner).await;
+    assert!(completions.contains("@rule:tone") && !completions.contains(trick), "{completions}");
+    // Nor is what would not be seen as it is.
+    let page = shown("/", &owner).await;
+    assert!(page.contains("value=\"rule:tone\"") && !page.contains(trick), "{page}");
     let completions = shown("/completions", &guest).await;
     assert!(completions.contains("/help") && !completions.contains("tone"), "{completions}");
     assert!(shown("/", &owner).await.contains("href=\"/models\""));
@@ -560,6 +602,16 @@ async fn sessions_that_the_list_has_no_room_for_stand_on_pages_of_their_own() {
     assert_eq!((listed(&first), listed(&second)), (200, 1));
     assert!(first.contains("page 1 of 2") && first.contains("href=\"?page=1\""), "{first}");
     assert!(!second.contains("href=\"?page=2\""), "{second}");
+    // The one that is open stands in the list, also where there is no room for it.
+    let current = |page: &str| {
+        let list = between(page, "id=\"sessions\"", "</nav>");
+        (list.matches("<li").count(), list.matches("aria-current").count())
+    };
+    for (number, in_list) in [(1, 201), (count, 200)] {
+        let session = begin(&server, &format!("talk-{number}")).await.id;
+        let (_, page) = get(&server, &format!("/sessions/{session}")).await;
+        assert_eq!(current(&page), (in_list, 1), "talk-{number}");
+    }
 }
 
 /// Promise: `page-text-stays-text`
@@ -627,6 +679,20 @@ async fn what_was_told_of_a_turn_stands_there_when_it_has_ended() {
     let (_, page) = get(&server, &path).await;
     let last = page.split("class=\"notices\"").nth(2).unwrap();
     assert!(last.starts_with(" role=\"status\"></div>"), "nothing is to be told: {last}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_left_the_page_is_told_once_with_the_way_to_it() {
+    let server = TestServer::start().await;
+    let path = format!("/sessions/{}", import(&server, 5_000).await);
+    post_form(&server, &format!("{path}/messages"), "text=and+now&mode=full").await;
+    server.agent.finished().await;
+    let (_, page) = get(&server, &path).await;
+    let turn = between(&page, "id=\"turn-1\"", "</article>");
+    let told = between(&turn, "class=\"notices\"", "</div>");
+    assert!(told.contains("left out of the request: "), "{told}");
+    assert!(told.contains("stays in the session. <a href=\"/turns/1#left-out\">"), "{told}");
+    assert_eq!(turn.matches("stays in the session").count(), 1, "{turn}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

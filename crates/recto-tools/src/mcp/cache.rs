@@ -117,11 +117,8 @@ fn identity(server: &ServerOptions) -> ContentHash {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::fs;
     use std::time::Duration;
-
-    use recto_context::IncludeMode;
 
     use super::*;
     use crate::options::{NetworkAccess, ServerIncludes, ServerKey, ServerSandbox};
@@ -130,7 +127,7 @@ mod tests {
         ServerOptions {
             name: name.to_owned(),
             transport,
-            includes: ServerIncludes { include: IncludeMode::Always, tools: BTreeMap::new() },
+            includes: ServerIncludes::default(),
             disabled_tools: Vec::new(),
             start_limit: Duration::from_secs(1),
             time_limit: Duration::from_secs(1),

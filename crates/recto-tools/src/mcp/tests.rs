@@ -42,7 +42,7 @@ fn options(name: &str, transport: ServerTransport) -> ServerOptions {
     ServerOptions {
         name: name.to_owned(),
         transport,
-        includes: ServerIncludes { include: IncludeMode::Always, tools: BTreeMap::new() },
+        includes: ServerIncludes::default(),
         disabled_tools: Vec::new(),
         start_limit: Duration::from_secs(60),
         time_limit: Duration::from_secs(60),

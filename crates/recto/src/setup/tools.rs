@@ -192,6 +192,7 @@ fn server_options(server: &ServerSettings, settings: &Settings) -> ServerOptions
         transport: transport(&server.transport),
         includes: ServerIncludes {
             include: settings.server_include(server),
+            is_set: server.include.is_some(),
             tools: tools.filter_map(include).collect(),
         },
         disabled_tools: settings.tools.disabled.iter().filter_map(|name| own(name)).collect(),

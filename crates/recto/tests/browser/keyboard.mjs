@@ -111,6 +111,33 @@ async function mentions(page) {
   await page.keyboard.press("Tab");
   assert.equal(await page.inputValue("#draft"), "/mode ");
   await page.fill("#draft", "");
+  await lateList(page);
+}
+
+/** A list that comes while the message is under way is not opened over the conversation. */
+async function lateList(page) {
+  const [entered, listed] = [gate(), gate()];
+  await page.route("**/completions*", (route) => entered.isOpen.then(() => route.continue()));
+  await page.route("**/messages", (route) => listed.isOpen.then(() => route.continue()));
+  await page.fill("#draft", "Look at @ton");
+  await page.press("#draft", "Enter");
+  const answered = page.waitForResponse(/completions/);
+  entered.open();
+  await answered;
+  await page.waitForTimeout(200);
+  listed.open();
+  await page.waitForFunction(() => document.querySelector("#draft").value === "");
+  await lastTurn(page);
+  assert.equal(await page.locator("#mentions li:visible").count(), 0);
+  await page.unroute("**/completions*");
+  await page.unroute("**/messages");
+}
+
+/** Something that is waited for until it is opened. */
+function gate() {
+  let open;
+  const isOpen = new Promise((resolve) => (open = resolve));
+  return { open, isOpen };
 }
 
 async function panel(stage, page) {

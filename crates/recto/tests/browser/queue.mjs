@@ -87,8 +87,8 @@ async function twoQuestions(page) {
 async function archive(page) {
   const address = page.url();
   await page.getByRole("button", { name: "Archive this session" }).click();
-  await page.waitForURL((url) => url.href !== address);
-  await page.getByRole("link", { name: "Archive" }).click();
+  await page.getByText("This session is in the archive.").waitFor();
+  await page.getByRole("link", { name: "Archive", exact: true }).click();
   await page.getByRole("button", { name: "Take out of the archive" }).click();
   await page.waitForURL(address);
 }

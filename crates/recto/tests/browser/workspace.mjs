@@ -16,6 +16,7 @@ export async function story(stage) {
   await row.getByRole("button", { name: "Always" }).click();
   await own.waitForURL(/#i-/);
   assert.equal(await row.getByRole("button", { name: "Always" }).getAttribute("aria-pressed"), "true");
+  await backToDefault(own);
   // In another session: from this one a person has removed it.
   await stage.go(page, "/new");
   await say(page, "And now?");
@@ -26,6 +27,24 @@ export async function story(stage) {
   await search(stage, own);
   await memories(stage, own);
   await looks(stage, ["/workspace?message=trim+the+wicks", "/memories", "/models"], "workspace");
+}
+
+/** What was set by itself says so, and can be taken back: a tool's mode, and that of all of a server's. */
+async function backToDefault(page) {
+  const pressed = (row, mode) => row.getByRole("button", { name: mode, exact: true }).getAttribute("aria-pressed");
+  const tool = page.locator("tr:not(.server)", { has: page.locator('input[name=server][value="me"]') }).first();
+  const rows = { "the server": page.locator("tr.server", { hasText: "me." }), "one of its tools": tool };
+  for (const [which, row] of Object.entries(rows)) {
+    assert.equal(await row.getByText("set in the config").count(), 0, which);
+    await row.getByRole("button", { name: "Manual", exact: true }).click();
+    await row.getByText("set in the config").waitFor();
+    assert.equal(await pressed(row, "Manual"), "true", which);
+    await row.getByRole("button", { name: "back to default" }).click();
+    await row.getByText("set in the config").waitFor({ state: "detached" });
+    assert.equal(await pressed(row, "Always"), "true", which);
+  }
+  const rule = page.locator("tr", { hasText: "tone" });
+  assert.equal(await rule.getByText("set in the config").count(), 0, "what its own file says");
 }
 
 /** A rule that somebody puts into the session is on the next page, and gone from the one after. */

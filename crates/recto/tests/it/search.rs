@@ -270,9 +270,9 @@ mod dense {
         let told = "with misspelt words put right";
         let answer = search(&home, typed, &[]);
         assert_eq!(answer["results"][0]["respelled"], true, "{answer}");
+        crate::json_shapes::check("search", &answer);
         let words = answer["results"][0]["put_right"].as_array().unwrap();
         assert!(words.contains(&json!({"typed": "comit", "read": "commit"})), "{answer}");
-        crate::json_shapes::check("search", &answer);
         let run = home.run(&["search", typed, "--explain"]);
         assert!(run.err.contains(&format!(", {told}")), "{}", run.err);
         home.ok(&["chat", "-m", typed]);

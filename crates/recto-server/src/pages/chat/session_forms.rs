@@ -10,7 +10,6 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::actions::{ActionOutcome, ActionResult, FormSender, perform, stay};
-use super::side_list::SideList;
 use crate::access::Caller;
 use crate::extract::{PageFields, PagePath};
 use crate::gateway::Gateway;
@@ -104,7 +103,7 @@ pub(crate) async fn rename_session(
     sender.answer(&gateway, &actor, ActionOutcome { moves: true, ..outcome }).await
 }
 
-/// Puts a session into the archive.
+/// Puts a session into the archive. Its page stays, and has the way out.
 pub(crate) async fn archive_session(
     State(gateway): State<Gateway>,
     Caller(actor): Caller,
@@ -114,11 +113,9 @@ pub(crate) async fn archive_session(
     let archived = async {
         let (agent, session) = gateway.find_session(&actor, session).await?;
         agent.archive_session(&actor, session.id).await?;
-        Ok::<_, ApiProblem>(())
+        Ok::<_, ApiProblem>(ActionOutcome { moves: true, ..stay(session.id) })
     };
-    archived.await.map_err(|problem| sender.refuse(problem))?;
-    let side = SideList::load(&gateway, &actor).await.map_err(|error| sender.refuse(error))?;
-    let outcome = ActionOutcome { session: side.newest(), moves: true, ..ActionOutcome::default() };
+    let outcome = archived.await.map_err(|problem| sender.refuse(problem))?;
     sender.answer(&gateway, &actor, outcome).await
 }
 

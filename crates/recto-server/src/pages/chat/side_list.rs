@@ -20,9 +20,8 @@ const MOST_SESSIONS: usize = 200;
 /// The sessions that somebody can reach, newest first.
 #[derive(Debug)]
 pub(crate) struct SideList {
+    /// All of them, also those that are not listed.
     sessions: Vec<SessionSummary>,
-    /// Whether there are more than are listed.
-    has_more: bool,
     /// How many questions wait in each.
     waiting: HashMap<SessionId, usize>,
     /// How many wait in sessions of the archive.
@@ -40,8 +39,6 @@ impl SideList {
             can_reach(actor, &summary.session) && gateway.agent(&summary.session.agent).is_some()
         });
         sessions.sort_by_key(|summary| std::cmp::Reverse(summary.last));
-        let has_more = sessions.len() > MOST_SESSIONS;
-        sessions.truncate(MOST_SESSIONS);
         let asked = RecordReader::new(store, actor).open_approvals().await?;
         let waiting = count_waiting(&asked);
         let waiting_in_archive =
@@ -49,7 +46,7 @@ impl SideList {
         let open = store.open_turns().await?.turns;
         let running = open.iter().filter(|turn| turn.status == TurnStatus::Running);
         let running = running.map(|turn| turn.session).collect();
-        Ok(SideList { sessions, has_more, waiting, waiting_in_archive, running })
+        Ok(SideList { sessions, waiting, waiting_in_archive, running })
     }
 
     /// The session in which something was last said.
@@ -57,7 +54,7 @@ impl SideList {
         self.sessions.first().map(|summary| summary.session.id)
     }
 
-    /// A session of the list.
+    /// A session that is not in the archive, whether it is listed or not.
     pub(crate) fn find(&self, session: SessionId) -> Option<&SessionSummary> {
         self.sessions.iter().find(|summary| summary.session.id == session)
     }
@@ -66,6 +63,7 @@ impl SideList {
     pub(crate) fn render(&self, chrome: &PageChrome, current: Option<SessionId>) -> Markup {
         let now = Zoned::now();
         let day = |summary: &SessionSummary| DayGroup::find(&times::local(summary.last), &now);
+        let listed = self.listed(current);
         html! {
             nav.side.sessions #sessions popover aria-label="Sessions" {
                 div.row {
@@ -77,7 +75,7 @@ impl SideList {
                     }
                     (close_drawer("sessions"))
                 }
-                @for group in self.sessions.chunk_by(|a, b| day(a) == day(b)) {
+                @for group in listed.chunk_by(|a, b| day(a) == day(b)) {
                     @if let Some(first) = group.first() { h3 { (day(first).name()) } }
                     ul {
                         @for summary in group { (self.row(chrome, summary, current)) }
@@ -85,7 +83,7 @@ impl SideList {
                 }
                 @if self.sessions.is_empty() { p.q.none { "No session yet." } }
                 p.q.none {
-                    @if self.has_more {
+                    @if self.sessions.len() > MOST_SESSIONS {
                         a.plain-link href="/all-sessions" { "All sessions" } " · "
                     }
                     a.plain-link href="/archive" { "Archive" }
@@ -93,6 +91,15 @@ impl SideList {
                 }
             }
         }
+    }
+
+    /// The newest sessions, and the one that is open, however old it is.
+    fn listed(&self, current: Option<SessionId>) -> Vec<&SessionSummary> {
+        let is_open = |summary: &SessionSummary| current == Some(summary.session.id);
+        let all = self.sessions.iter().enumerate();
+        all.filter(|(at, summary)| *at < MOST_SESSIONS || is_open(summary))
+            .map(|(_, summary)| summary)
+            .collect()
     }
 
     fn row(

@@ -6,14 +6,15 @@
 use maud::{Markup, html};
 use recto_agent::{
     Actor, FILE_MENTION, NoticeFacts, OpenTurnStanding, PromptCost, Right, SessionSettings,
-    mentioned_files, outline_request, recorded_notices,
+    TurnNotice, mentioned_files, outline_request, recorded_notices,
 };
 use recto_context::{
-    CallId, ContentPart, DropReason, Layer, MessageBody, ToolCall, first_chars, grouped_digits,
-    visible_text,
+    CallId, ContentPart, DropReason, DroppedEntry, Layer, MessageBody, ToolCall, first_chars,
+    grouped_digits, visible_text,
 };
 use recto_store::{
-    Moment, RequestRecord, RetractionReason, StoredRetraction, StoredTurn, TurnEnding, TurnStatus,
+    Moment, RequestRecord, RetractionReason, StoredRetraction, StoredTurn, TurnEnding, TurnId,
+    TurnStatus,
 };
 
 use super::call_line::{call_list, client_result};
@@ -267,32 +268,38 @@ fn task_line(view: &TurnView) -> Markup {
 }
 
 /// What left the page with this turn: the messages before it that the model did not see any more.
-fn left_out_line(view: &TurnView) -> Markup {
-    let outline = view.pages.first().and_then(|page| outline_request(page).ok());
-    let (Some(outline), Some(turn)) = (outline, view.id()) else { return html! {} };
+fn left_history(view: &TurnView) -> Option<DroppedEntry> {
+    let outline = outline_request(view.pages.first()?).ok()?;
     let is_new = |reason: &DropReason| {
         !matches!(reason, DropReason::TrimmedEarlier | DropReason::TakenBack | DropReason::Mode)
     };
-    let mut dropped = outline.dropped.iter();
-    let Some(left) = dropped.find(|left| left.layer == Layer::History && is_new(&left.reason))
-    else {
+    let mut dropped = outline.dropped.into_iter();
+    dropped.find(|left| left.layer == Layer::History && is_new(&left.reason))
+}
+
+/// Says what of the history left the page, where the record of the turn does not tell it below.
+fn left_out_line(view: &TurnView) -> Markup {
+    let mut told = view.pages.iter().flat_map(recorded_notices);
+    let (Some(left), Some(turn)) = (left_history(view), view.id()) else { return html! {} };
+    if told.any(|notice| is_left_out(&notice)) {
         return html! {};
-    };
-    // What is told below is not told twice.
-    let is_told = view
-        .pages
-        .iter()
-        .flat_map(recorded_notices)
-        .any(|notice| matches!(notice.facts, NoticeFacts::LeftOut { .. }));
+    }
     html! {
         p.notice role="note" {
-            @if is_told { "What had to leave the page stays in the session. " }
-            @else {
-                (left.what) " (" (left.before) " tokens) left the page: " (left.reason.describe())
-                ". They stay in the session. "
-            }
-            a href={ "/turns/" (turn) "#left-out" } { "What was left out" }
+            (left.what) " (" (left.before) " tokens) left the page: " (left.reason.describe()) ". "
+            (left_out_link(turn))
         }
+    }
+}
+
+fn is_left_out(notice: &TurnNotice) -> bool {
+    matches!(notice.facts, NoticeFacts::LeftOut { .. })
+}
+
+fn left_out_link(turn: TurnId) -> Markup {
+    html! {
+        "What had to leave the page stays in the session. "
+        a href={ "/turns/" (turn) "#left-out" } { "What was left out" }
     }
 }
 
@@ -363,14 +370,27 @@ fn live_reply(view: &TurnView) -> Markup {
 /// What a person should know of the turn, as far as its record tells. Scripts add what they hear,
 /// in the same words.
 fn notices(view: &TurnView) -> Markup {
-    let mut told: Vec<String> = Vec::new();
+    let mut told: Vec<TurnNotice> = Vec::new();
     for notice in view.pages.iter().flat_map(recorded_notices) {
-        if !told.contains(&notice.text) {
-            told.push(notice.text);
+        if told.iter().all(|known| known.text != notice.text) {
+            told.push(notice);
         }
     }
+    let left = view.id().filter(|_| left_history(view).is_some());
+    let told_first = told.iter().position(is_left_out);
     // An empty one has no space in it either: the style sheet hides it.
-    html! { div.notices role="status" { @for text in &told { p.q { (with_code(text)) } } } }
+    html! {
+        div.notices role="status" {
+            @for (at, notice) in told.iter().enumerate() {
+                p.q {
+                    span.told { (with_code(&notice.text)) }
+                    @if let Some(turn) = left.filter(|_| told_first == Some(at)) {
+                        ". " (left_out_link(turn))
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// How a turn ended that has no reply.

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use recto_agent::{AgentInventory, ListedItem, list_items};
 use recto_context::{ContentHash, ContentSource, IncludeMode, ItemId, ItemKind, Tokens, own_words};
 use recto_store::ItemUsage;
-use recto_tools::ServerStatus;
+use recto_tools::{ServerIncludes, ServerStatus};
 use recto_workspace::IncludeSource;
 
 use crate::pages::context::{include_badge, include_word, kind_title};
@@ -25,6 +25,16 @@ pub(super) struct WorkspaceTable<'a> {
     pub(super) usage: &'a HashMap<ItemId, ItemUsage>,
     /// Whether the reader may change include modes.
     pub(super) may_change: bool,
+}
+
+/// When an item or the tools of a server are included, to be changed.
+struct IncludeSwitch<'a> {
+    name: &'a str,
+    include: IncludeMode,
+    /// Whether the config says so of it by itself.
+    is_set: bool,
+    /// What says so, in words.
+    said_by: &'static str,
 }
 
 impl WorkspaceTable<'_> {
@@ -92,9 +102,9 @@ impl WorkspaceTable<'_> {
             tr.server id=(server_anchor(server)) {
                 th scope="rowgroup" { (server) "." }
                 @match known {
-                    Some((status, include)) => {
+                    Some((status, includes)) => {
                         td.q { (server_words(status)) }
-                        td.inc { (self.server_switch(server, *include)) }
+                        td.inc { (self.server_switch(server, includes)) }
                         td.q colspan="3" { "for tools without a mode of their own" }
                     },
                     None => td.q colspan="5" { "comes with the skill " (server) },
@@ -154,30 +164,43 @@ impl WorkspaceTable<'_> {
                 input type="hidden" name="server" value=(server);
             }
         };
+        let name = item.id.key();
+        let (include, is_set) = (item.include, self.inventory.is_set(&item.id));
         let said_by = self.said_by(item);
-        self.switch(&item.id.key(), item.include, &fields, said_by)
+        self.switch(&IncludeSwitch { name: &name, include, is_set, said_by }, &fields)
     }
 
-    fn server_switch(&self, server: &str, include: IncludeMode) -> Markup {
+    fn server_switch(&self, server: &str, includes: &ServerIncludes) -> Markup {
         let fields = html! {
             input type="hidden" name="agent" value=(self.agent);
             input type="hidden" name="kind" value="server";
             input type="hidden" name="name" value=(server);
         };
-        self.switch(server, include, &fields, "for all tools of the server")
+        let ServerIncludes { include, is_set, .. } = *includes;
+        let said_by = "for all tools of the server";
+        self.switch(&IncludeSwitch { name: server, include, is_set, said_by }, &fields)
     }
 
-    /// A button for each mode; the one that holds is pressed. Each sends the form by itself.
-    fn switch(&self, name: &str, include: IncludeMode, fields: &Markup, said_by: &str) -> Markup {
+    /// A button for each mode; the one that holds is pressed. Each sends the form by itself, and so
+    /// does the way back from what was set.
+    fn switch(&self, switch: &IncludeSwitch<'_>, fields: &Markup) -> Markup {
+        let IncludeSwitch { name, include, is_set, said_by } = switch;
         if !self.may_change {
-            return html! { span class={ "badge " (include) } { (include_badge(include)) } };
+            return html! { span class={ "badge " (include) } { (include_badge(*include)) } };
         }
         let content = html! {
             (fields)
             span.pick role="group" aria-label={ (name) ": include" } title=(said_by) {
                 @for mode in MODES {
                     button class=(mode) type="submit" name="include" value=(mode)
-                        aria-pressed=(mode == include) { (include_word(mode)) }
+                        aria-pressed=(mode == *include) { (include_word(mode)) }
+                }
+            }
+            @if *is_set {
+                span.set {
+                    "set in the config · "
+                    button.link type="submit" name="include" value="unset"
+                        aria-label={ (name) ": back to default" } { "back to default" }
                 }
             }
         };
@@ -194,6 +217,7 @@ impl WorkspaceTable<'_> {
             Some(IncludeSource::TooLong) => {
                 "as skills are of which nothing is said, together too long for every page"
             }
+            None if self.inventory.is_set(&item.id) => "set in the config",
             // Of tools nothing else is known.
             None => "when it is included",
         }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use recto_context::ContentPart;
+use recto_context::{ContentPart, ItemId, ItemKind};
 use recto_fakes::{AnswerGate, FakeAnswer};
-use recto_store::{Moment, NewTurn, SettingsMap};
+use recto_store::{ItemState, Moment, NewTurn, SettingsMap};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -60,8 +60,12 @@ async fn what_changes_in_any_session_is_told_also_by_whom_it_was_not_done_here()
     let id = api.begin("talk").await;
     let begun = events.wait_for("session").await;
     assert_eq!((&begun["session"]["id"], &begun["session"]["turns"]), (&json!(id), &json!(0)));
-    // A turn that stands in the store, and that no agent here has begun.
     let store = api.server.agent.store();
+    // What is in a session is changed by hand, without a turn.
+    let rule = ItemId::new(ItemKind::Rule, "tone");
+    store.set_item(id.to_string().parse().unwrap(), rule, ItemState::Removed).await.unwrap();
+    assert_eq!(events.wait_for("session").await["session"]["id"], json!(id));
+    // A turn that stands in the store, and that no agent here has begun.
     let turn = store.accept(elsewhere(id)).await.unwrap();
     store.claim(turn.id, Moment::now()).await.unwrap();
     let started = events.wait_for("turn_started").await;
@@ -108,7 +112,7 @@ async fn a_session_is_followed_from_an_event_that_was_seen() {
     assert_eq!((&first["event"], &first["turn"]), (&json!("accepted"), &accepted["turn"]));
     assert_eq!(events.wait_for("finished").await["status"], "done");
     let path = format!("/api/sessions/{id}/events?after={before}");
-    for unreadable in ["turn-1", "-1", "18446744073709551616", "\u{e4}"] {
+    for unreadable in ["turn-1", "-1", "9223372036854775808", "\u{e4}"] {
         let request = api.server.request("GET", &path).header("last-event-id", unreadable);
         let refused = request.send().await.unwrap();
         assert_eq!(refused.status().as_u16(), 400, "{unreadable}");

@@ -113,7 +113,7 @@ async fn settings_of_servers_and_tools_hold() {
     assert_eq!(includes, [("a_x", IncludeMode::Agent), ("a_y", IncludeMode::Manual)]);
     // They can be changed while it runs, and nothing is asked again for that.
     let own = BTreeMap::from([("x".to_owned(), IncludeMode::Always)]);
-    let changed = ServerIncludes { include: IncludeMode::Manual, tools: own };
+    let changed = ServerIncludes { include: IncludeMode::Manual, is_set: true, tools: own };
     servers.set_includes(BTreeMap::from([("a".to_owned(), changed)]));
     let now = servers.tools();
     let includes: Vec<_> = now.specs.iter().map(|spec| (&*spec.called, spec.include)).collect();

@@ -210,6 +210,8 @@ impl TerminalPrinter {
             EventKind::Delivered { schedule, .. } => self.line(&delivered_line(schedule)),
             EventKind::TakenBack(event) => self.taken_back(event),
             EventKind::Requested { prompt_tokens, .. } => {
+                // Another reply begins.
+                self.close_line()?;
                 self.printed.clear();
                 self.denials = 0;
                 self.wait(&status::reading(*prompt_tokens))
@@ -280,6 +282,7 @@ impl TerminalPrinter {
             Some(rest) => self.text(rest),
             // It is another reply.
             None => {
+                self.close_line()?;
                 self.line("note: some of what happened was too much to be shown")?;
                 self.printed.clear();
                 self.text(&snapshot.text)
@@ -343,8 +346,12 @@ impl TerminalPrinter {
         Ok(())
     }
 
+    /// Tells something on standard error. Whoever reads the reply where no person looks gets it byte
+    /// for byte, whatever is told in its middle.
     fn line(&mut self, text: &str) -> CliResult {
-        self.close_line()?;
+        if self.styled != OutputStyle::No {
+            self.close_line()?;
+        }
         self.status.clear();
         tell(&text);
         Ok(())

@@ -19,7 +19,34 @@ fn view_context_opens_from_a_reply_and_as_a_page() {
 
 #[test]
 fn items_are_switched_searched_added_and_removed() {
-    ServedPages::start(home()).play("workspace");
+    let home = home();
+    let config = std::fs::read_to_string(home.path("config.toml")).unwrap();
+    let (program, folder) = (env!("CARGO_BIN_EXE_recto"), home.path(""));
+    let server = format!(
+        "[mcp.me]\ncommand = '{program}'\nargs = ['--home', '{}', 'mcp', 'serve']\n",
+        folder.display()
+    );
+    home.write("config.toml", format!("{config}\n{server}"));
+    ServedPages::start(home).play("workspace");
+}
+
+#[test]
+fn the_panel_keeps_the_focus_and_is_the_same_in_two_tabs() {
+    let home = home();
+    for name in ["lamps", "wicks"] {
+        let rule = format!("---\ninclude: always\n---\nOf {name}.\n");
+        home.write(&format!("workspace/rules/{name}.md"), rule);
+    }
+    ServedPages::start(home).play("panel");
+}
+
+#[test]
+fn long_names_make_no_page_wider_than_its_window() {
+    let home = home();
+    let name = "a_rather_long_rule_name_that_goes_on_and_on_and_never_breaks";
+    let rule = "---\ninclude: agent\ndescription: Who feeds the otters\n---\nFeed them at noon.\n";
+    home.write(&format!("workspace/rules/{name}.md"), rule);
+    ServedPages::start(home).play("long_names");
 }
 
 #[test]
