@@ -507,7 +507,7 @@ pub(crate) struct SearchResultShape {
     /// Whether it was searched for with misspelt words put right.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) respelled: bool,
-    /// Which words those were.
+    /// Which words were put right.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) put_right: Vec<RespelledWordShape>,
     /// That the person used it before in messages like this one.
@@ -537,6 +537,16 @@ pub(crate) enum TurnFateShape {
     Listed,
     /// Nothing.
     Absent,
+}
+
+/// A misspelt word of a message, and what it was read as.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RespelledWordShape {
+    /// The word as it was typed.
+    pub(crate) typed: String,
+    /// The word of an item that it was searched for as.
+    pub(crate) read: String,
 }
 
 /// The evidence that a person used an item before in messages like this one.
