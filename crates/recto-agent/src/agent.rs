@@ -21,9 +21,9 @@ use crate::elsewhere::tell_of_turns_elsewhere;
 use crate::error::{AgentError, AgentResult};
 use crate::event::EventNumber;
 use crate::event_stream::{EventCursor, EventListener};
-use crate::exact_counts::ItemCounts;
+use crate::exact_counts::ItemTokenCounts;
 use crate::inbound::{ArrivedMessage, Inbound, SurfaceMessage};
-use crate::item_search::PageForm;
+use crate::item_search::NewPageSettings;
 use crate::items::without_mentions;
 use crate::mailbox::MailboxItem;
 use crate::mailboxes::MailboxRegistry;
@@ -232,8 +232,8 @@ impl Agent {
     }
 
     /// The form of the pages that the default model gets.
-    pub fn page_form(&self) -> PageForm {
-        self.models().first().map(PageForm::from).unwrap_or_default()
+    pub fn page_form(&self) -> NewPageSettings {
+        self.models().first().map(NewPageSettings::from).unwrap_or_default()
     }
 
     /// Gives models to an agent that began without any. One that has some keeps those.
@@ -252,7 +252,7 @@ impl Agent {
         &self,
         model: &ModelEntry,
         catalog: &Arc<Catalog>,
-    ) -> AgentResult<ItemCounts> {
+    ) -> AgentResult<ItemTokenCounts> {
         let counts = self.shared.counts(model).await;
         let catalog = catalog.clone();
         let table = match counts {
@@ -260,7 +260,7 @@ impl Agent {
             Some(counts) => Some(blocking(move || counts.count_items(&catalog)).await),
             None => None,
         };
-        Ok(ItemCounts::new(table, &self.shared.calibration(model).await?))
+        Ok(ItemTokenCounts::new(table, &self.shared.calibration(model).await?))
     }
 
     /// The most that is used of what a model was trained for, where nobody says what its server

@@ -124,16 +124,16 @@ impl ExactCounts {
 
 /// Counts items as the requests to a model are counted.
 #[derive(Debug, Default)]
-pub struct ItemCounts {
+pub struct ItemTokenCounts {
     table: Option<Arc<CountTable>>,
     /// What a server's counts have corrected; nothing as long as it has told none.
     rates: Option<TokenRates>,
 }
 
-impl ItemCounts {
+impl ItemTokenCounts {
     pub(crate) fn new(table: Option<Arc<CountTable>>, calibration: &Calibration) -> Self {
         let rates = (calibration.observations() > 0).then(|| calibration.rates());
-        ItemCounts { table, rates }
+        ItemTokenCounts { table, rates }
     }
 
     /// The counter that has these counts.

@@ -39,7 +39,7 @@ pub struct ItemSearch<'a> {
     /// What is remembered.
     pub remembered: MemoryShelf<'a>,
     /// The page that a turn would make of it.
-    pub page: &'a PageForm,
+    pub page: &'a NewPageSettings,
 }
 
 /// The memories that a search looks through, as a turn would.
@@ -53,7 +53,7 @@ pub struct MemoryShelf<'a> {
 
 /// What decides, beside the message, what stands on a model's page.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct PageForm {
+pub struct NewPageSettings {
     layout: PageLayout,
     limits: ContextLimits,
     mode: ModeSetting,
@@ -62,10 +62,10 @@ pub struct PageForm {
     window: Option<Tokens>,
 }
 
-impl From<&ModelEntry> for PageForm {
+impl From<&ModelEntry> for NewPageSettings {
     fn from(entry: &ModelEntry) -> Self {
         let ModelEntry { layout, limits, mode, uncertain, window, .. } = *entry;
-        PageForm { layout, limits, mode, uncertain, window }
+        NewPageSettings { layout, limits, mode, uncertain, window }
     }
 }
 
@@ -252,7 +252,7 @@ impl TurnSearch<'_> {
     /// Searches, decides and assembles as a turn does.
     async fn assemble(&self, message: &SearchMessage) -> TurnPage {
         let TurnSearch { catalog, asked, options, .. } = *self;
-        let PageForm { layout, mut limits, mode, uncertain, window } = *asked.page;
+        let NewPageSettings { layout, mut limits, mode, uncertain, window } = *asked.page;
         let session = catalog.session_at_start();
         let query = ItemQuery {
             catalog,

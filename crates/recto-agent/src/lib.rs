@@ -100,14 +100,14 @@ pub use event::{
     TurnEvent, TurnSnapshot,
 };
 pub use event_stream::{EventCursor, EventListener};
-pub use exact_counts::{ItemCounts, assemble_for};
+pub use exact_counts::{ItemTokenCounts, assemble_for};
 pub use file_mentions::{FILE_MENTION, mentioned_files};
 pub use guests::{GuestBook, GuestStanding, SessionGuest};
 pub use inbound::{Inbound, InboundReading, InputSource, SurfaceMessage};
 pub use inventory::{AgentInventory, IncludeSettings, SourceFileView};
 pub use item_search::{
-    ItemSearch, ItemSearchReport, ItemSearchRow, MemoryShelf, PageForm, TurnFate, by_probability,
-    search_items, search_items_with,
+    ItemSearch, ItemSearchReport, ItemSearchRow, MemoryShelf, NewPageSettings, TurnFate,
+    by_probability, search_items, search_items_with,
 };
 pub use items::{
     ItemChange, ItemOutcome, MentionedItems, bare_item_name, join_mentioned, name_means_item,

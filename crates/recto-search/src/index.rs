@@ -35,7 +35,7 @@ use crate::rank::{
     TextEvidence,
 };
 use crate::space::{CosineScale, VectorSpace};
-use crate::spelling::{KnownWords, Vocabulary};
+use crate::spelling::{ItemVocabulary, KnownWords};
 use crate::variants::NameWords;
 use crate::vectors::PackedVector;
 pub use coverage::VectorCoverage;
@@ -66,7 +66,7 @@ pub struct SearchIndex {
     ends: Vec<u32>,
     chunks: ChunkTable,
     lexicon: Lexicon,
-    vocabulary: Vocabulary,
+    vocabulary: ItemVocabulary,
     space: VectorSpace,
 }
 

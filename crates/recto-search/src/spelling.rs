@@ -25,7 +25,7 @@ const LONGEST_TEXT: usize = 2_000;
 
 /// The words of all items as they are written, in small letters.
 #[derive(Default)]
-pub(crate) struct Vocabulary {
+pub(crate) struct ItemVocabulary {
     /// By first letter and length, each with the slots of the items that have it.
     shelves: HashMap<(char, usize), HashMap<Box<str>, Vec<u32>>>,
 }
@@ -44,7 +44,7 @@ pub(crate) struct RespelledText {
     pub(crate) words: Vec<RespelledWord>,
 }
 
-impl Vocabulary {
+impl ItemVocabulary {
     /// Notes the words of an item.
     pub(crate) fn add(&mut self, slot: u32, fields: &EntryFields<'_>) {
         for word in words_of(fields) {
@@ -230,8 +230,8 @@ mod tests {
         EntryFields { name, description: "", text, when: "" }
     }
 
-    fn vocabulary() -> Vocabulary {
-        let mut vocabulary = Vocabulary::default();
+    fn vocabulary() -> ItemVocabulary {
+        let mut vocabulary = ItemVocabulary::default();
         let refunds = fields("refunds", "Who pays gets a refund. Warranty of Kuhn, invoices.");
         vocabulary.add(0, &refunds);
         vocabulary.add(1, &fields("invoices", "The invoice goes out on Fridays."));
@@ -245,7 +245,7 @@ mod tests {
     }
 
     /// Reads a text where no word is known but by the items of some slots.
-    fn respell_among(vocabulary: &Vocabulary, slots: &[u32], text: &str) -> String {
+    fn respell_among(vocabulary: &ItemVocabulary, slots: &[u32], text: &str) -> String {
         let known =
             KnownWords { is_known: |_: &str| false, is_candidate: |slot| slots.contains(&slot) };
         vocabulary.respell(text, &known).map_or(text.to_owned(), |respelled| respelled.text)

@@ -38,7 +38,7 @@ pub(crate) struct TurnInputs {
     pub(crate) model: TurnModel,
     /// All that the agent has, with the memories that may be seen here.
     pub(crate) catalog: Arc<Catalog>,
-    searchable: SearchScope,
+    searchable: TurnSearchScope,
     /// The memories for the page, where the turn has chosen them.
     pub(crate) snapshot: Option<MemorySnapshot>,
     /// What stands for messages that have left.
@@ -132,7 +132,7 @@ pub(crate) struct TurnRights {
 
 /// What the search for a message goes over.
 #[derive(Debug)]
-struct SearchScope {
+struct TurnSearchScope {
     /// The catalog without memories.
     items: Arc<Catalog>,
     memories: Arc<MemoryView>,
@@ -230,7 +230,7 @@ impl TurnInputs {
         TurnInputs {
             model,
             catalog,
-            searchable: SearchScope { items, memories },
+            searchable: TurnSearchScope { items, memories },
             snapshot: None,
             summary: session.summary.clone(),
             joining,

@@ -38,7 +38,7 @@ pub(super) struct WordPieceTokenizer {
     word_mark: &'static str,
 }
 
-/// What SentencePiece and RoBERTa put in front of a piece that begins a word. BERT has nothing there.
+/// What `SentencePiece` and `RoBERTa` put in front of a piece that begins a word. BERT has nothing there.
 const WORD_MARKS: [&str; 2] = ["▁", "Ġ"];
 
 /// Whether capitals tell.
@@ -125,8 +125,7 @@ impl WordPieceTokenizer {
             return WordKnowledge::default();
         };
         let tokens = encoding.get_tokens().iter().zip(encoding.get_offsets());
-        let pieces: Vec<((&String, &(usize, usize)), &Option<u32>)> =
-            tokens.zip(encoding.get_word_ids()).collect();
+        let pieces: Vec<_> = tokens.zip(encoding.get_word_ids()).collect();
         let mut typed: Vec<(&str, bool)> = Vec::new();
         for word in pieces.chunk_by(|(_, word), (_, next)| word == next) {
             let own = |piece: &str| piece.trim_start_matches(is_joint).to_owned();

@@ -515,16 +515,6 @@ pub(crate) struct SearchResultShape {
     pub(crate) earlier_use: Option<EarlierUseShape>,
 }
 
-/// A misspelt word, and what it was read as.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RespelledWordShape {
-    /// The word as it was typed.
-    pub(crate) typed: String,
-    /// The word of an item that it was searched for as.
-    pub(crate) read: String,
-}
-
 /// What a turn of a new session has of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]

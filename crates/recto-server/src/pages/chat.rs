@@ -26,8 +26,8 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use maud::{Markup, html};
 use recto_agent::{
-    Actor, Agent, GuestStanding, Inbound, InboundReading, ItemCounts, ModelEntry, RequestPreview,
-    Right, SessionSettings, is_allowed, shorten_words,
+    Actor, Agent, GuestStanding, Inbound, InboundReading, ItemTokenCounts, ModelEntry,
+    RequestPreview, Right, SessionSettings, is_allowed, shorten_words,
 };
 use recto_context::{ContextMode, MessageId, grouped_digits};
 use recto_store::{RowId, SessionId, Store, StoreError, StoreResult, StoredSession, TurnId};
@@ -150,7 +150,7 @@ struct ChatPage<'a> {
     catalog: std::sync::Arc<recto_context::Catalog>,
     /// The settings that hold, each with where it comes from.
     effective: Value,
-    counts: ItemCounts,
+    counts: ItemTokenCounts,
     /// Why nothing can be said in it from here, where that is so.
     obstacle: Option<TalkObstacle>,
 }
@@ -177,7 +177,7 @@ impl<'a> ChatPage<'a> {
         let obstacle = TalkObstacle::find(actor, agent, &session);
         let counts = match session_model(agent, &session) {
             Some(model) => agent.item_counts(model, &catalog).await?,
-            None => ItemCounts::default(),
+            None => ItemTokenCounts::default(),
         };
         Ok(ChatPage {
             gateway,

@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use recto_agent::{
-    EmbeddingProgress, ItemSearch, ItemSearchReport, ItemSearchRow, MemoryShelf, PageForm,
+    EmbeddingProgress, ItemSearch, ItemSearchReport, ItemSearchRow, MemoryShelf, NewPageSettings,
     RankingBasis, SearchPatience, Searcher, search_items, search_message, without_mentions,
 };
 use recto_context::{ItemKind, Memory, Pick};
@@ -42,7 +42,7 @@ pub(crate) fn run(home: &RectoHome, args: &SearchArgs) -> CliResult {
     setup::tell_problems(&snapshot.problems);
     let mut catalog = setup::whole_catalog(home, &settings, &snapshot);
     let (kind, limit) = (args.kind.map(ItemKind::from), args.limit);
-    let page = &PageForm::from(&setup::page_model(&settings)?);
+    let page = &NewPageSettings::from(&setup::page_model(&settings)?);
     let found = setup::runtime()?.block_on(async {
         let remembered = setup::remembered(&settings).await;
         setup::tell_problems(&remembered.problems);

@@ -29,7 +29,7 @@ const NEWEST_TURNS: u32 = 20;
 #[derive(Debug, Serialize)]
 pub(crate) struct TurnStates {
     /// The newest turns, and all that are open, with how they stand.
-    turns: Vec<TurnState>,
+    turns: Vec<LiveTurnState>,
     /// Whether there are turns before the newest: a page that shows none of these has missed more
     /// than they are.
     has_more: bool,
@@ -40,7 +40,7 @@ pub(crate) struct TurnStates {
 
 /// How a turn stands, as its article says it.
 #[derive(Debug, Serialize)]
-pub(crate) struct TurnState {
+pub(crate) struct LiveTurnState {
     turn: TurnId,
     state: &'static str,
     taken_back: bool,
@@ -62,7 +62,7 @@ pub(crate) async fn list_turn_states(
     open.retain(|turn| turn.session == session.id && newest.iter().all(|new| new.id != turn.id));
     let mut turns = Vec::new();
     for turn in open.into_iter().chain(newest).filter(has_article) {
-        turns.push(TurnState {
+        turns.push(LiveTurnState {
             turn: turn.id,
             taken_back: taken_back.iter().any(|retraction| retraction.turn == Some(turn.id)),
             state: state_name(&TurnView::load_state(store, turn).await?),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use recto_agent::{
-    AgentError, Inbound, ItemSearch, ItemSearchRow, MemoryShelf, PageForm, RecallQuery,
+    AgentError, Inbound, ItemSearch, ItemSearchRow, MemoryShelf, NewPageSettings, RecallQuery,
     RecalledContent, RecordReader, SearchPatience, SessionSettings, preview_json, search_items,
     search_message, tool_text, without_mentions,
 };
@@ -65,7 +65,7 @@ async fn search(handler: &CallHandler, arguments: &OfferArguments) -> CliResult<
             memories: &state.memories,
             view: &handler.remembered(&state).await,
         },
-        page: &PageForm::from(&setup::page_model(settings)?),
+        page: &NewPageSettings::from(&setup::page_model(settings)?),
     };
     let found = in_time(|patience| search_items(&state.searcher, &catalog, &asked, patience)).await;
     let mut answer = found.json(query);
