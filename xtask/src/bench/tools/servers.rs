@@ -175,7 +175,7 @@ impl ServerFolder<'_> {
                 working_dir: None,
                 sandbox: None,
             },
-            includes: ServerIncludes { include, tools: BTreeMap::new() },
+            includes: ServerIncludes { include, is_set: true, tools: BTreeMap::new() },
             disabled_tools: Vec::new(),
             start_limit: Duration::from_secs(30),
             time_limit: Duration::from_secs(30),
