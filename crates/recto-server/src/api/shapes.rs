@@ -501,6 +501,9 @@ pub(crate) struct SearchResultShape {
     /// Whether the message was searched for together with the one before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) with_before: bool,
+    /// Where that one stands among what the same person said before, where it is not the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) before_place: Option<u32>,
     /// Whether it was searched for with misspelt words put right.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) respelled: bool,
@@ -510,6 +513,16 @@ pub(crate) struct SearchResultShape {
     /// That the person used it before in messages like this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) earlier_use: Option<EarlierUseShape>,
+}
+
+/// A misspelt word, and what it was read as.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RespelledWordShape {
+    /// The word as it was typed.
+    pub(crate) typed: String,
+    /// The word of an item that it was searched for as.
+    pub(crate) read: String,
 }
 
 /// What a turn of a new session has of an item.

@@ -175,9 +175,13 @@ fn check_call_ids(calls: &[ToolCall], results: &[ClientResult]) -> ApiResult<()>
     }
     match results.iter().find(|result| !ids.contains(&result.call)) {
         Some(result) => {
+            // Ollama's clients may send none.
+            let id = match &*result.call.0 {
+                "" => String::new(),
+                id => format!(" of call `{id}`"),
+            };
             let title = format!(
-                "the result of call `{}` belongs to none of the calls that the message before it makes",
-                result.call.0
+                "a result{id} belongs to none of the calls that the message before it makes"
             );
             Err(ApiProblem::invalid(title).about(DoorParameter::Messages))
         }

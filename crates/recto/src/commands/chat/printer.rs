@@ -349,19 +349,24 @@ impl TerminalPrinter {
     /// Tells something on standard error. Whoever reads the reply where no person looks gets it byte
     /// for byte, whatever is told in its middle.
     fn line(&mut self, text: &str) -> CliResult {
-        if self.styled != OutputStyle::No {
-            self.close_line()?;
-        }
-        self.status.clear();
+        self.make_room()?;
         tell(&text);
         Ok(())
     }
 
     /// A line with words of the model, which can't pass for further lines.
     fn exact_line(&mut self, text: &str) -> CliResult {
-        self.close_line()?;
-        self.status.clear();
+        self.make_room()?;
         tell_exactly(text);
+        Ok(())
+    }
+
+    /// Makes room for what is told, on a screen that the reply has, too.
+    fn make_room(&mut self) -> CliResult {
+        if self.styled != OutputStyle::No {
+            self.close_line()?;
+        }
+        self.status.clear();
         Ok(())
     }
 
