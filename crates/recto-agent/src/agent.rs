@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use recto_context::{Audience, AudienceKind, Catalog, ContextLimits, Tokens};
+use recto_context::{Audience, AudienceKind, Catalog, Tokens};
 use recto_fs::blocking;
 use recto_search::UseEvidence;
 use recto_store::{
@@ -23,6 +23,7 @@ use crate::event::EventNumber;
 use crate::event_stream::{EventCursor, EventListener};
 use crate::exact_counts::ItemCounts;
 use crate::inbound::{ArrivedMessage, Inbound, SurfaceMessage};
+use crate::item_search::PageForm;
 use crate::items::without_mentions;
 use crate::mailbox::MailboxItem;
 use crate::mailboxes::MailboxRegistry;
@@ -230,9 +231,9 @@ impl Agent {
         self.shared.models()
     }
 
-    /// The limits of the pages that the default model gets.
-    pub fn page_limits(&self) -> ContextLimits {
-        self.models().first().map(|entry| entry.limits).unwrap_or_default()
+    /// The form of the pages that the default model gets.
+    pub fn page_form(&self) -> PageForm {
+        self.models().first().map(PageForm::from).unwrap_or_default()
     }
 
     /// Gives models to an agent that began without any. One that has some keeps those.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use recto_context::{
     Catalog, ContentHash, ContentSource, FileNotice, ItemId, OffReason, OffTool, Skill, ToolSpec,
+    reading_tools,
 };
 use recto_search::SearchEntry;
 use recto_store::{Moment, StoreError, StoreResult};
@@ -276,7 +277,7 @@ fn folder_of(skill: &Skill) -> Option<PathBuf> {
     }
 }
 
-/// Leaves tools of skills out that a person does not want.
+/// Leaves tools of skills out that a person does not want, and those that load what pages name.
 pub fn remove_disabled(catalog: &mut Catalog, disabled: &[String]) {
     let is_off = |tool: &ToolSpec| {
         let key = tool.id.key();
@@ -285,6 +286,9 @@ pub fn remove_disabled(catalog: &mut Catalog, disabled: &[String]) {
     for skill in &mut catalog.skills {
         switch_off(&mut skill.tools, &mut catalog.off_tools, OffReason::Disabled, is_off);
     }
+    let reading = reading_tools().into_iter().filter(|tool| is_off(tool));
+    let off = |tool: &ToolSpec| OffTool { item: tool.id.clone(), why: OffReason::Disabled };
+    catalog.off_tools.extend(reading.map(off));
 }
 
 /// A tool that can't be run as its skill declares it.

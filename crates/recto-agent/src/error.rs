@@ -392,6 +392,8 @@ impl AgentError {
             AgentError::Remember(RememberError::File(MemoryError::Secret { .. })) => {
                 AgentError::SECRET
             }
+            // As the store says it.
+            AgentError::Remember(RememberError::File(error)) if error.is_full() => "full",
             _ => self.into(),
         }
     }

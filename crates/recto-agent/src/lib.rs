@@ -106,8 +106,8 @@ pub use guests::{GuestBook, GuestStanding, SessionGuest};
 pub use inbound::{Inbound, InboundReading, InputSource, SurfaceMessage};
 pub use inventory::{AgentInventory, IncludeSettings, SourceFileView};
 pub use item_search::{
-    ItemSearch, ItemSearchReport, ItemSearchRow, MemoryShelf, by_probability, search_items,
-    search_items_with,
+    ItemSearch, ItemSearchReport, ItemSearchRow, MemoryShelf, PageForm, TurnFate, by_probability,
+    search_items, search_items_with,
 };
 pub use items::{
     ItemChange, ItemOutcome, MentionedItems, bare_item_name, join_mentioned, name_means_item,

@@ -46,8 +46,10 @@ const IDLE: Duration = Duration::from_secs(300);
 const STOP_INTERVAL: Duration = Duration::from_secs(1);
 /// How often those who follow a turn in another process are told how it stands.
 const RELAY_INTERVAL: Duration = Duration::from_millis(250);
-/// How long a turn waits for a store that can't be reached, from one try to the next.
+/// How long a turn waits for a store that can't be had, from one try to the next: at first, and at
+/// most. Each time that it is begun in vain the model is asked for what is not kept.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_STORE_PAUSE: Duration = Duration::from_secs(60);
 /// How often a turn that another process runs is looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
@@ -226,6 +228,18 @@ struct QueuedTurn {
 enum TurnOrigin {
     Fresh(Box<ArrivedMessage>),
     Open(TurnHold),
+    /// A turn that this task has run until the store could not be had, and how long it waits.
+    Unwritten(TurnHold, Duration),
+}
+
+impl TurnOrigin {
+    /// How long the turn waits where the store can't be had now.
+    fn store_pause(&self) -> Duration {
+        match self {
+            TurnOrigin::Fresh(_) | TurnOrigin::Open(_) => STORE_PAUSE,
+            TurnOrigin::Unwritten(_, pause) => (*pause * 2).min(LONGEST_STORE_PAUSE),
+        }
+    }
 }
 
 impl QueuedTurn {
@@ -237,6 +251,11 @@ impl QueuedTurn {
     fn open(turn: TurnHold, guard: WorkGuard) -> Self {
         let waiting = AwaitedStage::ForEnd(turn.turn());
         QueuedTurn { origin: TurnOrigin::Open(turn), waiting, work: guard }
+    }
+
+    fn unwritten(turn: TurnHold, pause: Duration, guard: WorkGuard) -> Self {
+        let waiting = AwaitedStage::ForEnd(turn.turn());
+        QueuedTurn { origin: TurnOrigin::Unwritten(turn, pause), waiting, work: guard }
     }
 }
 
@@ -301,6 +320,7 @@ impl MailboxTask {
         *self.running.lock() = Some(stop.clone());
         let QueuedTurn { origin, waiting, work } = work;
         let listeners = TurnListeners::new(&self.events, self.session.id, waiting);
+        let pause = origin.store_pause();
         let ran = self.run(&listeners, &stop, origin, mail).await;
         *self.running.lock() = None;
         let Err(error) = ran else { return };
@@ -308,9 +328,9 @@ impl MailboxTask {
         self.session.forget();
         match listeners.turn() {
             Some(turn) if is_out_of_reach(&error) => {
-                tracing::warn!(%turn, %error, "a turn is begun again when the store can be reached");
-                self.queue.push_front(QueuedTurn::open(self.events.hold(turn), work));
-                tokio::time::sleep(STORE_PAUSE).await;
+                tracing::warn!(%turn, %error, "a turn is begun again when the store can be written");
+                let unwritten = QueuedTurn::unwritten(self.events.hold(turn), pause, work);
+                self.queue.push_front(unwritten);
             }
             // Whoever has it goes on with it, and its end is told from there.
             Some(turn) if is_taken_over(&error) => {
@@ -331,7 +351,7 @@ impl MailboxTask {
     ) -> AgentResult {
         let shared = &self.shared;
         let mut runner = TurnRunner { shared, session: &mut self.session, listeners, stop };
-        let mut stored = matches!(origin, TurnOrigin::Open(_));
+        let mut stored = !matches!(origin, TurnOrigin::Fresh(_));
         let turn = run(&mut runner, origin);
         tokio::pin!(turn);
         let mut open = true;
@@ -439,6 +459,13 @@ async fn run(runner: &mut TurnRunner<'_>, origin: TurnOrigin) -> AgentResult {
     let mut _held = None;
     let turn = match origin {
         TurnOrigin::Open(turn) => Some(_held.insert(turn).turn()),
+        TurnOrigin::Unwritten(turn, pause) => {
+            let turn = _held.insert(turn).turn();
+            match wait_for_store(runner, pause).await {
+                WaitOutcome::Enough | WaitOutcome::Stopped => Some(turn),
+                WaitOutcome::Closing => None,
+            }
+        }
         TurnOrigin::Fresh(message) => {
             admit_message(runner.shared, &message).await?;
             let ran = AssertUnwindSafe(runner.run_fresh(&message)).catch_unwind().await;
@@ -495,6 +522,23 @@ enum WaitOutcome {
     Enough,
     /// The person would not wait any longer.
     Stopped,
+    /// The agent is shut down: the next start goes on.
+    Closing,
+}
+
+/// Waits until the store can be written, as far as can be told.
+async fn wait_for_store(runner: &TurnRunner<'_>, pause: Duration) -> WaitOutcome {
+    let shared = runner.shared;
+    loop {
+        tokio::select! {
+            () = runner.stop.requested() => return WaitOutcome::Stopped,
+            () = shared.closing.requested() => return WaitOutcome::Closing,
+            () = tokio::time::sleep(pause) => {}
+        }
+        if shared.parts.store.check_writable().await.is_ok() {
+            return WaitOutcome::Enough;
+        }
+    }
 }
 
 /// Waits until another process is done with an older turn, or has ended.

@@ -335,7 +335,7 @@ mod tests {
         let dated = |name: &str, probability, since| {
             let item = ItemId::new(ItemKind::Memory, name);
             let scores = Scores { probability: Some(probability), ..Scores::default() };
-            DatedPick { pick: Pick { item, scores, best_chunk: None }, since, what: () }
+            DatedPick { pick: Pick::new(item, scores), since, what: () }
         };
         let now = Timestamp::now();
         let mut found = [dated("old", 0.7, Some(0)), dated("new", 0.6, Some(now.as_second()))];

@@ -16,8 +16,8 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use recto_context::{CivilDay, ItemId, MessageId, TurnNumber, visible_text};
 use recto_search::{
-    MessageLikeness, MessageWords, PastUse, SearchEntry, SearchIndex, SearchMessage, SearchQuery,
-    UseEvidence, asks_by_itself,
+    MessageLikeness, MessageWords, PastUse, SaidBefore, SearchEntry, SearchIndex, SearchMessage,
+    SearchQuery, UseEvidence, asks_by_itself,
 };
 use recto_store::{
     Moment, SessionHolder, SessionId, Store, StoreResult, StoredMessage, TurnId, UsedTurn,
@@ -177,8 +177,12 @@ impl PersonUse {
         let UsedTurn { turn, number, holder, actor, at, items, .. } = turn;
         let text = without_mentions(text);
         // The first message of a session has nothing to lean on.
-        let before = Some(&*text).filter(|_| number > TurnNumber(1));
-        let message = search_message(&text, before);
+        let before = (number > TurnNumber(1)).then(|| SaidBefore {
+            text: text.to_string(),
+            since: None,
+            place: 1,
+        });
+        let message = search_message(&text, before.as_ref());
         let past = PastUse::new(turn.get(), day_of(at), &message, items)?;
         Some(PersonUse { actor: Actor::from_store(&actor), holder, past })
     }

@@ -8,6 +8,7 @@ use recto_store::{Moment, NewCompaction, SessionState};
 use crate::agent_catalog::CatalogPurpose;
 use crate::error::AgentResult;
 use crate::inbound::Inbound;
+use crate::items::without_mentions;
 use crate::session_cache::SessionCache;
 use crate::shared::AgentShared;
 use crate::turn::{
@@ -86,8 +87,8 @@ async fn preview_in(
     };
     inputs.adapt_to_images(&history).await;
     let said = history.iter().map(|message| &**message);
-    let before = said_before(said, inputs.speaker.as_ref());
-    let found = inputs.search(shared, session, &text, before.as_deref()).await;
+    let before = said_before(&without_mentions(&text), said, inputs.speaker.as_ref());
+    let found = inputs.search(shared, session, &text, before.as_ref()).await;
     let mode = inputs.decide_mode(session, &found, &text);
     let draft = RequestDraft {
         store: &shared.parts.store,

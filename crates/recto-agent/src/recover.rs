@@ -25,7 +25,8 @@ use crate::tally::tally_stored_turn;
 use crate::turn::{open_calls, stamp};
 
 /// How often a turn is begun without a person. It is begun and taken up once, however its process
-/// ended: somebody who restarts Recto to be rid of a turn would otherwise get it back each time.
+/// ended: somebody who restarts Recto to be rid of a turn would otherwise get it back each time. A
+/// begin of which the store did not take what came does not count.
 const MOST_BEGINS: u32 = 2;
 
 /// The turns that processes left which are gone.
@@ -196,7 +197,7 @@ async fn is_given_by_turn(store: &Store, turn: &StoredTurn) -> AgentResult<bool>
 /// Whether a turn was begun as often as it may be without a person. One that waits for a
 /// person's word goes on when it has that.
 fn is_worn_out(turn: &StoredTurn) -> bool {
-    let is_often = turn.attempts.begins >= MOST_BEGINS;
+    let is_often = turn.attempts.cuts() >= MOST_BEGINS;
     turn.status == TurnStatus::Running && is_often && !is_asking(turn)
 }
 

@@ -18,8 +18,8 @@ use parking_lot::{RwLock, RwLockReadGuard};
 use recto_context::mode::words;
 use recto_context::{ItemId, Pick, Remedy};
 use recto_search::{
-    Embedding, Encoder, EncoderSource, ItemGroup, RankedGroups, SearchEntry, SearchIndex,
-    SearchMessage, SearchOptions, SearchQuery,
+    Embedding, Encoder, EncoderSource, ItemGroup, RankedGroups, SaidBefore, SearchEntry,
+    SearchIndex, SearchMessage, SearchOptions, SearchQuery,
 };
 use recto_store::Store;
 use serde::{Deserialize, Serialize};
@@ -184,9 +184,13 @@ fn is_worth_it(query: &SearchMessage, patience: SearchPatience) -> bool {
 
 /// Reads a message as it is searched for, with what the same person said before it. What is
 /// longer than anybody reads is read as far as that.
-pub fn search_message(message: &str, before: Option<&str>) -> SearchMessage {
-    let shortened = |text: &str| text[..text.floor_char_boundary(MOST_QUERY)].to_owned();
-    SearchMessage::new(&shortened(message), before.map(shortened).as_deref())
+pub fn search_message(message: &str, before: Option<&SaidBefore>) -> SearchMessage {
+    SearchMessage::with_before(as_far_as_read(message), before)
+}
+
+/// The beginning of a text, as far as a search reads it.
+pub(crate) fn as_far_as_read(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MOST_QUERY)]
 }
 
 /// Whether an item is to be ranked.
@@ -531,10 +535,9 @@ impl Searcher {
         judge: impl FnOnce(&SearchIndex, &SearchQuery<'_>) -> (T, bool),
     ) -> (T, RankingBasis) {
         let lazy = self.0.encoder.as_ref().zip(encoder.as_ref().ok());
-        let respelled = lazy.zip(read_by).and_then(|((_, encoder), is_candidate)| {
-            index.respell(query, encoder, |id| is_candidate(id))
-        });
-        let query = respelled.as_ref().unwrap_or(query);
+        let known = lazy.map(|(_, encoder)| encoder);
+        let read = read_by.and_then(|is_candidate| index.read(query, known, |id| is_candidate(id)));
+        let query = read.as_ref().unwrap_or(query);
         let embeddings = lazy.map(|(lazy, encoder)| lazy.embed_message(encoder, query));
         let embeddings: Vec<Embedding> = embeddings.unwrap_or_default();
         let (ranked, dense) = judge(index, &query.query(&embeddings));

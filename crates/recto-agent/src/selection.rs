@@ -236,7 +236,7 @@ mod tests {
     fn pick(name: &str, probability: f32) -> Pick {
         let item = ItemId::new(ItemKind::Rule, name);
         let scores = Scores { probability: Some(probability), ..Scores::default() };
-        Pick { item, scores, best_chunk: None }
+        Pick::new(item, scores)
     }
 
     fn snapshot() -> MemorySnapshot {

@@ -148,6 +148,7 @@ impl ItemExplanation {
     fn earlier_use(&self) -> Option<EarlierUse> {
         let scores = |status: &ItemStatus| match status {
             ItemStatus::NotTaken { candidate } => Some(candidate.scores),
+            ItemStatus::LeftOut { candidate, .. } => candidate.as_ref().map(|pick| pick.scores),
             other => other.place()?.found.as_ref().map(|pick| pick.scores),
         };
         let status = self.status()?;
@@ -203,7 +204,10 @@ impl ItemExplanation {
         let ItemPlacement { layer, include, reason, found } = place;
         let tokens = self.tokens;
         write!(f, "{} {verb} ({layer}, {include}, {tokens} tokens): ", self.item)?;
-        f.write_str(&reason.describe())?;
+        let why = reason.describe();
+        // The verb has said already that it stands there by its name alone.
+        let told = verb.strip_prefix("was ").and_then(|told| why.strip_prefix(told));
+        f.write_str(told.and_then(|rest| rest.strip_prefix("; ")).unwrap_or(&why))?;
         found.as_ref().map_or(Ok(()), |pick| write!(f, "; {}", ScoresText(pick)))
     }
 }
@@ -245,8 +249,9 @@ impl ItemExplanation {
                 let Some(body) = body else { return Ok(()) };
                 write!(f, "; more than that was not brought: {}", self.status_text(body))
             }
-            ItemReason::Recorded(ItemStatus::LeftOut { layer, reason }) => {
-                write!(f, "{item} was left out ({layer}, {tokens} tokens): {}", reason.describe())
+            ItemReason::Recorded(ItemStatus::LeftOut { layer, reason, candidate }) => {
+                write!(f, "{item} was left out ({layer}, {tokens} tokens): {}", reason.describe())?;
+                candidate.as_ref().map_or(Ok(()), |pick| write!(f, "; {}", ScoresText(pick)))
             }
             absent => {
                 // What the model read by its name is there, in the result of its call.
@@ -395,7 +400,7 @@ impl fmt::Display for ScoresText<'_> {
             number("together", fused),
             number("by its age", recency),
             rank.map(|rank| format!("rank {rank}")),
-            self.0.scores.describe_query().map(str::to_owned),
+            self.0.describe_query(),
             self.0.scores.describe_use(),
         ];
         f.write_str(&known.into_iter().flatten().collect::<Vec<_>>().join(", "))?;

@@ -282,6 +282,11 @@ impl Catalog {
             .collect()
     }
 
+    /// Whether a tool is switched off.
+    pub(crate) fn is_off(&self, tool: &ItemId) -> bool {
+        self.off_tools.iter().any(|off| off.item == *tool)
+    }
+
     /// Every item that a session can hold, with its include mode.
     pub fn items(&self) -> impl Iterator<Item = (ItemId, IncludeMode)> + '_ {
         let documents = self.documents().map(|(id, document)| (id, document.include));

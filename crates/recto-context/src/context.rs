@@ -234,6 +234,11 @@ pub enum DropReason {
         /// The name of the server.
         server: Arc<str>,
     },
+    /// The list of what may fit has as many items as it may have, and they come before it.
+    ListLines {
+        /// The most items that the list may have.
+        limit: usize,
+    },
     /// The list of what may fit has no room for it.
     ListTokens {
         /// The most tokens that the list may take.
@@ -266,6 +271,12 @@ pub enum DropReason {
 }
 
 impl DropReason {
+    /// Whether an item is not listed by name because the list itself is full: search has left it
+    /// before, and nothing is missing from the page that was meant to stand there in full.
+    pub fn is_full_list(&self) -> bool {
+        matches!(self, DropReason::ListLines { .. } | DropReason::ListTokens { .. })
+    }
+
     /// The reason in words.
     pub fn describe(&self) -> String {
         match self {
@@ -283,6 +294,14 @@ impl DropReason {
             }
             DropReason::ServerTools { server } => {
                 format!("no room in the window for all tools of MCP server `{server}`")
+            }
+            DropReason::ListLines { limit: 1 } => {
+                "the list of what may fit has room for 1 item, and another comes first".to_owned()
+            }
+            DropReason::ListLines { limit } => {
+                format!(
+                    "the list of what may fit has room for {limit} items, and others come first"
+                )
             }
             DropReason::ListTokens { limit } => {
                 format!("the list of what may fit has room for {} tokens", limit.get())

@@ -37,8 +37,17 @@ impl RequestContext {
     /// An item as people call it. The name of a memory says nothing, so its first words stand
     /// behind it.
     pub fn describe_item(&self, id: &ItemId) -> String {
+        self.describe_item_within(id, MEMORY_WORDS)
+    }
+
+    /// The same with all words of a memory.
+    pub fn describe_item_whole(&self, id: &ItemId) -> String {
+        self.describe_item_within(id, usize::MAX)
+    }
+
+    fn describe_item_within(&self, id: &ItemId, most: usize) -> String {
         let words = self.description(id).filter(|_| id.kind == ItemKind::Memory);
-        match words.map(|words| first_chars(&one_line(words), MEMORY_WORDS)) {
+        match words.map(|words| first_chars(&one_line(words), most)) {
             Some(words) => format!("{id}: {words}"),
             None => id.to_string(),
         }

@@ -250,10 +250,14 @@ pub struct Scores {
     /// The least probability with which it would have been taken, where it has less.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "shortest")]
     pub floor: Option<f32>,
-    /// Whether the message was searched for together with the one before, because it can't stand
-    /// by itself.
+    /// Whether the message was searched for together with one before, because it can't stand by
+    /// itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub with_before: bool,
+    /// Where that one stands among what the same person said before, where it is not the last
+    /// message: 2 is the one before that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_place: Option<u32>,
     /// Whether it was searched for with misspelt words put right.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub respelled: bool,
@@ -264,12 +268,16 @@ pub struct Scores {
 
 impl Scores {
     /// How the message was searched for, where not as it is, in words.
-    pub fn describe_query(&self) -> Option<&'static str> {
-        match (self.with_before, self.respelled) {
-            (false, false) => None,
-            (true, false) => Some("with the message before"),
-            (false, true) => Some("with misspelt words put right"),
-            (true, true) => Some("with the message before, and with misspelt words put right"),
+    pub fn describe_query(&self) -> Option<String> {
+        let before = match self.before_place {
+            _ if !self.with_before => None,
+            None => Some("with the message before".to_owned()),
+            Some(place) => Some(format!("with the message {place} before")),
+        };
+        let respelled = self.respelled.then(|| "with misspelt words put right".to_owned());
+        match (before, respelled) {
+            (Some(before), Some(respelled)) => Some(format!("{before}, and {respelled}")),
+            (before, respelled) => before.or(respelled),
         }
     }
 
@@ -289,9 +297,40 @@ pub struct Pick {
     /// The piece of its text that fitted best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_chunk: Option<Arc<str>>,
+    /// Which words of the message were put right for it.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub put_right: Arc<[RespelledWord]>,
+}
+
+/// A misspelt word of a message, and what it was read as.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RespelledWord {
+    /// The word as it was typed.
+    pub typed: Arc<str>,
+    /// The word of an item that it was searched for as.
+    pub read: Arc<str>,
+}
+
+impl RespelledWord {
+    /// Both in words: `"Spian" as "Spain"`.
+    pub fn describe(&self) -> String {
+        format!("\"{}\" as \"{}\"", self.typed, self.read)
+    }
 }
 
 impl Pick {
+    /// An item that was found, without the piece of its text.
+    pub fn new(item: ItemId, scores: Scores) -> Pick {
+        Pick { item, scores, best_chunk: None, put_right: Arc::default() }
+    }
+
+    /// How the message was searched for, where not as it is, in words.
+    pub fn describe_query(&self) -> Option<String> {
+        let query = self.scores.describe_query()?;
+        let words = self.put_right.iter().map(RespelledWord::describe).collect::<Vec<_>>();
+        Some(if words.is_empty() { query } else { format!("{query} ({})", words.join(", ")) })
+    }
+
     /// Why search did not take it, in words.
     pub fn describe_refusal(&self) -> String {
         match (self.scores.probability, self.scores.floor) {

@@ -102,7 +102,7 @@ impl ListEntry<'_> {
     }
 
     /// The name alone, where that tells what the item is.
-    fn shortest_line(&self) -> Text {
+    pub(crate) fn shortest_line(&self) -> Text {
         match self.item.kind {
             ItemKind::Memory => self.short_line(),
             _ => self.name().into(),

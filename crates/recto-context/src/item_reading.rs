@@ -87,11 +87,10 @@ impl fmt::Display for ReadRefusal {
 impl<'a> ReadableItems<'a> {
     /// Finds the item of a name, as a list or a person writes it.
     pub fn find(&self, asked: &str) -> Result<ReadableItem<'a>, ReadRefusal> {
-        let name = AskedName::parse(asked.trim());
-        let found = match self.named(&name) {
-            none if none.is_empty() => self.named(&AskedName::parse(without_marks(asked))),
-            found => found,
-        };
+        let heads = line_heads(asked);
+        let names = [asked.trim(), without_marks(asked)].into_iter().chain(heads.iter().copied());
+        let mut found = names.map(|name| self.named(&AskedName::parse(name)));
+        let found = found.find(|found| !found.is_empty()).unwrap_or_default();
         let mut refusal = None;
         let mut readable = Vec::new();
         for (item, read) in found {
@@ -106,7 +105,11 @@ impl<'a> ReadableItems<'a> {
                 let names = readable.iter().map(|(item, _)| item).chain([&last]);
                 Err(ReadRefusal::Several(names.map(listed_name).collect()))
             }
-            (_, None) => Err(refusal.unwrap_or_else(|| self.refuse_unknown(&name))),
+            (_, None) => Err(refusal.unwrap_or_else(|| {
+                // Of a line that was copied, its name was meant and not what it tells.
+                let meant = heads.last().copied().unwrap_or_else(|| asked.trim());
+                self.refuse_unknown(&AskedName::parse(meant))
+            })),
         }
     }
 
@@ -204,6 +207,15 @@ fn without_marks(asked: &str) -> &str {
     asked.trim_matches(|c: char| c.is_whitespace() || "`\"'*@[]:-".contains(c))
 }
 
+/// What can be the name in a line of a list that was copied with its description, the longest
+/// first: a name may have a colon of its own.
+fn line_heads(asked: &str) -> Vec<&str> {
+    let line = asked.trim().lines().next().unwrap_or_default();
+    let heads = line.rmatch_indices(": ").map(|(end, _)| without_marks(&line[..end]));
+    // What stands before the first may be the kind alone.
+    heads.filter(|head| !head.is_empty() && named_kind(head).is_none()).collect()
+}
+
 fn named_kind(word: &str) -> Option<ItemKind> {
     let word = if word.eq_ignore_ascii_case("ref") { "reference" } else { word };
     ItemKind::ALL.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(word))
@@ -246,8 +258,9 @@ pub(crate) fn loaded_items<'a>(
     messages.into_iter().filter_map(|message| loaded_item(&message.body)).collect()
 }
 
-/// A skill's name as `read_skill` is given it, without the kind that a list writes in front.
+/// A skill's name as `read_skill` is given it, without what a list writes in front of it and behind.
 pub fn bare_skill_name(asked: &str) -> &str {
-    let asked = asked.trim();
-    asked.strip_prefix("skill:").map_or(asked, str::trim)
+    let asked = without_marks(asked);
+    let bare = asked.strip_prefix("skill:").unwrap_or(asked);
+    bare.trim_start().split(": ").next().map_or(bare, without_marks)
 }

@@ -78,7 +78,8 @@ pub use description::ItemDescription;
 pub use earlier_use::{CivilDay, EarlierUse, NotADay};
 pub use inputs::{AssemblyInputs, Bootstrap, ContextLimits, HistoryOwner};
 pub use item::{
-    ContentSource, IncludeMode, ItemId, ItemKind, ItemOrigin, Pick, Priority, Scores, SessionItem,
+    ContentSource, IncludeMode, ItemId, ItemKind, ItemOrigin, Pick, Priority, RespelledWord,
+    Scores, SessionItem,
 };
 pub use item_list::{ListEntry, ListLimits, listed_name, own_words, write_list};
 pub use item_reading::{
@@ -114,8 +115,8 @@ pub use record::{
 };
 pub use redaction::{Redaction, RedactionError};
 pub use remedy::Remedy;
-pub use reveal::{Reveal, is_unseen, reveal, reveal_char, reveal_json};
-pub use skill_texts::POSSIBLE_HEADING;
+pub use reveal::{Reveal, is_all_seen, is_unseen, reveal, reveal_char, reveal_json};
+pub use skill_texts::{POSSIBLE_HEADING, reading_tools};
 pub use standing::{AlikeItem, ItemForm, ItemPlacement, ItemReading, ItemStanding, ItemStatus};
 pub use summary::{HistorySummary, SummaryBy, summary_room};
 pub use text::{ContentHash, ParseHashError, Text, first_chars, one_line};

@@ -203,6 +203,17 @@ pub struct Image {
 }
 
 impl Image {
+    /// The media type of an image that models take, by its first bytes.
+    pub fn find_media_type(bytes: &[u8]) -> Option<&'static str> {
+        match bytes {
+            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+            [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+            [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+            _ => None,
+        }
+    }
+
     /// How many bytes the image has, not encoded.
     pub fn size(&self) -> usize {
         let padding = self.data.bytes().rev().take_while(|byte| *byte == b'=').count();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::context::{OfferedTool, RequestContext};
-use crate::item::Pick;
+use crate::item::{Pick, RespelledWord};
 use crate::message::{
     AttachedFile, ContentPart, KeptPick, Message, MessageBody, Opaque, OpaqueKind, PickDisplay,
     ToolCall, UserMessage,
@@ -269,6 +269,12 @@ impl Redaction {
         if let Some(chunk) = chunk {
             pick.best_chunk = Some(chunk.into());
         }
+        let redacted = |text: &Arc<str>| self.text(text).map_or_else(|| text.clone(), Into::into);
+        let words = pick
+            .put_right
+            .iter()
+            .map(|word| RespelledWord { typed: redacted(&word.typed), read: redacted(&word.read) });
+        pick.put_right = words.collect();
     }
 
     fn tool(&self, tool: &mut OfferedTool) {

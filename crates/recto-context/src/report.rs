@@ -58,6 +58,9 @@ impl RequestContext {
         json["description"] = json!(self.description(&pick.item));
         json["scores"] = json!(pick.scores);
         json["best_chunk"] = json!(pick.best_chunk.as_deref());
+        if !pick.put_right.is_empty() {
+            json["put_right"] = json!(pick.put_right);
+        }
         json
     }
 }

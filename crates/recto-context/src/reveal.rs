@@ -30,12 +30,48 @@ pub enum Reveal {
 /// ```
 pub fn reveal(text: &str, form: Reveal) -> String {
     let mut shown = String::with_capacity(text.len());
-    let mut previous = None;
+    let is_asked = matches!(form, Reveal::EveryCharacter | Reveal::EveryCharacterOfLine);
+    let (mut previous, mut marks) = (None, LetterMarks::default());
     for c in text.chars() {
-        reveal_char(c, previous, form, &mut shown);
+        match is_asked && !marks.may_carry(c) {
+            true => shown.extend(c.escape_unicode()),
+            false => reveal_char(c, previous, form, &mut shown),
+        }
         previous = Some(c);
     }
     shown
+}
+
+/// The most marks that one letter carries in what is asked about. Scripts need no more, and
+/// terminals drop what is beyond.
+const MOST_MARKS: usize = 4;
+
+/// What marks may stand where a text has come to: those that are drawn over the character before
+/// them (`U+0336` strikes it through).
+#[derive(Default)]
+struct LetterMarks {
+    /// How many the last letter may still carry; none where what came last is no letter of the
+    /// text's own.
+    left: usize,
+}
+
+impl LetterMarks {
+    /// Takes in the next character: whether it is no mark, or one that a letter carries.
+    fn may_carry(&mut self, c: char) -> bool {
+        if !is_mark(c) {
+            self.left = if c.is_alphanumeric() { MOST_MARKS } else { 0 };
+            return true;
+        }
+        let may = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        may
+    }
+}
+
+/// Whether a character is drawn over the one before it. The standard library knows such
+/// characters by writing them out where it shows a character by itself.
+fn is_mark(c: char) -> bool {
+    !c.is_ascii() && !is_unseen(c) && !is_odd_blank(c) && c.escape_debug().nth(1).is_some()
 }
 
 /// Writes one character of a text that comes piece by piece, behind the one before it.
@@ -53,6 +89,11 @@ pub fn reveal_char(c: char, previous: Option<char>, form: Reveal, shown: &mut St
         '\t' => shown.push_str("\\t"),
         c => shown.extend(c.escape_unicode()),
     }
+}
+
+/// Whether people see all of a text as it is, on one line.
+pub fn is_all_seen(text: &str) -> bool {
+    !text.contains(['\n', '\t']) && reveal(text, Reveal::Lines) == text
 }
 
 /// Whether people would not see a character, or it acts on those around it.
@@ -181,6 +222,27 @@ mod tests {
                 assert_eq!(reveal(&text, form), text);
             }
         }
+    }
+
+    /// Promise: `shown-is-what-runs`
+    #[test]
+    fn marks_are_drawn_over_letters_alone_and_not_without_end() {
+        let asked = |text: &str| reveal(text, Reveal::EveryCharacter);
+        // What strikes through the sign of a diff's line, a blank or a quote is no mark of a letter.
+        for (text, shown) in [
+            ("+\u{336}x", r"+\u{336}x"),
+            ("a\n\u{336}b", "a\n\\u{336}b"),
+            ("\u{301}", r"\u{301}"),
+            (" \u{338}=\u{338}", r" \u{338}=\u{338}"),
+            ("Z\u{301}\u{301}\u{301}\u{301}\u{301}y", "Z\u{301}\u{301}\u{301}\u{301}\\u{301}y"),
+        ] {
+            assert_eq!(asked(text), shown);
+        }
+        assert_eq!(reveal("x\u{336}\n", Reveal::EveryCharacterOfLine), "x\u{336}\\n");
+        let written = "e\u{301} Vie\u{302}\u{323}t नमस्ते क्षत्रिय ภาษาไทยที่นี่ שָׁלוֹם العَرَبِيَّة \u{1112}\u{1161}\u{11ab} 日本語 🦀 ½";
+        assert_eq!(asked(written), written);
+        let stack = format!("Z{}", "\u{301}".repeat(600));
+        assert_eq!(reveal(&stack, Reveal::Lines), stack);
     }
 
     #[test]

@@ -76,3 +76,9 @@ pub(crate) static READ_SKILL: LazyLock<ToolSpec> = LazyLock::new(|| {
         }),
     )
 });
+
+/// The tools that load what a page only names. They are offered with its lists, and stand in no
+/// catalog.
+pub fn reading_tools() -> [&'static ToolSpec; 2] {
+    [&READ_ITEM, &READ_SKILL]
+}

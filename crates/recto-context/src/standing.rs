@@ -11,9 +11,10 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::context::{DropReason, DroppedEntry, RequestContext};
-use crate::item::{IncludeMode, ItemId, ItemKind, Pick};
+use crate::item::{IncludeMode, ItemId, ItemKind, Pick, Scores};
 use crate::item_reading::{loaded_item, loaded_items};
 use crate::layer::Layer;
+use crate::memory::PinReason;
 use crate::message::Message;
 use crate::page::{ItemUse, Part, PartReason};
 use crate::tokens::Tokens;
@@ -88,6 +89,9 @@ pub enum ItemStatus {
         layer: Layer,
         /// Why it was left out.
         reason: DropReason,
+        /// What search said of it, where it looked at it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        candidate: Option<Pick>,
     },
     /// Search looked at it and did not take it.
     NotTaken {
@@ -232,7 +236,8 @@ impl RequestContext {
         for dropped in &self.dropped {
             if let Some(item) = &dropped.item {
                 let DroppedEntry { layer, reason, before, .. } = dropped.clone();
-                standings.miss(item, before, ItemStatus::LeftOut { layer, reason });
+                let candidate = self.searched(item);
+                standings.miss(item, before, ItemStatus::LeftOut { layer, reason, candidate });
             }
         }
         self.place_read_items(&mut standings);
@@ -311,6 +316,11 @@ impl RequestContext {
         }
     }
 
+    /// What search said of an item for this message, whether it took it or not.
+    fn searched(&self, item: &ItemId) -> Option<Pick> {
+        self.found.iter().chain(&self.candidates).find(|pick| pick.item == *item).cloned()
+    }
+
     /// At how many items search looked that it ranks together with those of a kind.
     fn looked_at(&self, kind: ItemKind) -> usize {
         let ranked = self.candidates.iter().chain(&self.found).map(|pick| &pick.item);
@@ -344,15 +354,30 @@ impl RequestContext {
             |dropped: &&DroppedEntry| dropped.layer == Layer::Skills && dropped.item.is_none();
         let is_counted = item.kind == ItemKind::Skill && otherwise != ItemStatus::NotAdded;
         match self.dropped.iter().find(is_of_many).filter(|_| is_counted) {
-            Some(many) => ItemStatus::LeftOut { layer: many.layer, reason: many.reason.clone() },
+            Some(many) => ItemStatus::LeftOut {
+                layer: many.layer,
+                reason: many.reason.clone(),
+                candidate: None,
+            },
             None => otherwise,
         }
     }
 
     fn placement(&self, item: &ItemUse, layer: Layer, reason: &PartReason) -> ItemPlacement {
         let now = self.found.iter().find(|pick| pick.item == item.id).cloned();
-        let found = now.or_else(|| found_earlier(item, reason));
+        let found =
+            now.or_else(|| found_earlier(item, reason)).or_else(|| self.pinned(item, reason));
         ItemPlacement { layer, include: item.include, reason: reason.clone(), found }
+    }
+
+    /// What search said of a memory when it was pinned, where that is why it was.
+    fn pinned(&self, item: &ItemUse, reason: &PartReason) -> Option<Pick> {
+        let by_search = matches!(reason, PartReason::Pinned(PinReason::Fits));
+        let snapshot = self.carry.snapshot.as_ref().filter(|_| by_search)?;
+        let pinned = snapshot.entries.iter().find(|pinned| pinned.item == item.id)?;
+        // Its place was one among others for another message.
+        let scores = Scores { rank: None, ..pinned.scores? };
+        Some(Pick::new(item.id.clone(), scores))
     }
 }
 
@@ -360,7 +385,7 @@ impl RequestContext {
 fn found_earlier(item: &ItemUse, reason: &PartReason) -> Option<Pick> {
     let is_earlier = matches!(reason, PartReason::FoundInTurn(_));
     let scores = item.scores.filter(|_| is_earlier)?;
-    Some(Pick { item: item.id.clone(), scores, best_chunk: None })
+    Some(Pick::new(item.id.clone(), scores))
 }
 
 /// The standings as they are found, each item once.

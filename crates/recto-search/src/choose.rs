@@ -293,14 +293,15 @@ mod tests {
     use super::*;
 
     fn ranked(scores: &[(f32, f32)]) -> Vec<Pick> {
-        let pick = |(index, (cosine, probability)): (usize, &(f32, f32))| Pick {
-            item: ItemId::new(ItemKind::Rule, format!("{index}")),
-            scores: Scores {
-                cosine: Some(*cosine),
-                probability: Some(*probability),
-                ..Scores::default()
-            },
-            best_chunk: None,
+        let pick = |(index, (cosine, probability)): (usize, &(f32, f32))| {
+            Pick::new(
+                ItemId::new(ItemKind::Rule, format!("{index}")),
+                Scores {
+                    cosine: Some(*cosine),
+                    probability: Some(*probability),
+                    ..Scores::default()
+                },
+            )
         };
         scores.iter().enumerate().map(pick).collect()
     }
@@ -320,7 +321,7 @@ mod tests {
     fn found(kind: ItemKind, server: Option<&str>, name: &str, probability: f32) -> Pick {
         let item = ItemId { kind, name: name.into(), server: server.map(Into::into) };
         let scores = Scores { probability: Some(probability), ..Scores::default() };
-        Pick { item, scores, best_chunk: None }
+        Pick::new(item, scores)
     }
 
     fn listed(taken: &[Pick], left: &[Pick], options: ListOptions) -> Vec<String> {

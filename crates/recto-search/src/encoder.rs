@@ -20,6 +20,7 @@ mod config;
 mod embedding;
 mod error;
 mod forward;
+mod knowledge;
 mod shape;
 mod simd;
 mod tensors;
@@ -46,7 +47,7 @@ use config::EncoderConfig;
 pub use embedding::{DIMENSIONS, Embedding};
 pub use error::EncoderError;
 use forward::EncoderBuffers;
-pub use tokenizer::WordKnowledge;
+pub use knowledge::WordKnowledge;
 use tokenizer::WordPieceTokenizer;
 use weights::EncoderWeights;
 
@@ -308,6 +309,9 @@ fn load_minilm(
 
 /// Reads an encoder with all that its own files say of it.
 fn load_chosen(folder: &Path) -> Result<Encoder, EncoderError> {
+    if folder.is_file() {
+        return Err(EncoderError::NoFolder { path: folder.to_owned() });
+    }
     let config = EncoderConfig::read(folder)?;
     let (weights_file, tokenizer_file) =
         (folder.join("model.safetensors"), folder.join("tokenizer.json"));

@@ -22,7 +22,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use recto_context::{ContentHash, ItemId, Pick, Scores};
+use recto_context::{ContentHash, ItemId, ItemKind, Pick, RespelledWord, Scores};
 
 use crate::choose::ItemGroup;
 use crate::correction::QueryCorrection;
@@ -36,6 +36,7 @@ use crate::rank::{
 };
 use crate::space::{CosineScale, VectorSpace};
 use crate::spelling::{KnownWords, Vocabulary};
+use crate::variants::NameWords;
 use crate::vectors::PackedVector;
 pub use coverage::VectorCoverage;
 pub use duplicates::DuplicatePick;
@@ -107,17 +108,21 @@ pub struct SearchQuery<'a> {
     pub whole: QueryText<'a>,
     /// What was said before, where the message can't stand by itself.
     pub before: Option<QueryText<'a>>,
+    /// Where that stands among what the same person said before: 1 is the last message.
+    pub before_place: Option<u32>,
     /// Its parts, where it asks for several things.
     pub parts: Vec<QueryText<'a>>,
-    /// Whether misspelt words were put right in it.
-    pub is_respelled: bool,
+    /// Its misspelt words, and as what they were read.
+    pub put_right: Arc<[RespelledWord]>,
 }
 
 impl<'a> SearchQuery<'a> {
     /// A text that is one thing, with its embedding where there is an encoder.
     pub fn new(text: &'a str, embedding: Option<&'a Embedding>) -> SearchQuery<'a> {
         let whole = QueryText { text, embedding };
-        SearchQuery { whole, before: None, parts: Vec::new(), is_respelled: false }
+        let (before, before_place) = (None, None);
+        let (parts, put_right) = (Vec::new(), Arc::default());
+        SearchQuery { whole, before, before_place, parts, put_right }
     }
 
     /// The whole message, what was said before, and the parts.
@@ -264,10 +269,42 @@ impl SearchIndex {
         }
     }
 
+    /// A message as it is read among the candidates: with its misspelt words put right, and what it
+    /// leans on with the names that it puts in place of others; nothing if that changes nothing.
+    pub fn read(
+        &self,
+        message: &SearchMessage,
+        encoder: Option<&Encoder>,
+        is_candidate: impl Fn(&ItemId) -> bool,
+    ) -> Option<SearchMessage> {
+        let respelled = encoder.and_then(|encoder| self.respell(message, encoder, &is_candidate));
+        let message = respelled.as_ref().unwrap_or(message);
+        self.replace_names(message, is_candidate).or(respelled)
+    }
+
+    fn replace_names(
+        &self,
+        message: &SearchMessage,
+        is_candidate: impl Fn(&ItemId) -> bool,
+    ) -> Option<SearchMessage> {
+        if !message.leans_on_before() {
+            return None;
+        }
+        let words: HashSet<String> = message.said().flat_map(lexical::words).collect();
+        let slots: HashSet<u32> =
+            words.iter().flat_map(|word| self.lexicon.with_header(word)).collect();
+        // Memories are named by their files, which hold more than one thing.
+        let names = slots.into_iter().filter_map(|slot| self.item(slot)).filter(|item| {
+            item.entry.item.kind != ItemKind::Memory && is_candidate(&item.entry.item)
+        });
+        let names: Vec<NameWords> = names.map(|item| NameWords::new(&item.entry.item)).collect();
+        message.replace_names(&names)
+    }
+
     /// A message with its misspelt words read as words of the candidates; nothing if it has none.
     /// What a word is that no item has, only an encoder of English can say, and only of English
     /// messages. Words of other items change nothing: they would tell what stands in them.
-    pub fn respell(
+    fn respell(
         &self,
         message: &SearchMessage,
         encoder: &Encoder,
@@ -450,9 +487,11 @@ impl SearchIndex {
             let item = self.item(*gathered.slots.get(ranked.candidate)?)?;
             let shown = ranked.best_chunk.filter(|_| rank < SHOWN);
             let best_chunk = shown.and_then(|index| item.text_of(index));
-            let (with_before, respelled) = (query.before.is_some(), query.is_respelled);
-            let scores = Scores { with_before, respelled, ..ranked.scores };
-            Some(Pick { item: item.entry.item.clone(), scores, best_chunk })
+            let (with_before, respelled) = (query.before.is_some(), !query.put_right.is_empty());
+            let before_place = query.before_place.filter(|place| *place > 1);
+            let scores = Scores { with_before, before_place, respelled, ..ranked.scores };
+            let put_right = query.put_right.clone();
+            Some(Pick { item: item.entry.item.clone(), scores, best_chunk, put_right })
         };
         ranked.into_iter().enumerate().filter_map(pick).collect()
     }

@@ -279,6 +279,14 @@ impl Lexicon {
         WordMatches { matches, words: words.len() }
     }
 
+    /// The items that have a word, stemmed, in their name or description.
+    pub(crate) fn with_header(&self, word: &str) -> impl Iterator<Item = u32> {
+        let term = self.ids.get(word).and_then(|id| self.terms.get(*id as usize));
+        let postings = term.into_iter().flat_map(|term| &term.postings);
+        let in_header = postings.filter(|posting| posting.place == TermPlace::Header);
+        in_header.map(|posting| posting.slot)
+    }
+
     /// Whether a candidate has a word, in whatever form.
     pub(crate) fn has(&self, word: &str, is_candidate: impl Fn(u32) -> bool) -> bool {
         let term = self.first_known(word).and_then(|id| self.terms.get(id as usize));

@@ -6,6 +6,7 @@
 //!   └─ stemmed words ─► BM25                                       lexical
 //! SearchMessage  the whole message, its parts, what it leans on    message
 //! QueryCorrection  moves a message towards what it needs           correction
+//! NameWords  items that differ in one word of their names          variants
 //! VectorSpace  what the cosines of an encoder mean                 space
 //! SearchIndex  both, kept up to date item by item                  index
 //!   rank     signals, standardised and added; a probability        rank
@@ -30,6 +31,7 @@ mod own_use;
 mod rank;
 mod space;
 mod spelling;
+mod variants;
 mod vectors;
 
 pub use choose::{
@@ -46,7 +48,7 @@ pub use index::{
     VectorCoverage,
 };
 pub use lexical::words;
-pub use message::{QueryText, SearchMessage};
+pub use message::{QueryText, SaidBefore, SearchMessage};
 pub use own_use::{MessageLikeness, MessageWords, PastUse, UseEvidence, asks_by_itself};
 pub use rank::{
     DENSE_EVIDENCE, DENSE_MESSAGE, EVIDENCE, ITEM, MESSAGE, NEED_PLACE, REQUEST_PLACE, RankSignals,

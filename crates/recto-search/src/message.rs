@@ -8,14 +8,17 @@
 //!
 //! English, with the commonest words of German, Spanish, French and Italian.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use recto_context::mode::words::{is_order, names_nothing, only_names};
+use recto_context::RespelledWord;
+use recto_context::mode::words::{is_order, is_question, names_nothing, only_names};
 
 use crate::encoder::Embedding;
 use crate::index::SearchQuery;
 use crate::lexical;
+use crate::spelling::RespelledText;
+use crate::variants::{self, NameWords};
 
 /// The most parts that are looked at by themselves.
 const MOST_PARTS: usize = 4;
@@ -173,6 +176,9 @@ const CORRECTIONS: [&str; 34] = [
 const COPULAS: [&str; 10] =
     ["it's", "its", "it is", "make it", "make that", "es ist", "das ist", "c'est", "es", "è"];
 
+/// Words that ask kindly, and name nothing.
+const PLEASE: [&str; 4] = ["please", "pls", "plz", "bitte"];
+
 /// Words in front of what is named.
 const ARTICLES: [&str; 24] = [
     "the", "a", "an", "my", "our", "der", "die", "das", "den", "dem", "ein", "eine", "einen", "le",
@@ -205,9 +211,61 @@ const POINTERS: [&str; 38] = [
 pub struct SearchMessage {
     /// The whole message, then what was said before (if that counts), then its parts.
     texts: Vec<String>,
-    has_before: bool,
-    /// Whether misspelt words were put right.
-    is_respelled: bool,
+    /// What was said before, if it counts.
+    said: Option<SaidBefore>,
+    /// The misspelt words that were put right.
+    put_right: Arc<[RespelledWord]>,
+}
+
+/// What the same person said before a message that can't stand by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SaidBefore {
+    /// What it says.
+    pub text: String,
+    /// The last fragment since then that names something.
+    pub since: Option<String>,
+    /// Where it stands among what that person said before: 1 is the last message.
+    pub place: u32,
+}
+
+impl SaidBefore {
+    /// What a message leans on, of what the same person said before it, the last first: the last
+    /// message that stood by itself. Thanks and nods on the way say nothing.
+    pub fn find(message: &str, said: impl IntoIterator<Item = String>) -> Option<SaidBefore> {
+        if !leans_back(message) {
+            return None;
+        }
+        let mut named: Option<SaidBefore> = None;
+        for (text, place) in said.into_iter().zip(1..) {
+            if stands_by_itself(&text) {
+                return Some(SaidBefore { text, since: named.map(|named| named.text), place });
+            }
+            if named.is_none() && names_any(&text) {
+                named = Some(SaidBefore { text, since: None, place });
+            }
+        }
+        // What it went on from is not known: then what was named last has to do.
+        named
+    }
+
+    /// What of it a message leans on that names nothing itself, or something else: "is it the same
+    /// there?" is about the place that was named since.
+    fn for_message(&self, message: &str) -> String {
+        match self.since.as_deref().filter(|_| !names_any(message)) {
+            Some(since) => format!("{} {since}", self.text),
+            None => self.text.clone(),
+        }
+    }
+}
+
+fn names_any(text: &str) -> bool {
+    naming_words(text).next().is_some()
+}
+
+/// Whether a message says by itself what it is about. What goes on from another doesn't, nor do
+/// thanks and nods.
+fn stands_by_itself(message: &str) -> bool {
+    !leans_back(message) && !names_nothing(message)
 }
 
 /// A text that is searched for, with its embedding where there is an encoder.
@@ -222,22 +280,54 @@ pub struct QueryText<'a> {
 impl SearchMessage {
     /// Reads a message, with the one that the same person sent before it.
     pub fn new(message: &str, before: Option<&str>) -> SearchMessage {
-        let before = before.filter(|before| !before.trim().is_empty() && leans_back(message));
-        let parts = parts(message);
-        let texts = [message].into_iter().chain(before).chain(parts.iter().map(String::as_str));
-        let texts = texts.map(str::to_owned).collect();
-        SearchMessage { texts, has_before: before.is_some(), is_respelled: false }
+        let before = before.map(|text| SaidBefore { text: text.to_owned(), since: None, place: 1 });
+        SearchMessage::with_before(message, before.as_ref())
+    }
+
+    /// Reads a message, with what it leans on of what the same person said.
+    pub fn with_before(message: &str, before: Option<&SaidBefore>) -> SearchMessage {
+        let said = before.filter(|before| !before.text.trim().is_empty() && leans_back(message));
+        let before = said.map(|said| said.for_message(message));
+        let texts = [message.to_owned()].into_iter().chain(before).chain(parts(message)).collect();
+        SearchMessage { texts, said: said.cloned(), put_right: Arc::default() }
     }
 
     /// The same message with each of its texts read in another way; nothing if none is.
-    pub(crate) fn respell(&self, read: impl Fn(&str) -> Cow<'_, str>) -> Option<SearchMessage> {
-        let texts: Vec<Cow<'_, str>> = self.texts.iter().map(|text| read(text)).collect();
-        let is_respelled = texts.iter().any(|text| matches!(text, Cow::Owned(_)));
-        is_respelled.then(|| SearchMessage {
-            texts: texts.into_iter().map(Cow::into_owned).collect(),
-            has_before: self.has_before,
-            is_respelled,
-        })
+    pub(crate) fn respell(
+        &self,
+        read: impl Fn(&str) -> Option<RespelledText>,
+    ) -> Option<SearchMessage> {
+        let mut put_right: Vec<RespelledWord> = Vec::new();
+        let respell = |text: &String| {
+            let Some(respelled) = read(text) else { return text.clone() };
+            let new = respelled.words.into_iter().filter(|word| !put_right.contains(word));
+            let new: Vec<RespelledWord> = new.collect();
+            put_right.extend(new);
+            respelled.text
+        };
+        let texts = self.texts.iter().map(respell).collect();
+        let is_respelled = !put_right.is_empty();
+        let (said, put_right) = (self.said.clone(), put_right.into());
+        is_respelled.then_some(SearchMessage { texts, said, put_right })
+    }
+
+    /// The same message where what was said before is read with names of items in place of those
+    /// that they replace: those that were named since, and its own.
+    pub(crate) fn replace_names(&self, items: &[NameWords]) -> Option<SearchMessage> {
+        let said = self.said.as_ref()?;
+        let since = said.since.as_deref();
+        let since = since.and_then(|since| variants::replace_names(since, &said.text, items));
+        let before = since.as_deref().or(self.texts.get(1).map(String::as_str))?;
+        let read = variants::replace_names(self.whole(), before, items).or(since)?;
+        let mut message = self.clone();
+        message.texts[1] = read;
+        Some(message)
+    }
+
+    /// All that is said in it and was said before.
+    pub(crate) fn said(&self) -> impl Iterator<Item = &str> {
+        let since = self.said.as_ref().and_then(|said| said.since.as_deref());
+        self.texts().chain(since)
     }
 
     /// The message as a whole.
@@ -247,7 +337,7 @@ impl SearchMessage {
 
     /// Whether what was said before counts.
     pub fn leans_on_before(&self) -> bool {
-        self.has_before
+        self.said.is_some()
     }
 
     /// All texts that are searched for, the whole message first.
@@ -264,8 +354,10 @@ impl SearchMessage {
             .enumerate()
             .map(|(place, text)| QueryText { text, embedding: embeddings.get(place) });
         let whole = texts.next().unwrap_or(QueryText { text: "", embedding: None });
-        let before = if self.has_before { texts.next() } else { None };
-        SearchQuery { whole, before, parts: texts.collect(), is_respelled: self.is_respelled }
+        let before = self.said.as_ref().and_then(|said| Some((texts.next()?, said.place)));
+        let (before, before_place) = before.unzip();
+        let (parts, put_right) = (texts.collect(), self.put_right.clone());
+        SearchQuery { whole, before, before_place, parts, put_right }
     }
 }
 
@@ -286,11 +378,10 @@ fn leans_back(message: &str) -> bool {
     let closes = |closer: &&str| {
         text.strip_suffix(*closer).is_some_and(|rest| rest.ends_with(' ')) && count > 0
     };
-    let points = || words.iter().any(|word| POINTERS.contains(word));
     let asks = message.ends_with('?');
     OPENERS.iter().any(opens)
         || CLOSERS.iter().any(closes)
-        || (asks && (count <= TOO_SHORT || points()))
+        || (asks && (count <= TOO_SHORT || points_back(&folded)))
         || corrected_part(&folded.replace('’', "'")).is_some_and(names_in_few_words)
         || is_bare_name(message)
 }
@@ -344,14 +435,16 @@ fn names_in_few_words(part: &str) -> bool {
 /// Whether a message is one name and nothing else ("Lyon"), or a preposition with one ("for
 /// lyon").
 fn is_bare_name(message: &str) -> bool {
-    let mut words = telling_words(message);
+    let is_kind = |word: &&str| PLEASE.contains(&word.to_lowercase().as_str());
+    let mut words = telling_words(message).filter(|word| !is_kind(word));
     let (Some(word), None) = (words.next(), words.next()) else { return false };
     let is_written_as_name = word.starts_with(|c: char| c.is_uppercase() || c.is_numeric());
     let is_rare = names_something(word);
     let is_led = begins_with_one_of(&PREPOSITIONS, &message.to_lowercase());
     let is_name =
         if is_led { is_rare || is_written_as_name } else { is_rare && is_written_as_name };
-    is_name && each_word(message).count() <= 1 + usize::from(is_led) && is_name_alone(message)
+    let count = each_word(message).filter(|word| !is_kind(word)).count();
+    is_name && count <= 1 + usize::from(is_led) && is_name_alone(message)
 }
 
 fn is_name_alone(text: &str) -> bool {
@@ -363,8 +456,13 @@ fn parts(message: &str) -> Vec<String> {
     if message.len() > LONGEST_IN_PARTS || message.contains("```") {
         return Vec::new();
     }
+    let pieces = pieces(message);
+    // Among other questions, one of a single word is no more than it seems: beside an order it may
+    // as well ask about that.
+    let only_asks = pieces.iter().all(|piece| is_whole_question(piece));
+    let is_request = |piece: &str| only_asks || is_request(piece);
     let mut parts: Vec<String> = Vec::new();
-    for piece in pieces(message) {
+    for piece in pieces {
         match parts.last_mut() {
             // What asks for nothing by itself belongs to what stands before it.
             Some(last) if !is_request(piece) || !is_request(last) => {
@@ -388,6 +486,15 @@ fn is_request(piece: &str) -> bool {
     count >= WORDS_OF_A_PART || (count > 0 && is_letting_know(piece))
 }
 
+/// Whether a piece is a question that says what it is about: "who delivers tyres".
+fn is_whole_question(piece: &str) -> bool {
+    different_words(piece) > 0 && is_question(piece) && !points_back(piece)
+}
+
+fn points_back(text: &str) -> bool {
+    each_word(&text.to_lowercase()).any(|word| POINTERS.contains(&word))
+}
+
 fn is_letting_know(piece: &str) -> bool {
     let small = piece.to_lowercase();
     let mut words = each_word(&small).filter(|word| *word != "please");
@@ -395,7 +502,7 @@ fn is_letting_know(piece: &str) -> bool {
 }
 
 /// A message cut at the ends of its sentences, at the words that link two of them, and at commas
-/// between two orders: those of a list of things are none.
+/// between two orders or two questions: those of a list of things are neither.
 fn pieces(message: &str) -> Vec<&str> {
     let ends = |c: char| matches!(c, '.' | '!' | '?' | ';' | '\n');
     let mut pieces = Vec::new();
@@ -415,7 +522,7 @@ fn pieces(message: &str) -> Vec<&str> {
             start = end;
         } else if bare.ends_with(ends)
             || word.contains('\n')
-            || (bare.ends_with(',') && are_orders(&message[start..end], &message[end..]))
+            || (bare.ends_with(',') && are_requests(&message[start..end], &message[end..]))
         {
             cut(start, end);
             start = end;
@@ -441,11 +548,12 @@ fn telling_words(text: &str) -> impl Iterator<Item = &str> {
     each_word(text).filter(|word| !lexical::words(word).is_empty())
 }
 
-/// Whether what stands in front of a comma and what stands behind it are two orders, which no
-/// other word parts.
-fn are_orders(front: &str, behind: &str) -> bool {
+/// Whether what stands in front of a comma and what stands behind it are two orders or two
+/// questions, which no other word parts.
+fn are_requests(front: &str, behind: &str) -> bool {
     let is_linked = begins_with_one_of(&LINKS, &behind.to_lowercase());
-    !is_linked && is_order(front) && is_order(behind)
+    let are_both = |is_one: fn(&str) -> bool| is_one(front) && is_one(behind);
+    !is_linked && (are_both(is_order) || are_both(is_question))
 }
 
 fn different_words(text: &str) -> usize {
@@ -495,6 +603,16 @@ mod tests {
     }
 
     #[test]
+    fn each_of_several_questions_is_a_part() {
+        let message = "What is our deposit? Who delivers tyres? When do we answer customers?";
+        let parts = ["What is our deposit?", "Who delivers tyres?", "When do we answer customers?"];
+        assert_eq!(texts(message, None)[1..], parts);
+        let message = "What is our deposit, who delivers tyres and when do we answer customers?";
+        let parts = ["What is our deposit", "who delivers tyres", "when do we answer customers?"];
+        assert_eq!(texts(message, None)[1..], parts);
+    }
+
+    #[test]
     fn one_request_is_one() {
         for message in [
             "buy bread and butter",
@@ -504,6 +622,10 @@ mod tests {
             "Hi Anna, book the van for Friday",
             "open the file and read it",
             "thanks! where is the depot list?",
+            "I need a van. What's the procedure?",
+            "what is this, where is the depot list?",
+            "is it open? where is the depot list?",
+            "when it rains, what do we tell customers?",
             "and then?",
             "",
         ] {
@@ -523,6 +645,8 @@ mod tests {
             "is it the same there?",
             "now one for Portugal",
             "Cork too",
+            "Cork please",
+            "for Cork, please",
             "in the new office i meant",
         ] {
             assert!(SearchMessage::new(message, before).leans_on_before(), "{message}");
@@ -599,6 +723,37 @@ mod tests {
         ] {
             assert!(!SearchMessage::new(message, before).leans_on_before(), "{message}");
         }
+    }
+
+    /// What the last of these leans on, and where that stands.
+    fn leans_on(said: &[&str]) -> Option<(String, u32)> {
+        let (message, earlier) = said.split_last().unwrap();
+        let earlier = earlier.iter().rev().map(|text| (*text).to_owned());
+        let before = SaidBefore::find(message, earlier)?;
+        Some((before.for_message(message), before.place))
+    }
+
+    /// Promise: `fragments-are-understood`
+    #[test]
+    fn what_a_message_leans_on_stood_by_itself() {
+        let question = "What VAT do we charge in Germany?";
+        for (said, place) in [
+            (&[question, "and for Spain?"][..], 1),
+            (&[question, "Spain?", "France?", "Portugal?"], 3),
+            (&[question, "thanks!", "and for Spain?"], 2),
+            (&[question, "thanks a lot!", "ok", "no, Portugal"], 3),
+            (&["Who delivers the tyres to us?", question, "Spain please"], 1),
+        ] {
+            assert_eq!(leans_on(said), Some((question.to_owned(), place)), "{said:?}");
+        }
+        // What names nothing itself is about what was named last.
+        let said = [question, "and for Spain?", "thanks!", "is it the same there?"];
+        assert_eq!(leans_on(&said), Some((format!("{question} and for Spain?"), 3)));
+        // Where the beginning is not known, what was named last has to do.
+        let said = ["Spain?", "ok", "and Portugal?"];
+        assert_eq!(leans_on(&said), Some(("Spain?".to_owned(), 2)));
+        assert_eq!(leans_on(&["thanks!", "and Portugal?"]), None);
+        assert_eq!(leans_on(&[question, "Who delivers the tyres to us?"]), None);
     }
 
     #[test]

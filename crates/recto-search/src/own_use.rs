@@ -20,6 +20,7 @@ use recto_context::{CivilDay, EarlierUse, ItemId, ItemKind, Pick};
 use crate::entry::SearchEntry;
 use crate::lexical;
 use crate::message::{SearchMessage, naming_words};
+use crate::variants::NameWords;
 
 /// What the share of words that two messages have in common adds to their cosine.
 const WORDS: f32 = 0.5;
@@ -121,18 +122,11 @@ impl PastUse {
     /// something else: `deposit-france` was wanted for France, and that says nothing for Portugal.
     /// What the item itself does not name may differ: `mail.send` is wanted for Anna and for Ben.
     fn names_otherwise(&self, item: &ItemId, message: &MessageWords) -> bool {
-        let of_item = name_words(item);
-        let is_missing = |word: &String| of_item.contains(word) && !message.all.contains(word);
-        let is_other = |word: &String| !of_item.contains(word) && !self.words.all.contains(word);
+        let of_item = NameWords::new(item);
+        let is_missing = |word: &String| of_item.has(word) && !message.all.contains(word);
+        let is_other = |word: &String| !of_item.has(word) && !self.words.all.contains(word);
         self.words.naming.iter().any(is_missing) && message.naming.iter().any(is_other)
     }
-}
-
-/// The words of an item's name. Behind the `#` of a memory's stand digits that nobody types.
-fn name_words(item: &ItemId) -> HashSet<String> {
-    let key = item.key();
-    let name = key.split_once('#').map_or(key.as_str(), |(name, _)| name);
-    lexical::words(name).into_iter().collect()
 }
 
 /// Whether a message says by itself what it asks for, so that it can be like another one.
@@ -163,7 +157,11 @@ impl MessageLikeness {
 
 /// What earlier messages like one say for items.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct UseEvidence(HashMap<ItemId, ItemEvidence>);
+pub struct UseEvidence {
+    items: HashMap<ItemId, ItemEvidence>,
+    /// The words of the message for which it is weighed.
+    message: HashSet<String>,
+}
 
 /// What speaks for one item.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -181,7 +179,7 @@ impl UseEvidence {
         message: &MessageWords,
         uses: impl IntoIterator<Item = (&'a PastUse, MessageLikeness)>,
     ) -> UseEvidence {
-        let mut evidence = UseEvidence::default();
+        let mut evidence = UseEvidence { items: HashMap::new(), message: message.all.clone() };
         for (past, likeness) in uses {
             let odds = likeness.odds();
             if odds < LEAST {
@@ -196,7 +194,7 @@ impl UseEvidence {
     fn add(&mut self, item: &ItemId, past: &PastUse, odds: f32) {
         let PastUse { turn, day, .. } = *past;
         let nothing = ItemEvidence { odds: 0.0, messages: 0, turn, day };
-        let known = self.0.entry(item.clone()).or_insert(nothing);
+        let known = self.items.entry(item.clone()).or_insert(nothing);
         known.odds = (known.odds + odds).min(MOST);
         known.messages += 1;
         if turn > known.turn {
@@ -206,22 +204,37 @@ impl UseEvidence {
 
     /// Whether nothing speaks for anything.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.items.is_empty()
     }
 
     /// Raises the probability of what was used, and says so with it. The order stays: what is
     /// taken is decided by probability, and what is taken without this is taken with it.
     pub fn raise(&self, ranked: &mut [Pick]) {
-        if self.is_empty() {
+        if !ranked.iter().any(|pick| self.items.contains_key(&pick.item)) {
             return;
         }
+        let names = ranked.iter().map(|pick| NameWords::new(&pick.item));
+        let named: Vec<NameWords> = names.filter(|name| name.has_any(&self.message)).collect();
         for pick in ranked {
-            let known = self.0.get(&pick.item).zip(pick.scores.probability);
+            let known = self.items.get(&pick.item).zip(pick.scores.probability);
+            let known = known.filter(|_| !self.names_variant_of(&pick.item, &named));
             let Some((evidence, without)) = known else { continue };
             let ItemEvidence { odds, messages, turn, day } = *evidence;
             pick.scores.probability = Some(raised(without, odds));
             pick.scores.earlier_use = Some(EarlierUse { messages, turn, day, without });
         }
+    }
+
+    /// Whether the message names another item in place of this one: what was used for Spain may
+    /// have been the rule on Portugal, and is none where there is one on Spain.
+    fn names_variant_of(&self, item: &ItemId, named: &[NameWords]) -> bool {
+        let name = NameWords::new(item);
+        named.iter().any(|other| {
+            let difference = name.difference(other);
+            difference.is_some_and(|(own, others)| {
+                self.message.contains(others) && !self.message.contains(own)
+            })
+        })
     }
 }
 

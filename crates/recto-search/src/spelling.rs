@@ -7,9 +7,10 @@
 //! It leaves alone whatever is known, and all that is no plain word: names of files, identifiers,
 //! numbers. What was typed stays as it was typed everywhere but in the search.
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+
+use recto_context::RespelledWord;
 
 use crate::lexical::EntryFields;
 
@@ -37,6 +38,12 @@ pub(crate) struct KnownWords<F, G> {
     pub(crate) is_candidate: G,
 }
 
+/// A text with its misspelt words put right.
+pub(crate) struct RespelledText {
+    pub(crate) text: String,
+    pub(crate) words: Vec<RespelledWord>,
+}
+
 impl Vocabulary {
     /// Notes the words of an item.
     pub(crate) fn add(&mut self, slot: u32, fields: &EntryFields<'_>) {
@@ -60,16 +67,16 @@ impl Vocabulary {
         }
     }
 
-    /// Reads a text with its misspelt words put right.
-    pub(crate) fn respell<'a>(
+    /// Reads a text with its misspelt words put right; nothing if it has none.
+    pub(crate) fn respell(
         &self,
-        text: &'a str,
+        text: &str,
         known: &KnownWords<impl Fn(&str) -> bool, impl Fn(u32) -> bool>,
-    ) -> Cow<'a, str> {
+    ) -> Option<RespelledText> {
         if text.len() > LONGEST_TEXT {
-            return Cow::Borrowed(text);
+            return None;
         }
-        let mut respelled = String::new();
+        let mut respelled = RespelledText { text: String::new(), words: Vec::new() };
         let mut done = 0;
         for word in text.split_whitespace().map(core_of) {
             if !is_plain(word) {
@@ -82,15 +89,13 @@ impl Vocabulary {
             }
             let Some(meant) = self.meant_by(&small, &known.is_candidate) else { continue };
             let start = word.as_ptr().addr() - text.as_ptr().addr();
-            respelled.push_str(&text[done..start]);
-            respelled.push_str(meant);
+            respelled.text.push_str(&text[done..start]);
+            respelled.text.push_str(meant);
+            respelled.words.push(RespelledWord { typed: word.into(), read: meant.into() });
             done = start + word.len();
         }
-        if done == 0 {
-            return Cow::Borrowed(text);
-        }
-        respelled.push_str(&text[done..]);
-        Cow::Owned(respelled)
+        respelled.text.push_str(&text[done..]);
+        (done > 0).then_some(respelled)
     }
 
     /// Whether a candidate has a word.
@@ -166,6 +171,27 @@ fn slips_between(typed: &[char], meant: &[char]) -> usize {
     last.last().copied().unwrap_or_default()
 }
 
+/// All that is one slip away from a word, but for its first letter: who mistypes a word mostly begins
+/// it right.
+pub(crate) fn one_slip_from(word: &str) -> Vec<String> {
+    let letters: Vec<char> = word.chars().collect();
+    let mut near = Vec::new();
+    let mut put = |letters: &[char], at: usize, new: &[char], left_out: usize| {
+        near.push([&letters[..at], new, &letters[at + left_out..]].concat());
+    };
+    for at in 1..=letters.len() {
+        ('a'..='z').for_each(|letter| put(&letters, at, &[letter], 0));
+        let Some(own) = letters.get(at) else { continue };
+        put(&letters, at, &[], 1);
+        if let Some(next) = letters.get(at + 1) {
+            put(&letters, at, &[*next, *own], 2);
+        }
+        let beside = ('a'..='z').filter(|letter| replacement(*own, *letter) == 1);
+        beside.for_each(|letter| put(&letters, at, &[letter], 1));
+    }
+    near.into_iter().map(|letters| letters.into_iter().collect()).collect()
+}
+
 fn replacement(typed: char, meant: char) -> usize {
     match typed == meant {
         true => 0,
@@ -215,14 +241,14 @@ mod tests {
     fn respell(text: &str) -> String {
         let is_known = |word: &str| ["remind", "the", "gets", "refine"].contains(&word);
         let known = KnownWords { is_known, is_candidate: |_| true };
-        vocabulary().respell(text, &known).into_owned()
+        vocabulary().respell(text, &known).map_or(text.to_owned(), |respelled| respelled.text)
     }
 
     /// Reads a text where no word is known but by the items of some slots.
     fn respell_among(vocabulary: &Vocabulary, slots: &[u32], text: &str) -> String {
         let known =
             KnownWords { is_known: |_: &str| false, is_candidate: |slot| slots.contains(&slot) };
-        vocabulary.respell(text, &known).into_owned()
+        vocabulary.respell(text, &known).map_or(text.to_owned(), |respelled| respelled.text)
     }
 
     #[test]
@@ -236,6 +262,17 @@ mod tests {
         ] {
             assert_eq!(respell(typed), read);
         }
+    }
+
+    #[test]
+    fn each_word_that_was_put_right_is_told() {
+        let known = KnownWords { is_known: |_: &str| false, is_candidate: |_| true };
+        let respelled = vocabulary().respell("the Refnud of invioces", &known).unwrap();
+        assert_eq!(respelled.text, "the refund of invoices");
+        let words = |word: &RespelledWord| (word.typed.to_string(), word.read.to_string());
+        let told: Vec<(String, String)> = respelled.words.iter().map(words).collect();
+        let pair = |typed: &str, read: &str| (typed.to_owned(), read.to_owned());
+        assert_eq!(told, [pair("Refnud", "refund"), pair("invioces", "invoices")]);
     }
 
     #[test]
@@ -285,6 +322,20 @@ mod tests {
         with_slip.add(2, &fields("private", "Written as refnud."));
         assert_eq!(respell_among(&with_slip, &[0], "refnud"), "refund");
         assert_eq!(respell_among(&with_slip, &[0, 2], "refnud"), "refnud");
+    }
+
+    #[test]
+    fn what_is_one_slip_away_is_counted_so() {
+        let near = one_slip_from("toru");
+        for word in ["tour", "tor", "toruk", "toryu", "tori"] {
+            assert!(near.contains(&word.to_owned()), "{word}");
+        }
+        let letters = |word: &str| word.chars().collect::<Vec<_>>();
+        for word in near.iter().filter(|word| *word != "toru") {
+            assert_eq!(slips_between(&letters("toru"), &letters(word)), 1, "{word}");
+            assert!(word.starts_with('t'));
+        }
+        assert_eq!(one_slip_from(""), [""; 0]);
     }
 
     #[test]

@@ -46,6 +46,7 @@ use description::{ApiDescription, add_problems};
 
 pub(crate) use approvals::ApprovalWord;
 pub(crate) use messages::resend;
+pub(crate) use paging::PageCursor;
 
 /// The routes of `/api`, with the description of them.
 pub(crate) fn routes(gateway: &Gateway) -> Router<Gateway> {

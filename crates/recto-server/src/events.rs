@@ -15,6 +15,7 @@ use recto_agent::{EventListener, EventNumber, TurnEvent};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::api::PageCursor;
 use crate::metrics::OpenStream;
 use crate::problem::{ApiProblem, ApiResult};
 use crate::session_feed::{FeedEvent, FeedListener};
@@ -35,7 +36,8 @@ pub(crate) fn read_last_event(headers: &HeaderMap) -> ApiResult<Option<EventNumb
         return Ok(None);
     };
     let number = value.to_str().ok().and_then(|value| value.trim().parse().ok());
-    number.map(|number| Some(EventNumber(number))).ok_or_else(|| {
+    let cursor = number.and_then(|number: u64| PageCursor::try_from(number).ok());
+    cursor.map(|cursor| Some(EventNumber(cursor.get()))).ok_or_else(|| {
         let shown = String::from_utf8_lossy(value.as_bytes()).into_owned();
         let title = format!("`{LAST_EVENT_ID}: {shown}` names no event");
         ApiProblem::new(StatusCode::BAD_REQUEST, "bad_header", title)

@@ -111,9 +111,9 @@ pub(crate) fn reason(text: &str) -> String {
 /// What serde says of a value, without the names of Rust's types.
 fn in_words(reason: &str) -> String {
     const TYPES: [(&str, &str); 11] = [
-        ("expected u8", "expected a small whole number, not below 0"),
-        ("expected u16", "expected a whole number, not below 0"),
-        ("expected u32", "expected a whole number, not below 0"),
+        ("expected u8", "expected a whole number from 0 to 255"),
+        ("expected u16", "expected a whole number from 0 to 65535"),
+        ("expected u32", "expected a whole number from 0 to 4294967295"),
         ("expected u64", "expected a whole number, not below 0"),
         ("expected usize", "expected a whole number, not below 0"),
         ("expected i32", "expected a whole number"),
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_value_is_told_without_the_names_of_types() {
         let told = reason("n: invalid value: integer `-1`, expected u32 at line 1 column 76");
-        let words = "invalid value: integer `-1`, expected a whole number, not below 0";
+        let words = "invalid value: integer `-1`, expected a whole number from 0 to 4294967295";
         assert_eq!(told, format!("{words} at line 1 column 76"));
         let told = reason("n: invalid type: integer `1`, expected struct ChatBody at line 1");
         assert_eq!(told, "invalid type: integer `1`, expected an object at line 1");

@@ -70,10 +70,21 @@ pub enum IncludeTarget {
 /// Why the program around the server could not do something, as people are told of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostProblem {
+    /// What stands in the way.
+    pub obstacle: HostObstacle,
     /// What happened, to what.
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
+}
+
+/// What stands in the way of what the server asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HostObstacle {
+    /// How things stand: what is asked for does not go with it.
+    State,
+    /// The disk has no room left.
+    FullDisk,
 }
 
 /// Why a request to the program around the server brought nothing.
@@ -126,8 +137,12 @@ impl From<HostFailure> for ApiProblem {
                 ApiProblem::new(StatusCode::INTERNAL_SERVER_ERROR, "fault", title)
                     .hint("its log says what; please report it")
             }
-            HostFailure::Refused(HostProblem { message, hint }) => {
-                ApiProblem::new(StatusCode::CONFLICT, "not_done", message).hint_if(hint)
+            HostFailure::Refused(HostProblem { obstacle, message, hint }) => {
+                let (status, code) = match obstacle {
+                    HostObstacle::State => (StatusCode::CONFLICT, "not_done"),
+                    HostObstacle::FullDisk => (StatusCode::SERVICE_UNAVAILABLE, "full"),
+                };
+                ApiProblem::new(status, code, message).hint_if(hint)
             }
         }
     }

@@ -37,5 +37,7 @@ pub use api::write_openapi;
 pub use connections::ConnectionLimits;
 pub use gateway::{Gateway, GatewayParts};
 pub use health::{ServiceKind, ServiceReport, ServiceStatus};
-pub use host::{HostAnswer, HostHandle, HostProblem, HostRequest, IncludeChange, IncludeTarget};
+pub use host::{
+    HostAnswer, HostHandle, HostObstacle, HostProblem, HostRequest, IncludeChange, IncludeTarget,
+};
 pub use serve::{ServeOptions, serve};

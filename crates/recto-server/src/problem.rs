@@ -324,6 +324,9 @@ pub(crate) fn turn_status(code: &str) -> StatusCode {
 fn status_of_memory(error: &RememberError) -> StatusCode {
     match error {
         RememberError::File(MemoryError::Unknown { .. }) => StatusCode::NOT_FOUND,
+        RememberError::File(MemoryError::Locked { .. }) => StatusCode::SERVICE_UNAVAILABLE,
+        RememberError::File(error) if error.is_full() => StatusCode::SERVICE_UNAVAILABLE,
+        RememberError::File(MemoryError::Io { .. }) => StatusCode::INTERNAL_SERVER_ERROR,
         _ => StatusCode::BAD_REQUEST,
     }
 }
@@ -354,5 +357,27 @@ fn status_of_store(error: &StoreError) -> StatusCode {
         | StoreError::Unreachable { .. }
         | StoreError::Closed => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn what_the_disk_refuses_is_no_fault_of_the_client() {
+        let refused = |kind: io::ErrorKind| {
+            let (what, path) = ("write", "memory/.journal".into());
+            let error = MemoryError::Io { what, path, error: kind.into() };
+            let problem = ApiProblem::from(AgentError::from(RememberError::from(error)));
+            (problem.status, problem.code.to_string())
+        };
+        assert_eq!(refused(io::ErrorKind::StorageFull), (503, "full".to_owned()));
+        assert_eq!(refused(io::ErrorKind::PermissionDenied), (500, "remember".to_owned()));
+        let secret = MemoryError::Secret { what: "a key" };
+        let problem = ApiProblem::from(AgentError::from(RememberError::from(secret)));
+        assert_eq!(problem.status, 400);
     }
 }

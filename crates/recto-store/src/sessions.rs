@@ -104,7 +104,8 @@ pub struct SessionSummary {
     pub last: Moment,
     /// The first words of its first message, if that can be read.
     pub opening: Option<String>,
-    /// Which state its items are in.
+    /// Which state its items are in; a number that says nothing by itself.
+    #[serde(skip)]
     pub items: ItemsRevision,
 }
 

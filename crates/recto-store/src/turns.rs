@@ -99,8 +99,8 @@ pub struct StoredTurn {
 pub struct TurnAttempts {
     /// All of its begins.
     pub begins: u32,
-    /// Those that were given back when their agent was shut down: nothing was wrong with
-    /// the turn then.
+    /// Those that their process gave back and lived on: the store did not take what came of
+    /// them, which says nothing of the turn.
     pub releases: u32,
 }
 
@@ -285,7 +285,8 @@ impl Store {
     }
 
     /// Makes an open turn whose owner is gone one of this process. It stays
-    /// queued or running as it was.
+    /// queued or running as it was. Where this process has it already, and had begun it, that
+    /// begin is given back.
     pub async fn take_over(&self, turn: TurnId) -> StoreResult<StoredTurn> {
         let owners = self.owners();
         self.write(move |db| take_over(db, &owners, turn)).await
@@ -306,13 +307,10 @@ impl Store {
 
     /// Gives up the open turns that this process has of an agent, as if it had ended: whoever
     /// comes next can take them over. What is still written for them is refused from then on.
-    /// What it had begun of them counts as given back, and not as cut short.
     pub async fn release_turns(&self, agent: &str) -> StoreResult<()> {
         let (owners, agent) = (self.owners(), agent.to_owned());
         self.write(move |db| {
-            let sql = "UPDATE turns SET owner = ?3, 
-                           releases = releases + CASE WHEN begun_by = ?1 THEN 1 ELSE 0 END,
-                           begun_by = NULL
+            let sql = "UPDATE turns SET owner = ?3, begun_by = NULL
                        WHERE owner = ?1 AND ended IS NULL
                        AND session IN (SELECT id FROM sessions WHERE agent = ?2)";
             let nobody = OwnerId::nobody();
@@ -561,7 +559,11 @@ fn claim(
 fn take_over(db: &SqlConnection, owners: &OwnerRegistry, id: TurnId) -> DbResult<StoredTurn> {
     let TurnStanding { status, owner, .. } = standing(db, id)?;
     match owner.map(|id| owners.look_up(db, id)).transpose()? {
-        Some(TurnOwner::Here) => {}
+        Some(TurnOwner::Here) => {
+            let sql = "UPDATE turns SET releases = releases + 1, begun_by = NULL
+                       WHERE id = ?1 AND begun_by = ?2";
+            db.execute(sql, [id.0, owners.own().0])?;
+        }
         Some(TurnOwner::Gone) => {
             let sql = "UPDATE turns SET owner = ?2 WHERE id = ?1";
             db.execute(sql, [id.0, owners.own().0])?;

@@ -1,6 +1,16 @@
 //! The arguments of a call: a JSON object, read from what the model wrote.
 
+use recto_context::first_chars;
 use serde_json::{Map, Value};
+
+use crate::json_text::text_length;
+
+/// Digits of a decimal fraction that a number of 64 bits always keeps, or that are there because a
+/// program wrote such a number.
+const KEPT_DIGITS: usize = 17;
+
+/// Characters of a number that are told.
+const MOST_DIGITS_SHOWN: usize = 40;
 
 /// The arguments of a call. Always a JSON object.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,7 +24,14 @@ impl CallArguments {
             return Ok(CallArguments(Value::Object(Map::new())));
         }
         match serde_json::from_str(text) {
-            Ok(value @ Value::Object(_)) => Ok(CallArguments(value)),
+            Ok(value @ Value::Object(_)) => match inexact_number(text) {
+                Some(number) => Err(format!(
+                    "the number {} in the arguments has more digits than can be passed on; if the \
+                     tool takes a text there, write it in quotes",
+                    first_chars(number, MOST_DIGITS_SHOWN)
+                )),
+                None => Ok(CallArguments(value)),
+            },
             Ok(it) => Err(format!("the arguments must be a JSON object, not {}", kind_of(&it))),
             Err(error) => Err(format!("the arguments are not valid JSON: {error}")),
         }
@@ -47,6 +64,37 @@ impl CallArguments {
         let float = || number.as_f64().filter(|float| *float >= 0.0 && float.fract() == 0.0);
         number.as_u64().or_else(|| float().map(|float| float as u64))
     }
+}
+
+/// A number of a JSON text that would lose digits when it is read: what a person was asked about
+/// and what a program gets would be another one than was written.
+fn inexact_number(json: &str) -> Option<&str> {
+    let mut rest = json;
+    while let Some(at) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
+        let length = match rest.as_bytes()[at] {
+            b'"' => text_length(&rest.as_bytes()[at..]),
+            _ => {
+                let number = &rest[at..];
+                let is_end = |c: char| !c.is_ascii_digit() && !"+-.eE".contains(c);
+                let number = &number[..number.find(is_end).unwrap_or(number.len())];
+                if loses_digits(number) {
+                    return Some(number);
+                }
+                number.len()
+            }
+        };
+        rest = &rest[at + length..];
+    }
+    None
+}
+
+fn loses_digits(number: &str) -> bool {
+    if number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
+        return number.parse::<i64>().is_err() && number.parse::<u64>().is_err();
+    }
+    let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    digits.trim_matches('0').len() > KEPT_DIGITS
 }
 
 /// What a value is, with its article.
@@ -82,6 +130,27 @@ mod tests {
                 .starts_with("the arguments are not valid JSON: EOF")
         );
         assert!(CallArguments::parse(&"[".repeat(100_000)).is_err());
+    }
+
+    #[test]
+    fn a_number_that_would_lose_digits_is_refused() {
+        let read = |text: &str| CallArguments::parse(text);
+        for lost in [
+            "12345678901234567890123",
+            "-9223372036854775809",
+            "18446744073709551616",
+            "3.14159265358979323846",
+            "123456789012345678.5e2",
+        ] {
+            for json in [format!(r#"{{"n": {lost}}}"#), format!(r#"{{"a\"1": [{{"b":{lost}}}]}}"#)]
+            {
+                let error = read(&json).unwrap_err();
+                assert!(error.starts_with(&format!("the number {lost} in the arg")), "{error}");
+            }
+        }
+        let kept = r#"{"a": 18446744073709551615, "b": -9223372036854775808, "c": 1e300, "d": 0.1,
+                       "e": 0.30000000000000004, "f": "12345678901234567890123 \\", "g": 10.00}"#;
+        assert!(read(kept).is_ok(), "{:?}", read(kept));
     }
 
     #[test]

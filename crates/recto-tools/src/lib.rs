@@ -25,6 +25,7 @@ mod files;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod json_text;
 mod launch;
 mod mcp;
 mod options;
@@ -57,7 +58,7 @@ pub use options::{
 pub use policy::{ApprovalMode, ToolPermission, ToolPolicy};
 pub use process::{PeerStanding, peer_standing};
 pub use sandbox::{Guards, MemoryGuard, NoControlGroup, ProgramReach, ViewGuard, guards};
-pub use shorten::shorten;
+pub use shorten::{shorten, whole_length};
 pub use tool::{
     ApprovalNeed, CallContext, Consent, SkillLook, Tool, ToolAction, ToolCaller, ToolClass,
     ToolError, ToolOutcome, ToolOutput, ToolResult, TrustedSkill, TrustedSkills,

@@ -223,9 +223,10 @@ impl ProgramRun {
         Ok(ToolAction::new(fields, needs, hash))
     }
 
-    /// The hash of all that decides what is run and how far it reaches. It does not change
-    /// with the values of variables, nor with what else is in the workspace than the files
-    /// that the call names: others come and go while a person thinks.
+    /// The hash of all that decides what is run and how far it reaches. It changes with what may
+    /// be read and written, as that was shown: a folder that was not there is none that a person
+    /// has allowed to change. It does not change with the values of variables, nor with what is in
+    /// a folder that was shown: files come and go while a person thinks.
     fn action_hash(&self, declared: ContentHash, prepared: &PreparedInvocation) -> ContentHash {
         let Grants { read, write, environment, .. } = &self.grants;
         let names: Vec<&str> = environment.iter().map(|(name, _)| name.as_str()).collect();
@@ -246,7 +247,11 @@ impl ProgramRun {
     fn decisive(&self, invocation: &Invocation) -> Value {
         let Invocation { program, arguments, stdin, working_dir, success, writes, .. } = invocation;
         let time = self.time(invocation);
+        let Confinement { read, write, execute, omits_writable, .. } =
+            self.confinement(invocation, Path::new(""));
         json!({
+            "reach": [exact(&read), exact(&write), exact(&execute)],
+            "omits_writable": omits_writable,
             "program": exact(from_ref(program)),
             "arguments": arguments,
             "stdin": stdin,
@@ -273,12 +278,7 @@ impl ProgramRun {
 
     async fn run_prepared(self, arguments: CallArguments, consent: Consent) -> ToolOutput {
         let run = self.clone();
-        let (declared, prepared) = blocking(move |_| run.prepare(&arguments)).await?;
-        if let Consent::To(hash) = consent
-            && self.action_hash(declared, &prepared) != hash
-        {
-            return Err(ToolError::new("what it would do changed since a person allowed it"));
-        }
+        let prepared = blocking(move |_| run.prepare_allowed(&arguments, consent)).await?;
         let was_to_read = self.class == ToolClass::ReadingProgram;
         if consent == Consent::Unasked && was_to_read && !prepared.only_reads() {
             return Err(ToolError::new(
@@ -339,6 +339,24 @@ impl ProgramRun {
         let execution = declared.execution(&self.id.name)?;
         let prepared = self.with_scope(|scope| Invocation::prepare(execution, arguments, scope))?;
         Ok((declared.hash(), prepared))
+    }
+
+    /// Checks the call, and that it is the one that a person allowed, where one was asked.
+    fn prepare_allowed(
+        &self,
+        arguments: &CallArguments,
+        consent: Consent,
+    ) -> Result<PreparedInvocation, ToolError> {
+        let (declared, prepared) = self.prepare(arguments)?;
+        match consent {
+            Consent::To(hash) if self.action_hash(declared, &prepared) != hash => {
+                Err(ToolError::new(
+                    "what it would do, or could read or write, changed since a person allowed it; \
+                     called again, it is asked about as it is now",
+                ))
+            }
+            _ => Ok(prepared),
+        }
     }
 
     /// What the skill declares, if its files are those that it is known by.

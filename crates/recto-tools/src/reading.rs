@@ -83,11 +83,13 @@ fn offer(tool: &ToolSpec) -> String {
 /// The body of a skill, without its frontmatter, below its label: what was loaded is read from
 /// there.
 fn read_skill(arguments: &CallArguments, context: &CallContext) -> ToolOutput {
-    let asked = bare_skill_name(arguments.text("skill_name").unwrap_or_default());
+    let typed = arguments.text("skill_name").unwrap_or_default().trim();
+    let asked = bare_skill_name(typed);
     let id = |skill: &Skill| ItemId::new(ItemKind::Skill, skill.name.clone());
     let shown = |skill: &Skill| format!("{}\n{}", item_label(&id(skill)), skill.body);
     let (skills, items) = (&context.catalog.skills, readable_items(context));
-    match skills.iter().find(|skill| *skill.name == *asked) {
+    let named = |name: &str| skills.iter().find(|skill| *skill.name == *name);
+    match named(typed).or_else(|| named(asked)) {
         Some(skill) => match items.check(&id(skill)) {
             Ok(()) => Ok(shown(skill)),
             Err(refusal) => Err(ToolError::new(refusal.to_string())),
@@ -217,6 +219,25 @@ mod tests {
             [server calendar] Add an entry."]]
         .assert_eq(&item("tool:calendar.add"));
         assert_eq!(item("calendar_add"), item("tool:calendar.add"));
+    }
+
+    /// Copying the whole line of a list is the likeliest slip of a small model.
+    #[test]
+    fn a_line_of_the_list_names_the_item_that_it_is_about() {
+        assert_eq!(item("rule:tone: How we write to customers…"), item("rule:tone"));
+        assert_eq!(item("- rule: tone: Two things: short, and warm"), item("rule:tone"));
+        assert_eq!(item("- prices: What a ticket costs\n- skill:notes: Some."), item("prices"));
+        let digits = context().catalog.memories[0].name.rsplit_once('#').unwrap().1[..6].to_owned();
+        assert_eq!(
+            item(&format!("memory:{digits}: Likes tea.")),
+            item(&format!("memory:{digits}"))
+        );
+        let near = "error: there is no item `rule:ton`; did you mean `rule:tone`?";
+        assert_eq!(item("rule:ton: How we write to customers"), near);
+        let none = "error: there is no item `rule: nobody`; use a name from the list";
+        assert_eq!(item("rule: nobody"), none);
+        assert_eq!(skill("skill:notes: Some."), skill("notes"));
+        assert_eq!(skill("- **notes**: Some."), skill("notes"));
     }
 
     /// What a person took out or only a person brings is no model's to load.

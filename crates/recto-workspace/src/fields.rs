@@ -39,8 +39,7 @@ impl<'a> FrontmatterFields<'a> {
 
     /// The line of the file on which a field of the top level stands.
     pub(crate) fn line(&self, key: &str) -> Option<usize> {
-        let has_key = |line: &str| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':'));
-        self.block.lines().position(has_key).map(|at| self.first_line + at)
+        self.lines_of(key).first().copied()
     }
 
     /// A text, trimmed; a blank one counts as absent.
@@ -100,6 +99,23 @@ impl<'a> FrontmatterFields<'a> {
                 report.ignore(self.line(key), what, format!("did you mean `{meant}`?"));
             }
         }
+    }
+
+    /// Warns of fields that stand there more than once: only the last one has an effect.
+    pub(crate) fn warn_of_repeats(&self, report: &mut FileReport<'_>) {
+        for key in self.values.keys() {
+            if let [_, .., last] = self.lines_of(key)[..] {
+                let what = format!("`{key}` stands there twice, and this one counts");
+                report.warn_with_hint(Some(last), what, "take one out");
+            }
+        }
+    }
+
+    /// The lines of the file on which a field of the top level stands.
+    fn lines_of(&self, key: &str) -> Vec<usize> {
+        let has_key = |line: &str| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':'));
+        let lines = self.block.lines().enumerate();
+        lines.filter(|(_, line)| has_key(line)).map(|(at, _)| self.first_line + at).collect()
     }
 
     /// The priority, if it is one.

@@ -57,11 +57,44 @@ pub(crate) fn split_or_report<'a>(
     let file = split_frontmatter(content)
         .map_err(|broken| report.refuse(broken.line, broken.what))
         .ok()?;
+    warn_of_text_that_looks_like_fields(content, &file, report);
+    file.fields.warn_of_repeats(report);
     if file.open_fence.is_some() {
         let what = "the frontmatter has no end, so its fields have no effect and are text";
         report.ignore(file.open_fence, what, "put a line `---` behind its last field");
     }
     Some(file)
+}
+
+/// Fields that a person writes into files of the workspace, whatever their kind.
+const USUAL_FIELDS: [&str; 6] =
+    ["name", "description", "priority", "include", "alwaysApply", "allowed-tools"];
+
+/// Warns where a block between two fences at the top of a file is text, because it is no YAML of
+/// fields, and one of its lines looks like a field that has an effect elsewhere.
+fn warn_of_text_that_looks_like_fields(
+    content: &str,
+    file: &FrontmatterFile<'_>,
+    report: &mut FileReport<'_>,
+) {
+    // Only the whole content is a body that nothing was taken off.
+    if file.body.len() < content.len() {
+        return;
+    }
+    let Some(FencedBlock { block, first_line, .. }) = fenced(content) else { return };
+    if let Some(at) = block.lines().position(looks_like_usual_field) {
+        let what = "the lines between the two `---` are no fields, so they have no effect and are \
+                    text";
+        let hint = "a field is `name: value` at the beginning of a line, with a blank behind the \
+                    colon";
+        report.ignore(Some(first_line + at), what, hint);
+    }
+}
+
+fn looks_like_usual_field(line: &str) -> bool {
+    let key =
+        line.trim_start_matches(['-', ' ', '\t']).split_once(':').map(|(key, _)| key.trim_end());
+    key.is_some_and(|key| USUAL_FIELDS.contains(&key))
 }
 
 /// Parts a file into frontmatter and body.
@@ -295,6 +328,51 @@ mod tests {
         ] {
             assert_eq!(told(content), [""; 0], "{content:?}");
         }
+    }
+
+    /// Promise: `typos-are-told`
+    #[test]
+    fn fields_that_are_text_are_told_with_their_line() {
+        let told = |content: &str| {
+            let path: Arc<Path> = Arc::from(Path::new("a.md"));
+            let mut report = FileReport::new(&path);
+            let file = split_or_report(content, &mut report).unwrap();
+            (file.body.to_owned(), report.problems.iter().map(ToString::to_string).collect())
+        };
+        for (block, line) in [
+            ("include:always", 2),
+            ("<<: *x\ninclude: always", 3),
+            ("- include: always", 2),
+            ("%YAML 9.9\ninclude: always", 3),
+            ("Some words.\n  name : x", 3),
+        ] {
+            let content = format!("---\n{block}\n---\nBody.\n");
+            let (body, problems): (_, Vec<String>) = told(&content);
+            assert_eq!(body, content);
+            let [problem] = &problems[..] else { panic!("{content:?}: {problems:?}") };
+            assert!(problem.starts_with(&format!("a.md:{line}: the lines between")), "{problem}");
+        }
+        for content in [
+            "---\nJust words: all.\n---\nmore\n",
+            "---\n- a list\n---\nname: a\n",
+            "---\n---\ninclude:always\n",
+            "# Title\n---\ninclude:always\n---\n",
+            "---\nname: a\n---\ninclude:always\n",
+        ] {
+            assert_eq!(told(content).1, [""; 0], "{content:?}");
+        }
+    }
+
+    /// Promise: `typos-are-told`
+    #[test]
+    fn a_field_that_stands_twice_is_told() {
+        let path: Arc<Path> = Arc::from(Path::new("a.md"));
+        let mut report = FileReport::new(&path);
+        let content = "---\ninclude: always\nname: a\ninclude: manual\n---\ninclude: x\n";
+        split_or_report(content, &mut report).unwrap();
+        let problems: Vec<String> = report.problems.iter().map(ToString::to_string).collect();
+        let told = "a.md:4: `include` stands there twice, and this one counts; take one out";
+        assert_eq!(problems, [told]);
     }
 
     #[test]

@@ -227,7 +227,7 @@ fn part(name: &str, bytes: Vec<u8>) -> CliResult<ContentPart> {
         return Err(CliFailure::new(format!("`{shown}` has more than {most} MiB"))
             .hint("send a part of it"));
     }
-    if let Some(media_type) = image_type(&bytes) {
+    if let Some(media_type) = Image::find_media_type(&bytes) {
         let data = BASE64_STANDARD.encode(&bytes).into();
         let name = Some(name.into());
         return Ok(ContentPart::Image(Image { media_type: media_type.into(), data, name }));
@@ -247,17 +247,6 @@ fn part(name: &str, bytes: Vec<u8>) -> CliResult<ContentPart> {
     };
     Err(CliFailure::new(format!("`{shown}` is neither a text in UTF-8 nor an image: {problem}"))
         .hint(hint))
-}
-
-/// The media type of an image that models take, by its first bytes.
-fn image_type(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

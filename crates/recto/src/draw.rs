@@ -3,6 +3,7 @@
 
 mod open_turn;
 mod page;
+mod question;
 mod request;
 mod table;
 mod usage;
@@ -10,7 +11,8 @@ mod wrap;
 
 pub(crate) use open_turn::open_turn;
 pub(crate) use page::{added_page, whole_page};
+pub(crate) use question::exact_line;
 pub(crate) use request::request;
 pub(crate) use table::TextTable;
 pub(crate) use usage::{last_used, session_usage, usage};
-pub(crate) use wrap::{PageWidth, cut_to, labelled, wrap_exactly, wrap_words};
+pub(crate) use wrap::{PageWidth, cut_to, labelled, labelled_exactly, wrap_exactly, wrap_words};

@@ -13,7 +13,7 @@ use recto_agent::UsageTotals;
 use recto_context::{Reveal, counted_noun, grouped_digits, reveal, reveal_json};
 use serde_json::{Value, json};
 
-use crate::draw::{PageWidth, cut_to, wrap_words};
+use crate::draw::{PageWidth, cut_to, exact_line, wrap_words};
 use crate::failure::{CliFailure, CliResult};
 
 /// Prints lines for people. A terminal gets none that is wider than it is: what is too wide is
@@ -144,6 +144,15 @@ pub(crate) fn tell(what: &dyn Display) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
+/// Tells a line with words of a model in it, so that these can't pass for further lines.
+pub(crate) fn tell_exactly(line: &str) {
+    let width = match ERROR_READER.get() {
+        Some(ErrorReader::Program) => PageWidth::Unlimited,
+        Some(ErrorReader::Person) | None => PageWidth::of_stderr(),
+    };
+    tell(&exact_line(line, width));
+}
+
 /// Tells of the failure of a command, in the form for whoever reads it.
 pub(crate) fn tell_failure(failure: &CliFailure) {
     match ERROR_READER.get() {
@@ -167,6 +176,12 @@ pub(crate) fn tame_lines(text: &str) -> String {
 /// As much of a text as fits into so many columns, on one line.
 pub(crate) fn one_line(text: &str, columns: usize) -> String {
     cut_to(&recto_context::one_line(text), columns)
+}
+
+/// The same where it is data: cut where it stands beside others on a terminal, and whole for
+/// programs.
+pub(crate) fn shown_line(text: &str, columns: usize) -> String {
+    one_line(text, if io::stdout().is_terminal() { columns } else { usize::MAX })
 }
 
 /// What a model's server read, in words: `945 prompt tokens (578 from cache)`.

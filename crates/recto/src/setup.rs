@@ -252,9 +252,24 @@ pub(crate) async fn with_model(mut settings: Settings, name: Option<&str>) -> Cl
 
 /// The entry that answers, or a stand-in of which nothing is known.
 pub(crate) fn chosen_model(settings: &Settings) -> CliResult<ModelEntry> {
-    if let Some(model) = settings.chosen_model() {
-        return ready_entry(settings, model);
+    match settings.chosen_model() {
+        Some(model) => ready_entry(settings, model),
+        None => stand_in_entry(settings),
     }
+}
+
+/// The entry whose page is told of where none is asked: the one that answers, as far as the config
+/// alone says it.
+pub(crate) fn page_model(settings: &Settings) -> CliResult<ModelEntry> {
+    match settings.chosen_model().map(|model| entry(settings, model)) {
+        Some(Ok(known)) => Ok(known),
+        // Asking the model says what is wrong with it.
+        Some(Err(_)) | None => stand_in_entry(settings),
+    }
+}
+
+/// A stand-in for a model of which nothing is known.
+fn stand_in_entry(settings: &Settings) -> CliResult<ModelEntry> {
     let mut stand_in = plain_model("none", Provider::Scripted, "none")
         .ok_or_else(|| CliFailure::new("no stand-in for a model can be made"))?;
     stand_in.chosen = "no model was found".into();
@@ -619,7 +634,7 @@ fn limits(settings: &Settings, model: &ModelSettings) -> ContextLimits {
 }
 
 /// The limits of a page that are the same for all models.
-pub(crate) fn page_limits(settings: &Settings) -> ContextLimits {
+fn page_limits(settings: &Settings) -> ContextLimits {
     ContextLimits {
         history_messages: settings.history.max_messages as usize,
         history_tokens: Tokens::new(settings.history.max_tokens),

@@ -39,19 +39,20 @@ impl Agent {
         Ok(self.memories().files().read_forgotten().await)
     }
 
-    /// Remembers a text, as the owner's.
+    /// Remembers a text, as the owner's. Marks at its beginning mean what `marks_in_text` says.
     pub async fn add_memory(
         &self,
         actor: &Actor,
         text: &str,
         marks: MemoryMarks,
+        marks_in_text: TextMarks,
     ) -> AgentResult<AddedMemory> {
         actor.must_have(Right::ChangeWorkspace)?;
         let new = NewMemory {
             text: text.to_owned(),
             scope: MemoryScope::Global,
             marks,
-            marks_in_text: TextMarks::Taken,
+            marks_in_text,
             at: Zoned::now(),
         };
         Ok(self.memories().files().add(new).await.map_err(RememberError::from)?)

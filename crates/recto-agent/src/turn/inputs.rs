@@ -10,7 +10,7 @@ use recto_context::{
     SessionItem, SpeakerName, SummaryBy, Tokens, Window, has_tools, sender_words, visible_text,
 };
 use recto_llm::{FeatureSupport, LlmError};
-use recto_search::UseEvidence;
+use recto_search::{SaidBefore, UseEvidence};
 use recto_store::StoredSession;
 use recto_tools::{ApprovalMode, TrustedSkills};
 use recto_workspace::MemoryView;
@@ -25,7 +25,7 @@ use crate::memories::MemoryCriteria;
 use crate::notice::{NoticeFacts, TurnNotice};
 use crate::options::{AgentOptions, ModelEntry, SessionSettings};
 use crate::rights::Right;
-use crate::search::{SearchPatience, search_message};
+use crate::search::{SearchPatience, as_far_as_read, search_message};
 use crate::selection::{ItemQuery, SearchOutcome};
 use crate::session_cache::LoadedSession;
 use crate::shared::{AgentShared, counter_from};
@@ -271,11 +271,10 @@ impl TurnInputs {
         shared: &AgentShared,
         session: &LoadedSession,
         message: &str,
-        before: Option<&str>,
+        before: Option<&SaidBefore>,
     ) -> SearchOutcome {
         let TurnModel { entry, settings, calibration, .. } = &self.model;
-        let said_before = before.map(without_mentions);
-        let message = &search_message(&without_mentions(message), said_before.as_deref());
+        let message = &search_message(&without_mentions(message), before);
         let options = settings.search_options(shared.searcher.options());
         let uses = match (options.enabled, &session.settings.delegation) {
             (true, None) => {
@@ -390,17 +389,20 @@ fn bootstrap(options: &AgentOptions, session: &StoredSession) -> Bootstrap {
     }
 }
 
-/// What a person said last in a conversation: where several people talk, the one of this name.
+/// What a message leans on, of what the same person said before it in a conversation: where several
+/// people talk, the one of this name.
 pub fn said_before<'a>(
+    message: &str,
     messages: impl DoubleEndedIterator<Item = &'a Message>,
     speaker: Option<&SpeakerName>,
-) -> Option<String> {
-    messages.rev().find_map(|message| match &message.body {
+) -> Option<SaidBefore> {
+    let said = messages.rev().filter_map(|message| match &message.body {
         MessageBody::User(user) if user.speaker.as_ref() == speaker => {
-            Some(visible_text(&user.content))
+            Some(as_far_as_read(&without_mentions(&visible_text(&user.content))).to_owned())
         }
         _ => None,
-    })
+    });
+    SaidBefore::find(message, said)
 }
 
 #[cfg(test)]
@@ -417,13 +419,16 @@ mod tests {
             message
         };
         let said = [by("Ada", "When is a refund due?"), by("Ben", "Who waters the plants?")];
-        let before = |name: &str| said_before(said.iter(), Some(&SpeakerName::new(name)));
+        let said_by = |said: &[Message], speaker: Option<&SpeakerName>| {
+            said_before("and in Spain?", said.iter(), speaker).map(|before| before.text)
+        };
+        let before = |name: &str| said_by(&said, Some(&SpeakerName::new(name)));
         assert_eq!(before("Ada").as_deref(), Some("When is a refund due?"));
         assert_eq!(before("Ben").as_deref(), Some("Who waters the plants?"));
         assert_eq!(before("Cleo"), None);
         // In private nobody is named, and there is one who talks.
-        let alone = [Message::user(1, "first"), Message::user(2, "second")];
-        assert_eq!(said_before(alone.iter(), None).as_deref(), Some("second"));
+        let alone = [Message::user(1, "book the van"), Message::user(2, "when is a refund due?")];
+        assert_eq!(said_by(&alone, None).as_deref(), Some("when is a refund due?"));
     }
 
     #[test]

@@ -24,6 +24,7 @@ use crate::agent_catalog::{AgentCatalog, CatalogPurpose};
 use crate::error::{AgentError, AgentResult};
 use crate::event::EventKind;
 use crate::inbound::{ArrivedMessage, Inbound};
+use crate::items::without_mentions;
 use crate::mailbox::TurnListeners;
 use crate::options::ModelEntry;
 use crate::recover::{closing_commit, unstored_message};
@@ -406,8 +407,9 @@ async fn first_step(
     let earlier = start.message.map_or(&*session.messages, |first| session.split_at(first).0);
     // What a client brings is all that was said.
     let said = inputs.client.history.as_deref().unwrap_or(earlier);
-    let before = said_before(said.iter().map(|message| &**message), inputs.speaker.as_ref());
-    let found = inputs.search(shared, session, text, before.as_deref()).await;
+    let said = said.iter().map(|message| &**message);
+    let before = said_before(&without_mentions(text), said, inputs.speaker.as_ref());
+    let found = inputs.search(shared, session, text, before.as_ref()).await;
     let mode = inputs.decide_mode(session, &found, text);
     let usual = shared.parts.options.max_rounds;
     let rounds = most_rounds(&inputs.rights.audience, inputs.model.settings.max_rounds, usual);

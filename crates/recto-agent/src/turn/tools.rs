@@ -167,12 +167,13 @@ impl TurnRun<'_> {
         for (position, index) in order.into_iter().enumerate() {
             let left = u32::try_from(results.len() - position).unwrap_or(u32::MAX);
             let ToolResult { text, name, .. } = &mut results[index];
-            let whole = text.len();
+            // A result may have been cut before, when it was made.
+            let (came, of_bytes) = (text.len(), recto_tools::whole_length(text));
             shorten_to(text, &counter, Tokens::new(room.get() / left));
             room = room - counter.text(&text.as_str().into());
-            if text.len() < whole {
+            if text.len() < came {
                 let (tool, bytes) = (name.to_string(), text.len());
-                shortened.push(NoticeFacts::ResultShortened { tool, bytes, of_bytes: whole });
+                shortened.push(NoticeFacts::ResultShortened { tool, bytes, of_bytes });
             }
         }
         shortened

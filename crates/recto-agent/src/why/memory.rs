@@ -100,7 +100,7 @@ impl AgentMemories {
         let pinned = || snapshot.into_iter().flat_map(|snapshot| &snapshot.entries);
         if pinned().any(|entry| entry.item == memory.id()) {
             let (layer, reason) = (Layer::Memory, DropReason::MemoryLimit);
-            return ItemReason::Recorded(ItemStatus::LeftOut { layer, reason });
+            return ItemReason::Recorded(ItemStatus::LeftOut { layer, reason, candidate: None });
         }
         let is_memory = |pick: &&Pick| pick.item.kind == ItemKind::Memory;
         let looked_at = request.found.iter().chain(&request.candidates).filter(is_memory).count();
@@ -132,13 +132,13 @@ impl AgentMemories {
         at: Timestamp,
     ) -> MemoryRanking {
         let said = visible_text(request.sent.content());
+        let said = without_mentions(&said);
         let everything = view.everything.clone();
         let view = Arc::new(MemoryView { memories: there, problems: Vec::new(), everything });
         let history = request.layer(Layer::History).filter_map(Part::message);
         let speaker = request.sent.as_user().and_then(|user| user.speaker.as_ref());
-        let before = said_before(history, speaker);
-        let before = before.as_deref().map(without_mentions);
-        let said = search_message(&without_mentions(&said), before.as_deref());
+        let before = said_before(&said, history, speaker);
+        let said = search_message(&said, before.as_ref());
         self.rank(&view, &said, at, SearchPatience::OneSecond).await.0
     }
 }

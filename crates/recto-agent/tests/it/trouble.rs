@@ -52,6 +52,36 @@ fn a_turn_waits_for_a_store_that_can_t_be_had_and_goes_on() {
     });
 }
 
+/// Promise: `not-begun-a-third-time`
+#[test]
+fn a_turn_that_the_store_did_not_take_twice_is_begun_again() {
+    let (first, second) = (AnswerGate::new(), AnswerGate::new());
+    let fake = FakeServer::openai()
+        .answer(FakeAnswer::text("unheard").held(&first))
+        .answer(FakeAnswer::text("unheard, too").held(&second))
+        .start();
+    let (bench, runtime) = (Bench::new(), runtime());
+    runtime.block_on(async {
+        let parts = bench.parts_with(vec![model("fake", &fake)], impatient(&bench));
+        let agent = Agent::start(parts).await.unwrap();
+        let session = session(&agent, "k").await;
+        let asked = submit(&agent, session, "one").await;
+        for gate in [first, second] {
+            arrival(&gate, 1).await;
+            let mut database = Connection::open(bench.database()).unwrap();
+            let lock = Transaction::new(&mut database, TransactionBehavior::Immediate).unwrap();
+            gate.open();
+            // For longer than the store is waited for.
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            drop(lock);
+        }
+        // No process was ended.
+        assert_eq!(finished(asked).await.reply.unwrap(), "You said: one");
+        check_sound(agent.store(), session).await;
+    });
+    assert_eq!(fake.chats().len(), 3);
+}
+
 #[test]
 fn a_turn_goes_on_while_a_message_behind_it_waits_to_be_stored() {
     let gate = AnswerGate::new();

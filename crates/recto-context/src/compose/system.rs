@@ -199,8 +199,9 @@ impl Composer<'_> {
 
     fn skills_intro(&self, full: &[Part]) -> Option<Part> {
         let minimal = self.inputs.mode.chosen.is_minimal();
+        let is_off = self.inputs.catalog.is_off(&READ_SKILL.id);
         let intro = match self.inputs.layout.skills {
-            SkillRender::ReadOnDemand if !minimal => &ON_DEMAND_INTRO,
+            SkillRender::ReadOnDemand if !minimal && !is_off => &ON_DEMAND_INTRO,
             _ if !full.is_empty() => &FULL_INTRO,
             _ => return None,
         };

@@ -52,7 +52,7 @@ use serde::{Deserialize, Serialize};
 
 use lex::{TokenKind, WordToken};
 
-pub use piece::{is_order, only_names};
+pub use piece::{is_order, is_question, only_names};
 pub(crate) use remember::{MemoryWish, find_memory_wish};
 pub use reply::{is_bare_reply, is_courtesy, names_nothing};
 

@@ -17,7 +17,7 @@ use crate::item_list::{ListEntry, ListLimits, write_list};
 use crate::layer::Layer;
 use crate::layout::SkillRender;
 use crate::page::{ItemUse, PartReason};
-use crate::skill_texts::{POSSIBLE_HEADING, POSSIBLE_SKILLS_HEADING};
+use crate::skill_texts::{POSSIBLE_HEADING, POSSIBLE_SKILLS_HEADING, READ_ITEM, READ_SKILL};
 use crate::text::Text;
 use crate::tokens::Tokens;
 
@@ -68,8 +68,8 @@ impl Plan<'_> {
         // What search is sure of and has no room for is likelier than what may fit.
         let listed = too_long.iter().chain(inputs.listed);
         let listed = listed.filter(|id| !shown.contains(id) && !read.shows(id, inputs.catalog));
-        let listed = listed.filter_map(content);
-        let listed: Vec<(&ItemId, ListedContent<'_>)> = listed.take(limits.lines).collect();
+        let mut listed: Vec<(&ItemId, ListedContent<'_>)> = listed.filter_map(content).collect();
+        let beyond = listed.split_off(listed.len().min(limits.lines));
         let entries: Vec<ListEntry<'_>> = listed
             .iter()
             .map(|(item, content)| ListEntry { item, description: content.description })
@@ -88,10 +88,21 @@ impl Plan<'_> {
                 }
                 None => {
                     let reason = DropReason::ListTokens { limit: limits.tokens };
-                    self.drop_line(item, Tokens::ZERO, reason);
+                    self.drop_unwritten(item, &content, reason);
                 }
             }
         }
+        for (item, content) in beyond {
+            let reason = DropReason::ListLines { limit: limits.lines };
+            self.drop_unwritten(item, &content, reason);
+        }
+    }
+
+    /// Notes an item that the list itself has no room for, with what its shortest line would take.
+    fn drop_unwritten(&mut self, item: &ItemId, content: &ListedContent<'_>, reason: DropReason) {
+        let line = ListEntry { item, description: content.description }.shortest_line();
+        let tokens = line_tokens(self, &line);
+        self.drop_line(item, tokens, reason);
     }
 
     /// Notes a line that is left out, unless it is known already why the item itself is.
@@ -149,8 +160,9 @@ fn coming_items(catalog: &Catalog) -> impl Iterator<Item = ItemId> + '_ {
 
 /// Whether the page has a place for a list at all.
 pub(super) fn can_list(inputs: &AssemblyInputs<'_>) -> bool {
-    let AssemblyInputs { layout, mode, limits, window, .. } = inputs;
+    let AssemblyInputs { catalog, layout, mode, limits, window, .. } = inputs;
     layout.lists_possible()
+        && !catalog.is_off(&READ_ITEM.id)
         && !mode.chosen.is_minimal()
         && limits.list_lines > 0
         && limits.list_tokens > Tokens::ZERO
@@ -162,7 +174,8 @@ pub(crate) fn list_heading<'i>(
     inputs: &AssemblyInputs<'_>,
     items: impl IntoIterator<Item = &'i ItemId>,
 ) -> &'static Text {
-    let reads_skills = inputs.layout.skills == SkillRender::ReadOnDemand;
+    let on_demand = inputs.layout.skills == SkillRender::ReadOnDemand;
+    let reads_skills = on_demand && !inputs.catalog.is_off(&READ_SKILL.id);
     let has_skill = items.into_iter().any(|item| item.kind == ItemKind::Skill);
     if reads_skills && has_skill { &POSSIBLE_SKILLS_HEADING } else { &POSSIBLE_HEADING }
 }

@@ -72,7 +72,8 @@ pub(crate) fn brought_tools<'a>(inputs: &AssemblyInputs<'a>) -> HashSet<&'a Item
 }
 
 fn reads_skills_on_demand(catalog: &Catalog, layout: &PageLayout) -> bool {
-    layout.skills == SkillRender::ReadOnDemand && !catalog.skills.is_empty()
+    let reads = layout.skills == SkillRender::ReadOnDemand && !catalog.is_off(&READ_SKILL.id);
+    reads && !catalog.skills.is_empty()
 }
 
 /// Why and how a tool is offered.
@@ -87,7 +88,8 @@ impl<'a> Plan<'a> {
         let mut names = HashSet::new();
         let on_demand = reads_skills_on_demand(self.inputs.catalog, &self.inputs.layout);
         let lists = self.lists_items(session);
-        if on_demand || (self.reads_skills(session) && !lists) {
+        let reads = self.reads_skills(session) && !self.inputs.catalog.is_off(&READ_SKILL.id);
+        if on_demand || (reads && !lists) {
             self.offer_anyway(&READ_SKILL, IncludeMode::Always, PartReason::Always, &mut names);
         }
         if lists {

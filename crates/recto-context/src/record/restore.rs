@@ -174,7 +174,8 @@ impl RecordContents {
         let candidate = |row: &CandidateRow| {
             let chunk = row.chunk.as_ref().map(|chunk| self.text(chunk)).transpose()?;
             let best_chunk = chunk.map(|chunk| chunk.as_str().into());
-            Ok(Pick { item: row.item.clone(), scores: row.scores, best_chunk })
+            let put_right = row.put_right.clone();
+            Ok(Pick { item: row.item.clone(), scores: row.scores, best_chunk, put_right })
         };
         rows.iter().map(candidate).collect()
     }

@@ -3,11 +3,13 @@
 //! Their names are part of the form: they stay as they are. A field that may be
 //! missing stands for what is most frequent, so that most rows are short.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::MessageRef;
 use crate::context::DropReason;
-use crate::item::{ContentSource, IncludeMode, ItemId, Scores};
+use crate::item::{ContentSource, IncludeMode, ItemId, RespelledWord, Scores};
 use crate::layer::Layer;
 use crate::message::{Framing, MessageStamp, SpeakerName, TurnNumber};
 use crate::page::{ChatRole, ItemUse, PartJoin, PartReason};
@@ -100,6 +102,8 @@ pub(super) struct CandidateRow {
     pub(super) scores: Scores,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) chunk: Option<TextRef>,
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub(super) put_right: Arc<[RespelledWord]>,
 }
 
 /// The message of the turn, with what surrounded it. That is kept here and not

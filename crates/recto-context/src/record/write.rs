@@ -124,6 +124,7 @@ impl RecordWriter {
             item: pick.item.clone(),
             scores: pick.scores,
             chunk: pick.best_chunk.as_deref().map(|chunk| self.text(&chunk.into())),
+            put_right: pick.put_right.clone(),
         }
     }
 

@@ -9,7 +9,7 @@ use crate::mode::{Mode, ModeDecision, ModeReason};
 
 fn pick(item: ItemId, probability: f32) -> Pick {
     let scores = Scores { probability: Some(probability), ..Scores::default() };
-    Pick { item, scores, best_chunk: None }
+    Pick::new(item, scores)
 }
 
 fn status(request: &RequestContext, item: &ItemId) -> Option<ItemStatus> {
@@ -57,7 +57,8 @@ fn a_skill_that_nobody_added_is_not_left_out_by_the_mode() {
     let minimal = ModeDecision::new(Mode::Minimal, ModeReason::Configured);
     let inputs = AssemblyInputs::new(&catalog, "hi").session(&added).mode(minimal);
     let request = inputs.assemble().unwrap();
-    let by_mode = ItemStatus::LeftOut { layer: Layer::Skills, reason: DropReason::Mode };
+    let by_mode =
+        ItemStatus::LeftOut { layer: Layer::Skills, reason: DropReason::Mode, candidate: None };
     assert_eq!(status(&request, &tides), Some(ItemStatus::NotAdded));
     assert_eq!(status(&request, &wind), Some(by_mode.clone()));
     assert_eq!(status(&request, &sun), Some(by_mode));
@@ -72,7 +73,10 @@ fn a_tool_that_is_off_is_not_gone() {
     catalog.off_tools.push(OffTool { item: tool.clone(), why: OffReason::SkillChanged });
     let request = AssemblyInputs::new(&catalog, "hi").assemble().unwrap();
     let reason = DropReason::Off(OffReason::SkillChanged);
-    assert_eq!(status(&request, &tool), Some(ItemStatus::LeftOut { layer: Layer::Tools, reason }));
+    assert_eq!(
+        status(&request, &tool),
+        Some(ItemStatus::LeftOut { layer: Layer::Tools, reason, candidate: None })
+    );
 }
 
 #[test]
@@ -82,7 +86,10 @@ fn an_item_is_not_known_by_its_words() {
     catalog.off_tools.push(OffTool { item: tool.clone(), why: OffReason::Disabled });
     let request = AssemblyInputs::new(&catalog, "hi").assemble().unwrap();
     let reason = DropReason::Off(OffReason::Disabled);
-    assert_eq!(status(&request, &tool), Some(ItemStatus::LeftOut { layer: Layer::Tools, reason }));
+    assert_eq!(
+        status(&request, &tool),
+        Some(ItemStatus::LeftOut { layer: Layer::Tools, reason, candidate: None })
+    );
     assert!(request.known_items().contains(&tool));
 }
 

@@ -6,8 +6,9 @@ use expect_test::expect;
 use recto_context::{
     AssemblyInputs, Carry, Catalog, ChangeCause, ContextLimits, DropReason, IncludeMode, ItemForm,
     ItemId, ItemKind, ItemReading, ItemStanding, ItemStatus, Layer, LayoutPreset, Message,
-    MessageId, Mode, ModeDecision, ModeReason, PageLayout, PartReason, Pick, PickPlacement,
-    RequestContext, SkillRender, Tokens, ToolCalls, TurnNumber, Window, compare_requests,
+    MessageId, Mode, ModeDecision, ModeReason, OffReason, OffTool, PageLayout, PartReason, Pick,
+    PickPlacement, RequestContext, SkillRender, Tokens, ToolCalls, TurnNumber, Window,
+    compare_requests,
 };
 
 use crate::support::*;
@@ -251,6 +252,55 @@ fn a_list_gets_shorter_before_picks_do_and_each_line_that_left_is_told() {
     let dropped = drops(&request);
     let told = |drop: &String| drop.contains("the list of what may fit has room for 20 tokens");
     assert_eq!(dropped.iter().filter(|drop| told(drop)).count(), 2, "{dropped:?}");
+    check_unlisted(&request, &send(), 0.22);
+}
+
+/// An item that the list has no room for stands in the record with what search said of it, and
+/// what its line would have cost.
+#[track_caller]
+fn check_unlisted(request: &RequestContext, item: &ItemId, probability: f32) {
+    let told = standing(request, item);
+    let ItemStatus::LeftOut { candidate: Some(candidate), reason, .. } = &told.status else {
+        panic!("{told:?}")
+    };
+    assert!(reason.is_full_list(), "{reason:?}");
+    assert_eq!(candidate.scores.probability, Some(probability));
+    assert!(told.tokens > Tokens::ZERO, "{told:?}");
+    crate::record::check_comes_back(request);
+}
+
+#[test]
+fn a_tool_that_is_off_loads_nothing_and_so_nothing_is_listed_for_it() {
+    let mut catalog = agent();
+    let off =
+        |name: &str| OffTool { item: ItemId::new(ItemKind::Tool, name), why: OffReason::Disabled };
+    catalog.off_tools.push(off("read_item"));
+    let request = TurnCase::new(&catalog).ask(&[]);
+    assert_eq!(lines(&request), [""; 0]);
+    assert_eq!(names(&request)[0], "read_skill");
+    assert!(request.messages[0].text().contains("Available skills (read_skill loads one):"));
+    catalog.off_tools.push(off("read_skill"));
+    for skills in [SkillRender::Full, SkillRender::ReadOnDemand] {
+        let layout = PageLayout { skills, ..PageLayout::default() };
+        let request = TurnCase { layout, ..TurnCase::new(&catalog) }.ask(&[]);
+        assert!(names(&request).iter().all(|name| !name.starts_with("read_")), "{skills:?}");
+        assert!(!request.messages[0].text().contains("read_"), "{}", request.messages[0].text());
+    }
+}
+
+/// Promise: `possible-by-name`
+#[test]
+fn what_the_lines_of_a_list_have_no_room_for_is_recorded() {
+    let catalog = agent();
+    let mut case = TurnCase::new(&catalog);
+    case.limits.list_lines = 1;
+    let request = case.ask(&[]);
+    assert_eq!(lines(&request).len(), 1);
+    check_unlisted(&request, &send(), 0.22);
+    let told = "the list of what may fit has room for 1 item, and another comes first";
+    assert!(drops(&request).iter().any(|drop| drop.contains(told)), "{:?}", drops(&request));
+    case.limits.list_lines = 12;
+    assert!(drops(&case.ask(&[])).iter().all(|drop| !drop.contains("the list of what may fit")));
 }
 
 /// Promise: `possible-by-name`

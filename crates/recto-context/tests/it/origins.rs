@@ -213,6 +213,14 @@ fn a_memory_that_fits_came_by_search() {
     let request = AssemblyInputs::new(&catalog, "x").carry(carry).assemble().unwrap();
     is_told(&request, "memory m20: agent, in the session's memory snapshot: fits what was said");
     is_told(&request, "memory m0: always, in the session's memory snapshot: among the newest");
+    // What search said of it when it was pinned is told with it.
+    let found = |name: &str| {
+        let standings = request.item_standings().into_iter();
+        let mut of_name = standings.filter(|standing| &*standing.item.name == name);
+        of_name.next().unwrap().status.place().unwrap().found.clone()
+    };
+    assert_eq!(found("m20").unwrap().scores.probability, fits[0].scores.probability);
+    assert_eq!(found("m0"), None);
 }
 
 /// A record keeps what items said of themselves, whatever became of them.

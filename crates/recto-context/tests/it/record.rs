@@ -372,6 +372,7 @@ fn the_names_of_reasons_for_drops_stay() {
         DropReason::TakenBack,
         DropReason::NoRoom,
         DropReason::ServerTools { server: "big".into() },
+        DropReason::ListLines { limit: 12 },
         DropReason::ListTokens { limit: Tokens::new(200) },
         DropReason::MemoryLimit,
         DropReason::Mode,
@@ -392,6 +393,7 @@ fn the_names_of_reasons_for_drops_stay() {
         "taken_back"
         "no_room"
         {"server_tools":{"server":"big"}}
+        {"list_lines":{"limit":12}}
         {"list_tokens":{"limit":200}}
         "memory_limit"
         "mode"

@@ -81,11 +81,10 @@ pub(crate) fn tool(server: Option<&str>, name: &str) -> ToolSpec {
 }
 
 pub(crate) fn pick(kind: ItemKind, name: &str, probability: f32) -> Pick {
-    Pick {
-        item: ItemId::new(kind, name),
-        scores: Scores { probability: Some(probability), ..Scores::default() },
-        best_chunk: None,
-    }
+    Pick::new(
+        ItemId::new(kind, name),
+        Scores { probability: Some(probability), ..Scores::default() },
+    )
 }
 
 pub(crate) fn bootstrap() -> Bootstrap {

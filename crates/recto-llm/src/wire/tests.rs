@@ -61,7 +61,7 @@ fn rich_request(layout: PageLayout) -> RequestContext {
     ];
     let message = vec![ContentPart::Text("And here?\nSay it \"short\" 🙂".into()), picture()];
     let skill = ItemId::new(ItemKind::Skill, "forecast");
-    let picks = [Pick { item: skill, scores: Scores::default(), best_chunk: None }];
+    let picks = [Pick::new(skill, Scores::default())];
     AssemblyInputs::new(&catalog, "")
         .content(message)
         .stamp(MessageStamp::new("2026-11-15 08:07"))

@@ -16,9 +16,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Number, Value};
 
 use super::error::EncoderError;
 use super::shape::{Activation, AxisLayout, EncoderShape, HEAD_WIDTHS};
@@ -102,13 +102,19 @@ impl EncoderConfig {
 #[derive(Deserialize)]
 struct ModelConfig {
     model_type: String,
+    #[serde(deserialize_with = "count")]
     num_hidden_layers: usize,
+    #[serde(deserialize_with = "count")]
     hidden_size: usize,
+    #[serde(deserialize_with = "count")]
     num_attention_heads: usize,
+    #[serde(deserialize_with = "count")]
     intermediate_size: usize,
+    #[serde(deserialize_with = "count")]
     vocab_size: usize,
+    #[serde(deserialize_with = "count")]
     max_position_embeddings: usize,
-    #[serde(default = "usual_kinds")]
+    #[serde(default = "usual_kinds", deserialize_with = "count")]
     type_vocab_size: usize,
     #[serde(default)]
     hidden_act: Option<String>,
@@ -118,6 +124,15 @@ struct ModelConfig {
     pad_token_id: Option<usize>,
     #[serde(default)]
     position_embedding_type: Option<String>,
+}
+
+/// Reads how many of something there are.
+fn count<'de, D: Deserializer<'de>>(value: D) -> Result<usize, D::Error> {
+    let number = Number::deserialize(value)?;
+    let count = number.as_u64().and_then(|count| usize::try_from(count).ok());
+    count.ok_or_else(|| {
+        D::Error::custom(format!("{number} is no count: whole numbers from 0 on are"))
+    })
 }
 
 fn usual_kinds() -> usize {

@@ -14,6 +14,12 @@ pub enum EncoderError {
         /// Where it should be.
         path: PathBuf,
     },
+    /// What should be a folder is a file.
+    #[error("`{}` is a file, not the folder that it stands in", path.display())]
+    NoFolder {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file is there, but could not be read.
     #[error("`{}` can't be read", path.display())]
     Read {
@@ -67,6 +73,7 @@ impl EncoderError {
                 "remove `{}` and pull the embedding model, which brings it again",
                 path.display()
             ),
+            EncoderError::NoFolder { .. } => "name its folder in `search.encoder`".to_owned(),
             EncoderError::Unsupported { .. } => "choose another encoder".to_owned(),
             EncoderError::Chosen { folder, why } => chosen_hint(folder, why),
         }
@@ -75,7 +82,8 @@ impl EncoderError {
     /// What Recto can do about it.
     pub fn remedy(&self) -> Option<Remedy> {
         match self {
-            EncoderError::Read { .. }
+            EncoderError::NoFolder { .. }
+            | EncoderError::Read { .. }
             | EncoderError::Unsupported { .. }
             | EncoderError::Chosen { .. } => None,
             EncoderError::Missing { .. }
@@ -126,7 +134,7 @@ fn chosen_hint(folder: &Path, why: &EncoderError) -> String {
              `1_Pooling/config.json`, `sentence_bert_config.json` and \
              `config_sentence_transformers.json` where it has them; {other}"
         ),
-        EncoderError::Read { .. } => why.hint(),
+        EncoderError::Read { .. } | EncoderError::NoFolder { .. } => why.hint(),
         EncoderError::Damaged { .. } | EncoderError::Swapped { .. } => {
             format!("bring the file again from where the encoder comes from, or {other}")
         }

@@ -112,6 +112,15 @@ impl TensorFile {
         Ok(TensorFile { path: path.to_owned(), file, start, header, prefix })
     }
 
+    /// Refuses a file that has a tensor whose name begins so: it would be left out without a word.
+    pub(super) fn refuse_any(&self, beginning: &str, why: &str) -> Result<(), EncoderError> {
+        let beginning = format!("{}{beginning}", self.prefix);
+        match self.header.keys().find(|name| name.starts_with(&beginning)) {
+            Some(name) => Err(self.damaged(&name[self.prefix.len()..], why)),
+            None => Ok(()),
+        }
+    }
+
     /// All numbers of a tensor that has to have this shape.
     pub(super) fn read(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, EncoderError> {
         let mut all = Vec::with_capacity(shape.iter().product());

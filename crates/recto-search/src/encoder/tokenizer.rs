@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use tokenizers::Tokenizer;
 
 use super::error::EncoderError;
+use super::knowledge::WordKnowledge;
 use super::shape::EncoderShape;
 
 /// How many bytes of a text are read at first. Only texts of odd words need more
@@ -23,34 +24,6 @@ const UNKNOWN: [&str; 2] = ["[UNK]", "<unk>"];
 /// What the pieces before and behind a text are called, in BERT and in RoBERTa.
 const ENDS: [(&str, &str); 2] = [("[CLS]", "[SEP]"), ("<s>", "</s>")];
 
-/// From which share of strange words on a text is in a language that the model does not know. Of
-/// English messages one word in twelve is strange, of German, French or Spanish ones every second.
-const STRANGE: f32 = 0.34;
-
-/// How many words it takes to tell: a name or a typo is strange in every language.
-const ENOUGH_WORDS: usize = 4;
-
-/// The words of a text, and how many of them an encoder knows in pieces only, or not at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct WordKnowledge {
-    /// How many words there are.
-    pub words: usize,
-    /// How many of them the encoder does not know as words.
-    pub strange: usize,
-}
-
-impl WordKnowledge {
-    /// Whether there are enough words to tell the language by.
-    pub fn is_telling(self) -> bool {
-        self.words >= ENOUGH_WORDS
-    }
-
-    /// Whether the text is in a language that the encoder does not know, as far as words tell.
-    pub fn is_foreign(self) -> bool {
-        self.is_telling() && self.strange as f32 >= STRANGE * self.words as f32
-    }
-}
-
 /// Cuts texts into word pieces.
 pub(super) struct WordPieceTokenizer {
     tokenizer: Tokenizer,
@@ -61,7 +34,12 @@ pub(super) struct WordPieceTokenizer {
     /// The most pieces of a text, those two among them.
     longest: usize,
     case: LetterCase,
+    /// What a piece begins with in the vocabulary that is a whole word, or begins one.
+    word_mark: &'static str,
 }
+
+/// What SentencePiece and RoBERTa put in front of a piece that begins a word. BERT has nothing there.
+const WORD_MARKS: [&str; 2] = ["▁", "Ġ"];
 
 /// Whether capitals tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,7 +95,9 @@ impl WordPieceTokenizer {
         tokenizer.with_padding(None);
         tokenizer.with_truncation(None).map_err(no_tokenizer)?;
         let (first, last) = ends(&tokenizer)?;
-        Ok(WordPieceTokenizer { tokenizer, first, last, longest, case })
+        let marks = |mark: &&str| tokenizer.token_to_id(&format!("{mark}the")).is_some();
+        let word_mark = WORD_MARKS.into_iter().find(marks).unwrap_or_default();
+        Ok(WordPieceTokenizer { tokenizer, first, last, longest, case, word_mark })
     }
 
     /// The pieces of a text, at most as many as the model knows. What comes behind
@@ -144,25 +124,34 @@ impl WordPieceTokenizer {
         let Ok(encoding) = self.tokenizer.encode(text, false) else {
             return WordKnowledge::default();
         };
-        let pieces = encoding.get_tokens().iter().zip(encoding.get_word_ids());
-        let pieces: Vec<(&String, &Option<u32>)> = pieces.collect();
-        let mut counted = WordKnowledge::default();
+        let tokens = encoding.get_tokens().iter().zip(encoding.get_offsets());
+        let pieces: Vec<((&String, &(usize, usize)), &Option<u32>)> =
+            tokens.zip(encoding.get_word_ids()).collect();
+        let mut typed: Vec<(&str, bool)> = Vec::new();
         for word in pieces.chunk_by(|(_, word), (_, next)| word == next) {
             let own = |piece: &str| piece.trim_start_matches(is_joint).to_owned();
-            let letters: Vec<String> = word.iter().map(|(piece, _)| own(piece)).collect();
+            let letters: Vec<String> = word.iter().map(|((piece, _), _)| own(piece)).collect();
             if !letters.iter().any(|piece| piece.chars().any(char::is_alphabetic)) {
                 continue;
             }
-            counted.words += 1;
-            counted.strange += usize::from(match &letters[..] {
+            let is_strange = match &letters[..] {
                 // Scripts without spaces are known sign by sign, and not word by word.
                 [one] => {
                     UNKNOWN.contains(&one.as_str()) || (!one.is_ascii() && one.chars().count() == 1)
                 }
                 _ => true,
+            };
+            let (start, end) = word.iter().fold((text.len(), 0), |(start, end), ((_, at), _)| {
+                (start.min(at.0), end.max(at.1))
             });
+            typed.push((text.get(start..end).unwrap_or_default().trim(), is_strange));
         }
-        counted
+        WordKnowledge::count(&typed, |word| self.is_word(word))
+    }
+
+    /// Whether the vocabulary has a word as a whole.
+    fn is_word(&self, word: &str) -> bool {
+        self.tokenizer.token_to_id(&format!("{}{word}", self.word_mark)).is_some()
     }
 
     fn pieces(&self, text: &str) -> Vec<u32> {

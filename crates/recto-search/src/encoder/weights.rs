@@ -71,6 +71,9 @@ impl EncoderWeights {
         adapter: Option<&EncoderAdapter>,
     ) -> Result<Self, EncoderError> {
         let tensors = &mut TensorFile::open(path)?;
+        let layers = shape.layers;
+        let beyond = format!("is of one layer more than the {layers} that `config.json` tells of");
+        tensors.refuse_any(&format!("encoder.layer.{layers}."), &beyond)?;
         Ok(EncoderWeights {
             words: WordEmbeddings::read(tensors, &shape)?,
             positions: read_positions(tensors, &shape)?,

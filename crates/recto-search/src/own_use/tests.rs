@@ -18,10 +18,8 @@ fn past(turn: i64, message: &str, items: &[&str]) -> PastUse {
 }
 
 fn ranked(probabilities: &[(&str, f32)]) -> Vec<Pick> {
-    let pick = |(name, probability): &(&str, f32)| Pick {
-        item: tool(name),
-        scores: Scores { probability: Some(*probability), ..Scores::default() },
-        best_chunk: None,
+    let pick = |(name, probability): &(&str, f32)| {
+        Pick::new(tool(name), Scores { probability: Some(*probability), ..Scores::default() })
     };
     probabilities.iter().map(pick).collect()
 }
@@ -118,6 +116,30 @@ fn what_the_item_does_not_name_may_differ() {
     agree(france(), "what do customers leave with us?", "what do customers in Portugal leave?");
     let note = ItemId::new(ItemKind::Memory, "notes/2026-11-02.md#3fa9c2e1");
     agree(note, "how long is the ladder for hall 3?", "how long is the ladder for hall 9?");
+}
+
+/// The model read the wrong one of two variants: that is no evidence for it against the name.
+#[test]
+fn a_use_says_nothing_for_an_item_whose_variant_is_named() {
+    let used_for = "What VAT do we charge in Spain?";
+    let uses = [past(3, used_for, &["vat-portugal", "deploy-live", "invoices"])];
+    let raised = |message: &str| -> Vec<String> {
+        let names = ["vat-portugal", "vat-spain", "vat-germany", "deploy-live", "deploy-stage"];
+        let mut picks = ranked(&names.map(|name| (name, 0.1)));
+        picks.extend(ranked(&[("invoices", 0.1)]));
+        let words = MessageWords::new(message);
+        let likeness = MessageLikeness { cosine: Some(0.9), words: 0.8 };
+        UseEvidence::weigh(&words, [(&uses[0], likeness)]).raise(&mut picks);
+        let raised = picks.iter().filter(|pick| probability(pick) > 0.1);
+        raised.map(|pick| pick.item.name.to_string()).collect()
+    };
+    assert_eq!(raised("what VAT in Spain?"), ["deploy-live", "invoices"]);
+    assert_eq!(raised("What VAT do we charge in Germany?"), ["deploy-live", "invoices"]);
+    assert_eq!(raised("what VAT to charge on stage?"), ["vat-portugal", "invoices"]);
+    // There is no rule of that name, and this one may be what is wanted.
+    let all = ["vat-portugal", "deploy-live", "invoices"];
+    assert_eq!(raised("What VAT do we charge in Norway?"), all);
+    assert_eq!(raised("What VAT do we charge in Spain and in Portugal?"), all);
 }
 
 #[test]

@@ -162,14 +162,27 @@ fn words_of_other_languages_are_strange_to_it() {
     for foreign in [
         "Verschieb bitte die Besprechung mit den Kunden auf Freitag",
         "Déplace la réunion avec les clients à vendredi et préviens-les",
+        "welche Rechnungen sind noch offen?",
+        "Une cliente demande s'il y a des noix dans le carpaccio de betterave du soir",
+        "¿quién paga si se estropea la nevera del piso?",
+        "come si dividono le mance tra sala e cucina?",
+        "a professora da Inês recebe os pais a que horas?",
         "Перенеси встречу с клиентами на пятницу",
         "把和客户的会议改到星期五",
         "고객과의 회의를 금요일로 옮겨 주세요",
     ] {
         assert!(count(foreign).is_foreign(), "{foreign}: {:?}", count(foreign));
     }
-    for known in ["where do we keep the Kubernetes manifests", "Besprechung Freitag?", "", "42 !!"]
-    {
+    for known in [
+        "where do we keep the Kubernetes manifests",
+        "Besprechung Freitag?",
+        "",
+        "42 !!",
+        // However badly it is spelt.
+        "wich hlemet do chilren ned on toru",
+        "Invocie for the Grman guest plese",
+        "how do i wirte to frnech lawyers, opning and closing formla?",
+    ] {
         assert!(!count(known).is_foreign(), "{known}: {:?}", count(known));
     }
 }

@@ -25,7 +25,7 @@ fn index() -> SearchIndex {
 /// What a message is searched for as, among the items that `is_candidate` says.
 fn read_among(text: &str, is_candidate: impl Fn(&ItemId) -> bool) -> Option<String> {
     let message = SearchMessage::new(text, None);
-    let read = index().respell(&message, encoder(), is_candidate)?;
+    let read = index().read(&message, Some(encoder()), is_candidate)?;
     Some(read.whole().to_owned())
 }
 
@@ -38,6 +38,17 @@ fn a_slip_is_read_as_the_word_of_an_item() {
     assert_eq!(read("when is a refnud due?").unwrap(), "when is a refund due?");
     assert_eq!(read("is there warrnaty on it?").unwrap(), "is there warranty on it?");
     assert_eq!(read("what about Kuhnrt then?").unwrap(), "what about kuhnert then?");
+}
+
+#[test]
+fn words_are_put_right_where_most_are_misspelt() {
+    let typed = "wich refnud do I get for my warrnaty, plese?";
+    let message = SearchMessage::new(typed, None);
+    let read = index().read(&message, Some(encoder()), |_| true).unwrap();
+    assert_eq!(read.whole(), "wich refund do I get for my warranty, plese?");
+    let words = read.query(&[]).put_right;
+    let told: Vec<(&str, &str)> = words.iter().map(|word| (&*word.typed, &*word.read)).collect();
+    assert_eq!(told, [("refnud", "refund"), ("warrnaty", "warranty")]);
 }
 
 #[test]

@@ -43,7 +43,17 @@ fn index() -> SearchIndex {
 
 /// The best of all items for a message, by meaning and words or by words alone.
 fn best(index: &SearchIndex, message: &str, by_meaning: bool) -> String {
-    let message = SearchMessage::new(message, None);
+    best_after(index, message, None, by_meaning)
+}
+
+fn best_after(
+    index: &SearchIndex,
+    message: &str,
+    before: Option<&str>,
+    by_meaning: bool,
+) -> String {
+    let message = SearchMessage::new(message, before);
+    let message = index.read(&message, None, |_| true).unwrap_or(message);
     let embeddings: Vec<Embedding> =
         message.texts().filter(|_| by_meaning).map(|text| encoder().encode_query(text)).collect();
     index.rank(&message.query(&embeddings), |_| true)[0].item.name.to_string()
@@ -61,6 +71,19 @@ fn of_variants_the_one_that_is_named_comes_first() {
             for by_meaning in [true, false] {
                 assert_eq!(best(&index, &message, by_meaning), expected, "{message} {by_meaning}");
             }
+        }
+    }
+}
+
+/// Promise: `fragments-are-understood`
+#[test]
+fn what_a_message_names_in_place_of_another_comes_first() {
+    let index = index();
+    let before = "When does a customer in Germany get a refund?";
+    for message in ["sorry, I meant Spain", "no, Spain", "and for Spain?", "Spain please"] {
+        for by_meaning in [true, false] {
+            let best = best_after(&index, message, Some(before), by_meaning);
+            assert_eq!(best, "refunds-spain", "{message} {by_meaning}");
         }
     }
 }

@@ -52,13 +52,17 @@ fn read_file(MessageFile { name, text, data_url }: MessageFile) -> ApiResult<Con
 fn read_image(name: &str, url: &str) -> ApiResult<ContentPart> {
     let is_known = |media: &&str| IMAGE_TYPES.contains(media);
     let known = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
-    let Some((media_type, data)) = known.filter(|(media, _)| is_known(media)) else {
+    let Some((_, data)) = known.filter(|(media, _)| is_known(media)) else {
         let what = format!("its `data_url` is none of {} in base64", IMAGE_TYPES.join(", "));
         return Err(bad_file(name, &what));
     };
-    if data.is_empty() || BASE64_STANDARD.decode(data).is_err() {
+    let Ok(bytes) = BASE64_STANDARD.decode(data) else {
         return Err(bad_file(name, "its data is no base64"));
-    }
+    };
+    // Browsers name it by the ending of the file's name, which may be wrong.
+    let Some(media_type) = Image::find_media_type(&bytes) else {
+        return Err(bad_file(name, "its data is neither PNG, JPEG, GIF nor WebP"));
+    };
     let name = Some(name.into());
     Ok(ContentPart::Image(Image { media_type: media_type.into(), data: data.into(), name }))
 }
@@ -91,6 +95,8 @@ mod tests {
             file(Some("x"), Some("data:image/gif;base64,R0lGODlh")),
             file(None, Some("data:text/html;base64,R0lGODlh")),
             file(None, Some("data:image/png;base64,%%%")),
+            file(None, Some("data:image/png;base64,aGVsbG8=")),
+            file(None, Some("data:image/png;base64,")),
             file(None, Some("https://example.org/a.png")),
             MessageFile { name: "a\0b".to_owned(), ..file(Some("x"), None) },
             MessageFile { name: "a\nb".to_owned(), ..file(Some("x"), None) },

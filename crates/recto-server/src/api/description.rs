@@ -48,8 +48,6 @@ enum MetBy {
     Naming,
     /// Those that change something, begin work, or need the agent of a session.
     Changing,
-    /// Those with a body.
-    WithBody,
     /// Those that may ask a model's server before they answer.
     AskingModels,
 }
@@ -65,20 +63,20 @@ const fn problem(status: &'static str, met_by: MetBy, words: &'static str) -> De
     DescribedProblem { status, words, met_by }
 }
 
-/// All problems. A method that a path does not have (405) is none of an operation's.
+/// All problems. Of a body it is told also where none is asked for: it can come all the same. A method that a path does not have (405) is none of an operation's.
 const PROBLEMS: [DescribedProblem; 15] = [
     problem("400", MetBy::All, "The request can't be understood, or asks for what can't be"),
     problem("401", MetBy::All, "Who calls is not known"),
     problem("403", MetBy::All, "The caller may not do this"),
     problem("404", MetBy::Naming, "There is no such thing for this caller"),
-    problem("408", MetBy::WithBody, "The request took too long to arrive"),
+    problem("408", MetBy::All, "The request took too long to arrive"),
     problem("409", MetBy::Changing, "It can't be done as things stand"),
-    problem("413", MetBy::WithBody, "The body is too large"),
-    problem("415", MetBy::WithBody, "The body is not JSON, or compressed"),
+    problem("413", MetBy::All, "The body is too large"),
+    problem("415", MetBy::All, "The body is not JSON, or compressed"),
     problem("421", MetBy::All, "The server does not answer for this host"),
     problem("429", MetBy::All, "Too many requests; `retry-after` says when to come back"),
     problem("500", MetBy::All, "Something in Recto itself is broken"),
-    problem("501", MetBy::WithBody, "The body is transferred in a way that is not understood"),
+    problem("501", MetBy::All, "The body is transferred in a way that is not understood"),
     problem("502", MetBy::AskingModels, "The model's server failed"),
     problem("503", MetBy::All, "The server ends, has no model, or can't use its store"),
     problem("504", MetBy::AskingModels, "The model's server took too long"),
@@ -93,7 +91,6 @@ impl MetBy {
             MetBy::All => true,
             MetBy::Naming => takes_body || operation.parameters.iter().flatten().next().is_some(),
             MetBy::Changing => is_change || is_one_of(&NEEDING_AGENT),
-            MetBy::WithBody => takes_body,
             MetBy::AskingModels => is_one_of(&ASKING_MODELS),
         }
     }
@@ -156,7 +153,7 @@ mod tests {
 
     /// What each operation can meet, with these.
     fn with(more: &[&'static str]) -> Vec<&'static str> {
-        let all = ["400", "401", "403", "421", "429", "500", "503"];
+        let all = ["400", "401", "403", "408", "413", "415", "421", "429", "500", "501", "503"];
         let mut statuses = [&all[..], more].concat();
         statuses.sort_unstable();
         statuses
@@ -169,9 +166,8 @@ mod tests {
         assert_eq!(met(&document, "/api/sessions/{session}", "get"), with(&["404"]));
         assert_eq!(met(&document, "/api/sessions/{session}", "delete"), with(&["404", "409"]));
         assert_eq!(met(&document, "/api/turns/{turn}/why", "get"), with(&["404", "409"]));
-        let begin = with(&["404", "408", "409", "413", "415", "501"]);
-        assert_eq!(met(&document, "/api/sessions", "post"), begin);
-        let replay = with(&["404", "408", "409", "413", "415", "501", "502", "504"]);
+        assert_eq!(met(&document, "/api/sessions", "post"), with(&["404", "409"]));
+        let replay = with(&["404", "409", "502", "504"]);
         assert_eq!(met(&document, "/api/turns/{turn}/replay", "post"), replay);
     }
 

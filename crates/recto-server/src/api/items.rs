@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
 use super::overview::AgentQuery;
-use super::shapes::{ItemKindShape, ItemListShape, ItemShape};
+use super::shapes::{ItemKindShape, ItemListShape, ItemShape, SearchShape};
 use crate::access::Caller;
 use crate::extract::{ApiJson, ApiQuery, PathId, PathName};
 use crate::gateway::Gateway;
@@ -259,9 +259,8 @@ pub(crate) struct ItemSearchQuery {
 #[utoipa::path(
     get, path = "/api/search", tag = "workspace", params(ItemSearchQuery),
     responses((
-        status = 200, body = Object,
-        description = "`results`, the most probable first, each with `probability`, `cosine`, \
-                       `lexical`, `taken` and where it fits best; `how` says what was searched by"
+        status = 200, body = SearchShape,
+        description = "How well each item fits the message, and what a turn makes of it"
     ))
 )]
 pub(crate) async fn search_all(
@@ -281,7 +280,8 @@ pub(crate) async fn search_all(
         kind: query.kind,
         limit: query.top_k,
         uses,
-        remembered: MemoryShelf { memories, view: &remembered, limits: &agent.page_limits() },
+        remembered: MemoryShelf { memories, view: &remembered },
+        page: &agent.page_form(),
     };
     // Nobody waits here until everything has its vector.
     let patience = SearchPatience::OneSecond;

@@ -8,6 +8,7 @@ use recto_store::SessionId;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::paging::PageCursor;
 use super::shapes::EventFrameShape;
 use crate::access::Caller;
 use crate::events::{read_last_event, stream_events, stream_feed};
@@ -21,7 +22,8 @@ use crate::problem::ApiResult;
 #[into_params(parameter_in = Query)]
 pub(crate) struct EventQuery {
     /// The number of the last event that was seen, for clients that can't set a header.
-    after: Option<u64>,
+    #[param(value_type = Option<u64>)]
+    after: Option<PageCursor>,
 }
 
 /// Follows what happens in a session: from now on, or behind the event that `last-event-id` or
@@ -47,7 +49,7 @@ pub(crate) async fn follow_session(
     ApiQuery(query): ApiQuery<EventQuery>,
 ) -> ApiResult<impl IntoResponse> {
     let (agent, _) = gateway.find_session(&actor, session).await?;
-    let seen = read_last_event(&headers)?.or(query.after.map(EventNumber));
+    let seen = read_last_event(&headers)?.or(query.after.map(|after| EventNumber(after.get())));
     let cursor = seen.map_or(EventCursor::Now, EventCursor::After);
     let listener = agent.listen(&actor, session, cursor).await?;
     Ok(stream_events(listener, gateway.metrics().open_stream()))

@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use recto_agent::{MemoryEdit, memory_json};
 use recto_context::{MemoryMarks, TypedMemory};
+use recto_workspace::TextMarks;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
@@ -51,7 +52,8 @@ pub(crate) async fn list_memories(
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewMemoryBody {
-    /// What is remembered.
+    /// What is remembered. Marks at its beginning (`[important]`, `[shared]`) are taken off and mean
+    /// nothing: the fields say it.
     text: String,
     /// Whether it stands on every page.
     #[serde(default)]
@@ -78,7 +80,7 @@ pub(crate) async fn add_memory(
 ) -> ApiResult<impl IntoResponse> {
     let agent = gateway.agent_or_default(query.agent())?;
     let marks = MemoryMarks { important: body.important, shared: body.shared };
-    let added = agent.add_memory(&actor, &body.text, marks).await?;
+    let added = agent.add_memory(&actor, &body.text, marks, TextMarks::Ignored).await?;
     let status = if added.was_there { StatusCode::OK } else { StatusCode::CREATED };
     Ok((status, Json(memory_json(&added.memory))))
 }
@@ -87,7 +89,7 @@ pub(crate) async fn add_memory(
 #[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct MemoryChange {
-    /// Its new text.
+    /// Its new text. Marks at its beginning are taken off and mean nothing.
     text: Option<String>,
     /// Whether it stands on every page.
     important: Option<bool>,
@@ -114,7 +116,7 @@ pub(crate) async fn change_memory(
     let agent = gateway.agent_or_default(query.agent())?;
     let known = agent.all_memories(&actor).await?;
     let marks = match *TypedMemory::new(&name).among(&known.memories) {
-        [memory] if change.important.is_some() || change.shared.is_some() => Some(MemoryMarks {
+        [memory] => Some(MemoryMarks {
             important: change.important.unwrap_or(memory.marks.important),
             shared: change.shared.unwrap_or(memory.marks.shared),
         }),

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
 use super::attachments::{MessageFile, read_files};
-use super::paging::PageLimit;
+use super::paging::{PageCursor, PageLimit};
 use super::shapes::{ContextModeShape, MessageListShape, SettingsShape};
 use crate::access::Caller;
 use crate::extract::{ApiJson, ApiQuery, PathId};
@@ -28,9 +28,11 @@ use crate::problem::{ApiProblem, ApiResult};
 #[into_params(parameter_in = Query)]
 pub(crate) struct MessageListQuery {
     /// Those right before the message of this number.
-    before: Option<u64>,
+    #[param(value_type = Option<u64>)]
+    before: Option<PageCursor>,
     /// Those right behind the message of this number.
-    after: Option<u64>,
+    #[param(value_type = Option<u64>)]
+    after: Option<PageCursor>,
     /// How many are listed, at most 500; 50 where nothing is said.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 500)]
     limit: PageLimit,
@@ -54,8 +56,8 @@ pub(crate) async fn list_messages(
     RecordReader::new(gateway.store(), &actor).session(session).await?;
     let cursor = match (query.before, query.after) {
         (None, None) => MessageCursor::Newest,
-        (Some(number), None) => MessageCursor::Before(MessageId(number)),
-        (None, Some(number)) => MessageCursor::After(MessageId(number)),
+        (Some(number), None) => MessageCursor::Before(MessageId(number.get())),
+        (None, Some(number)) => MessageCursor::After(MessageId(number.get())),
         (Some(_), Some(_)) => {
             let title = "a page is either before a message or behind one";
             return Err(ApiProblem::new(StatusCode::BAD_REQUEST, "bad_query", title));

@@ -30,6 +30,29 @@ impl TryFrom<Option<u32>> for PageLimit {
     }
 }
 
+/// The number of what a list or a stream goes on from: no larger than any that is given out.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(try_from = "u64")]
+pub(crate) struct PageCursor(u64);
+
+impl TryFrom<u64> for PageCursor {
+    type Error = String;
+
+    fn try_from(number: u64) -> Result<Self, String> {
+        match i64::try_from(number) {
+            Ok(_) => Ok(PageCursor(number)),
+            Err(_) => Err(format!("`{number}` is larger than any number, which is {}", i64::MAX)),
+        }
+    }
+}
+
+impl PageCursor {
+    /// The number.
+    pub(crate) fn get(self) -> u64 {
+        self.0
+    }
+}
+
 impl PageLimit {
     /// The number of rows.
     pub(crate) fn rows(self) -> u32 {

@@ -442,6 +442,127 @@ pub(crate) enum ItemKindShape {
     Tool,
 }
 
+/// The items that were ranked for a message.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SearchShape {
+    /// The message.
+    pub(crate) query: String,
+    /// What the order rests on: `dense`, or an object whose `words` say why meaning did not count.
+    pub(crate) how: Value,
+    /// Whether turns are searched for at all.
+    pub(crate) enabled: bool,
+    /// The mode of a turn with this message: `full`, `minimal` or one of the two between.
+    pub(crate) mode: String,
+    /// The items, the most probable first.
+    pub(crate) results: Vec<SearchResultShape>,
+}
+
+/// An item that was ranked for a message. A score that was not measured is absent.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SearchResultShape {
+    /// Its kind: `rule`, `reference`, `skill`, `tool` or `memory`.
+    pub(crate) kind: String,
+    /// Its own name.
+    pub(crate) name: String,
+    /// The skill or MCP server that a tool comes from.
+    pub(crate) server: Option<String>,
+    /// When it joins a session: `always`, `manual` or `agent`; nothing for a memory.
+    pub(crate) include: Option<String>,
+    /// Whether a turn of a new session takes it: in full, because it fits the message.
+    pub(crate) taken: bool,
+    /// What such a turn has of it: `taken`, `anyway` (it stands on the page whatever the message),
+    /// `listed` (by name alone, for the model to load it) or `absent`.
+    pub(crate) page: TurnFateShape,
+    /// The piece of its text that fits best.
+    pub(crate) best_chunk: Option<String>,
+    /// How probable it is that it fits the message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) probability: Option<f64>,
+    /// How near it is in meaning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cosine: Option<f64>,
+    /// How many of its words are in the message, and how rare they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) lexical: Option<f64>,
+    /// Both together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fused: Option<f64>,
+    /// What a memory's age leaves of its probability where memories are put in order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) recency: Option<f64>,
+    /// Its place among those that it was ranked with, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) rank: Option<u32>,
+    /// The least probability with which it would have been taken, where it has less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) floor: Option<f64>,
+    /// Whether the message was searched for together with the one before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) with_before: bool,
+    /// Where that one stands among what the same person said before, where it is not the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) before_place: Option<u32>,
+    /// Whether it was searched for with misspelt words put right.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) respelled: bool,
+    /// Which words were put right.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) put_right: Vec<RespelledWordShape>,
+    /// That the person used it before in messages like this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) earlier_use: Option<EarlierUseShape>,
+}
+
+/// A misspelt word, and what it was read as.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RespelledWordShape {
+    /// The word as it was typed.
+    pub(crate) typed: String,
+    /// The word of an item that it was searched for as.
+    pub(crate) read: String,
+}
+
+/// What a turn of a new session has of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TurnFateShape {
+    /// All of it, because it fits the message.
+    Taken,
+    /// What stands on the page whatever the message.
+    Anyway,
+    /// Its name alone, for the model to load it.
+    Listed,
+    /// Nothing.
+    Absent,
+}
+
+/// A misspelt word of a message, and what it was read as.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RespelledWordShape {
+    /// The word as it was typed.
+    pub(crate) typed: String,
+    /// The word of an item that it was searched for as.
+    pub(crate) read: String,
+}
+
+/// The evidence that a person used an item before in messages like this one.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EarlierUseShape {
+    /// In how many messages.
+    pub(crate) messages: u32,
+    /// The turn of the last of them.
+    pub(crate) turn: i64,
+    /// The day of that.
+    pub(crate) day: String,
+    /// The probability without it.
+    pub(crate) without: f64,
+}
+
 /// An item of an agent.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub(crate) struct ItemShape {

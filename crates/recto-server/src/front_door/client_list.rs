@@ -1,14 +1,15 @@
 //! A client's list of messages, parted into what was said before and what is new.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use recto_context::{
-    CallId, ClientMessage, ClientResult, ContentPart, Message, MessageBody, Text, visible_text,
+    CallId, ClientMessage, ClientResult, ContentPart, Message, MessageBody, Text, ToolCall,
+    visible_text,
 };
 
 use super::conversations::canonical_arguments;
-use crate::problem::{ApiProblem, ApiResult};
+use crate::problem::{ApiProblem, ApiResult, DoorParameter};
 
 /// What the model is told to do with results of calls that no turn of Recto's waits for: made
 /// elsewhere, say, or sent a second time.
@@ -155,11 +156,36 @@ fn pop_results(messages: &mut Vec<ClientMessage>) -> ApiResult<Vec<ClientResult>
     {
         results.insert(0, ClientResult { call, text: visible_text(&content).into() });
     }
-    match messages.last().and_then(body) {
-        Some(body) if !calls(body).is_empty() => Ok(results),
-        _ => Err(ApiProblem::invalid(
+    let calls = messages.last().and_then(body).map_or(&[][..], calls);
+    if calls.is_empty() {
+        return Err(ApiProblem::invalid(
             "a tool's message has to follow the assistant's message with its call",
-        )),
+        ));
+    }
+    check_call_ids(calls, &results)?;
+    Ok(results)
+}
+
+/// Refuses results of which nobody can say to which call they belong: no model would see them.
+fn check_call_ids(calls: &[ToolCall], results: &[ClientResult]) -> ApiResult<()> {
+    let mut ids: HashSet<&CallId> = HashSet::new();
+    if let Some(call) = calls.iter().find(|call| !ids.insert(&call.id)) {
+        let title = format!("two calls of one message have the id `{}`", call.id.0);
+        return Err(ApiProblem::invalid(title).about(DoorParameter::Messages));
+    }
+    match results.iter().find(|result| !ids.contains(&result.call)) {
+        Some(result) => {
+            // Ollama's clients may send none.
+            let id = match &*result.call.0 {
+                "" => String::new(),
+                id => format!(" of call `{id}`"),
+            };
+            let title = format!(
+                "a result{id} belongs to none of the calls that the message before it makes"
+            );
+            Err(ApiProblem::invalid(title).about(DoorParameter::Messages))
+        }
+        None => Ok(()),
     }
 }
 
@@ -170,7 +196,7 @@ fn body(message: &ClientMessage) -> Option<&MessageBody> {
     }
 }
 
-fn calls(body: &MessageBody) -> &[recto_context::ToolCall] {
+fn calls(body: &MessageBody) -> &[ToolCall] {
     match body {
         MessageBody::Assistant { calls, .. } => calls,
         _ => &[],

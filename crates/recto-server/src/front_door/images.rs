@@ -24,25 +24,18 @@ pub(crate) fn read_data_url(url: &str) -> ApiResult<Image> {
         let known = IMAGE_TYPES.join(", ");
         return Err(ApiProblem::invalid(format!("the data URL of an image is none of {known}")));
     }
-    decode(data)?;
-    Ok(Image { media_type: media_type.into(), data: data.into(), name: None })
+    // Some name it by the ending of its file's name, which may be wrong.
+    read_base64_image(data)
 }
 
 /// Reads an image of which nothing is said: its first bytes tell what it is.
 pub(crate) fn read_base64_image(data: &str) -> ApiResult<Image> {
-    let media_type = match decode(data)?.as_slice() {
-        [0x89, b'P', b'N', b'G', ..] => "image/png",
-        [0xff, 0xd8, 0xff, ..] => "image/jpeg",
-        [b'G', b'I', b'F', b'8', ..] => "image/gif",
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "image/webp",
-        _ => return Err(ApiProblem::invalid("an image is neither PNG, JPEG, GIF nor WebP")),
-    };
+    let decoded = STANDARD
+        .decode(data)
+        .map_err(|error| ApiProblem::invalid(format!("an image is no base64: {error}")))?;
+    let media_type = Image::find_media_type(&decoded)
+        .ok_or_else(|| ApiProblem::invalid("an image is neither PNG, JPEG, GIF nor WebP"))?;
     Ok(Image { media_type: media_type.into(), data: data.into(), name: None })
-}
-
-fn decode(data: &str) -> ApiResult<Vec<u8>> {
-    let decoded = STANDARD.decode(data.as_bytes());
-    decoded.map_err(|error| ApiProblem::invalid(format!("an image is no base64: {error}")))
 }
 
 #[cfg(test)]
@@ -54,12 +47,15 @@ mod tests {
         let png = STANDARD.encode(b"\x89PNG\r\n\x1a\n....");
         assert_eq!(&*read_data_url(&format!("data:image/png;base64,{png}")).unwrap().data, png);
         assert_eq!(&*read_base64_image(&png).unwrap().media_type, "image/png");
+        let misnamed = read_data_url(&format!("data:image/jpeg;base64,{png}")).unwrap();
+        assert_eq!(&*misnamed.media_type, "image/png");
         for odd in [
             "https://example.org/a.png",
             "data:image/png,abc",
             "data:text/plain;base64,aGk=",
             "data:image/\"onerror=\"x;base64,AAAA",
             "data:image/svg+xml;base64,AAAA",
+            "data:image/png;base64,aGVsbG8=",
         ] {
             assert_eq!(read_data_url(odd).unwrap_err().status, 400, "{odd}");
         }

@@ -14,13 +14,14 @@ const LONGEST_STOP: usize = 1_000;
 /// How far the penalties go, to either side.
 const MOST_PENALTY: f64 = 2.0;
 
-/// Numbers by which words are chosen, under the names that both vendors have for them.
+/// Numbers by which words are chosen, under the names that both vendors have for them. Any value is
+/// read: of one that is refused within a flattened struct, serde could not say where it stands.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct SteeringNumbers {
     pub(crate) seed: Option<Value>,
-    pub(crate) presence_penalty: Option<f64>,
-    pub(crate) frequency_penalty: Option<f64>,
+    pub(crate) presence_penalty: Option<Value>,
+    pub(crate) frequency_penalty: Option<Value>,
 }
 
 /// The rules for a reply; nothing where none are made.
@@ -33,8 +34,14 @@ pub(crate) fn reply_rules(
         stop: read_stops(stop)?,
         format,
         seed: read_seed(numbers.seed.as_ref())?,
-        presence_penalty: penalty(DoorParameter::PresencePenalty, numbers.presence_penalty)?,
-        frequency_penalty: penalty(DoorParameter::FrequencyPenalty, numbers.frequency_penalty)?,
+        presence_penalty: read_penalty(
+            DoorParameter::PresencePenalty,
+            numbers.presence_penalty.as_ref(),
+        )?,
+        frequency_penalty: read_penalty(
+            DoorParameter::FrequencyPenalty,
+            numbers.frequency_penalty.as_ref(),
+        )?,
     };
     Ok(Some(rules).filter(|rules| !rules.is_empty()))
 }
@@ -68,19 +75,23 @@ fn read_seed(seed: Option<&Value>) -> ApiResult<Option<i64>> {
     let Some(seed) = seed.filter(|seed| !seed.is_null()) else { return Ok(None) };
     let whole = |number: f64| (number.fract() == 0.0 && number.abs() < 1e15).then_some(number);
     let number = seed.as_i64().or_else(|| seed.as_f64().and_then(whole).map(|it| it as i64));
-    number
-        .map(Some)
-        .ok_or_else(|| ApiProblem::invalid("`seed` is a whole number").about(DoorParameter::Seed))
+    number.map(Some).ok_or_else(|| {
+        let title = format!("`seed` is a whole number from {} to {}", i64::MIN, i64::MAX);
+        ApiProblem::invalid(title).about(DoorParameter::Seed)
+    })
 }
 
 /// A penalty. None at all is what servers do anyway, and is not sent to them.
-fn penalty(parameter: DoorParameter, value: Option<f64>) -> ApiResult<Option<f64>> {
-    match value {
-        Some(value) if !(-MOST_PENALTY..=MOST_PENALTY).contains(&value) => {
-            let title =
-                format!("`{}` is between -{MOST_PENALTY} and {MOST_PENALTY}", parameter.name());
+fn read_penalty(parameter: DoorParameter, value: Option<&Value>) -> ApiResult<Option<f64>> {
+    let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(None) };
+    match value.as_f64().filter(|value| (-MOST_PENALTY..=MOST_PENALTY).contains(value)) {
+        Some(value) => Ok(Some(value).filter(|value| *value != 0.0)),
+        None => {
+            let title = format!(
+                "`{}` is a number between -{MOST_PENALTY} and {MOST_PENALTY}",
+                parameter.name()
+            );
             Err(ApiProblem::invalid(title).about(parameter))
         }
-        value => Ok(value.filter(|value| *value != 0.0)),
     }
 }

@@ -17,7 +17,7 @@ use super::request::{LineDelivery, MannerJson, OllamaChatBody, PromptBody};
 use crate::access::Caller;
 use crate::front_door::{
     AnswerPlaces, ClientList, ConversationIndex, DoorEvent, DoorRequest, DoorTurn, OfferedModel,
-    VendorForm, answer_places, find_model, named_mode, named_session, problem_json, read_door_body,
+    VendorForm, answer_places, find_model, named_mode, named_session, problem_json,
 };
 use crate::gateway::Gateway;
 use crate::problem::ApiResult;
@@ -30,7 +30,7 @@ pub(super) async fn answer_chat(
     headers: HeaderMap,
     body: Bytes,
 ) -> ApiResult<Response> {
-    let mut body: OllamaChatBody = read_door_body(body).await?;
+    let mut body = OllamaChatBody::read(body).await?;
     let model = find_model(&gateway, &body.model)?;
     let head = LineHead { field: ReplyField::Message, model: body.model.clone() };
     if body.is_empty() {
@@ -52,7 +52,7 @@ pub(super) async fn answer_prompt(
     headers: HeaderMap,
     body: Bytes,
 ) -> ApiResult<Response> {
-    let mut body: PromptBody = read_door_body(body).await?;
+    let mut body = PromptBody::read(body).await?;
     let model = find_model(&gateway, &body.model)?;
     let head = LineHead { field: ReplyField::Response, model: body.model.clone() };
     if body.is_empty() {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use axum::body::Bytes;
 use recto_agent::SessionSettings;
 use recto_context::{
     CallId, ClientMessage, ClientTool, ContentPart, MessageBody, Text, ToolCall, UserMessage,
@@ -11,7 +12,9 @@ use recto_llm::{ReplyFormat, ReplySchema};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::front_door::{ClientList, SteeringNumbers, name_calls, read_base64_image, reply_rules};
+use crate::front_door::{
+    ClientList, SteeringNumbers, name_calls, read_base64_image, read_door_body, reply_rules,
+};
 use crate::problem::{ApiProblem, ApiResult};
 
 /// The body of `/api/chat`.
@@ -22,7 +25,7 @@ pub(super) struct OllamaChatBody {
     messages: Option<Vec<MessageJson>>,
     #[serde(default)]
     tools: Option<Vec<ToolJson>>,
-    #[serde(flatten)]
+    #[serde(skip)]
     pub(super) manner: MannerJson,
 }
 
@@ -45,11 +48,12 @@ pub(super) struct PromptBody {
     context: Option<Vec<Value>>,
     #[serde(default)]
     raw: Option<bool>,
-    #[serde(flatten)]
+    #[serde(skip)]
     pub(super) manner: MannerJson,
 }
 
-/// What both bodies say of how the reply is to be.
+/// What both bodies say of how the reply is to be. It is read apart: of a field of a flattened struct,
+/// serde could not say where it stands.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct MannerJson {
@@ -127,6 +131,11 @@ struct FunctionJson {
 }
 
 impl OllamaChatBody {
+    pub(super) async fn read(body: Bytes) -> ApiResult<Self> {
+        let manner = read_door_body(body.clone()).await?;
+        Ok(OllamaChatBody { manner, ..read_door_body(body).await? })
+    }
+
     /// Whether it has no messages: that only loads a model.
     pub(super) fn is_empty(&self) -> bool {
         self.messages.as_ref().is_none_or(Vec::is_empty)
@@ -152,6 +161,11 @@ impl OllamaChatBody {
 }
 
 impl PromptBody {
+    pub(super) async fn read(body: Bytes) -> ApiResult<Self> {
+        let manner = read_door_body(body.clone()).await?;
+        Ok(PromptBody { manner, ..read_door_body(body).await? })
+    }
+
     /// Whether it asks for nothing: that only loads a model.
     pub(super) fn is_empty(&self) -> bool {
         self.prompt.as_deref().is_none_or(str::is_empty)

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 use recto_agent::{
     Actor, Agent, ItemSearch, ItemSearchReport, ItemSearchRow, MemoryShelf, SearchPatience,
-    search_items,
+    TurnFate, search_items,
 };
 use recto_context::{Catalog, ItemKind, Priority};
 use recto_search::ItemGroup;
@@ -26,8 +26,14 @@ pub(crate) async fn find_fitting(
     let memories = agent.memories();
     let remembered = memories.read_for_page(&memories.owner()).await;
     let uses = &agent.earlier_uses(actor, query).await;
-    let remembered = MemoryShelf { memories, view: &remembered, limits: &agent.page_limits() };
-    let asked = ItemSearch { query, kind: None, limit: Some(MOST_RANKED), uses, remembered };
+    let asked = ItemSearch {
+        query,
+        kind: None,
+        limit: Some(MOST_RANKED),
+        uses,
+        remembered: MemoryShelf { memories, view: &remembered },
+        page: &agent.page_form(),
+    };
     // A page does not wait until everything has its vector.
     search_items(agent.searcher(), catalog, &asked, SearchPatience::OneSecond).await
 }
@@ -74,7 +80,7 @@ fn found_table(report: &ItemSearchReport, catalog: &Catalog) -> Markup {
     // The floor is for what has to fit; what stands there anyway is above it.
     let is_below = |row: &&&ItemSearchRow| {
         let probability = row.pick.scores.probability;
-        !row.is_on_every_page
+        row.fate != TurnFate::Anyway
             && probability.is_some_and(|probability| probability < floor_of(row, report))
     };
     let above = rows.iter().filter(|row| !is_below(row));
@@ -87,10 +93,10 @@ fn found_table(report: &ItemSearchReport, catalog: &Catalog) -> Markup {
             table.list.fit {
                 thead {
                     tr {
-                        th.c-x scope="col" { span.vh { "Taken" } }
+                        th.c-x scope="col" { span.vh { "On the page" } }
                         th scope="col" { "Item, and where it fits best" }
                         th.n.c-bar scope="col"
-                            title="how probable it is that it fits, and the floor: a turn takes nothing below it" {
+                            title="how probable it is that it fits, and the floor: a turn takes nothing below it in full" {
                             "Prob" span.wide { "ability, floor" }
                         }
                         th.n.c-n scope="col" { "Cosine" }
@@ -120,11 +126,16 @@ fn found_table(report: &ItemSearchReport, catalog: &Catalog) -> Markup {
                 }
             }
             @if !report.options.enabled { p.q { "Search is off: turns take nothing." } }
-            @else if !rows.iter().any(|row| row.is_taken && !row.is_on_every_page) {
-                p.q { "A turn takes none of them: of the items with include mode agent, none fits." }
-            }
+            @else { p.q { (sentence(&report.describe_turn())) } }
         }
     }
+}
+
+/// Words as a sentence of their own.
+fn sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", letters.as_str())
 }
 
 /// The floor of an item: each kind has one of its own.
@@ -138,8 +149,8 @@ fn floor_words(below: &[&&ItemSearchRow], report: &ItemSearchReport) -> String {
         below.iter().map(|row| two_decimals(floor_of(row, report))).collect();
     floors.dedup();
     match floors.as_slice() {
-        [floor] => format!("floor {floor}: nothing below this line is taken"),
-        _ => "the floor of its kind: nothing below this line is taken".to_owned(),
+        [floor] => format!("floor {floor}: nothing below this line is taken in full"),
+        _ => "the floor of its kind: nothing below this line is taken in full".to_owned(),
     }
 }
 
@@ -151,23 +162,30 @@ fn found_row(row: &ItemSearchRow, report: &ItemSearchReport, catalog: &Catalog) 
     html! {
         tr {
             td.take {
-                @if row.is_on_every_page { span.q role="img" aria-label="on every page" { "•" } }
-                @else if row.is_taken { span.ok role="img" aria-label="a turn takes it" { "✓" } }
-                @else { span.vh { "not taken" } }
+                @match row.fate {
+                    TurnFate::Taken => span.ok role="img" aria-label="a turn takes it" { "✓" },
+                    TurnFate::Anyway => span.q role="img" aria-label="on every page" { "•" },
+                    TurnFate::Listed => span.q role="img" aria-label="listed by name" { "≡" },
+                    TurnFate::Absent => span.vh { "not taken" },
+                }
             }
             td.what {
                 (item_name(row, catalog))
                 @if let Some(include) = row.include {
                     " " span class={ "badge " (include) } { (include_badge(include)) }
                 }
-                @if row.is_on_every_page { " " span.q { "on every page" } }
+                @match row.fate {
+                    TurnFate::Anyway => { " " span.q { "on every page" } }
+                    TurnFate::Listed => { " " span.q { "listed by name" } }
+                    TurnFate::Taken | TurnFate::Absent => {}
+                }
                 @if let Some(chunk) = &row.pick.best_chunk { p.cut { (chunk) } }
                 @if let Some(words) = scores.describe_use() { p.q { (words) } }
             }
             td.n {
                 svg.tiny aria-hidden="true" {
                     rect width="100%" height="5" {}
-                    rect class=[row.is_taken.then_some("take")] width={ (format!("{width:.0}")) "%" }
+                    rect class=[(row.fate == TurnFate::Taken).then_some("take")] width={ (format!("{width:.0}")) "%" }
                         height="5" {}
                 }
                 (number(scores.probability)) span.q.wide { ", " (format!("{floor:.2}")) }

@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use maud::{Markup, html};
 use recto_agent::{Agent, MemoryEdit, Right, is_allowed};
 use recto_context::{ContentHash, ContentSource, Memory, MemoryMarks, MemoryScope, one_line};
-use recto_workspace::AllMemories;
+use recto_workspace::{AllMemories, TextMarks};
 use serde::Deserialize;
 
 use super::files::file_address;
@@ -104,7 +104,8 @@ async fn add_memory(
     PageFields(form): PageFields<MemoryForm>,
 ) -> PageResult<Response> {
     let agent = asked_agent(&gateway, Some(&form.agent))?;
-    match agent.add_memory(&visitor.actor, &form.text, form.marks()).await {
+    let in_text = TextMarks::Taken;
+    match agent.add_memory(&visitor.actor, &form.text, form.marks(), in_text).await {
         Ok(added) => Ok(back_to(agent, &added.memory).into_response()),
         Err(error) => refuse_memory(&gateway, &visitor, agent, &form, error.into()).await,
     }

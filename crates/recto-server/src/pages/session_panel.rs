@@ -8,7 +8,7 @@ use recto_agent::{
 use recto_context::mode::ModeSetting;
 use recto_context::{
     Catalog, CatalogDocument, ContextMode, IncludeMode, ItemId, ItemKind, Priority, TokenCounter,
-    Tokens, grouped_digits, own_words,
+    Tokens, grouped_digits, is_all_seen, own_words,
 };
 use recto_store::{ItemState, StoredSession};
 use serde_json::Value;
@@ -147,11 +147,12 @@ impl SessionPanel<'_> {
 
     fn add_form(&self, chrome: &PageChrome, outside: &[ItemId]) -> Markup {
         let action = format!("/sessions/{}/items", self.session.id);
+        let names = outside.iter().map(typed_name).filter(|name| is_all_seen(name));
         let content = html! {
             label.vh for="add" { "Add an item" }
             input #add type="search" name="add" list="addable" autocomplete="off"
                 placeholder="Add a rule, reference, skill or tool";
-            datalist #addable { @for id in outside { option value=(typed_name(id)) {} } }
+            datalist #addable { @for name in names { option value=(name) {} } }
         };
         chrome.post_form(&action, "", &content)
     }

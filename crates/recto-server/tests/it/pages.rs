@@ -366,6 +366,8 @@ async fn what_somebody_may_not_do_is_not_offered() {
     let rules = server.folder.path().join("workspace/rules");
     std::fs::create_dir_all(&rules).unwrap();
     std::fs::write(rules.join("tone.md"), "Be kind.\n").unwrap();
+    let trick = "r\u{202e}gpj";
+    std::fs::write(rules.join(format!("{trick}.md")), "Be kind.\n").unwrap();
     let shown = async |path: &str, token: &str| {
         let request = server.request("GET", path).bearer_auth(token);
         request.send().await.unwrap().text().await.unwrap()
@@ -373,7 +375,11 @@ async fn what_somebody_may_not_do_is_not_offered() {
     let (_, owner) = server.token("own", OWNER).await;
     let (_, reader) = server.token("reader", OWNER_READ).await;
     let (_, guest) = server.token("guest", GUEST).await;
-    assert!(shown("/completions", &owner).await.contains("@rule:tone"));
+    let completions = shown("/completions", &owner).await;
+    assert!(completions.contains("@rule:tone") && !completions.contains(trick), "{completions}");
+    // Nor is what would not be seen as it is.
+    let page = shown("/", &owner).await;
+    assert!(page.contains("value=\"rule:tone\"") && !page.contains(trick), "{page}");
     let completions = shown("/completions", &guest).await;
     assert!(completions.contains("/help") && !completions.contains("tone"), "{completions}");
     assert!(shown("/", &owner).await.contains("href=\"/models\""));

@@ -66,9 +66,17 @@ async fn begins_are_counted_and_those_that_were_given_back_apart() {
     bench.store.take_over(running).await.unwrap();
     let again = bench.store.begin_again(running).await.unwrap().attempts;
     assert_eq!((again.begins, again.cuts()), (2, 2));
+    // Who goes on with what it has begun itself has not ended since.
+    for _ in 0..2 {
+        bench.store.take_over(running).await.unwrap();
+        assert_eq!(attempts(&bench.store, running).await, (2, 1));
+    }
+    let again = bench.store.begin_again(running).await.unwrap().attempts;
+    assert_eq!((again.begins, again.cuts()), (3, 2));
+    // An agent that is shut down ends, however orderly.
     for _ in 0..2 {
         bench.store.release_turns("main").await.unwrap();
-        assert_eq!(attempts(&bench.store, running).await, (2, 1));
+        assert_eq!(attempts(&bench.store, running).await, (3, 1));
     }
     let gone = bench.store.begin_again(running).await;
     assert!(matches!(gone, Err(StoreError::NotOurs { .. })), "{gone:?}");

@@ -92,6 +92,7 @@ mod tests {
     use expect_test::{Expect, expect};
 
     use super::*;
+    use crate::shorten::whole_length;
 
     #[track_caller]
     fn check(end: ProgramEnd, outputs: (&str, &str), expected: &Expect) {
@@ -209,5 +210,14 @@ mod tests {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert_eq!(text.matches("bytes left out").count(), 2);
+    }
+
+    /// Promise: `output-keeps-both-ends`
+    #[test]
+    fn of_what_was_cut_while_it_ran_all_that_is_missing_is_told() {
+        let cut = shorten("x".repeat(10_000_000), 1000);
+        let report = report_result(ProgramEnd::Exit(0), &[0], &cut, "", 1000).unwrap();
+        assert!(report.len() <= 1000, "{}", report.len());
+        assert_eq!(whole_length(&report), 10_000_000, "{report}");
     }
 }

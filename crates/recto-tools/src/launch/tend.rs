@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
+use rustix::stdio::{dup2_stdin, dup2_stdout};
 
 use super::peer_mark::leave_peer_mark;
 
@@ -65,6 +66,7 @@ pub(super) fn tend(mut arguments: ArgsOs) -> ExitCode {
             return ExitCode::from(NOT_FOUND);
         }
     };
+    _ = leave_streams();
     let until_recto_ends = move || {
         // Nothing is ever written to it.
         _ = control.read(&mut [0]);
@@ -77,6 +79,14 @@ pub(super) fn tend(mut arguments: ArgsOs) -> ExitCode {
     let status = child.wait();
     end_children();
     status.map_or(ExitCode::FAILURE, super::end_like)
+}
+
+/// Leaves standard input and output to the program alone. Whoever reads what it writes learns by
+/// the end of that when the program has closed it, which never came while it was open here.
+fn leave_streams() -> io::Result<()> {
+    let nothing = File::options().read(true).write(true).open("/dev/null")?;
+    dup2_stdin(&nothing)?;
+    Ok(dup2_stdout(&nothing)?)
 }
 
 /// Kills the children of this process, and those that become its children by that, until none is

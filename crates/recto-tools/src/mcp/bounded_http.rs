@@ -23,7 +23,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::{Error as SseError, Sse, SseStream};
 
-use super::envelope::{Envelope, read_message};
+use super::envelope::{Envelope, is_other_answer, read_message, with_readable_tools};
 use super::error::UNREADABLE;
 use super::limits::MAX_MESSAGE;
 
@@ -187,7 +187,8 @@ impl SentQuestion {
     fn readable(&self, event: Sse) -> Sse {
         let data = event.data.as_deref().unwrap_or_default();
         let envelope = Envelope::scan(data.as_bytes());
-        if serde_json::from_str::<ServerJsonRpcMessage>(data).is_ok() || !envelope.is_answer() {
+        let is_right = |message| !self.is_tool_list || !is_other_answer(&message);
+        if !envelope.is_answer() || serde_json::from_str(data).is_ok_and(is_right) {
             return event;
         }
         let answer = parse_answer(data.as_bytes(), self.is_tool_list).unwrap_or_else(|why| {
@@ -203,8 +204,11 @@ impl SentQuestion {
 }
 
 fn parse_answer(text: &[u8], is_tool_list: bool) -> Result<ServerJsonRpcMessage, String> {
-    serde_json::from_slice(text)
-        .or_else(|_| read_message(text, &Envelope::scan(text), is_tool_list))
+    match serde_json::from_slice(text) {
+        Ok(message) if is_tool_list => Ok(with_readable_tools(message, text)),
+        Ok(message) => Ok(message),
+        Err(_) => read_message(text, &Envelope::scan(text), is_tool_list),
+    }
 }
 
 /// The answer in the place of one that was given up. The question gets it, and the connection stays.

@@ -3,8 +3,11 @@
 //!
 //! Nothing here recurses or needs the text to be UTF-8, so that any line can be looked at.
 
-use rmcp::model::ServerJsonRpcMessage;
-use serde_json::Value;
+use rmcp::model::{JsonRpcMessage, ServerJsonRpcMessage, ServerResult, Tool};
+use serde_json::{Value, json};
+
+use crate::arguments::kind_of;
+use crate::json_text::text_length;
 
 /// The deepest nesting that is read.
 const DEEPEST: usize = 127;
@@ -63,21 +66,81 @@ impl Envelope {
     }
 }
 
-/// Reads what could not be read at once: of a list of tools what is not nested too deep. Otherwise
-/// says what is wrong with it.
+/// The note, in what a tool says of itself to programs (`_meta`), of why it can't be used. It stands
+/// in the place of a tool that can't be read.
+pub(super) const UNUSABLE: &str = "recto/unusable";
+
+/// Reads what could not be read at once: of a list of tools those that can be. Otherwise says what
+/// is wrong with it.
 pub(super) fn read_message(
     line: &[u8],
     envelope: &Envelope,
     is_tool_list: bool,
 ) -> Result<ServerJsonRpcMessage, String> {
-    if envelope.depth <= DEEPEST {
-        return Err(problem(line, envelope));
+    let is_one_answer = (envelope.results, envelope.errors) == (1, 0);
+    if is_tool_list
+        && is_one_answer
+        && let Some(message) = mend_tool_list(line)
+    {
+        return Ok(message);
     }
-    let too_deep = format!("it is nested more than {DEEPEST} deep");
-    match is_tool_list {
-        true => serde_json::from_slice(&without_deeper(line, KEPT_DEPTH)).map_err(|_| too_deep),
-        false => Err(too_deep),
+    match envelope.depth <= DEEPEST {
+        true => Err(problem(line, envelope)),
+        false => Err(format!("it is nested more than {DEEPEST} deep")),
     }
+}
+
+/// The answer to the question for tools, as it was read: where it is no list of tools as a whole,
+/// those of its tools are kept that can be read.
+pub(super) fn with_readable_tools(
+    message: ServerJsonRpcMessage,
+    line: &[u8],
+) -> ServerJsonRpcMessage {
+    match is_other_answer(&message) {
+        true => mend_tool_list(line).unwrap_or(message),
+        false => message,
+    }
+}
+
+/// Whether a message is an answer, and no list of tools.
+pub(super) fn is_other_answer(message: &ServerJsonRpcMessage) -> bool {
+    let JsonRpcMessage::Response(answer) = message else { return false };
+    !matches!(answer.result, ServerResult::ListToolsResult(_))
+}
+
+/// The list of tools of an answer that can't be read as a whole. No tool takes the others along:
+/// what is nested too deep is cut off, numbers that are too large are the largest, and in the place
+/// of a tool that is none stands why.
+fn mend_tool_list(line: &[u8]) -> Option<ServerJsonRpcMessage> {
+    let line = within_range(&without_deeper(line, KEPT_DEPTH));
+    let mut message: Value = serde_json::from_slice(&line).ok()?;
+    for tool in message.pointer_mut("/result/tools")?.as_array_mut()? {
+        if serde_json::from_value::<Tool>(tool.clone()).is_err() {
+            *tool = readable_tool(tool);
+        }
+    }
+    serde_json::from_value(message).ok().filter(|message| !is_other_answer(message))
+}
+
+/// A tool without what can't be read of it, or with a note of why it can't be used.
+fn readable_tool(tool: &Value) -> Value {
+    let name = tool["name"].as_str();
+    let why = match (tool, name, &tool["inputSchema"]) {
+        (Value::Object(_), Some(name), schema @ Value::Object(_)) => {
+            let texts = ["title", "description"].map(|key| tool[key].as_str());
+            let [title, description] = texts;
+            return json!({
+                "name": name, "title": title, "description": description, "inputSchema": schema,
+            });
+        }
+        (Value::Object(_), Some(_), Value::Null) => "it has no `inputSchema`".to_owned(),
+        (Value::Object(_), Some(_), other) => {
+            format!("its `inputSchema` is {}, not an object", kind_of(other))
+        }
+        (Value::Object(_), None, _) => "it has no name".to_owned(),
+        (other, _, _) => format!("in its place in the list stands {}", kind_of(other)),
+    };
+    json!({"name": name.unwrap_or_default(), "inputSchema": {}, "_meta": {UNUSABLE: why}})
 }
 
 /// What is wrong with a line that is not nested too deep.
@@ -123,6 +186,33 @@ fn without_deeper(line: &[u8], deepest: usize) -> Vec<u8> {
     kept
 }
 
+/// The line with the largest number there is in the place of each that is larger.
+fn within_range(line: &[u8]) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(line.len());
+    let mut number = Vec::new();
+    for JsonToken { kind, text, .. } in tokens(line) {
+        let is_of_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+        if kind == JsonTokenKind::Other && text.iter().all(is_of_number) {
+            number.extend_from_slice(text);
+        } else {
+            push_number(&mut kept, &mut number);
+            kept.extend_from_slice(text);
+        }
+    }
+    push_number(&mut kept, &mut number);
+    kept
+}
+
+/// Adds a number, if there is one, as it is or as the largest.
+fn push_number(kept: &mut Vec<u8>, number: &mut Vec<u8>) {
+    let value = str::from_utf8(number).ok().and_then(|text| text.parse::<f64>().ok());
+    match value.filter(|value| value.is_infinite()) {
+        Some(value) => kept.extend(format!("{:e}", f64::MAX.copysign(value)).bytes()),
+        None => kept.extend_from_slice(number),
+    }
+    number.clear();
+}
+
 /// A number, also one in quotes.
 fn number(value: &[u8]) -> Option<i64> {
     let value = value.trim_ascii_start();
@@ -161,17 +251,6 @@ fn tokens(line: &[u8]) -> impl Iterator<Item = JsonToken<'_>> {
         rest = behind;
         Some(JsonToken { kind, text, rest })
     })
-}
-
-/// The length of the text that these bytes begin with, with its quotes.
-fn text_length(bytes: &[u8]) -> usize {
-    let mut is_escaped = false;
-    let end = bytes.iter().skip(1).position(|byte| {
-        let is_end = *byte == b'"' && !is_escaped;
-        is_escaped = *byte == b'\\' && !is_escaped;
-        is_end
-    });
-    end.map_or(bytes.len(), |end| end + 2)
 }
 
 #[cfg(test)]
@@ -228,6 +307,19 @@ mod tests {
     }
 
     #[test]
+    fn no_number_is_larger_than_the_largest() {
+        let huge = format!("1{}", "0".repeat(400));
+        let line =
+            format!(r#"{{"a":[{huge},-1e400 ,1.5e3,7],"b{huge}":"{huge}\" 1e400","c":true}}"#);
+        let kept = String::from_utf8(within_range(line.as_bytes())).unwrap();
+        let most = format!("{:e}", f64::MAX);
+        let expected =
+            format!(r#"{{"a":[{most},-{most} ,1.5e3,7],"b{huge}":"{huge}\" 1e400","c":true}}"#);
+        assert_eq!(kept, expected);
+        assert!(serde_json::from_str::<Value>(&kept).is_ok());
+    }
+
+    #[test]
     fn of_a_list_of_tools_what_is_nested_too_deep_is_cut_off() {
         let deep = (0..70).fold(json!("x"), |inner, _| json!({"properties": {"]}": inner}}));
         let tools = json!([{"name": "a", "inputSchema": deep}, {"name": "b", "inputSchema": {}}]);
@@ -239,6 +331,8 @@ mod tests {
         assert_eq!(read["tools"][1]["name"], "b");
         let schema = &read["tools"][0]["inputSchema"];
         assert!(crate::schema::measure_extent(schema).is_err(), "{schema}");
+        let twice = line.replace("\"result\":", "\"result\":{},\"result\":");
+        assert!(read_message(twice.as_bytes(), &scan(&twice), true).is_err());
         // Any depth is looked at, also one that nobody closes.
         let open = format!(r#"{{"id":1,"result":{}"#, "[".repeat(1_000_000));
         let envelope = scan(&open);

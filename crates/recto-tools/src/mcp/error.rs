@@ -285,6 +285,13 @@ impl ServerProblem {
             },
             StreamableHttpError::UnexpectedEndOfStream
             | StreamableHttpError::TransportChannelClosed => ServerProblem::closed(),
+            StreamableHttpError::UnexpectedContentType(kind) => {
+                let kind = kind.as_deref().filter(|kind| !kind.is_empty());
+                let came = kind.map_or("something without a type".to_owned(), |kind| {
+                    format!("`{}`", words(kind, redact))
+                });
+                ServerProblem::Garbled { what: format!("it answers with {came}, not with JSON") }
+            }
             StreamableHttpError::UnexpectedServerResponse(what) => {
                 ServerProblem::Garbled { what: words(what, redact) }
             }
@@ -347,6 +354,19 @@ mod tests {
         let problem = ServerProblem::Waiting { last, wait: Duration::from_millis(1_200) };
         let text = "answered with HTTP status 500; it is tried again in 2 s";
         assert_eq!(problem.to_string(), text);
+    }
+
+    #[test]
+    fn an_answer_of_another_type_is_told_in_words() {
+        let told = |kind: Option<&str>| {
+            let error = StreamableHttpError::UnexpectedContentType(kind.map(str::to_owned));
+            ServerProblem::from_http(&error, &Redactor::new([""; 0])).to_string()
+        };
+        let page = "can't be understood: it answers with `text/html`, not with JSON";
+        assert_eq!(told(Some("text/html")), page);
+        let nothing =
+            "can't be understood: it answers with something without a type, not with JSON";
+        assert_eq!([told(Some("")), told(None)], [nothing, nothing]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use rmcp::model;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::envelope::UNUSABLE;
 use super::log::Redactor;
 use crate::schema::measure_extent;
 
@@ -31,6 +32,9 @@ const MAX_LISTED: usize = 32 * 1024 * 1024;
 
 /// As much of a name as is told of one that is none, in characters.
 const MAX_SHOWN_NAME: usize = 60;
+
+/// The longest reason why a tool can't be used, in characters.
+const MAX_REASON: usize = 200;
 
 /// Problems that are told one by one.
 const MAX_PROBLEMS: usize = 20;
@@ -170,6 +174,12 @@ impl ListedTool {
 
     fn new(tool: &model::Tool, redact: &Redactor) -> Result<Self, String> {
         let name = tool.name.to_string();
+        if let Some(why) = tool.meta.as_ref().and_then(|meta| meta.0.get(UNUSABLE)?.as_str()) {
+            let shown = shown_name(&name, MAX_SHOWN_NAME, redact);
+            let which =
+                if shown.is_empty() { "a tool".into() } else { format!("the tool `{shown}`") };
+            return Err(format!("{which} is left out: {}", fit_words(why, MAX_REASON, redact)));
+        }
         // A call names the tool as the server does, so no name is told without its key.
         let is_told = redact.apply(&name) == name && !name.chars().any(is_unseen);
         if name.is_empty() || name.len() > MAX_NAME || !is_told {

@@ -24,7 +24,7 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, BufReader, Empty, empty};
 use tokio::task::spawn_blocking;
 
-use super::envelope::{Envelope, read_message};
+use super::envelope::{Envelope, read_message, with_readable_tools};
 use super::error::UNREADABLE;
 use super::log::{Log, Redactor};
 
@@ -65,6 +65,10 @@ where
             return None;
         }
         if let Ok(message) = serde_json::from_slice(line) {
+            let message = match self.waiting.awaits_tools(&message) {
+                true => with_readable_tools(message, line),
+                false => message,
+            };
             return Some(self.waiting.settle(message));
         }
         let envelope = Envelope::scan(line);
@@ -177,6 +181,11 @@ impl WaitingRequests {
             true => self.only().filter(|_| envelope.claims),
             false => ids.find(|id| self.0.contains_key(id)),
         }
+    }
+
+    /// Whether a message answers the question for tools.
+    fn awaits_tools(&self, message: &ServerJsonRpcMessage) -> bool {
+        matches!(message, JsonRpcMessage::Response(answer) if self.is_tool_list(&answer.id))
     }
 
     fn is_tool_list(&self, id: &RequestId) -> bool {

@@ -2,10 +2,7 @@
 
 use std::collections::VecDeque;
 
-use recto_context::byte_words;
-
-/// Bytes that the note in the middle may take.
-const NOTE_ROOM: usize = 64;
+use crate::shorten::{NOTE_ROOM, cut_note};
 
 /// The beginning and the end of a program's output.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -26,8 +23,7 @@ impl CapturedOutput {
         match self.left_out {
             0 => head.into_owned(),
             bytes => {
-                let (tail, bytes) = (String::from_utf8_lossy(&self.tail), byte_words(bytes));
-                format!("{head}\n[… {bytes} left out …]\n{tail}")
+                format!("{head}{}{}", cut_note(bytes), String::from_utf8_lossy(&self.tail))
             }
         }
     }

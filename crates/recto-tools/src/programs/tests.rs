@@ -93,7 +93,8 @@ fn arguments(to: &str) -> CallArguments {
     CallArguments::parse(&json!({ "to": to }).to_string()).unwrap()
 }
 
-const CHANGED: &str = "failed: what it would do changed since a person allowed it";
+const CHANGED: &str = "failed: what it would do, or could read or write, changed since a person \
+                       allowed it; called again, it is asked about as it is now";
 
 /// Promise: `shown-is-what-runs`
 #[tokio::test]
@@ -110,6 +111,18 @@ async fn what_was_shown_is_what_runs() {
     assert_eq!(place.run("a.txt", shown).await, CHANGED);
 }
 
+/// Promise: `shown-is-what-runs`
+#[tokio::test]
+async fn what_was_not_there_when_a_person_was_asked_is_not_reached() {
+    let place = Place::new("echo ran");
+    let shown = Consent::To(place.describe("a.txt").hash);
+    fs::create_dir(place.path("w/plans")).unwrap();
+    assert_eq!(place.run("a.txt", shown).await, CHANGED);
+    let again = Consent::To(place.describe("a.txt").hash);
+    fs::write(place.path("w/plans/x"), "").unwrap();
+    assert_eq!(place.run("a.txt", again).await, "ok: ran");
+}
+
 /// Promise: `read-only-tools-write-nothing`
 #[tokio::test]
 async fn what_was_not_asked_because_it_reads_does_nothing_else() {
@@ -121,9 +134,10 @@ async fn what_was_not_asked_because_it_reads_does_nothing_else() {
     let refused = run(Consent::Unasked).await.unwrap_err();
     assert!(refused.contains("declared to read only"), "{refused}");
     assert_eq!(run(Consent::ToTool).await.as_deref(), Ok("ran"));
-    place.declare(&json!({"readOnly": true, "network": true}), &json!([]));
+    let given = json!([{"param": "to"}]);
+    place.declare(&json!({"readOnly": true, "network": true}), &given);
     assert_eq!(run(Consent::Unasked).await, Err(refused));
-    place.declare(&json!({"readOnly": true}), &json!([]));
+    place.declare(&json!({"readOnly": true}), &given);
     assert_eq!(run(Consent::Unasked).await.as_deref(), Ok("ran"));
 }
 
@@ -156,7 +170,7 @@ fn the_hash_changes_with_all_that_decides() {
     let place = Place::new("");
     let shown = place.describe("a.txt").hash;
     fs::write(place.path("w/notes/new"), "").unwrap();
-    assert_eq!(place.describe("a.txt").hash, shown, "the workspace may change meanwhile");
+    assert_eq!(place.describe("a.txt").hash, shown, "what was shown may change meanwhile");
     for keys in [json!({"successExitCodes": [0, 1]}), json!({"timeoutSeconds": 9})] {
         place.declare(&keys, &args());
         assert_ne!(place.describe("a.txt").hash, shown, "{keys}");

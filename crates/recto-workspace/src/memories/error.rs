@@ -128,6 +128,11 @@ impl MemoryError {
         Some(hint.to_owned())
     }
 
+    /// Whether the disk had no room for it.
+    pub fn is_full(&self) -> bool {
+        matches!(self, MemoryError::Io { error, .. } if is_out_of_room(error))
+    }
+
     /// What Recto can do about it.
     pub fn remedy(&self) -> Option<Remedy> {
         match self {
@@ -143,11 +148,13 @@ fn io_hint(path: &Path, error: &io::Error) -> Option<String> {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             Some(format!("make `{}` writable", path.display()))
         }
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            Some("make room on the disk".to_owned())
-        }
+        _ if is_out_of_room(error) => Some("make room on the disk".to_owned()),
         _ => None,
     }
+}
+
+fn is_out_of_room(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// Says of an I/O error what was tried, with which file.

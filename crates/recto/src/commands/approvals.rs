@@ -13,8 +13,8 @@ use recto_agent::{
     describe_arguments,
 };
 use recto_store::{
-    ApprovalAnswer, ApprovalDecision, ApprovalId, Moment, RowId, Store, StoreError, StoredApproval,
-    StoredSession, TurnEnding, TurnOwner,
+    ApprovalAnswer, ApprovalDecision, ApprovalId, Moment, NewApproval, RowId, Store, StoreError,
+    StoredApproval, StoredSession, TurnEnding, TurnOwner,
 };
 use recto_tools::ToolOutcome;
 use serde_json::json;
@@ -22,10 +22,12 @@ use serde_json::json;
 use super::sessions::local;
 use crate::cli::{AnswerArg, ApprovalCommand};
 use crate::config::{LoadedConfig, Settings};
-use crate::draw::{PageWidth, TextTable, wrap_exactly};
+use crate::draw::{PageWidth, TextTable, exact_line, wrap_exactly};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
-use crate::output::{list_json, print, print_json, print_text, tame, tame_lines, tell};
+use crate::output::{
+    list_json, print, print_json, print_text, tame, tame_lines, tell, tell_exactly,
+};
 use crate::remedy_words::with_command;
 use crate::setup;
 use crate::terminal::status;
@@ -119,7 +121,7 @@ pub(crate) fn person_words(by: &Actor) -> String {
 
 /// Draws a line for each question, and below them what exactly each would do.
 fn drawn(open: &[(StoredApproval, Option<StoredSession>)], guests: &GuestBook) -> String {
-    let mut table = TextTable::new(["number", "session", "tool", "asked", "expires", "what"]);
+    let mut table = TextTable::new(["number", "session", "tool", "asked", "expires"]);
     table.align_right(0);
     for (approval, session) in open {
         let question = &approval.question;
@@ -135,15 +137,15 @@ fn drawn(open: &[(StoredApproval, Option<StoredSession>)], guests: &GuestBook) -
             question.tool.key(),
             local(question.asked),
             local(question.expires),
-            question.title.clone(),
         ]);
     }
+    let width = PageWidth::of_stdout();
     let details = open.iter().map(|(approval, _)| {
-        let detail = tame_lines(approval.question.detail.trim_end());
-        let detail = wrap_exactly(&detail, 2, PageWidth::of_stdout());
-        format!("\n{}: {}\n{detail}", approval.id, tame(&approval.question.tool.key()))
+        let NewApproval { tool, title, detail, .. } = &approval.question;
+        let title = exact_line(&format!("{}: {}: {title}", approval.id, tool.key()), width);
+        format!("\n{title}\n{}", wrap_exactly(&tame_lines(detail.trim_end()), 2, width))
     });
-    table.draw(PageWidth::of_stdout()) + &details.collect::<String>()
+    table.draw(width) + &details.collect::<String>()
 }
 
 /// The result of an answer: the question, and what became of its turn.
@@ -334,10 +336,10 @@ fn tell_outcome(outcome: &AnswerReport, as_json: bool) -> CliResult<ExitCode> {
         tell(&format_args!("note: {note}"));
     }
     for line in outcome.calls.iter().filter_map(CallReport::line) {
-        tell(&line);
+        tell_exactly(&line);
     }
     if let Some(ApprovalQuestion { approval, tool, title, .. }) = &outcome.next {
-        tell(&format_args!("the turn asks again (approval {approval}): {tool}: {title}"));
+        tell_exactly(&format!("the turn asks again (approval {approval}): {tool}: {title}"));
     }
     if let Some(finished) = &outcome.finished {
         if let Some(reply) = &finished.reply {

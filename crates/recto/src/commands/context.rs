@@ -166,8 +166,8 @@ fn warn_of_words_alone(found: &SearchOutcome) {
 /// What is searched for: the message, with what was said before it.
 fn question(said: &str, history: &[Arc<Message>]) -> SearchMessage {
     // Nobody else talks outside of all sessions.
-    let before = said_before(history.iter().map(|message| &**message), None);
-    search_message(said, before.as_deref().map(without_mentions).as_deref())
+    let before = said_before(said, history.iter().map(|message| &**message), None);
+    search_message(said, before.as_ref())
 }
 
 /// Searches for a message outside of all sessions, and chooses the memories for its

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use recto_agent::{
     FlawedTool, ListedItem, bare_item_name, find_flawed_tools, list_items, name_means_item,
 };
-use recto_context::{Catalog, ItemId, ItemKind};
+use recto_context::{Catalog, ItemId, ItemKind, ToolSpec, reading_tools};
 use recto_workspace::{
     IncludeSource, ProblemEffect, Severity, SkipReason, SkippedItem, WorkspaceProblem,
     WorkspaceSnapshot,
@@ -45,7 +45,7 @@ pub(super) fn run_command(
     let view = ItemView::open(home, kind, agent)?;
     match command {
         ItemCommand::List(format) => list(&view, format.json)?,
-        ItemCommand::Show { name, json } => show(&view, name, json.json)?,
+        ItemCommand::Show { name, json } => show(&view.with_reading_tools(), name, json.json)?,
         ItemCommand::Check(format) => return check(&view, format.json),
         ItemCommand::Set(args) => set::run(home, &view, agent, args)?,
     }
@@ -78,6 +78,16 @@ impl ItemView {
         let flawed = find_flawed_tools(&catalog);
         let folders = folders(&settings, kind);
         Ok(ItemView { kind, folders, settings, snapshot, catalog, flawed })
+    }
+
+    /// The same with the tools that load what pages name, where those are on: they come with the
+    /// lists of a page, and nothing can be set for them but that they are off.
+    pub(super) fn with_reading_tools(mut self) -> Self {
+        let off = &self.settings.tools.disabled;
+        let is_on = |spec: &&ToolSpec| off.iter().all(|name| **name != *spec.id.name);
+        let reading = reading_tools().into_iter().filter(is_on).cloned();
+        self.catalog.tools.extend(reading);
+        self
     }
 
     /// The flaw for which a tool is off.

@@ -7,8 +7,8 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use recto_agent::{
-    EmbeddingProgress, ItemSearch, ItemSearchReport, ItemSearchRow, MemoryShelf, RankingBasis,
-    SearchPatience, Searcher, search_items, search_message, without_mentions,
+    EmbeddingProgress, ItemSearch, ItemSearchReport, ItemSearchRow, MemoryShelf, PageForm,
+    RankingBasis, SearchPatience, Searcher, search_items, search_message, without_mentions,
 };
 use recto_context::{ItemKind, Memory, Pick};
 
@@ -17,7 +17,7 @@ use crate::draw::{PageWidth, TextTable};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
-use crate::output::{one_line, print, print_json, tell};
+use crate::output::{print, print_json, shown_line, tell};
 use crate::remedy_words::with_command;
 use crate::setup;
 use crate::terminal::status::StatusLine;
@@ -42,6 +42,7 @@ pub(crate) fn run(home: &RectoHome, args: &SearchArgs) -> CliResult {
     setup::tell_problems(&snapshot.problems);
     let mut catalog = setup::whole_catalog(home, &settings, &snapshot);
     let (kind, limit) = (args.kind.map(ItemKind::from), args.limit);
+    let page = &PageForm::from(&setup::page_model(&settings)?);
     let found = setup::runtime()?.block_on(async {
         let remembered = setup::remembered(&settings).await;
         setup::tell_problems(&remembered.problems);
@@ -54,9 +55,8 @@ pub(crate) fn run(home: &RectoHome, args: &SearchArgs) -> CliResult {
             let remembered = MemoryShelf {
                 memories: &setup::memories(&settings, &searcher, store),
                 view: &remembered,
-                limits: &setup::page_limits(&settings),
             };
-            let asked = ItemSearch { query: &query, kind, limit, uses, remembered };
+            let asked = ItemSearch { query: &query, kind, limit, uses, remembered, page };
             search_items(&searcher, &catalog, &asked, SearchPatience::UntilDone).await
         };
         patiently(&searcher, search).await
@@ -101,7 +101,7 @@ pub(crate) async fn patiently<T>(searcher: &Searcher, search: impl Future<Output
 }
 
 fn draw(found: &ItemSearchReport, memories: &[Memory], args: &SearchArgs) -> CliResult {
-    let ItemSearchReport { rows, how, options } = found;
+    let ItemSearchReport { rows, how, options, .. } = found;
     let shown: Vec<&ItemSearchRow> = rows.iter().filter(|row| row.has_any()).collect();
     if !shown.is_empty() {
         let table =
@@ -113,10 +113,7 @@ fn draw(found: &ItemSearchReport, memories: &[Memory], args: &SearchArgs) -> Cli
         let query = found.describe_query().map(|words| format!(", {words}")).unwrap_or_default();
         tell(&format_args!("searched {how}{query}"));
     }
-    tell(&match shown.iter().any(|row| row.is_taken) {
-        true => "* a turn takes these",
-        false => "a turn takes none of them",
-    });
+    tell(&found.describe_turn());
     if !options.enabled {
         tell(&"warning: search is off: turns take nothing\n  hint: set `search.enabled = true`");
     }
@@ -124,22 +121,31 @@ fn draw(found: &ItemSearchReport, memories: &[Memory], args: &SearchArgs) -> Cli
 }
 
 fn plain(rows: &[&ItemSearchRow], memories: &[Memory]) -> TextTable {
-    let mut table = TextTable::new(["", "item", "include", "probability", "cosine", "words"]);
+    let mut table = TextTable::new(["page", "item", "include", "probability", "cosine", "words"]);
     (3..6).for_each(|column| table.align_right(column));
     rows.iter().for_each(|row| table.row(cells(row, memories)));
     table
 }
 
 fn explained(rows: &[&ItemSearchRow], memories: &[Memory]) -> TextTable {
-    let heading =
-        ["", "item", "include", "probability", "cosine", "words", "fused", "rank", "fits best"];
+    let heading = [
+        "page",
+        "item",
+        "include",
+        "probability",
+        "cosine",
+        "words",
+        "together",
+        "rank",
+        "fits best",
+    ];
     let mut table = TextTable::new(heading);
     (3..8).for_each(|column| table.align_right(column));
     for row in rows {
-        let [mark, item, include, probability, cosine, words] = cells(row, memories);
+        let [page, item, include, probability, cosine, words] = cells(row, memories);
         let Pick { scores, best_chunk, .. } = &row.pick;
         table.row([
-            mark,
+            page,
             item,
             include,
             probability,
@@ -159,7 +165,7 @@ fn explained(rows: &[&ItemSearchRow], memories: &[Memory]) -> TextTable {
 fn cells(row: &ItemSearchRow, memories: &[Memory]) -> [String; 6] {
     let scores = &row.pick.scores;
     [
-        if row.is_taken { "*".to_owned() } else { String::new() },
+        row.fate.describe().to_owned(),
         item_words(row, memories),
         row.include.map(|include| include.to_string()).unwrap_or_default(),
         number(scores.probability),
@@ -178,11 +184,6 @@ fn item_words(row: &ItemSearchRow, memories: &[Memory]) -> String {
     }
 }
 
-/// A text on one line: cut where it stands beside others on a terminal, and whole for programs.
-fn shown_line(text: &str, columns: usize) -> String {
-    one_line(text, if io::stdout().is_terminal() { columns } else { usize::MAX })
-}
-
 /// A score with two digits; empty for what was not measured.
 fn number(score: Option<f32>) -> String {
     score.map(|score| format!("{score:.2}")).unwrap_or_default()
@@ -194,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_chunk_is_shown_on_one_line_and_cut() {
-        let one_line = |text: &str| one_line(text, SHOWN);
+        let one_line = |text: &str| crate::output::one_line(text, SHOWN);
         assert_eq!(one_line(" a\n\n  b\tc "), "a b c");
         let long = one_line(&"word ".repeat(1_000));
         assert_eq!(long.chars().count(), SHOWN);

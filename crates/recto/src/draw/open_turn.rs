@@ -3,6 +3,7 @@
 use recto_agent::{OpenTurn, OpenTurnStanding};
 use recto_store::StoredApproval;
 
+use super::question::mentioned_title;
 use crate::output::tame;
 
 /// Says how a turn stands, and what a person can do.
@@ -17,10 +18,10 @@ pub(crate) fn open_turn(open: &OpenTurn) -> String {
         (OpenTurnStanding::RunsHere, _) => "is running here".to_owned(),
         (OpenTurnStanding::RunsElsewhere, _) => format!("is running in another process; {stop}"),
         (OpenTurnStanding::AwaitsApproval, Some(StoredApproval { id, question, .. })) => {
-            let (tool, title) = (tame(&question.tool.key()), tame(&question.title));
+            let (tool, title) = (tame(&question.tool.key()), mentioned_title(&question.title));
             format!(
-                "waits for your word: {tool} wants to run {title}; `recto approvals answer {id} \
-                 allow`"
+                "waits for your word: {tool} wants to run {title}; `recto approvals show {id}` has \
+                 all of it, `recto approvals answer {id} allow` allows it"
             )
         }
         (OpenTurnStanding::AwaitsApproval | OpenTurnStanding::CutShort, _) => {

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 use recto_context::{
     ContentSource, DroppedEntry, Image, ItemId, ItemKind, ItemReading, ItemStanding, ItemStatus,
-    ItemUse, Layer, OfferedTool, Part, PartReason, RequestContext, Scores, Tokens, byte_words,
+    ItemUse, Layer, OfferedTool, Part, PartReason, RequestContext, RespelledWord, Scores, Tokens,
+    byte_words,
 };
 
 use super::TextTable;
@@ -36,29 +37,35 @@ pub(crate) fn request(request: &RequestContext, width: PageWidth) -> String {
     ] {
         let described = standings.iter().filter_map(|standing| describe(request, standing));
         let described: Vec<String> = described.collect();
-        if let Some(listed) = listed(&described) {
+        if let Some(listed) = listed(&described, width) {
             out.push_str(&format!("\n{what}: {listed}\n"));
         }
     }
     out
 }
 
-/// How many items that are not on the page are named.
+/// How many items that are not on the page are named on a terminal.
 const NAMED: usize = 12;
 
-/// The first of some things, and how many more there are; `None` for none.
-fn listed(things: &[String]) -> Option<String> {
-    let mut named: Vec<String> = things.iter().take(NAMED).cloned().collect();
-    let more = things.len().saturating_sub(NAMED);
+/// The first of some things, and how many more there are; all of them where nothing is cut;
+/// `None` for none.
+fn listed(things: &[String], width: PageWidth) -> Option<String> {
+    let most = width.columns().map_or(things.len(), |_| NAMED);
+    let mut named: Vec<String> = things.iter().take(most).cloned().collect();
+    let more = things.len().saturating_sub(most);
     if more > 0 {
         named.push(format!("and {more} more"));
     }
     (!named.is_empty()).then(|| named.join(", "))
 }
 
-/// An item as people call it, safe for a terminal.
+/// An item as people call it, safe for a terminal; where no line has to fit one, a memory says all
+/// that it says.
 fn shown_id(request: &RequestContext, id: &ItemId) -> String {
-    tame(&request.describe_item(id))
+    tame(&match PageWidth::of_stdout().columns() {
+        Some(_) => request.describe_item(id),
+        None => request.describe_item_whole(id),
+    })
 }
 
 /// An item that the model has loaded by its name, with when it did.
@@ -73,13 +80,34 @@ fn read(request: &RequestContext, standing: &ItemStanding) -> Option<String> {
 /// An item that search looked at, with why it was not taken. What stands on the page by its
 /// name alone is told there.
 fn not_taken(request: &RequestContext, standing: &ItemStanding) -> Option<String> {
-    let ItemStatus::NotTaken { candidate } = &standing.status else { return None };
-    let why = format!("{}{}", candidate.describe_refusal(), search_words(&candidate.scores));
-    Some(format!("{} ({why})", shown_id(request, &standing.item)))
+    let why = match &standing.status {
+        ItemStatus::NotTaken { candidate } => {
+            format!("{}{}", candidate.describe_refusal(), search_words(&candidate.scores))
+        }
+        ItemStatus::LeftOut { reason, candidate, .. } if reason.is_full_list() => {
+            let tokens = counted(standing.tokens.get() as usize, "token");
+            let refusal = candidate.as_ref().map(|candidate| {
+                format!("{}{}; ", candidate.describe_refusal(), search_words(&candidate.scores))
+            });
+            format!(
+                "{}{}, where it would take {tokens}",
+                refusal.unwrap_or_default(),
+                reason.describe()
+            )
+        }
+        _ => return None,
+    };
+    // What it read before is the likelier reason that it does not stand in the list.
+    let read = standing.read.map(|read| format!("; {}", read.describe())).unwrap_or_default();
+    Some(format!("{} ({why}{read})", shown_id(request, &standing.item)))
 }
 
-/// An item that nobody wanted for the page, with what keeps it out.
+/// An item that nobody wanted for the page, with what keeps it out. What the model has read by its
+/// name is there.
 fn absent(request: &RequestContext, standing: &ItemStanding) -> Option<String> {
+    if standing.read.is_some() {
+        return None;
+    }
     Some(format!("{} ({})", shown_id(request, &standing.item), standing.status.absence_name()?))
 }
 
@@ -110,7 +138,7 @@ fn why(reason: &PartReason, item: Option<&ItemUse>) -> String {
 
 /// How the message was searched for, where not as it is, and what was used before.
 fn search_words(scores: &Scores) -> String {
-    let words = scores.describe_query().map(str::to_owned).into_iter().chain(scores.describe_use());
+    let words = scores.describe_query().into_iter().chain(scores.describe_use());
     words.map(|words| format!(", {words}")).collect()
 }
 
@@ -133,7 +161,21 @@ fn heading(request: &RequestContext, width: PageWidth) -> String {
         ("counted", request.counted.describe().to_owned()),
     ];
     lines.extend(request.tool_choice.describe().map(|words| ("calls", tame(&words))));
+    lines.extend(put_right(request).map(|words| ("typos", tame(&words))));
     lines.iter().map(|(label, text)| labelled(label, text, width)).collect()
+}
+
+/// The misspelt words of the message that were put right for the search, with what they were read
+/// as: for items and memories alike.
+fn put_right(request: &RequestContext) -> Option<String> {
+    let mut words: Vec<String> = Vec::new();
+    let picks = request.found.iter().chain(&request.candidates);
+    for word in picks.flat_map(|pick| pick.put_right.iter()).map(RespelledWord::describe) {
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    (!words.is_empty()).then(|| format!("read {} for the search", words.join(", ")))
 }
 
 fn percent(part: Tokens, whole: Tokens) -> String {
@@ -312,13 +354,16 @@ fn is_summary(part: &Part) -> bool {
 }
 
 fn dropped(request: &RequestContext) -> Option<TextTable> {
-    if request.dropped.is_empty() && request.notices.is_empty() {
+    // What the list of names had no room for is told with what search did not take.
+    let dropped = request.dropped.iter().filter(|dropped| !dropped.reason.is_full_list());
+    let mut dropped = dropped.peekable();
+    if dropped.peek().is_none() && request.notices.is_empty() {
         return None;
     }
     let mut table = TextTable::new(["layer", "left out", "tokens", "why"]);
     table.align_right(2);
     table.set_key(1);
-    for dropped in &request.dropped {
+    for dropped in dropped {
         let DroppedEntry { what, layer, before, after, reason, .. } = dropped;
         let tokens = match *after {
             Tokens::ZERO => before.to_string(),
@@ -338,4 +383,19 @@ fn dropped(request: &RequestContext) -> Option<TextTable> {
         table.row([kind.to_owned(), source, String::new(), problem]);
     }
     Some(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_into_a_pipe_names_all_items() {
+        let things: Vec<String> = (0..20).map(|number| format!("rule r{number}")).collect();
+        let on_terminal = listed(&things, PageWidth::Columns(80)).unwrap();
+        assert!(on_terminal.ends_with("rule r11, and 8 more"), "{on_terminal}");
+        let in_pipe = listed(&things, PageWidth::Unlimited).unwrap();
+        assert!(in_pipe.ends_with("rule r18, rule r19"), "{in_pipe}");
+        assert_eq!(listed(&[], PageWidth::Unlimited), None);
+    }
 }

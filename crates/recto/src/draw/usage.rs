@@ -14,8 +14,13 @@ use super::TextTable;
 use super::wrap::PageWidth;
 use crate::output::{counted, prompt_words, tame};
 
-/// How many items are listed; all of them are in the JSON.
+/// How many items are listed on a terminal.
 const LISTED: usize = 40;
+
+/// How many items are listed: what goes into a pipe or a file is not cut.
+fn most_listed(width: PageWidth) -> usize {
+    width.columns().map_or(usize::MAX, |_| LISTED)
+}
 
 /// What each table counts, in lines that fit a page.
 const LAYERS: &str = "What the pages were made of, in tokens as Recto counts them.";
@@ -44,12 +49,13 @@ pub(crate) fn usage(report: &UsageReport, width: PageWidth) -> String {
     for (caption, table) in [
         (LAYERS, layers(&report.totals.tokens)),
         (PERIODS, periods(report)),
-        (ITEMS, items(report)),
+        (ITEMS, items(report, most_listed(width))),
     ] {
         let _ = write!(out, "\n{caption}\n{}", table.draw(width));
     }
-    if report.items.len() > LISTED {
-        let _ = writeln!(out, "and {} more", report.items.len() - LISTED);
+    let more = report.items.len().saturating_sub(most_listed(width));
+    if more > 0 {
+        let _ = writeln!(out, "and {more} more");
     }
     out.push_str(&selection(&report.totals.selection, width));
     out.push_str(&unused(report, width));
@@ -226,13 +232,13 @@ fn monday(day: Date) -> Date {
     day.saturating_sub(jiff::Span::new().days(back))
 }
 
-fn items(report: &UsageReport) -> TextTable {
+fn items(report: &UsageReport, most: usize) -> TextTable {
     let mut table = TextTable::new(["item", "taken", "offered", "left", "used", "last used"]);
     (1..5).for_each(|column| table.align_right(column));
     let mut items: Vec<&ReportedItem> = report.items.iter().collect();
     let on_page = |item: &ReportedItem| item.usage.counts.taken + item.usage.counts.offered;
     items.sort_by_key(|item| std::cmp::Reverse((item.usage.counts.used, on_page(item))));
-    for item in items.into_iter().take(LISTED) {
+    for item in items.into_iter().take(most) {
         let ItemCounts { taken, offered, left, .. } = item.usage.counts;
         let used = seen_uses(&item.usage).map_or_else(|| "-".to_owned(), short);
         let gone = if item.is_gone() { " (gone)" } else { "" };
@@ -284,7 +290,7 @@ fn unused(report: &UsageReport, width: PageWidth) -> String {
     let mut table = TextTable::new(["not used", "include", "offered", "left", "last used"]);
     table.align_right(2);
     table.align_right(3);
-    for item in report.unused.iter().take(LISTED) {
+    for item in report.unused.iter().take(most_listed(width)) {
         let ItemCounts { offered, left, .. } = item.usage.counts;
         table.row([
             item.usage.item.to_string(),
@@ -294,7 +300,7 @@ fn unused(report: &UsageReport, width: PageWidth) -> String {
             last_used(item.usage.last_used),
         ]);
     }
-    let more = match report.unused.len().saturating_sub(LISTED) {
+    let more = match report.unused.len().saturating_sub(most_listed(width)) {
         0 => String::new(),
         more => format!("and {more} more\n"),
     };

@@ -64,6 +64,11 @@ pub(crate) fn labelled(label: &str, text: &str, width: PageWidth) -> String {
     wrap_words(&format!("{label:<LABEL$} {text}\n"), column, width)
 }
 
+/// The same for a text that has to be seen exactly.
+pub(crate) fn labelled_exactly(label: &str, text: &str, width: PageWidth) -> String {
+    wrap_exactly(&format!("{label:<LABEL$} {text}"), 0, width)
+}
+
 /// The columns of a label.
 const LABEL: usize = 7;
 

@@ -6,7 +6,7 @@ use std::env;
 use std::path::PathBuf;
 
 use recto_agent::{delegate_tool, memory_tools, schedule_tool};
-use recto_context::{IncludeMode, ItemKind, ToolSpec};
+use recto_context::{IncludeMode, ItemKind, ToolSpec, reading_tools};
 use recto_tools::{
     CallLimits, Grants, NetworkAccess, ProgramOptions, ProtectedPath, ScriptPolicy, ServerIncludes,
     ServerKey, ServerOptions, ServerSandbox, ServerTransport, ToolOptions, ToolPolicy, Toolbox,
@@ -52,7 +52,8 @@ pub(super) fn disabled_tools<'s>(
     tools: &Toolbox,
     settings: &'s Settings,
 ) -> impl Iterator<Item = &'s String> {
-    let built_in: Vec<ToolSpec> = all_built_in(tools).collect();
+    let reading = reading_tools().into_iter().cloned();
+    let built_in: Vec<ToolSpec> = all_built_in(tools).chain(reading).collect();
     let is_of_server = |name: &str| {
         let server = name.split_once('.').map(|(server, _)| server);
         server.is_some_and(|server| settings.servers.iter().any(|known| known.name == server))

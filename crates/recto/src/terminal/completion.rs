@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use recto_agent::FILE_MENTION;
-use recto_context::{Reveal, reveal};
+use recto_context::is_all_seen;
 use reedline::{Completer, Span, Suggestion};
 
 /// The most names of files that are shown.
@@ -53,7 +53,7 @@ impl CompletionWords {
     /// typed: what would not be seen there, or act on the terminal, is not offered.
     fn complete(&self, typed: &str) -> WordCompletions {
         let mut found = self.find(typed);
-        found.texts.retain(|text| is_typable(text));
+        found.texts.retain(|text| is_all_seen(text));
         found
     }
 
@@ -95,11 +95,6 @@ impl CompletionWords {
     fn has_arguments(&self, name: &str) -> bool {
         self.commands.iter().any(|command| command.name == name && !command.arguments.is_empty())
     }
-}
-
-/// Whether a person could type a text, and sees all of it in their line.
-fn is_typable(text: &str) -> bool {
-    !text.contains(['\n', '\t']) && reveal(text, Reveal::Lines) == text
 }
 
 /// Those that begin with what was typed, in capitals or not, each once.

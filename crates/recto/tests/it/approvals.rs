@@ -139,7 +139,7 @@ fn an_answer_tells_what_became_of_the_call() {
     let home = waiting();
     std::os::unix::fs::symlink("b.txt", home.path("workspace/a.txt")).unwrap();
     let answer = home.run(&["approvals", "answer", "1", "allow"]);
-    assert!(answer.err.contains("✗ write_file a.txt: "), "{}", answer.err);
+    assert!(answer.err.contains("✗ write_file a.txt, x: "), "{}", answer.err);
     assert!(!home.path("workspace/b.txt").exists());
     let home = waiting();
     home.write("workspace/a.txt", "another's");

@@ -3,7 +3,7 @@
 use std::fs;
 
 use expect_test::expect;
-use recto_fakes::{AnswerEnding, AnswerGate, FakeAnswer};
+use recto_fakes::{AnswerEnding, AnswerGate, FakeAnswer, FakeServer};
 use serde_json::{Value, json};
 
 use crate::servers::{ServedHome, WIRES, Wire, contents, json_lines, read, roles};
@@ -640,4 +640,27 @@ fn a_new_session_names_the_one_before() {
     };
     assert_eq!(run.out, format!("You said: one\n{}{}", began("default", 1), began("work", 2)));
     assert!(home.ok(&["chat", "--session", "1", "-m", "two"]).contains("two"));
+}
+
+/// What is told in the middle of a reply goes to standard error alone.
+#[test]
+fn a_reply_that_no_person_reads_comes_byte_for_byte_whatever_is_told_meanwhile() {
+    let (first, second) = (AnswerGate::new(), AnswerGate::new());
+    let fake = FakeServer::openai()
+        .answer(FakeAnswer::text("one").held(&first))
+        .answer(FakeAnswer::text("reply term0 a b").held(&second));
+    let ServedHome { home, fake: _fake } = ServedHome::new(Wire::OpenAi, fake);
+    let earlier = home.start(&["chat", "--session", "work", "-m", "first"]);
+    first.wait_for(1);
+    let running = home.start(&["chat", "--session", "work", "-m", "second"]);
+    running.wait_for_err("another process is talking in this session");
+    first.open();
+    second.wait_for(1);
+    second.release(1);
+    running.wait_for_out("reply");
+    running.wait_for_err("turn 1, which came before, is done: one");
+    second.open();
+    let run = running.wait();
+    assert_eq!((run.code, run.out.as_str()), (0, "reply term0 a b\n"), "{}", run.err);
+    assert_eq!(earlier.wait().code, 0);
 }

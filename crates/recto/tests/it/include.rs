@@ -36,6 +36,14 @@ fn tools_are_listed_with_their_server_mode_and_cost() {
     home.run(&["tools", "show", "utc_tim"]).fails_with("did you mean `utc_time`?");
     home.write("config.toml", "tools.disabled = ['read_file']\n");
     home.run(&["tools", "show", "read_file"]).fails_with("`tools.disabled`");
+    // The tools that load what pages name stand in no catalog, and are tools all the same.
+    assert!(home.ok(&["tools", "show", "read_skill"]).contains("Load the full documentation"));
+    assert!(home.ok(&["tools", "list"]).contains("read_item"));
+    home.write("config.toml", "tools.disabled = ['read_item']\n");
+    let told = home.run(&["context", "hello"]);
+    assert!(!told.err.contains("read_item"), "it is no slip: {}", told.err);
+    home.run(&["tools", "show", "read_item"]).fails_with("`tools.disabled`");
+    assert!(!home.ok(&["tools", "list"]).contains("read_item"));
 }
 
 #[test]

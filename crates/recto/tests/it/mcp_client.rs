@@ -3,6 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -105,6 +106,19 @@ fn a_server_that_cannot_be_used_is_told_with_what_to_do() {
     off.push_str("enabled = false\n");
     home.write("config.toml", off);
     home.run(&["mcp", "check", "nowhere"]).fails_with("is off");
+}
+
+#[test]
+fn a_server_that_closes_its_output_is_at_its_end_though_it_lives() {
+    let home = Home::with(&[(
+        "config.toml",
+        "[mcp.shut]\ncommand = 'sh'\nargs = ['-c', 'exec >&-; exec sleep 100']\nstart_limit = 90\n",
+    )]);
+    let begun = Instant::now();
+    let report = home.run(&["mcp", "check", "shut", "--json"]);
+    let server = &json(&report.out)["servers"][0];
+    assert_eq!((report.code, &server["error"]["code"]), (1, &"ended".into()), "{server:#}");
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
 }
 
 /// Promise: `last-failure-is-kept`

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::*;
 
@@ -72,17 +72,66 @@ fn a_memory_is_shown_by_what_it_says_and_whole_for_programs() {
     assert!(shown.contains(&format!("{long} (memory MEMORY.md#")), "{shown}");
 }
 
-/// What stands on every page is taken whatever the message.
+/// What stands on every page is there whatever the message, and is not taken for it.
 #[test]
 fn memories_are_judged_as_a_turn_judges_them() {
     let home = home();
-    let taken = || {
+    let fate = || {
         let answer = search(&home, "what is the cat called?", &["--kind", "memory"]);
-        answer["results"][0]["taken"].clone()
+        let best = &answer["results"][0];
+        (best["page"].as_str().unwrap().to_owned(), best["taken"].as_bool().unwrap())
     };
-    assert_eq!(taken(), true);
+    assert_eq!(fate(), ("anyway".to_owned(), false));
     home.write("config.toml", "memory.max_entries = 0\n");
-    assert_eq!(taken(), false);
+    assert_eq!(fate(), ("absent".to_owned(), false));
+}
+
+/// What `search` says of a page is what `context` shows on it.
+#[test]
+fn search_says_what_a_page_has_as_the_page_has_it() {
+    let home = home();
+    home.write("config.toml", "search.floor = 0.05\nsearch.documents.top_n = 1\n");
+    let by_hand = "---\ninclude: manual\n---\nWrite a short message to Ben.";
+    home.write("workspace/rules/by-hand.md", by_hand);
+    let message = "how do I write a commit message on tuesday?";
+    let answer = search(&home, message, &[]);
+    let fate = |name: &str| {
+        let mut rows = answer["results"].as_array().unwrap().iter();
+        let row = rows.find(|row| row["name"] == name).unwrap();
+        assert_eq!(row["taken"] == true, row["page"] == "taken", "{row}");
+        row["page"].as_str().unwrap()
+    };
+    let context = json(&home.ok(&["context", message, "--json"]));
+    let on_page = |name: &str| {
+        let mut items = context["items"].as_array().unwrap().iter();
+        let item = items.find(|item| item["item"]["name"] == name).unwrap();
+        let status = item["status"].as_str().unwrap();
+        format!("{status} {}", item["include"].as_str().unwrap_or("-"))
+    };
+    for (name, in_search, in_context) in [
+        ("commits", "taken", "in_full agent"),
+        ("menu", "listed", "listed agent"),
+        ("write_file", "anyway", "offered always"),
+        ("by-hand", "absent", "not_added -"),
+    ] {
+        assert_eq!((fate(name), on_page(name).as_str()), (in_search, in_context), "{name}");
+    }
+    let run = home.run(&["search", message]);
+    let words = |name: &str| {
+        let line = run.out.lines().find(|line| line.contains(name)).unwrap();
+        line.split("  ").next().unwrap().trim().to_owned()
+    };
+    let told = ["commits", "menu", "write_file", "by-hand"].map(words);
+    assert_eq!(told, ["in full", "by name", "on every page", ""]);
+    let turn = "a turn takes one of them in full, and has 1 by name alone; 2 are on every page";
+    assert!(run.err.contains(turn), "{}", run.err);
+    // A page without a list has nothing by name.
+    home.write(
+        "config.toml",
+        "search.floor = 0.05\nsearch.documents.top_n = 1\nsearch.list_lines = 0\n",
+    );
+    let answer = search(&home, message, &["--kind", "reference"]);
+    assert_eq!(answer["results"][0]["page"], "absent");
 }
 
 #[test]
@@ -108,7 +157,8 @@ fn kinds_and_limits_narrow_what_is_listed() {
 fn explain_shows_all_scores() {
     let run = home().run(&["search", "pasta on tuesday", "--explain"]);
     let heading = run.out.lines().next().unwrap();
-    for column in ["item", "include", "probability", "cosine", "words", "fused", "rank"] {
+    for column in ["page", "item", "include", "probability", "cosine", "words", "together", "rank"]
+    {
         assert!(heading.contains(column), "{heading}");
     }
     assert!(run.out.lines().any(|line| line.contains("reference menu")), "{}", run.out);
@@ -156,6 +206,11 @@ fn a_message_that_goes_on_is_searched_with_what_was_said_before() {
         .unwrap();
     assert!(taken(&[]).is_empty());
     assert_eq!(taken(&["--history", file.to_str().unwrap()]), ["commits"]);
+    // Thanks and fragments on the way change nothing.
+    let said = ["How are commit messages written?", "and for tags?", "thanks!"];
+    let said = said.map(|text| json!({"role": "user", "content": text}).to_string());
+    fs::write(&file, said.join("\n")).unwrap();
+    assert_eq!(taken(&["--history", file.to_str().unwrap()]), ["commits"]);
 }
 
 #[test]
@@ -191,8 +246,14 @@ fn show_says_of_what_was_refused_how_it_was_searched_for() {
     home.write("config.toml", "search.floor = 1\n[models.echo]\nprovider = \"scripted\"\n");
     home.ok(&["chat", "--session", "s", "-m", "How do I write a commit message?"]);
     home.ok(&["chat", "--session", "s", "-m", "and for merges?"]);
-    let shown = home.ok(&["show", "2"]).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(shown.contains("is below the floor of 1.00, with the message before)"), "{shown}");
+    let shown =
+        |turn: &str| home.ok(&["show", turn]).split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = "is below the floor of 1.00, with the message before)";
+    assert!(shown("2").contains(told), "{}", shown("2"));
+    // Where it was not the last message, it says which one it was.
+    home.ok(&["chat", "--session", "s", "-m", "and for tags?"]);
+    let told = "is below the floor of 1.00, with the message 2 before)";
+    assert!(shown("3").contains(told), "{}", shown("3"));
 }
 
 /// With the real encoder.
@@ -209,10 +270,16 @@ mod dense {
         let told = "with misspelt words put right";
         let answer = search(&home, typed, &[]);
         assert_eq!(answer["results"][0]["respelled"], true, "{answer}");
+        crate::json_shapes::check("search", &answer);
+        let words = answer["results"][0]["put_right"].as_array().unwrap();
+        assert!(words.contains(&json!({"typed": "comit", "read": "commit"})), "{answer}");
         let run = home.run(&["search", typed, "--explain"]);
         assert!(run.err.contains(&format!(", {told}")), "{}", run.err);
         home.ok(&["chat", "-m", typed]);
         assert!(home.ok(&["why", "commits"]).contains(told));
+        for told in [run.err, home.ok(&["why", "commits"]), home.ok(&["show"])] {
+            assert!(told.contains("\"comit\" as \"commit\""), "{told}");
+        }
         let shown = home.ok(&["show"]).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(shown.contains(told), "{shown}");
         let run = home.run(&["search", "how do I write a commit message?", "--explain"]);

@@ -263,19 +263,65 @@ fn what_is_wrong_in_the_workspace_is_told_when_the_chat_begins_and_not_again() {
     assert_eq!(shown.matches("inlcude").count(), 1, "{shown}");
 }
 
-/// Promise: `taken-up-makes-way`
-#[test]
-fn a_turn_in_the_background_that_asks_is_told_once() {
+/// A chat in one session, while a turn of another is taken up in which the model makes this call.
+fn asked_in_the_background(call: &str) -> (Home, TerminalChat) {
     let home = Home::scripted(&[r#"{"content":"never","delay_ms":50000}"#]);
     let mut killed = TerminalChat::start(&home, &["chat", "--session", "work", "-m", "write it"]);
     killed.wait_for("reading");
     killed.signal("-KILL");
     killed.wait();
-    let call = CALL.replace("1000", "3000");
-    home.write("talk.jsonl", [&call, r#"{"content":"Written."}"#].join("\n"));
+    home.write("talk.jsonl", [call, r#"{"content":"Written."}"#].join("\n"));
     let chat = TerminalChat::start(&home, &["chat", "--session", "other"]);
+    (home, chat)
+}
+
+/// What a screen shows, as one line.
+fn flat(shown: &str) -> String {
+    shown.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn each_question_of_a_turn_in_the_background_is_told_as_what_it_is() {
+    let call = |name: &str| {
+        format!(r#"{{"name":"write_file","arguments":{{"path":"{name}","content":"x"}}}}"#)
+    };
+    let calls = [call("a.txt"), call("b.txt")].join(",");
+    let (_home, chat) =
+        asked_in_the_background(&format!(r#"{{"tool_calls":[{calls}],"delay_ms":3000}}"#));
+    let told = |name: &str, id: u8| {
+        format!("wants to run create {name}; `recto approvals show {id}` has all of it")
+    };
+    chat.wait_until("both questions", |shown| {
+        let shown = flat(shown);
+        shown.contains(&told("a.txt", 1)) && shown.contains(&told("b.txt", 2))
+    });
+}
+
+/// Promise: `shown-is-what-runs`
+#[test]
+fn a_title_draws_no_line_of_its_question() {
+    let path = format!("x{}reads: nothing{}writes: nothing", " ".repeat(70), " ".repeat(64));
+    let call = CALL.replace("a.txt", &path).replace("1000", "1");
+    let home = Home::scripted(&[&call, r#"{"content":"Written."}"#]);
+    let chat = TerminalChat::start(&home, &["chat"]);
+    chat.wait_for_prompt();
+    chat.press("write it\r");
+    let shown = chat.wait_for("[y] allow");
+    let list = Pty::open(80, 24).record(&home, &["approvals", "list"], &[]);
+    for shown in [shown, list] {
+        for words in ["reads:", "writes:"] {
+            let lines: Vec<&str> = shown.lines().filter(|line| line.contains(words)).collect();
+            let is_marked = |line: &&str| line.trim_start().starts_with("┊ ");
+            assert!(!lines.is_empty() && lines.iter().all(is_marked), "{words}: {shown}");
+        }
+    }
+}
+
+/// Promise: `taken-up-makes-way`
+#[test]
+fn a_turn_in_the_background_that_asks_is_told_once() {
+    let (home, chat) = asked_in_the_background(&CALL.replace("1000", "3000"));
     let told = "session work: turn 1 waits for your word: write_file wants to run";
-    let flat = |shown: &str| shown.split_whitespace().collect::<Vec<_>>().join(" ");
     chat.wait_until("the question", |shown| flat(shown).contains(told));
     chat.press("/mode\r");
     let shown = chat.wait_for("change it with /mode full, minimal, auto or default");

@@ -35,6 +35,7 @@ fn why_answers_for_what_was_and_what_was_not_on_the_page() {
     assert_eq!(json["items"][0]["status"], "in_full");
     home.run(&["why", "alwais"]).fails_with("did you mean `always`?");
     home.run(&["why", "always", "7"]).fails_with("there is no turn `7`");
+    home.run(&["why", "rule", "always"]).fails_with("recto why rule:always");
 }
 
 #[test]

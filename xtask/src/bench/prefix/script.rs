@@ -101,7 +101,7 @@ fn pick(place: usize) -> Pick {
 
 fn found(kind: ItemKind, name: &str) -> Pick {
     let scores = Scores { probability: Some(0.8), ..Scores::default() };
-    Pick { item: ItemId::new(kind, name), scores, best_chunk: None }
+    Pick::new(ItemId::new(kind, name), scores)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ fn memories(count: usize) -> Vec<Memory> {
 
 fn pick(memory: &Memory) -> Pick {
     let scores = Scores { probability: Some(0.9), ..Scores::default() };
-    Pick { item: memory.id(), scores, best_chunk: None }
+    Pick::new(memory.id(), scores)
 }
 
 fn choose(

@@ -1,8 +1,9 @@
-//! What a piece of a sentence is by itself: an order, or nothing but the name of something.
+//! What a piece of a sentence is by itself: an order, a question, or nothing but the name of
+//! something.
 
 use super::grammar::is_verb;
 use super::lex::{self, TokenGap, WordToken};
-use super::{imperative, lists, request};
+use super::{imperative, lists, question, request};
 
 /// Whether a piece of a sentence tells somebody to do something: "book the van", "and let Anna
 /// know". A verb without anything behind it may as well be a noun: "buy eggs, water, …".
@@ -16,6 +17,14 @@ pub fn is_order(piece: &str) -> bool {
     let is_told = is_verb(verb, &lists::EXPLAIN_VERBS) || is_verb(verb, &lists::TEXT_VERBS);
     let is_order = is_action || is_told || verb.is("ask") || verb.is("let");
     is_order && next.gap == TokenGap::Space
+}
+
+/// Whether a piece of a message is a question: "who delivers tyres", "is the van booked?".
+pub fn is_question(piece: &str) -> bool {
+    let sentences = lex::sentences(piece);
+    let Some(first) = sentences.first() else { return false };
+    let request = request::peel(&first.tokens);
+    question::begins_question(request.rest, request.frame, first.asks)
 }
 
 /// Whether a piece of a sentence only names something: "in Lyon", "the blue trailer". It orders
@@ -53,6 +62,16 @@ mod tests {
             ["milk and flour", "the order of wire", "water", "if it rains", "book is out", ""]
         {
             assert!(!is_order(piece), "{piece}");
+        }
+    }
+
+    #[test]
+    fn a_question_begins_with_what_asks() {
+        for piece in ["What is our deposit?", "who delivers tyres", "ok, is the van booked?"] {
+            assert!(is_question(piece), "{piece}");
+        }
+        for piece in ["when it rains", "book the van", "the deposit?", "if it rains, call", ""] {
+            assert!(!is_question(piece), "{piece}");
         }
     }
 

@@ -110,11 +110,7 @@ const RULE: &str = "Ships in the harbour are called by their names, never by the
 #[tokio::test]
 async fn a_session_reads_again_only_what_the_comparison_says() {
     let mut session = Session::new();
-    let pick = Pick {
-        item: ItemId::new(ItemKind::Rule, "harbour"),
-        scores: Scores::default(),
-        best_chunk: None,
-    };
+    let pick = Pick::new(ItemId::new(ItemKind::Rule, "harbour"), Scores::default());
     let cold = session.turn("Hello!", Mode::Full, &[]).await;
     assert_eq!(cold.fresh, cold.prompt);
     assert!(cold.prompt > 100, "{}", cold.prompt);

@@ -13,7 +13,7 @@ fn without(index: &SearchIndex, picks: Vec<Pick>, most: usize) -> (Vec<String>, 
 
 fn pick(name: &str, best_chunk: Option<&str>) -> Pick {
     let best_chunk = best_chunk.map(Arc::from);
-    Pick { item: ItemId::new(ItemKind::Memory, name), scores: Scores::default(), best_chunk }
+    Pick { best_chunk, ..Pick::new(ItemId::new(ItemKind::Memory, name), Scores::default()) }
 }
 
 #[test]

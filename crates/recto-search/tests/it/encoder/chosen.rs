@@ -386,6 +386,11 @@ fn files_that_cannot_be_used_are_named_with_what_is_wrong() {
     check(remove("tokenizer.json"), "tokenizer.json", "bring the file there");
     check(remove("model.safetensors"), "model.safetensors", "bring the file there");
     check(Box::new(|folder| fs::remove_dir_all(folder).unwrap()), "config.json", "no folder");
+    let as_a_file = |folder: &Path| {
+        fs::remove_dir_all(folder).unwrap();
+        fs::write(folder, "weights").unwrap();
+    };
+    check(Box::new(as_a_file), "is a file, not the folder that it stands in", "name its folder");
     let only_pickled = |folder: &Path| {
         fs::rename(folder.join("model.safetensors"), folder.join("pytorch_model.bin")).unwrap();
     };
@@ -402,6 +407,10 @@ fn files_that_cannot_be_used_are_named_with_what_is_wrong() {
     check(config("max_position_embeddings", 1.into()), "`max_position_embeddings` is 1", other);
     let again = "bring the file again";
     check(config("num_hidden_layers", 3.into()), "`encoder.layer.2.attention.self.query", again);
+    let silent = "is of one layer more than the 1 that `config.json` tells of";
+    check(config("num_hidden_layers", 1.into()), silent, again);
+    check(config("hidden_size", (-6).into()), "-6 is no count: whole numbers from 0 on are", again);
+    check(config("vocab_size", 1e20.into()), "1e+20 is no count", again);
     check(
         config("intermediate_size", 99.into()),
         "has the shape [100, 60] instead of [99, 60]",

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use recto_agent::{COMMANDS, EditableMessage, RequestPreview, Right, typed_name};
-use recto_context::{Catalog, CatalogDocument, ContextMode, ItemId, ItemKind, Tokens};
+use recto_context::{Catalog, CatalogDocument, ContextMode, ItemId, ItemKind, Tokens, is_all_seen};
 use serde::Serialize;
 
 use crate::pages::layer_bar::LayerBar;
@@ -146,14 +146,17 @@ impl CompletionList {
         CompletionList::new(&Catalog::default())
     }
 
-    /// All items of a catalog that can be mentioned, and all commands.
+    /// All items of a catalog that can be mentioned, and all commands. What would not be seen as it
+    /// is in what is typed is not offered.
     pub(crate) fn new(catalog: &Catalog) -> Self {
         let items = catalog.items().filter(|(id, _)| id.kind != ItemKind::Memory);
-        let items = items.map(|(id, include)| CompletionEntry {
-            insert: format!("@{} ", typed_name(&id)),
-            label: format!("@{}", typed_name(&id)),
+        let items = items.map(|(id, include)| (typed_name(&id), id, include));
+        let items = items.filter(|(name, ..)| is_all_seen(name));
+        let items = items.map(|(name, id, include)| CompletionEntry {
+            insert: format!("@{name} "),
+            label: format!("@{name}"),
             include: Some(include.name()),
-            about: describe(catalog, &id),
+            about: show_controls(&describe(catalog, &id)),
         });
         let commands = COMMANDS.iter().map(|help| CompletionEntry {
             insert: format!("{} ", help.name),

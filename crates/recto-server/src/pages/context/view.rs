@@ -252,7 +252,7 @@ pub(crate) fn score_lines(scores: &Scores) -> Vec<String> {
 }
 
 /// The refusal that all candidates share, or else how many there are of them.
-pub(crate) fn refusal_summary(candidates: &[Pick]) -> String {
+pub(crate) fn refusal_summary(candidates: &[&Pick]) -> String {
     let count = candidates.len();
     let items = if count == 1 { "1 item".to_owned() } else { format!("{count} items") };
     let floors: Vec<Option<f32>> = candidates.iter().map(|pick| pick.scores.floor).collect();
@@ -316,14 +316,13 @@ mod tests {
 
     #[test]
     fn a_floor_is_named_where_all_are_below_it() {
-        let pick = |floor| Pick {
-            item: ItemId::new(ItemKind::Rule, "a"),
-            scores: Scores { floor, ..Scores::default() },
-            best_chunk: None,
+        let pick = |floor| {
+            Pick::new(ItemId::new(ItemKind::Rule, "a"), Scores { floor, ..Scores::default() })
         };
-        let below = [pick(Some(0.4)), pick(Some(0.4))];
-        assert_eq!(refusal_summary(&below), "Search did not take 2 items: below the floor of 0.40");
-        assert_eq!(refusal_summary(&[pick(Some(0.4)), pick(None)]), "Search did not take 2 items");
-        assert_eq!(refusal_summary(&[pick(None)]), "Search did not take 1 item");
+        let (below, beaten) = (&pick(Some(0.4)), &pick(None));
+        let of_two = "Search did not take 2 items";
+        assert_eq!(refusal_summary(&[below, below]), format!("{of_two}: below the floor of 0.40"));
+        assert_eq!(refusal_summary(&[below, beaten]), of_two);
+        assert_eq!(refusal_summary(&[beaten]), "Search did not take 1 item");
     }
 }

@@ -73,6 +73,12 @@ async fn messages_are_read_in_pages_however_many_there_are() {
     assert_eq!((ids(&page), &page["has_more"]), (vec![5_000], &json!(false)));
     assert_eq!(api.get(&path).await["messages"].as_array().unwrap().len(), 50);
     assert_eq!(api.ask("GET", &format!("{path}?before=3&after=1"), None).await.0, 400);
+    for (number, status) in [(i64::MAX.unsigned_abs(), 200), (i64::MIN.unsigned_abs(), 400)] {
+        for cursor in ["before", "after"] {
+            let (answered, body) = api.ask("GET", &format!("{path}?{cursor}={number}"), None).await;
+            assert_eq!(answered, status, "{body}");
+        }
+    }
     let found = api.get("/api/messages?query=message%204321").await;
     assert_eq!(found["messages"][0]["message"], 4_321, "{found}");
 }

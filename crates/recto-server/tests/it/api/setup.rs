@@ -80,6 +80,28 @@ async fn memories_are_added_changed_forgotten_and_brought_back() {
     assert_eq!(api.ask("DELETE", "/api/memories/nothing%2Fhere", None).await.0, 404);
 }
 
+/// Promise: `private-memory-stays-private`
+#[tokio::test(flavor = "multi_thread")]
+async fn a_memory_is_shared_where_a_field_says_so_and_not_where_its_text_does() {
+    let api = DescribedServer::start().await;
+    let body = json!({"text": "[shared] [important] The safe is open.", "shared": false});
+    let (_, added) = api.send("POST", "/api/memories", body).await;
+    let seen = |memory: &serde_json::Value| {
+        [memory["shared"].clone(), memory["important"].clone(), memory["text"].clone()]
+    };
+    let none = [json!(false), json!(false), json!("The safe is open.")];
+    assert_eq!(seen(&added), none, "{added}");
+    let path = |memory: &serde_json::Value| {
+        format!("/api/memories/{}", memory["name"].as_str().unwrap().replace('#', "%23"))
+    };
+    let change = json!({"text": "[shared] It is shut.", "important": true});
+    let (_, changed) = api.send("PATCH", &path(&added), change).await;
+    assert_eq!(seen(&changed), [json!(false), json!(true), json!("It is shut.")], "{changed}");
+    let change = json!({"text": "[shared] It is open."});
+    let (_, changed) = api.send("PATCH", &path(&changed), change).await;
+    assert_eq!(seen(&changed), [json!(false), json!(true), json!("It is open.")], "{changed}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn items_are_listed_searched_and_nobody_sets_what_is_not_there() {
     let api = DescribedServer::start().await;
@@ -87,7 +109,8 @@ async fn items_are_listed_searched_and_nobody_sets_what_is_not_there() {
     assert_eq!(items["items"], json!([]), "{items}");
     api.send("POST", "/api/memories", json!({"text": "Boats need paint."})).await;
     let found = api.get("/api/search?query=paint%20the%20boats&top_k=3&top_n=1").await;
-    assert_eq!(found["results"][0]["kind"], "memory", "{found}");
+    let best = &found["results"][0];
+    assert_eq!((&best["kind"], &best["page"]), (&json!("memory"), &json!("anyway")), "{found}");
     for path in ["/api/items/rule/x", "/api/items/server/x", "/api/items/nonsense/x"] {
         let (status, problem) = api.send("PUT", path, json!({"include": "always"})).await;
         assert_eq!(status, 404, "{problem}");

@@ -182,6 +182,11 @@ async fn what_is_refused_names_its_field() {
             "messages[0].content: expected a text",
         ),
         ("max_tokens", json!(-5), "max_tokens: "),
+        ("max_tokens", json!(1_000_000_000_000_u64), "from 0 to 4294967295"),
+        ("seed", json!(u64::MAX), "to 9223372036854775807"),
+        ("frequency_penalty", json!("a"), "`frequency_penalty` is a number between -2 and 2"),
+        ("messages", json!([user("a"), calls(&["x"]), result("y")]), "call `y` belongs to none"),
+        ("messages", json!([user("a"), calls(&["x", "x"]), result("x")]), "two calls of one"),
         ("temperature", json!(9), "`temperature` is between"),
         ("top_p", json!("x"), "top_p: "),
         ("tool_choice", json!("maybe"), "tool_choice"),
@@ -198,6 +203,16 @@ async fn what_is_refused_names_its_field() {
     let reply = post(&server, OLLAMA, &[], &body).await;
     let error = reply.body["error"].as_str().unwrap();
     assert!(error.contains("messages[0].content: "), "{error}");
+    for (name, value, told) in [
+        ("options", json!({"temperature": "x"}), "options.temperature: "),
+        ("stream", json!("x"), "stream: "),
+    ] {
+        let mut body = json!({"model": "main", "messages": [user("hi")]});
+        body[name] = value;
+        let reply = post(&server, OLLAMA, &[], &body).await;
+        let error = reply.body["error"].as_str().unwrap();
+        assert!(reply.status == 400 && error.contains(told), "{error}");
+    }
 }
 
 /// Two clients that say the same conversation on at once get an answer each.

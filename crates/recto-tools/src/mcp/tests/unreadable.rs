@@ -110,3 +110,29 @@ async fn a_tool_whose_schema_is_nested_too_deep_takes_no_others_along() {
         notices(&servers)
     );
 }
+
+/// Promise: `an-answer-that-cant-be-read-ends-its-call`
+#[tokio::test]
+async fn a_tool_that_is_none_takes_no_others_along() {
+    let odd = format!(
+        r#"null,{{"name":"bare"}},{{"name":"text","inputSchema":"x"}},{{"inputSchema":{{}}}},
+           {{"name":"huge","inputSchema":{{"properties":{{"n":{{"maximum":1{}}}}}}}}},
+           {{"name":"loose","inputSchema":{{}},"annotations":7,"description":9}}"#,
+        "0".repeat(400)
+    );
+    let odd = odd.replace('\n', "");
+    let fake =
+        Fake::new(&format!(r#"tools() {{ answer '{{"tools":[{odd},'"$(tool hello)"']}}'; }}"#));
+    let servers = servers(vec![fake.options("a")]);
+    servers.learn_tools().await;
+    assert_eq!(keys(&servers), ["a.hello", "a.huge", "a.loose"]);
+    let notices = notices(&servers).join("\n");
+    for told in [
+        "a tool is left out: in its place in the list stands null",
+        "the tool `bare` is left out: it has no `inputSchema`",
+        "the tool `text` is left out: its `inputSchema` is a string, not an object",
+        "a tool is left out: it has no name",
+    ] {
+        assert!(notices.contains(told), "{told}: {notices}");
+    }
+}

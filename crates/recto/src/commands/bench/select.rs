@@ -234,7 +234,7 @@ impl SelectBench {
         };
         let mut found = BenchFindings::default();
         for index in [&self.index, &self.memories] {
-            let read = encoder.and_then(|encoder| index.respell(&typed, encoder, in_scope));
+            let read = index.read(&typed, encoder, in_scope);
             let embeddings = read.as_ref().map(|read| embed_message(encoder, read));
             let embeddings = embeddings.as_ref().unwrap_or(&as_typed);
             let asked = read.as_ref().unwrap_or(&typed).query(embeddings);

@@ -19,7 +19,7 @@ use crate::commands::approvals::person_words;
 use crate::draw::PageWidth;
 use crate::failure::{CliFailure, CliResult};
 use crate::output::{
-    print, print_data, print_drawn, print_json_line, tame, tell, turn_usage_words,
+    print, print_data, print_drawn, print_json_line, tame, tell, tell_exactly, turn_usage_words,
 };
 use crate::remedy_words::{hint_with_command, with_command};
 use crate::terminal::OutputStyle;
@@ -210,6 +210,8 @@ impl TerminalPrinter {
             EventKind::Delivered { schedule, .. } => self.line(&delivered_line(schedule)),
             EventKind::TakenBack(event) => self.taken_back(event),
             EventKind::Requested { prompt_tokens, .. } => {
+                // Another reply begins.
+                self.close_line()?;
                 self.printed.clear();
                 self.denials = 0;
                 self.wait(&status::reading(*prompt_tokens))
@@ -244,12 +246,14 @@ impl TerminalPrinter {
                     return Ok(());
                 }
                 let name = first_chars(name, MOST_NAME);
-                self.line(&match outcome {
+                if *outcome != ToolOutcome::Done {
+                    return self.exact_line(&status::failed(&name, &about, text));
+                }
+                match status::remembered(&name, text) {
                     // What was kept can be other words than the model's.
-                    ToolOutcome::Done => status::remembered(&name, text)
-                        .unwrap_or_else(|| status::called(&name, &about, text.len())),
-                    _ => status::failed(&name, &about, text),
-                })
+                    Some(remembered) => self.line(&remembered),
+                    None => self.exact_line(&status::called(&name, &about, text.len())),
+                }
             }
             EventKind::Notice(notice) => {
                 let text = with_command(&notice.text, notice.remedy.as_ref());
@@ -278,6 +282,7 @@ impl TerminalPrinter {
             Some(rest) => self.text(rest),
             // It is another reply.
             None => {
+                self.close_line()?;
                 self.line("note: some of what happened was too much to be shown")?;
                 self.printed.clear();
                 self.text(&snapshot.text)
@@ -289,7 +294,7 @@ impl TerminalPrinter {
     fn asked(&mut self, question: &ApprovalQuestion) -> CliResult {
         self.close_line()?;
         self.status.clear();
-        tell(&wants(question));
+        tell(&wants(question, PageWidth::of_stderr()));
         let approval = question.approval;
         tell(&format_args!(
             "the turn waits: /approve or /deny in a chat, or `recto approvals answer {approval} allow`"
@@ -341,10 +346,27 @@ impl TerminalPrinter {
         Ok(())
     }
 
+    /// Tells something on standard error. Whoever reads the reply where no person looks gets it byte
+    /// for byte, whatever is told in its middle.
     fn line(&mut self, text: &str) -> CliResult {
-        self.close_line()?;
-        self.status.clear();
+        self.make_room()?;
         tell(&text);
+        Ok(())
+    }
+
+    /// A line with words of the model, which can't pass for further lines.
+    fn exact_line(&mut self, text: &str) -> CliResult {
+        self.make_room()?;
+        tell_exactly(text);
+        Ok(())
+    }
+
+    /// Makes room for what is told, on a screen that the reply has, too.
+    fn make_room(&mut self) -> CliResult {
+        if self.styled != OutputStyle::No {
+            self.close_line()?;
+        }
+        self.status.clear();
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use recto_agent::{ApprovalQuestion, EventKind};
 
-use crate::draw::{PageWidth, wrap_exactly};
+use crate::draw::{PageWidth, exact_line, wrap_exactly};
 use crate::output::{tame_lines, tell};
 use crate::terminal::choose::{KeyChoice, KeyQuestion};
 use crate::terminal::keys::TimedKey;
@@ -33,7 +33,7 @@ const LINE_HINT: &str = "(what you type is a line for later: Enter keeps it, Ctr
 impl ApprovalPrompt {
     /// Shows one question, so that it is clear what a key is the answer to.
     fn show(question: ApprovalQuestion, draft: &str) -> Self {
-        tell(&wants(&question));
+        tell(&wants(&question, PageWidth::of_stderr()));
         tell(&choices(&question));
         let told = match draft.is_empty() {
             true => LineNotice::Untold,
@@ -170,12 +170,17 @@ impl QuestionQueue {
 }
 
 /// What would be run, exactly.
-pub(super) fn wants(question: &ApprovalQuestion) -> String {
+pub(super) fn wants(question: &ApprovalQuestion, width: PageWidth) -> String {
     let ApprovalQuestion { approval, tool, title, detail, .. } = question;
-    let text = format!("{tool} wants to run (approval {approval}): {title}");
+    // A title may say no more than whose call it is.
+    let asked = match *title == tool.to_string() {
+        true => format!("{tool} wants to run (approval {approval})"),
+        false => format!("{tool} wants to run (approval {approval}): {title}"),
+    };
+    let text = exact_line(&asked, width);
     if detail.is_empty() {
         return text;
     }
-    let detail = wrap_exactly(&tame_lines(detail.trim_end()), 2, PageWidth::of_stderr());
+    let detail = wrap_exactly(&tame_lines(detail.trim_end()), 2, width);
     format!("{text}\n{}", detail.trim_end_matches('\n'))
 }

@@ -7,8 +7,8 @@
 use std::process::ExitCode;
 
 use recto_agent::{
-    ClosedTurn, EventCursor, OpenTurnStanding, TakeUpScope, find_open_turn, find_standing,
-    first_words, shorten_words,
+    ClosedTurn, EventCursor, OpenTurn, OpenTurnStanding, TakeUpScope, find_open_turn,
+    find_standing, first_words, shorten_words,
 };
 use recto_context::MessageBody;
 use recto_store::{Moment, Store, StoredApproval, StoredTurn, TurnId, TurnStatus};
@@ -126,6 +126,8 @@ impl Chat {
             if let Some(turn) = store.turn(question.turn).await?
                 && let Some(open) = find_open_turn(&store, &turn).await?
             {
+                // Of several questions that a turn waits with, each is told as what it is.
+                let open = OpenTurn { question: Some(question.clone()), ..open };
                 let session = tame(&open.session);
                 tell(&format_args!("session {session}: turn {} {}", turn.id, open_turn(&open)));
             }

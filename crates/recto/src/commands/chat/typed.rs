@@ -12,7 +12,7 @@ use super::prompt::ChatPrompt;
 use crate::attach::{FileMentions, MessageAttachments};
 use crate::failure::CliResult;
 use crate::home::RectoHome;
-use crate::output::{tame, tell};
+use crate::output::{tame, tell, tell_exactly};
 use crate::remedy_words::with_command;
 use crate::terminal::editor::EditorInput;
 use crate::terminal::history::forget_entries;
@@ -27,7 +27,7 @@ impl Chat {
                 "turn {} waits for your word: {} wants to run {} (approval {}); /approve or /deny",
                 approval.turn, question.tool, question.title, approval.id
             );
-            tell(&waits);
+            tell_exactly(&waits);
         }
         let (history, mut prompt) = (home.history_file(), ChatPrompt::open(home)?);
         self.typing.keep_history(&history);

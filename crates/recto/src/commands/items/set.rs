@@ -185,6 +185,9 @@ fn write(
         let failure = CliFailure::new(format!("cannot write {}", file.display())).because(&error);
         match error.kind() {
             ErrorKind::NotFound => failure.hint("`recto init` sets up a home"),
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                failure.code("full").hint("make room on the disk")
+            }
             _ => failure.hint(by_hand()),
         }
     })

@@ -6,12 +6,12 @@ use recto_context::{Audience, AudienceKind, ItemId, ItemKind, Memory};
 use recto_workspace::{Horizon, MemoryFiles, MemoryView};
 use serde_json::Value;
 
-use super::{marks_text, one_line, scope_text, who};
+use super::{SHOWN, marks_text, scope_text, who};
 use crate::commands::items::usage::UsageTable;
 use crate::config::Settings;
 use crate::draw::{PageWidth, TextTable};
 use crate::failure::CliResult;
-use crate::output::print_list;
+use crate::output::{print_list, shown_line};
 use crate::setup;
 
 pub(super) async fn run(
@@ -57,7 +57,7 @@ fn table(memories: &[Memory]) -> TextTable {
             memory_day(memory.added),
             marks_text(memory),
             scope_text(&memory.scope),
-            one_line(&memory.text),
+            shown_line(&memory.text, SHOWN),
         ]);
     }
     table

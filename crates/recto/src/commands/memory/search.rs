@@ -11,14 +11,14 @@ use recto_context::Audience;
 use recto_store::Store;
 use serde_json::{Value, json};
 
-use super::{one_line, who};
+use super::{SHOWN, who};
 use crate::commands::sessions::local;
 use crate::config::Settings;
 use crate::draw::{PageWidth, TextTable};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
-use crate::output::{print, print_json, tell};
+use crate::output::{print, print_json, shown_line, tell};
 use crate::remedy_words::with_command;
 use crate::setup;
 
@@ -98,7 +98,7 @@ fn table(found: &[Recollection]) -> TextTable {
                 (local(*at), place, format!("{}: {text}", role.name()))
             }
         };
-        table.row([probability.unwrap_or_default(), when, place, one_line(&text)]);
+        table.row([probability.unwrap_or_default(), when, place, shown_line(&text, SHOWN)]);
     }
     table
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use recto_agent::IncludeSettings;
 use recto_fs::blocking;
-use recto_server::{HostAnswer, HostProblem, HostRequest, IncludeChange, IncludeTarget};
+use recto_server::{
+    HostAnswer, HostObstacle, HostProblem, HostRequest, IncludeChange, IncludeTarget,
+};
 use tokio::sync::mpsc::Receiver;
 
 use crate::cli::AgentArg;
@@ -78,6 +80,10 @@ fn set_include(
 }
 
 fn host_problem(failure: CliFailure) -> HostProblem {
+    let obstacle = match failure.is("full") {
+        true => HostObstacle::FullDisk,
+        false => HostObstacle::State,
+    };
     let (message, hint) = failure.parts();
-    HostProblem { message, hint }
+    HostProblem { obstacle, message, hint }
 }

@@ -24,10 +24,11 @@ use crate::commands::context::existing_store;
 use crate::commands::items::entry::{self, ItemMatch};
 use crate::commands::items::{self, ItemView};
 use crate::commands::mcp::client::failure_with_words;
+use crate::draw::{PageWidth, exact_line, wrap_exactly};
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
-use crate::output::{print_json, print_text, tame, tell};
+use crate::output::{print, print_json, print_text, tame, tame_lines, tell};
 use crate::setup;
 
 /// The exit code that says that a call was not made.
@@ -155,7 +156,10 @@ impl ToolTrial {
         }
         let asks = if asks { "a turn would ask first" } else { "a turn would run it unasked" };
         tell(&format_args!("{}: {asks}", self.spec.id.key()));
-        print_text(&format!("{}\n{}\n", action.title, action.detail.trim_end()))
+        let width = PageWidth::of_stdout();
+        let title = exact_line(&action.title, width);
+        let detail = wrap_exactly(&tame_lines(action.detail.trim_end()), 0, width);
+        print(&format!("{title}\n{detail}"))
     }
 
     fn json(&self, action: &ToolAction, asks: bool) -> Value {

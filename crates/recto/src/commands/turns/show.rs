@@ -15,7 +15,7 @@ use super::text;
 use crate::cli::ShowArgs;
 use crate::commands::approvals::answer_text;
 use crate::commands::sessions::local;
-use crate::draw::{self, PageWidth, labelled, wrap_words};
+use crate::draw::{self, PageWidth, labelled, labelled_exactly, wrap_words};
 use crate::failure::CliResult;
 use crate::home::RectoHome;
 use crate::output::{print_bytes, print_json, tame, turn_usage_words, usage_words};
@@ -68,6 +68,14 @@ async fn draw_turn(
     Ok(out)
 }
 
+/// Why a turn ended, on one line: what each of its lines says stands apart from the next, and
+/// "because" is said by the line itself.
+fn reason_words(detail: &str) -> String {
+    let reason = detail.strip_prefix("ended because ").unwrap_or(detail);
+    let lines = reason.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join("; ")
+}
+
 /// Draws what a turn was and how it ended, and how its request came about.
 fn heading(
     turn: &StoredTurn,
@@ -102,7 +110,7 @@ fn heading(
         ),
     ];
     if let Some(detail) = &turn.detail {
-        lines.insert(1, ("because", tame(&detail.replace('\n', " "))));
+        lines.insert(1, ("because", tame(&reason_words(detail))));
     }
     let Actor { name, role, .. } = Actor::from_store(&turn.actor);
     if role != ActorRole::Owner {
@@ -198,7 +206,7 @@ async fn approvals(store: &Store, turn: &StoredTurn, width: PageWidth) -> CliRes
         let (tool, title) = (approval.question.tool.key(), &approval.question.title);
         let answer = answer_text(&approval);
         let text = format!("{}: {}: {answer}", tame(&tool), tame(title));
-        out.push_str(&labelled("asked", &text, width));
+        out.push_str(&labelled_exactly("asked", &text, width));
     }
     Ok(out)
 }
@@ -247,4 +255,19 @@ async fn message_text(
 ) -> CliResult<Option<String>> {
     let messages = store.messages_within(turn.session, id..=id).await?;
     Ok(messages.first().map(|stored| crate::commands::sessions::body_text(&stored.message)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_a_turn_ended_reads_as_one_line() {
+        let detail = "ended because the model asked for the same tool call 3 times\n\
+                      hint: ask in other words, or choose another model\n";
+        let told = "the model asked for the same tool call 3 times; hint: ask in other words, or \
+                    choose another model";
+        assert_eq!(reason_words(detail), told);
+        assert_eq!(reason_words("stopped"), "stopped");
+    }
 }

@@ -236,7 +236,7 @@ fn what_a_program_wrote_for_itself_goes_however_recto_ends() {
 #[test]
 fn folders_of_any_depth_go_with_the_call_and_do_not_end_recto() {
     let code = format!(
-        "{SAY_WHERE} chdir $ENV{{HOME}}; for (1..20000) {{ mkdir 'd' and chdir 'd' or die $! }} \
+        "{SAY_WHERE} chdir $ENV{{HOME}}; for (1..12000) {{ mkdir 'd' and chdir 'd' or die $! }} \
          print 'made them';"
     );
     let attempt = Attempt::perl(&code);

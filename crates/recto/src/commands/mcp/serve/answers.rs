@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use recto_agent::{
-    AgentError, Inbound, ItemSearch, ItemSearchRow, MemoryShelf, RecallQuery, RecalledContent,
-    RecordReader, SearchPatience, SessionSettings, preview_json, search_items, search_message,
-    tool_text, without_mentions,
+    AgentError, Inbound, ItemSearch, ItemSearchRow, MemoryShelf, PageForm, RecallQuery,
+    RecalledContent, RecordReader, SearchPatience, SessionSettings, preview_json, search_items,
+    search_message, tool_text, without_mentions,
 };
 use recto_context::{Catalog, ContentPart, ItemId, ItemKind, MessageId};
 use recto_store::{SessionId, TurnId};
@@ -64,8 +64,8 @@ async fn search(handler: &CallHandler, arguments: &OfferArguments) -> CliResult<
         remembered: MemoryShelf {
             memories: &state.memories,
             view: &handler.remembered(&state).await,
-            limits: &setup::page_limits(settings),
         },
+        page: &PageForm::from(&setup::page_model(settings)?),
     };
     let found = in_time(|patience| search_items(&state.searcher, &catalog, &asked, patience)).await;
     let mut answer = found.json(query);
