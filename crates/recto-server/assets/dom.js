@@ -123,7 +123,7 @@ export function replaceInside(target, source) {
 
 /** What can have the focus. @param {Element} root @returns {HTMLElement[]} */
 function controls(root) {
-  return [...root.querySelectorAll("a[href], button, input, select, textarea, summary")].filter(
+  return [...root.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")].filter(
     (control) => control instanceof HTMLElement,
   );
 }
