@@ -173,7 +173,7 @@ impl QuestionQueue {
 pub(super) fn wants(question: &ApprovalQuestion, width: PageWidth) -> String {
     let ApprovalQuestion { approval, tool, title, detail, .. } = question;
     // A title may say no more than whose call it is.
-    let asked = match *title == tool.to_string() {
+    let asked = match title == tool {
         true => format!("{tool} wants to run (approval {approval})"),
         false => format!("{tool} wants to run (approval {approval}): {title}"),
     };
