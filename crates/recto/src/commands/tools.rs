@@ -20,7 +20,7 @@ pub(crate) fn run(home: &RectoHome, args: &ToolArgs) -> CliResult<ExitCode> {
     let view = || ItemView::open(home, ItemKind::Tool, &args.agent);
     match &args.command {
         ToolCommand::Items(ItemCommand::List(format)) => {
-            list::run(home, &view()?.with_reading_tools(), format.json)?
+            list::run(home, &view()?.with_reading_tools(), format.json)?;
         }
         ToolCommand::Items(ItemCommand::Check(format)) => return check::run(&view()?, format.json),
         ToolCommand::Items(command) => {
