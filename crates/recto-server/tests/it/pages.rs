@@ -377,15 +377,15 @@ async fn what_somebody_may_not_do_is_not_offered() {
     let (_, guest) = server.token("guest", GUEST).await;
     let completions = shown("/completions", &owner).await;
     assert!(completions.contains("@rule:tone") && !completions.contains(trick), "{completions}");
-    // Nor is what would not be seen as it is.
-    let page = shown("/", &owner).await;
-    assert!(page.contains("value=\"rule:tone\"") && !page.contains(trick), "{page}");
     let completions = shown("/completions", &guest).await;
     assert!(completions.contains("/help") && !completions.contains("tone"), "{completions}");
     assert!(shown("/", &owner).await.contains("href=\"/models\""));
     assert!(!shown("/", &guest).await.contains("href=\"/models\""));
     let session = begin(&server, "talk").await.id;
     let path = format!("/sessions/{session}");
+    // Nor is what would not be seen as it is.
+    let page = shown(&path, &owner).await;
+    assert!(page.contains("value=\"rule:tone\"") && !page.contains(trick), "{page}");
     post_form(&server, &format!("{path}/messages"), "text=hello").await;
     server.agent.finished().await;
     let offers = |page: &str| {

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::support::Home;
 
-const SECRET: &str = "the door code is 4711";
+const SECRET: &str = "the door code is sesame";
 
 /// A collector that takes OTLP in protobuf, as the protocol has it, and nothing else.
 fn start_collector() -> (String, Receiver<ExportTraceServiceRequest>) {
@@ -88,7 +88,7 @@ fn a_collector_is_told_of_turns_and_requests_and_not_of_what_was_said() {
     assert_eq!(attribute(call, "gen_ai.provider.name"), "scripted");
     assert_eq!(attribute(call, "gen_ai.request.model"), "m");
     let told = format!("{spans:?}");
-    assert!(!told.contains("4711") && !told.contains("I will not tell"), "{told}");
+    assert!(!told.contains("sesame") && !told.contains("I will not tell"), "{told}");
 }
 
 /// Promise: `logs-without-contents`
@@ -96,7 +96,7 @@ fn a_collector_is_told_of_turns_and_requests_and_not_of_what_was_said() {
 fn a_collector_is_told_no_name_of_a_tool_that_the_model_made_up() {
     let (url, received) = start_collector();
     let home = Home::scripted(&[
-        r#"{"tool_calls":[{"name":"door_code_is_4711","arguments":{}}]}"#,
+        r#"{"tool_calls":[{"name":"door_code_is_sesame","arguments":{}}]}"#,
         r#"{"content": "Never mind."}"#,
     ]);
     let config = std::fs::read_to_string(home.path("config.toml")).unwrap();
@@ -105,7 +105,7 @@ fn a_collector_is_told_no_name_of_a_tool_that_the_model_made_up() {
     assert_eq!(run.code, 0, "{}", run.err);
     let request = received.recv_timeout(Duration::from_secs(30)).unwrap();
     let told = format!("{request:?}");
-    assert!(told.contains("\"execute_tool\"") && !told.contains("4711"), "{told}");
+    assert!(told.contains("\"execute_tool\"") && !told.contains("sesame"), "{told}");
 }
 
 /// Promise: `logs-without-contents`
@@ -122,8 +122,8 @@ fn a_log_has_a_line_for_each_turn_and_contents_only_where_they_are_wanted() {
         without.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let ended = lines.iter().find(|line| line["fields"]["message"] == "turn ended").unwrap();
     assert_eq!(ended["fields"]["ending"], json!("done"), "{without}");
-    assert!(!without.contains("4711") && !without.contains("I will not tell"), "{without}");
-    assert!(with.contains("4711") && with.contains("I will not tell"), "{with}");
+    assert!(!without.contains("sesame") && !without.contains("I will not tell"), "{without}");
+    assert!(with.contains("sesame") && with.contains("I will not tell"), "{with}");
 }
 
 #[test]
