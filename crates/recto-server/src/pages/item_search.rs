@@ -77,48 +77,48 @@ const SHOWN_BELOW: usize = 5;
 fn found_table(report: &ItemSearchReport, catalog: &Catalog) -> Markup {
     let (rows, others): (Vec<&ItemSearchRow>, Vec<&ItemSearchRow>) =
         report.rows.iter().partition(|row| row.has_any());
-    // The floor is for what has to fit; what stands there anyway is above it.
-    let is_below = |row: &&&ItemSearchRow| {
+    let is_below = |row: &&ItemSearchRow| {
         let probability = row.pick.scores.probability;
-        row.fate != TurnFate::Anyway
-            && probability.is_some_and(|probability| probability < floor_of(row, report))
+        probability.is_some_and(|probability| probability < floor_of(row, report))
     };
-    let above = rows.iter().filter(|row| !is_below(row));
-    let below: Vec<&&ItemSearchRow> = rows.iter().filter(is_below).collect();
+    let (below, above): (Vec<&ItemSearchRow>, Vec<&ItemSearchRow>) =
+        rows.iter().partition(|row| is_below(row));
+    // What stands on every page needs not fit: it would hide what does.
+    let (anyway, below): (Vec<&ItemSearchRow>, Vec<&ItemSearchRow>) =
+        below.into_iter().partition(|row| row.fate == TurnFate::Anyway);
     let (shown, folded) = below.split_at(below.len().min(SHOWN_BELOW));
+    let found = |row: &&ItemSearchRow| found_row(row, report, catalog);
     html! {
-        @if rows.is_empty() {
+        @if above.is_empty() && below.is_empty() {
             p.q { "Nothing has anything in common with it." }
         } @else {
             table.list.fit {
-                thead {
-                    tr {
-                        th.c-x scope="col" { span.vh { "On the page" } }
-                        th scope="col" { "Item, and where it fits best" }
-                        th.n.c-bar scope="col"
-                            title="how probable it is that it fits, and the floor: a turn takes nothing below it in full" {
-                            "Prob" span.wide { "ability, floor" }
-                        }
-                        th.n.c-n scope="col" { "Cosine" }
-                        th.n.c-n scope="col" title="how many of its words are in the message, and how rare they are" { "Words" }
-                    }
-                }
+                thead { (column_heads()) }
                 tbody {
-                    @for row in above { (found_row(row, report, catalog)) }
+                    @for row in &above { (found(row)) }
                     @if !below.is_empty() {
                         tr.floor { td colspan="5" { (floor_words(&below, report)) } }
                     }
-                    @for row in shown { (found_row(row, report, catalog)) }
+                    @for row in shown { (found(row)) }
                 }
             }
-            @if !folded.is_empty() {
-                details.fold {
-                    summary { (folded.len()) " more below the floor" }
-                    table.list.fit {
-                        tbody { @for row in folded { (found_row(row, report, catalog)) } }
-                    }
-                }
+        }
+        @if !folded.is_empty() {
+            details.fold {
+                summary { (folded.len()) " more below the floor" }
+                table.list.fit { tbody { @for row in folded { (found(row)) } } }
             }
+        }
+        @if !anyway.is_empty() {
+            details.fold {
+                summary {
+                    (anyway.len()) @if anyway.len() == 1 { " stands" } @else { " stand" }
+                    " on every page, whatever the message"
+                }
+                table.list.fit { tbody { @for row in &anyway { (found(row)) } } }
+            }
+        }
+        @if !rows.is_empty() {
             @if !others.is_empty() {
                 p.q {
                     (others.len()) @if others.len() == 1 { " more has" } @else { " more have" }
@@ -127,6 +127,21 @@ fn found_table(report: &ItemSearchReport, catalog: &Catalog) -> Markup {
             }
             @if !report.options.enabled { p.q { "Search is off: turns take nothing." } }
             @else { p.q { (sentence(&report.describe_turn())) } }
+        }
+    }
+}
+
+fn column_heads() -> Markup {
+    html! {
+        tr {
+            th.c-x scope="col" { span.vh { "On the page" } }
+            th scope="col" { "Item, and where it fits best" }
+            th.n.c-bar scope="col"
+                title="how probable it is that it fits, and the floor: a turn takes nothing below it in full" {
+                "Prob" span.wide { "ability, floor" }
+            }
+            th.n.c-n scope="col" { "Cosine" }
+            th.n.c-n scope="col" title="how many of its words are in the message, and how rare they are" { "Words" }
         }
     }
 }
@@ -144,7 +159,7 @@ fn floor_of(row: &ItemSearchRow, report: &ItemSearchReport) -> f32 {
 }
 
 /// What stands on the line below which nothing is taken.
-fn floor_words(below: &[&&ItemSearchRow], report: &ItemSearchReport) -> String {
+fn floor_words(below: &[&ItemSearchRow], report: &ItemSearchReport) -> String {
     let mut floors: Vec<String> =
         below.iter().map(|row| two_decimals(floor_of(row, report))).collect();
     floors.dedup();

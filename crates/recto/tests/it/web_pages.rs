@@ -190,14 +190,14 @@ fn what_would_fit_is_shown_with_its_scores() {
     assert_eq!(found["results"][0]["name"], "lamps");
     assert!(text.contains("500 • lamps [Agent]"), "{text}");
     assert!(text.contains(&format!("{probability:.2}")), "{probability} {text}");
-    // What stands there anyway is told apart, and not below the floor.
+    // What stands there anyway is told apart, and not among what fits.
     home.ok(&["memory", "add", "The harbour master is called Mara"]);
     let page = server.page("/workspace?message=how+brief+is+Mara");
     let text = text_of(&page);
     assert!(text.contains("tone [Always] on every page"), "{text}");
     assert_eq!(page.matches("aria-label=\"on every page\"").count(), 2, "{text}");
-    let below = page.split("class=\"floor\"").nth(1).unwrap_or_default();
-    assert!(!below.contains("on every page"), "{text}");
+    let fitting = page.split_once("</table>").map_or(&*page, |(fitting, _)| fitting);
+    assert!(!fitting.contains("tone"), "{text}");
 }
 
 #[test]
