@@ -106,7 +106,10 @@ fn found_table(report: &ItemSearchReport, catalog: &Catalog) -> Markup {
         @if !folded.is_empty() {
             details.fold {
                 summary { (folded.len()) " more below the floor" }
-                table.list.fit { tbody { @for row in folded { (found(row)) } } }
+                table.list.fit {
+                    thead { (column_heads()) }
+                    tbody { @for row in folded { (found(row)) } }
+                }
             }
         }
         @if !anyway.is_empty() {
@@ -115,7 +118,10 @@ fn found_table(report: &ItemSearchReport, catalog: &Catalog) -> Markup {
                     (anyway.len()) @if anyway.len() == 1 { " stands" } @else { " stand" }
                     " on every page, whatever the message"
                 }
-                table.list.fit { tbody { @for row in &anyway { (found(row)) } } }
+                table.list.fit {
+                    thead { (column_heads()) }
+                    tbody { @for row in &anyway { (found(row)) } }
+                }
             }
         }
         @if !rows.is_empty() {
@@ -131,6 +137,7 @@ fn found_table(report: &ItemSearchReport, catalog: &Catalog) -> Markup {
     }
 }
 
+/// The heads of a table's columns, by which these have their widths.
 fn column_heads() -> Markup {
     html! {
         tr {
